@@ -1,0 +1,1 @@
+"""Penstock runs TensorFlow graphs without TensorFlow."""

@@ -1,0 +1,1 @@
+"""What each op is: its signature, as one row of one table."""

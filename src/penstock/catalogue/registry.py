@@ -1,0 +1,79 @@
+"""Find the signature of an op by name.
+
+In:   an op's name.
+Out:  its ``OpDef``; rows are read from ``ops.txt`` when first asked for.
+Not:  knows no kernels.
+
+Users add ops of their own with ``register_op`` and a row in the same syntax.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from importlib import resources
+from typing import Final
+
+from penstock.catalogue.op_def import OpDef, parse_row
+from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+
+#: Ops that users registered.  Shares no name with the table; only ever grows.
+_custom: Final[dict[str, OpDef]] = {}
+
+
+@functools.cache
+def _rows() -> dict[str, str]:
+    """The table, by op; a row is parsed only when its op is looked up."""
+    text = resources.files(__package__).joinpath("ops.txt").read_text("utf-8")
+    return {line[: line.index("(")]: line for line in text.splitlines() if line[0] != "#"}
+
+
+@functools.cache
+def _parsed(name: str) -> OpDef:
+    return parse_row(_rows()[name])
+
+
+def find_op(name: str) -> OpDef | None:
+    """The signature of an op, or None for a stranger."""
+    if name in _custom:
+        return _custom[name]
+    return _parsed(name) if name in _rows() else None
+
+
+def get_op(name: str) -> OpDef:
+    """The signature of an op; raises NotFoundError, with near names, for a stranger."""
+    found = find_op(name)
+    if found is None:
+        near = difflib.get_close_matches(name, all_ops(), n=3)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise NotFoundError(
+            f"Op type not registered '{name}' in Penstock",
+            next_step=f"{hint}register a custom op with ps.register_op, and a kernel for it",
+        )
+    return found
+
+
+def all_ops() -> list[str]:
+    """The names of all ops, in alphabetical order."""
+    return sorted(_rows().keys() | _custom.keys())
+
+
+def register_op(row: str) -> OpDef:
+    """Add an op of the user's own, given as a row of the table.
+
+        ps.register_op("Scale(x: T) -> (y: T) [T: type{float32 float64}, by: float = 2.0]")
+
+    Raises:
+        InvalidArgumentError: the row breaks the syntax.
+        AlreadyExistsError: another op has the name.
+    """
+    try:
+        op = parse_row(row)
+    except ValueError as cause:
+        raise InvalidArgumentError(str(cause), next_step="see docs/add-an-op.md") from cause
+    known = find_op(op.name)
+    if known is not None and known != op:
+        raise AlreadyExistsError(f"An op called '{op.name}' is registered already")
+    if known is None:
+        _custom[op.name] = op
+    return op

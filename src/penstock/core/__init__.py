@@ -1,0 +1,1 @@
+"""Words that every layer shares: dtypes, shapes, names of tensors and devices."""

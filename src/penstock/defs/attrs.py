@@ -1,0 +1,187 @@
+"""Attribute values: between AttrValue messages and plain Python values.
+
+| kind in OpDef | Python |
+| --- | --- |
+| int, float, bool | int, float, bool |
+| string | bytes |
+| type | DType |
+| shape | TensorShape |
+| tensor | TensorAttr, decoded when first asked for |
+| func | FuncAttr |
+| list(kind) | a tuple of these |
+
+A placeholder inside a function body is a ``PlaceholderAttr``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from penstock.core import dtypes
+from penstock.core.dtypes import DType
+from penstock.core.shapes import TensorShape
+from penstock.core.values import Value
+from penstock.defs import tensors
+from penstock.defs.schema import AttrValue, Message
+
+#: One of the right-hand column's types.
+Attr: TypeAlias = Any
+
+
+class TensorAttr:
+    """A tensor in an attribute; the message is decoded once, when its value is needed."""
+
+    __slots__ = ("_proto", "_value")
+
+    def __init__(self, *, proto: Message = None, value: Value = None) -> None:
+        #: The message, or None if the attribute was made from a value.
+        self._proto = proto
+        #: The decoded value, or None as long as nobody asked.
+        self._value = value
+
+    @property
+    def dtype(self) -> DType:
+        """The element type, read without decoding."""
+        if self._proto is not None:
+            return dtypes.of_number(self._proto.dtype)
+        return self.proto_dtype_of_value()
+
+    def proto_dtype_of_value(self) -> DType:
+        """The element type of a value that came without a message."""
+        from_value = tensors.dtype_of(self._value)
+        return from_value
+
+    @property
+    def value(self) -> Value:
+        """The tensor, read-only."""
+        if self._value is None:
+            self._value = tensors.from_proto(self._proto)
+        return self._value
+
+    @property
+    def proto(self) -> Message:
+        """The tensor as a message."""
+        return self._proto if self._proto is not None else tensors.to_proto(self._value)
+
+    def __repr__(self) -> str:
+        return f"TensorAttr({self.dtype})"
+
+
+@dataclass(frozen=True, slots=True)
+class FuncAttr:
+    """A function's name with the attributes it is to be instantiated with."""
+
+    name: str
+    attrs: Mapping[str, Attr]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceholderAttr:
+    """Stands for an attribute of the enclosing function."""
+
+    name: str
+
+
+#: The AttrValue field of each kind.
+FIELD_OF_KIND: Final[Mapping[str, str]] = {
+    "string": "s", "int": "i", "float": "f", "bool": "b", "type": "type",
+    "shape": "shape", "tensor": "tensor", "func": "func",
+}  # fmt: skip
+KIND_OF_FIELD: Final[Mapping[str, str]] = {f: k for k, f in FIELD_OF_KIND.items()}
+
+
+def from_proto(proto: Message) -> Attr:
+    """Decode an AttrValue; None if it holds nothing."""
+    field = proto.WhichOneof("value")
+    if field is None:
+        return None
+    if field == "placeholder":
+        return PlaceholderAttr(proto.placeholder)
+    if field == "list":
+        return _list_from_proto(proto.list)
+    return _one_from_proto(field, getattr(proto, field))
+
+
+def _list_from_proto(proto: Message) -> tuple[Attr, ...]:
+    for field, items in proto.ListFields():
+        return tuple(_one_from_proto(field.name, item) for item in items)
+    return ()
+
+
+def _one_from_proto(field: str, value: Any) -> Attr:
+    if field in ("s", "i", "f", "b"):
+        return value
+    if field == "type":
+        return dtypes.of_number(value)
+    if field == "shape":
+        return tensors.shape_from_proto(value)
+    if field == "tensor":
+        return TensorAttr(proto=value)
+    return FuncAttr(value.name, {k: from_proto(v) for k, v in value.attr.items()})
+
+
+def to_proto(kind: str, value: Attr) -> Message:
+    """Encode ``value`` as the AttrValue of an attribute declared as ``kind``."""
+    proto = AttrValue()
+    if isinstance(value, PlaceholderAttr):
+        proto.placeholder = value.name
+    elif kind.startswith("list("):
+        field = FIELD_OF_KIND[kind[5:-1]]
+        proto.list.SetInParent()
+        for item in value:
+            _append(getattr(proto.list, field), field, item)
+    else:
+        _store(proto, FIELD_OF_KIND[kind], value)
+    return proto
+
+
+def _store(proto: Message, field: str, value: Attr) -> None:
+    if field == "type":
+        proto.type = value.number
+    elif field == "shape":
+        proto.shape.SetInParent()
+        tensors.shape_to_proto(value, proto.shape)
+    elif field == "tensor":
+        proto.tensor.CopyFrom(value.proto)
+    elif field == "func":
+        _store_func(proto.func, value)
+    else:
+        setattr(proto, field, value)
+
+
+def _append(items: Any, field: str, value: Attr) -> None:
+    if field == "type":
+        items.append(value.number)
+    elif field == "shape":
+        tensors.shape_to_proto(value, items.add())
+    elif field == "tensor":
+        items.add().CopyFrom(value.proto)
+    elif field == "func":
+        _store_func(items.add(), value)
+    else:
+        items.append(value)
+
+
+def _store_func(proto: Message, value: FuncAttr) -> None:
+    proto.name = value.name
+    for name, attr in value.attrs.items():
+        proto.attr[name].CopyFrom(to_proto(kind_of(attr), attr))
+
+
+def kind_of(value: Attr) -> str:
+    """The kind that fits a value, for attributes that no op declares."""
+    if isinstance(value, tuple):
+        return f"list({kind_of(value[0])})" if value else "list(int)"
+    for cls, kind in _KIND_OF_CLASS:
+        if isinstance(value, cls):
+            return kind
+    raise TypeError(f"{value!r} is not an attribute value")
+
+
+_KIND_OF_CLASS: Final[tuple[tuple[type, str], ...]] = (
+    (bool, "bool"), (int, "int"), (float, "float"), (bytes, "string"), (DType, "type"),
+    (TensorShape, "shape"), (TensorAttr, "tensor"), (FuncAttr, "func"),
+    (PlaceholderAttr, "int"),
+)  # fmt: skip

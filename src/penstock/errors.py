@@ -1,0 +1,283 @@
+"""Every exception that Penstock raises, by TensorFlow's canonical codes.
+
+    Exception
+      OpError                         anything that goes wrong with a graph or a step
+        CancelledError                the step was cancelled, or the session closed
+        UnknownError
+        InvalidArgumentError          bad graph, bad feed, bad value
+        DeadlineExceededError         a timeout ran out
+        NotFoundError                 a name, file, function or op is not there
+        AlreadyExistsError
+        PermissionDeniedError
+        ResourceExhaustedError        out of memory, or an absurd shape
+        FailedPreconditionError       uninitialised or closed state
+        AbortedError                  the peer of a transfer went away
+        OutOfRangeError               a closed and empty queue, the end of a file
+        UnimplementedError            no kernel, or a removed op
+        InternalError                 our mistake: please report it
+        UnavailableError
+        DataLossError
+        UnauthenticatedError
+
+An error says what happened, where (node, op, device, frame, iteration) and what to do
+next.  The facts are fields; ``message`` is made from them and keeps TensorFlow's key
+phrases, the ``{{node NAME}}`` tag included.
+
+Not: this module imports nothing of Penstock, so that every layer may raise.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class Code(enum.IntEnum):
+    """The canonical status codes."""
+
+    OK = 0
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    DATA_LOSS = 15
+    UNAUTHENTICATED = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The place in a graph, and in a step, where something went wrong."""
+
+    node: str
+    op: str = ""
+    device: str = ""
+    frame: str = ""
+    iteration: int = 0
+
+    def __str__(self) -> str:
+        text = f"[[{{{{node {self.node}}}}}]]"
+        if self.op:
+            text += f" ({self.op})"
+        if self.device:
+            text += f" on {self.device}"
+        if self.frame:
+            text += f", frame {self.frame}, iteration {self.iteration}"
+        return text
+
+
+class OpError(Exception):
+    """Something went wrong with a graph or a step; see ``code``.
+
+    ``reason`` is the bare sentence, ``where`` the place (or None), ``next_step`` the
+    advice (or ""), ``message`` all of them as one text.  ``derived`` marks the mere
+    consequence of another error, which is never reported when its cause is known.
+    """
+
+    code: ClassVar[Code] = Code.UNKNOWN
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        where: Where | None = None,
+        next_step: str = "",
+        derived: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.where = where
+        self.next_step = next_step
+        self.derived = derived
+
+    @property
+    def message(self) -> str:
+        """What, where and what next."""
+        parts = [self.reason]
+        if self.where is not None:
+            parts.append(f"  at    {self.where}")
+        if self.next_step:
+            parts.append(f"  next  {self.next_step}")
+        return "\n".join(parts)
+
+    @property
+    def node_name(self) -> str | None:
+        """Name of the node that failed, if one did."""
+        return self.where.node if self.where else None
+
+    @property
+    def op_type(self) -> str | None:
+        """Op of the node that failed, if one did."""
+        return self.where.op if self.where else None
+
+    @property
+    def device(self) -> str | None:
+        """Device of the node that failed, if one did."""
+        return self.where.device if self.where else None
+
+    def at(self, where: Where) -> OpError:
+        """Note the place, unless a more precise one is already known; returns self."""
+        if self.where is None:
+            self.where = where
+        return self
+
+    def copy(self) -> OpError:
+        """An equal error that can be raised again, without the first one's traceback."""
+        return type(self)(
+            self.reason, where=self.where, next_step=self.next_step, derived=self.derived
+        )
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # The default would lose the keyword-only facts on the way to another process.
+        return _restore, (type(self), self.reason, self.where, self.next_step, self.derived)
+
+
+def _restore(
+    cls: type[OpError], reason: str, where: Where | None, next_step: str, derived: bool  # noqa: FBT001
+) -> OpError:
+    return cls(reason, where=where, next_step=next_step, derived=derived)
+
+
+class CancelledError(OpError):
+    """The step was cancelled, or its session was closed."""
+
+    code = Code.CANCELLED
+
+
+class UnknownError(OpError):
+    """An error of no known kind."""
+
+    code = Code.UNKNOWN
+
+
+class InvalidArgumentError(OpError):
+    """A graph, a feed or a value is not acceptable."""
+
+    code = Code.INVALID_ARGUMENT
+
+
+class DeadlineExceededError(OpError):
+    """A timeout ran out before the step was done."""
+
+    code = Code.DEADLINE_EXCEEDED
+
+
+class NotFoundError(OpError):
+    """A name, file, function or op is not there."""
+
+    code = Code.NOT_FOUND
+
+
+class AlreadyExistsError(OpError):
+    """Something is created that exists already."""
+
+    code = Code.ALREADY_EXISTS
+
+
+class PermissionDeniedError(OpError):
+    """The operating system refused."""
+
+    code = Code.PERMISSION_DENIED
+
+
+class ResourceExhaustedError(OpError):
+    """Memory ran out, or a shape asks for more than there can be."""
+
+    code = Code.RESOURCE_EXHAUSTED
+
+
+class FailedPreconditionError(OpError):
+    """Some state is not ready: uninitialised, finalised or closed."""
+
+    code = Code.FAILED_PRECONDITION
+
+
+class AbortedError(OpError):
+    """A transfer's other side went away."""
+
+    code = Code.ABORTED
+
+
+class OutOfRangeError(OpError):
+    """There is no more: a closed and empty queue, the end of a file."""
+
+    code = Code.OUT_OF_RANGE
+
+
+class UnimplementedError(OpError):
+    """There is no kernel, or the op was removed."""
+
+    code = Code.UNIMPLEMENTED
+
+
+class InternalError(OpError):
+    """A law of the runtime was broken, by Penstock itself or by a custom kernel."""
+
+    code = Code.INTERNAL
+
+
+class UnavailableError(OpError):
+    """A service is not reachable now."""
+
+    code = Code.UNAVAILABLE
+
+
+class DataLossError(OpError):
+    """Stored data is damaged."""
+
+    code = Code.DATA_LOSS
+
+
+class UnauthenticatedError(OpError):
+    """Credentials are missing."""
+
+    code = Code.UNAUTHENTICATED
+
+
+ERROR_OF_CODE: dict[Code, type[OpError]] = {cls.code: cls for cls in OpError.__subclasses__()}
+
+
+def from_exception(cause: BaseException) -> OpError:
+    """The canonical error for what a kernel raised.
+
+    Kernels raise plain Python errors for what is wrong with their inputs; only the
+    executor, which calls this, turns them into canonical ones.
+    """
+    if isinstance(cause, OpError):
+        return cause
+    text = str(cause) or type(cause).__name__
+    for kind, cls in _CANONICAL:
+        if isinstance(cause, kind):
+            return cls(text)
+    return InternalError(
+        f"{type(cause).__name__}: {text}",
+        next_step="a kernel raised an unexpected Python exception; please report it",
+    )
+
+
+_CANONICAL: tuple[tuple[type[BaseException], type[OpError]], ...] = (
+    (MemoryError, ResourceExhaustedError),
+    (NotImplementedError, UnimplementedError),
+    (FileNotFoundError, NotFoundError),
+    (PermissionError, PermissionDeniedError),
+    (FileExistsError, AlreadyExistsError),
+    (OSError, UnknownError),
+    (ArithmeticError, InvalidArgumentError),
+    (ValueError, InvalidArgumentError),  # includes numpy's LinAlgError and unicode errors
+    (TypeError, InvalidArgumentError),
+    (IndexError, InvalidArgumentError),
+    (KeyboardInterrupt, CancelledError),
+)

@@ -1,0 +1,83 @@
+"""What a kernel maker may know of its node: attributes, types, name and device.
+
+In:   a node's attributes as Python values, defaults filled in.
+Out:  typed access, one method per kind.
+Not:  no graph, no inputs, no session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.catalogue.op_def import OpDef
+from penstock.core.dtypes import DType
+from penstock.core.shapes import TensorShape
+from penstock.core.values import Value
+from penstock.defs.attrs import Attr, FuncAttr
+
+
+@dataclass(frozen=True, slots=True)
+class Attrs:
+    """The static facts of one node, as its kernel's maker sees them."""
+
+    op: OpDef
+    values: Mapping[str, Attr]
+    input_types: tuple[DType, ...]
+    output_types: tuple[DType, ...]
+    node_name: str = ""
+    device: str = ""
+
+    def dtype(self, name: str) -> DType:
+        """A ``type`` attribute."""
+        value: DType = self.values[name]
+        return value
+
+    def int(self, name: str) -> int:
+        """An ``int`` attribute."""
+        value: int = self.values[name]
+        return value
+
+    def float(self, name: str) -> float:
+        """A ``float`` attribute."""
+        value: float = self.values[name]
+        return value
+
+    def bool(self, name: str) -> bool:
+        """A ``bool`` attribute."""
+        value: bool = self.values[name]
+        return value
+
+    def bytes(self, name: str) -> bytes:
+        """A ``string`` attribute as it is."""
+        value: bytes = self.values[name]
+        return value
+
+    def str(self, name: str) -> str:
+        """A ``string`` attribute as text."""
+        return self.bytes(name).decode("utf-8", "replace")
+
+    def shape(self, name: str) -> TensorShape:
+        """A ``shape`` attribute."""
+        value: TensorShape = self.values[name]
+        return value
+
+    def tensor(self, name: str) -> Value:
+        """A ``tensor`` attribute's value, read-only."""
+        value: Value = self.values[name].value
+        return value
+
+    def func(self, name: str) -> FuncAttr:
+        """A ``func`` attribute."""
+        value: FuncAttr = self.values[name]
+        return value
+
+    def list(self, name: str) -> tuple[Any, ...]:
+        """A ``list(kind)`` attribute: a tuple of what the kind's own method would give."""
+        value: tuple[Any, ...] = self.values[name]
+        return value
+
+    def has(self, name: str) -> bool:  # type: ignore[valid-type]
+        """Whether an attribute that the op does not declare is there (such as ``_class``)."""
+        return name in self.values

@@ -1,0 +1,87 @@
+"""The little that a kernel may ask of the run.
+
+Most kernels are plain functions of arrays and never see this.  Those that touch state,
+other partitions or functions are registered with ``context_kernel`` or ``async_kernel``
+and get an ``OpKernelContext`` as their first argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from penstock.core.values import Value
+from penstock.defs.attrs import Attr
+from penstock.state.call_frame import CallFrame
+from penstock.state.cancellation import CancellationManager
+from penstock.state.rendezvous import Rendezvous
+from penstock.state.resources import ResourceManager, StepContainer
+from penstock.state.session_state import SessionState, TensorStore
+
+#: Called exactly once by an asynchronous kernel, from any thread: with its outputs (as a
+#: synchronous kernel would return them) or with the exception that it would raise.
+Done: TypeAlias = Callable[[object], None]
+
+
+class FunctionCaller(Protocol):
+    """Runs functions of the graph's library on behalf of kernels."""
+
+    def call(
+        self,
+        name: str,
+        attrs: Mapping[str, Attr],
+        args: Sequence[Value],
+        context: OpKernelContext,
+        done: Done,
+    ) -> None:
+        """Start a function; ``done`` gets a tuple of its results, or the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepContext:
+    """What all kernels of one step on one device share."""
+
+    step_id: int
+    device: str
+    #: Resources that live as long as the session: variables, queues, tables.
+    resources: ResourceManager
+    #: Resources that live for this step only: stacks, tensor arrays.
+    step_container: StepContainer
+    cancellation_manager: CancellationManager
+    rendezvous: Rendezvous | None = None
+    call_frame: CallFrame | None = None
+    session_state: SessionState | None = None
+    tensor_store: TensorStore | None = None
+    functions: FunctionCaller | None = None
+
+
+@dataclass(frozen=False, slots=True)
+class OpKernelContext:
+    """One activation of one node: where it stands in the step."""
+
+    step: StepContext
+    node_name: str
+    op: str
+    #: Dynamic name of the frame, "" at the root.
+    frame: str
+    #: The frame's number in rendezvous keys, 0 at the root.
+    frame_id: int
+    iteration: int
+    #: Whether a data input is dead; only transfer nodes ever see True.
+    is_input_dead: bool
+
+    @property
+    def cancellation_manager(self) -> CancellationManager:
+        """The step's; blocking kernels register here to be woken."""
+        return self.step.cancellation_manager
+
+    @property
+    def resources(self) -> ResourceManager:
+        """Resources of the session."""
+        return self.step.resources
+
+    @property
+    def step_container(self) -> StepContainer:
+        """Resources of this step."""
+        return self.step.step_container

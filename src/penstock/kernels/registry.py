@@ -1,0 +1,232 @@
+"""Kernels by op, device type and element types.
+
+In:   kernel makers, registered by decorator where they are defined.
+Out:  the one ``KernelDef`` that fits a node on a device type, or an error that lists what
+      there is.
+Not:  knows no graph; makes no kernel before it is asked.
+
+A maker reads its node's attributes once and returns the kernel, a plain function that is
+called once per activation.  Three decorators, three shapes of kernel:
+
+    @kernel("Add")              compute(*inputs) -> outputs
+    @context_kernel("Assign")   compute(context, *inputs) -> outputs
+    @async_kernel("_Recv")      compute(context, done, *inputs) -> None; calls done(outputs)
+
+Outputs are the bare value if the op has one output that is no list, otherwise a tuple of
+all of them; an op without outputs returns None.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import pkgutil
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any, Final, TypeAlias, TypeVar
+
+from penstock.catalogue.registry import get_op
+from penstock.core.dtypes import DType
+from penstock.defs.attrs import Attr
+from penstock.errors import AlreadyExistsError, InvalidArgumentError
+from penstock.kernels.attrs import Attrs
+
+Kernel: TypeAlias = Callable[..., Any]
+MakeKernel: TypeAlias = Callable[[Attrs], Kernel]
+_Make = TypeVar("_Make", bound=MakeKernel)
+
+
+class Calling(enum.Enum):
+    """How a kernel is called."""
+
+    PLAIN = enum.auto()
+    CONTEXT = enum.auto()
+    ASYNC = enum.auto()
+
+
+class Cost(enum.Enum):
+    """Whether a kernel may be worth a thread of its own."""
+
+    #: Always run where it becomes ready: bookkeeping that touches no elements.
+    CHEAP = enum.auto()
+    #: Measured while the graph runs, and handed to a thread if it proves slow.
+    MEASURED = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDef:
+    """One registered kernel."""
+
+    op: str
+    device_type: str
+    make: MakeKernel
+    calling: Calling
+    cost: Cost
+    #: Allowed element types by type attribute; an attribute that is missing is free.
+    types: Mapping[str, frozenset[DType]]
+    priority: int = 0
+    #: Whether a type error of its outputs is possible: user kernels are checked.
+    is_builtin: bool = True
+
+    def fits(self, attrs: Mapping[str, Attr]) -> bool:
+        """Whether the node's type attributes are all allowed."""
+        return all(_allowed(attrs.get(name), types) for name, types in self.types.items())
+
+    def __str__(self) -> str:
+        parts = [f"device='{self.device_type}'"]
+        for name, types in sorted(self.types.items()):
+            listed = ", ".join(sorted(t.proto_name for t in types))
+            parts.append(f"{name} in [{listed}]")
+        return "; ".join(parts)
+
+
+def _allowed(value: Attr, types: frozenset[DType]) -> bool:
+    if isinstance(value, tuple):
+        return all(item.base in types for item in value)
+    return value is None or value.base in types
+
+
+#: Every registered kernel by op.  Grows under ``_lock``; a list is replaced, never changed.
+_kernels: Final[dict[str, tuple[KernelDef, ...]]] = {}
+#: Held while families are imported or a kernel is added; taken before Python's import lock.
+_lock: Final = RLock()
+_loaded: Final[list[bool]] = []
+
+
+def kernel(
+    *ops: str,
+    types: Mapping[str, Collection[DType]] | None = None,
+    device: str = "CPU",
+    priority: int = 0,
+    cost: Cost = Cost.MEASURED,
+) -> Callable[[_Make], _Make]:
+    """Register the maker of a kernel that is a plain function of its inputs.
+
+    Args:
+        ops: names of the ops; the same maker serves all of them.
+        types: allowed element types by type attribute, such as ``{"T": FLOATS}``.
+        device: device type, such as ``CPU``.
+        priority: higher ones are preferred; decides before the device type's own.
+        cost: ``Cost.CHEAP`` for kernels that never deserve a thread.
+
+    Raises:
+        NotFoundError: no such op.
+        AlreadyExistsError: a kernel with the same constraints is there.
+    """
+    return _registrar(ops, types, device, priority, cost, Calling.PLAIN)
+
+
+def context_kernel(
+    *ops: str,
+    types: Mapping[str, Collection[DType]] | None = None,
+    device: str = "CPU",
+    priority: int = 0,
+    cost: Cost = Cost.MEASURED,
+) -> Callable[[_Make], _Make]:
+    """Like ``kernel``, for kernels that take an OpKernelContext before their inputs."""
+    return _registrar(ops, types, device, priority, cost, Calling.CONTEXT)
+
+
+def async_kernel(
+    *ops: str,
+    types: Mapping[str, Collection[DType]] | None = None,
+    device: str = "CPU",
+    priority: int = 0,
+) -> Callable[[_Make], _Make]:
+    """Like ``kernel``, for kernels that may have to wait.
+
+    They take an OpKernelContext and ``done`` before their inputs, return at once, and
+    call ``done`` exactly once, with the outputs or with an exception.
+    """
+    return _registrar(ops, types, device, priority, Cost.CHEAP, Calling.ASYNC)
+
+
+def _registrar(
+    ops: tuple[str, ...],
+    types: Mapping[str, Collection[DType]] | None,
+    device: str,
+    priority: int,
+    cost: Cost,
+    calling: Calling,
+) -> Callable[[_Make], _Make]:
+    frozen = {name: frozenset(allowed) for name, allowed in (types or {}).items()}
+
+    def register(make: _Make) -> _Make:
+        is_builtin = make.__module__.startswith("penstock.kernels.")
+        for name in ops:
+            get_op(name)
+            _add(KernelDef(name, device, make, calling, cost, frozen, priority, is_builtin))
+        return make
+
+    return register
+
+
+def _add(new: KernelDef) -> None:
+    with _lock:
+        known = _kernels.get(new.op, ())
+        for other in known:
+            same_place = (other.device_type, other.priority) == (new.device_type, new.priority)
+            if same_place and _overlap(other.types, new.types):
+                raise AlreadyExistsError(
+                    f"Op {new.op} has two kernels for {new}: {other.make.__qualname__} in "
+                    f"{other.make.__module__} and {new.make.__qualname__} in "
+                    f"{new.make.__module__}",
+                    next_step="give one of them other types, or a priority",
+                )
+        _kernels[new.op] = (*known, new)
+
+
+def _overlap(a: Mapping[str, frozenset[DType]], b: Mapping[str, frozenset[DType]]) -> bool:
+    """Whether some node fits both constraints."""
+    return all(a[name] & b[name] for name in a.keys() & b.keys())
+
+
+def load_families() -> None:
+    """Import every kernel family, once; they register themselves."""
+    if _loaded:
+        return
+    with _lock:
+        if _loaded:
+            return
+        package = importlib.import_module("penstock.kernels")
+        for module in pkgutil.walk_packages(package.__path__, "penstock.kernels."):
+            importlib.import_module(module.name)
+        _loaded.append(True)
+
+
+def kernels_of(op: str) -> tuple[KernelDef, ...]:
+    """All kernels of an op, on any device type, in order of registration."""
+    load_families()
+    return _kernels.get(op, ())
+
+
+def ops_with_kernels() -> list[str]:
+    """The names of all ops that have a kernel, in alphabetical order."""
+    load_families()
+    return sorted(_kernels)
+
+
+def find_kernel(op: str, device_type: str, attrs: Mapping[str, Attr]) -> KernelDef | None:
+    """The kernel for a node on a device type, the one of highest priority; or None."""
+    fitting = [k for k in kernels_of(op) if k.device_type == device_type and k.fits(attrs)]
+    return max(fitting, key=lambda k: k.priority, default=None)
+
+
+def get_kernel(op: str, device_type: str, attrs: Mapping[str, Attr]) -> KernelDef:
+    """Like ``find_kernel``; raises InvalidArgumentError with a list of what there is."""
+    found = find_kernel(op, device_type, attrs)
+    if found is None:
+        raise no_kernel_error(op, attrs)
+    return found
+
+
+def no_kernel_error(op: str, attrs: Mapping[str, Attr]) -> InvalidArgumentError:
+    """The error that says that no kernel fits, and which ones there are."""
+    types = ", ".join(f"{k}={v}" for k, v in attrs.items() if isinstance(v, DType))
+    lines = [f"    {k}" for k in kernels_of(op)] or ["    <no registered kernels>"]
+    return InvalidArgumentError(
+        f"No OpKernel was registered to support Op '{op}' with these attrs: [{types}]\n"
+        "  Registered kernels:\n" + "\n".join(lines),
+        next_step="penstock ops lists the ops that have kernels; docs/add-an-op.md adds one",
+    )
