@@ -1,0 +1,1 @@
+"""What several tests need: run one op, read a corpus case."""
