@@ -1,0 +1,1 @@
+"""The graph, and everything that is known about it before it runs."""

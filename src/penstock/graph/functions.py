@@ -1,0 +1,138 @@
+"""The library of functions that a graph carries.
+
+In:   FunctionDef messages.
+Out:  their signatures as ops, and the definitions by name.
+Not:  instantiates no body; that is ``graph/instantiate.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from penstock.catalogue.op_def import ArgDef, AttrDef, OpDef
+from penstock.catalogue.registry import find_op, get_op
+from penstock.core import dtypes
+from penstock.defs import attrs as attr_codec
+from penstock.defs.schema import FunctionDefLibrary, Message
+from penstock.errors import InvalidArgumentError, NotFoundError
+
+
+class FunctionLibrary:
+    """Functions by name, with the gradients registered for them."""
+
+    def __init__(self) -> None:
+        #: Definitions by name; replaced never, only added.
+        self._functions: dict[str, Message] = {}
+        #: Signatures of the same functions, made when first asked for.
+        self._signatures: dict[str, OpDef] = {}
+        #: Gradient functions by the name of the function they belong to.
+        self._gradients: dict[str, str] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._functions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._functions))
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def add_library(self, library: Message) -> None:
+        """Add every function of a FunctionDefLibrary, or none of them.
+
+        Raises:
+            InvalidArgumentError: a name is taken by another function, or by an op.
+        """
+        for function in library.function:
+            self._check_new(function)
+        gradients = {g.function_name: g.gradient_func for g in library.gradient}
+        for name, gradient in gradients.items():
+            if self._gradients.get(name, gradient) != gradient:
+                raise InvalidArgumentError(
+                    f"Cannot assign gradient function '{gradient}' to '{name}' because it "
+                    f"already has gradient function '{self._gradients[name]}'"
+                )
+        for function in library.function:
+            self._functions.setdefault(function.signature.name, function)
+        self._gradients |= gradients
+
+    def _check_new(self, function: Message) -> None:
+        name = function.signature.name
+        known = self._functions.get(name)
+        if known is not None and known != function:
+            raise InvalidArgumentError(
+                f"Cannot add function '{name}' because a different function with the same "
+                "name already exists."
+            )
+        if known is None and find_op(name) is not None:
+            raise InvalidArgumentError(
+                f"Cannot add function '{name}' because an op with the same name already exists."
+            )
+
+    def get(self, name: str) -> Message:
+        """The FunctionDef called ``name``; raises NotFoundError if there is none."""
+        found = self._functions.get(name)
+        if found is None:
+            raise NotFoundError(f"Function {name} is not defined.")
+        return found
+
+    def gradient_of(self, name: str) -> str | None:
+        """The gradient function registered for a function, or None."""
+        return self._gradients.get(name)
+
+    def op_def(self, op: str) -> OpDef:
+        """The signature of a function of this library, or of an op of the catalogue."""
+        if op not in self._functions:
+            return get_op(op)
+        if op not in self._signatures:
+            self._signatures[op] = op_def_from_proto(self._functions[op].signature)
+        return self._signatures[op]
+
+    def to_proto(self, names: Iterable[str] | None = None) -> Message:
+        """A FunctionDefLibrary of all functions, or of those named."""
+        chosen = set(self._functions if names is None else names)
+        proto = FunctionDefLibrary()
+        for name, function in self._functions.items():
+            if name in chosen:
+                proto.function.add().CopyFrom(function)
+        for name, gradient in self._gradients.items():
+            if name in chosen:
+                proto.gradient.add(function_name=name, gradient_func=gradient)
+        return proto
+
+
+def op_def_from_proto(proto: Message) -> OpDef:
+    """An OpDef message as a signature."""
+    attrs = {a.name: _attr_def(a) for a in proto.attr}
+    return OpDef(
+        proto.name,
+        tuple(map(_arg_def, proto.input_arg)),
+        tuple(map(_arg_def, proto.output_arg)),
+        attrs,
+        is_stateful=proto.is_stateful,
+        is_commutative=proto.is_commutative,
+        is_aggregate=proto.is_aggregate,
+        allows_uninitialized_input=proto.allows_uninitialized_input,
+        deprecated_in=proto.deprecation.version,
+    )
+
+
+def _arg_def(proto: Any) -> ArgDef:
+    return ArgDef(
+        proto.name,
+        dtypes.of_number(proto.type) if proto.type else None,
+        proto.type_attr,
+        proto.number_attr,
+        proto.type_list_attr,
+        proto.is_ref,
+    )
+
+
+def _attr_def(proto: Any) -> AttrDef:
+    default = attr_codec.from_proto(proto.default_value) if proto.HasField("default_value") else None
+    allowed = None
+    if proto.HasField("allowed_values"):
+        allowed = frozenset(attr_codec.from_proto(proto.allowed_values))
+    minimum = proto.minimum if proto.has_minimum else None
+    return AttrDef(proto.name, proto.type, default, allowed, minimum)

@@ -1,0 +1,270 @@
+"""Nodes and edges.
+
+A ``Graph`` is a growing list of nodes with a library of functions.  Nodes without inputs
+are its roots; there are no explicit source and sink nodes.  Edges join (node, slot) to
+(node, slot); both slots of a control edge are -1.
+
+Law: a node's id is its place in the order of creation and is never given twice; names are
+unique; every edge stands in its source's ``out_edges`` and in its destination's ``inputs``
+(by slot) or ``control_inputs``.  ``graph/check.py`` states the laws; only ``Graph`` changes
+edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from penstock.catalogue.op_def import OpDef
+from penstock.core.dtypes import DType
+from penstock.core.names import CONTROL_SLOT, Endpoint
+from penstock.defs.attrs import Attr
+from penstock.errors import InternalError, InvalidArgumentError, OutOfRangeError
+from penstock.graph.functions import FunctionLibrary
+from penstock.graph.roles import Role, role_of
+
+#: The graph version that this runtime speaks, and the oldest producer that it reads.
+VERSION: Final = 2474
+MIN_PRODUCER: Final = 0
+
+
+class Edge(NamedTuple):
+    """From an output to an input; both slots of a control edge are -1."""
+
+    src: Node
+    src_slot: int
+    dst: Node
+    dst_slot: int
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the edge only orders its ends."""
+        return self.src_slot == CONTROL_SLOT
+
+    def __str__(self) -> str:
+        return f"{self.src.name}:{self.src_slot} -> {self.dst.name}:{self.dst_slot}"
+
+
+@dataclass(frozen=False, slots=True, eq=False)
+class Node:
+    """One node.  Its facts never change after creation; its edges only through its graph."""
+
+    id: int
+    name: str
+    op: OpDef
+    attrs: Mapping[str, Attr]
+    input_types: tuple[DType, ...]
+    output_types: tuple[DType, ...]
+    #: The device its author asked for; often partial, often empty.
+    requested_device: str
+    #: The device it came with from an earlier placement; usually empty.
+    assigned_device: str
+    #: The input strings it was made from; for error messages only.
+    requested_inputs: tuple[str, ...]
+    role: Role
+    #: Data edges by input slot.  None where an edge is still to come (a loop's back edge).
+    inputs: list[Edge | None] = field(repr=False)
+    #: Control edges, sorted by the name of their source, no source twice.
+    control_inputs: list[Edge] = field(default_factory=list, repr=False)
+    #: Data and control edges that leave, in order of creation.
+    out_edges: list[Edge] = field(default_factory=list, repr=False)
+
+    @property
+    def op_name(self) -> str:
+        """The name of its op."""
+        return self.op.name
+
+    def in_edges(self) -> Iterator[Edge]:
+        """Data edges by slot, then control edges."""
+        for edge in self.inputs:
+            if edge is not None:
+                yield edge
+        yield from self.control_inputs
+
+    def input(self, slot: int) -> Edge:
+        """The data edge at ``slot``; raises InvalidArgumentError if there is none."""
+        edge = self.inputs[slot] if 0 <= slot < len(self.inputs) else None
+        if edge is None:
+            raise InvalidArgumentError(f"Missing edge input number: {slot} of {self.name}")
+        return edge
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name} {self.name}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Who may read the graph: the producer's version and its demands on consumers."""
+
+    producer: int = VERSION
+    min_consumer: int = 0
+    bad_consumers: tuple[int, ...] = ()
+
+
+class Graph:
+    """A list of nodes with a function library."""
+
+    def __init__(self, library: FunctionLibrary | None = None) -> None:
+        #: Nodes by id, in order of creation; a removed node leaves no entry.
+        self._nodes: dict[int, Node] = {}
+        #: The same nodes by name.
+        self._by_name: dict[str, Node] = {}
+        #: The id of the next node; only grows.
+        self._next_id = 0
+        self.library = library if library is not None else FunctionLibrary()
+        self.versions = Versions()
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __iter__(self) -> Iterator[Node]:
+        """Nodes in order of their ids."""
+        return iter(list(self._nodes.values()))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def find(self, name: str) -> Node | None:
+        """The node called ``name``, or None."""
+        return self._by_name.get(name)
+
+    def node(self, name: str) -> Node:
+        """The node called ``name``; raises InvalidArgumentError if there is none."""
+        found = self._by_name.get(name)
+        if found is None:
+            raise InvalidArgumentError(f"The graph has no node called '{name}'")
+        return found
+
+    def names(self) -> Iterable[str]:
+        """The names of all nodes."""
+        return self._by_name.keys()
+
+    def op_def(self, op: str) -> OpDef:
+        """The signature of an op or of a function of the library; NotFoundError if neither."""
+        return self.library.op_def(op)
+
+    def add_node(
+        self,
+        name: str,
+        op: OpDef,
+        attrs: Mapping[str, Attr],
+        *,
+        device: str = "",
+        assigned_device: str = "",
+        requested_inputs: Sequence[str] = (),
+    ) -> Node:
+        """Create a node without edges; raises InvalidArgumentError if the name is taken."""
+        if name in self._by_name:
+            raise InvalidArgumentError(f"Node '{name}' is not unique")
+        input_types = op.input_types(attrs)
+        node = Node(
+            id=self._next_id,
+            name=name,
+            op=op,
+            attrs=attrs,
+            input_types=input_types,
+            output_types=op.output_types(attrs),
+            requested_device=device,
+            assigned_device=assigned_device,
+            requested_inputs=tuple(requested_inputs),
+            role=role_of(op.name),
+            inputs=[None] * len(input_types),
+        )
+        self._next_id += 1
+        self._nodes[node.id] = node
+        self._by_name[name] = node
+        return node
+
+    def add_edge(self, src: Node, src_slot: int, dst: Node, dst_slot: int) -> Edge:
+        """Join an output to an input of the same type (a reference may feed a value).
+
+        Raises:
+            OutOfRangeError: a slot that its node does not have.
+            InvalidArgumentError: the types do not fit.
+            InternalError: the input is taken.
+        """
+        check_output(src, src_slot)
+        if not 0 <= dst_slot < len(dst.inputs):
+            raise OutOfRangeError(
+                f"Node '{dst.name}' (type: '{dst.op.name}', num of inputs: {len(dst.inputs)}) "
+                f"does not have input {dst_slot}"
+            )
+        given, wanted = src.output_types[src_slot], dst.input_types[dst_slot]
+        if given is not wanted and (wanted.is_ref or given.base is not wanted):
+            raise InvalidArgumentError(
+                f"Input {dst_slot} of node {dst.name} was passed {given} from "
+                f"{src.name}:{src_slot} incompatible with expected {wanted}."
+            )
+        if dst.inputs[dst_slot] is not None:
+            raise InternalError(f"Input {dst_slot} of node {dst.name} has two edges")
+        edge = Edge(src, src_slot, dst, dst_slot)
+        dst.inputs[dst_slot] = edge
+        src.out_edges.append(edge)
+        return edge
+
+    def add_control_edge(self, src: Node, dst: Node) -> Edge | None:
+        """Make ``dst`` wait for ``src``; None if it does so already."""
+        if any(edge.src is src for edge in dst.control_inputs):
+            return None
+        edge = Edge(src, CONTROL_SLOT, dst, CONTROL_SLOT)
+        dst.control_inputs.append(edge)
+        if len(dst.control_inputs) > 1:
+            dst.control_inputs.sort(key=lambda e: e.src.name)
+        src.out_edges.append(edge)
+        return edge
+
+    def add_control_edges(self, sources: Iterable[Node], dst: Node) -> None:
+        """Make ``dst`` wait for all ``sources``; those it waits for already count once."""
+        waiting = {edge.src.id for edge in dst.control_inputs}
+        for src in sources:
+            if src.id not in waiting:
+                waiting.add(src.id)
+                edge = Edge(src, CONTROL_SLOT, dst, CONTROL_SLOT)
+                dst.control_inputs.append(edge)
+                src.out_edges.append(edge)
+        dst.control_inputs.sort(key=lambda edge: edge.src.name)
+
+    def remove_edge(self, edge: Edge) -> None:
+        """Take an edge away; its input slot becomes empty."""
+        edge.src.out_edges.remove(edge)
+        if edge.is_control:
+            edge.dst.control_inputs.remove(edge)
+        else:
+            edge.dst.inputs[edge.dst_slot] = None
+
+    def remove_node(self, node: Node) -> None:
+        """Take a node and all its edges away.  Its id is not given again."""
+        for edge in [*node.in_edges(), *node.out_edges]:
+            if edge.src is not node or edge.dst is not node:
+                self.remove_edge(edge)
+        del self._nodes[node.id]
+        del self._by_name[node.name]
+
+    def endpoint(self, endpoint: Endpoint) -> tuple[Node, int]:
+        """The node and slot that an endpoint names, checked."""
+        node = self.node(endpoint.node)
+        if endpoint.slot != CONTROL_SLOT:
+            check_output(node, endpoint.slot)
+        return node, endpoint.slot
+
+
+def check_output(node: Node, slot: int) -> None:
+    """Raise OutOfRangeError unless ``node`` has an output ``slot``."""
+    if not 0 <= slot < len(node.output_types):
+        raise OutOfRangeError(
+            f"Node '{node.name}' (type: '{node.op.name}', num of outputs: "
+            f"{len(node.output_types)}) does not have output {slot}"
+        )
+
+
+def copy_node(graph: Graph, node: Node) -> Node:
+    """Add a copy of ``node``, without its edges, to another graph."""
+    return graph.add_node(
+        node.name,
+        node.op,
+        node.attrs,
+        device=node.requested_device,
+        assigned_device=node.assigned_device,
+        requested_inputs=node.requested_inputs,
+    )

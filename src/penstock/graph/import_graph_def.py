@@ -1,0 +1,501 @@
+"""GraphDef → Graph: read a whole definition, or merge one into a graph.
+
+In:   a GraphDef message and ``ImportOptions``.
+Out:  nodes added to a graph, and ``ImportResults``.
+Not:  places nothing, runs nothing, infers no shapes.
+
+Nodes may come in any order and refer to later ones.  They are created in the order of the
+definition, as far as their inputs allow; only an edge from a NextIteration to a Merge may
+close a cycle.  If any step fails, every node created so far is taken away again.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from penstock.catalogue.op_def import OpDef
+from penstock.core.names import (
+    CONTROL_SLOT,
+    Endpoint,
+    is_legal_internal_name,
+    is_legal_name,
+    parse_endpoint,
+    scopes_of,
+)
+from penstock.defs.attrs import Attr
+from penstock.defs.schema import Message
+from penstock.errors import (
+    InvalidArgumentError,
+    OpError,
+    UnimplementedError,
+    Where,
+)
+from penstock.graph.graph import MIN_PRODUCER, VERSION, Graph, Node, Versions
+from penstock.graph.validate import check_input_count, validated_attrs
+
+_COLOCATE: Final = b"loc:@"
+_NEXT_ITERATION: Final = ("NextIteration", "RefNextIteration")
+_MERGE: Final = ("Merge", "RefMerge")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportOptions:
+    """How a definition is merged into a graph."""
+
+    #: Put in front of every name, with a slash.
+    prefix: str = ""
+    #: Endpoints of the definition → endpoints that exist in the graph already.
+    input_map: Mapping[str, str] = field(default_factory=dict)
+    #: Existing nodes that every imported node is to wait for.
+    control_dependencies: Sequence[str] = ()
+    #: Endpoints of the definition to look up afterwards.
+    return_tensors: Sequence[str] = ()
+    #: Nodes of the definition to look up afterwards.
+    return_nodes: Sequence[str] = ()
+    #: Append ``_1``, ``_2`` … to names that are taken, instead of refusing them.
+    uniquify_names: bool = False
+    uniquify_prefix: bool = False
+    #: Leave out nodes all of whose outputs are mapped.
+    skip_mapped_nodes: bool = False
+    default_device: str = ""
+    validate_colocation: bool = True
+    #: Allow node names with a leading underscore, as the runtime itself makes them.
+    allow_internal_names: bool = False
+    #: Demand a device on every node, and take it for the assigned one.
+    expect_device: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResults:
+    """What was asked for by ``return_tensors`` and ``return_nodes``."""
+
+    return_tensors: tuple[tuple[Node, int], ...]
+    return_nodes: tuple[Node, ...]
+    #: Keys of the input map that name nothing in the definition.
+    missing_unused_input_map_keys: tuple[str, ...]
+    #: Nodes by their name in the definition.
+    imported: Mapping[str, Node]
+
+
+def graph_from_def(graph_def: Message, *, allow_internal_names: bool = False) -> Graph:
+    """A new graph of a whole definition; raises OpError if it is not acceptable."""
+    graph = Graph()
+    options = ImportOptions(allow_internal_names=allow_internal_names)
+    import_graph_def(graph, graph_def, options)
+    return graph
+
+
+def import_graph_def(
+    graph: Graph, graph_def: Message, options: ImportOptions | None = None
+) -> ImportResults:
+    """Merge a definition into ``graph``; on error the graph is left as it was.
+
+    Raises:
+        InvalidArgumentError: a version, name, input, attribute or cycle is not acceptable.
+        NotFoundError: an op is neither in the catalogue nor in the library.
+        UnimplementedError: an op was removed before the graph's version.
+    """
+    return _Import(graph, graph_def, options or ImportOptions()).run()
+
+
+def check_versions(versions: Message) -> None:
+    """Raise unless this runtime may read a graph of these versions."""
+    if versions.producer < MIN_PRODUCER:
+        raise InvalidArgumentError(
+            f"GraphDef producer version {versions.producer} below min producer {MIN_PRODUCER} "
+            "supported by Penstock",
+            next_step="regenerate the graph with a newer release",
+        )
+    if versions.min_consumer > VERSION:
+        raise InvalidArgumentError(
+            f"GraphDef min consumer version {versions.min_consumer} above current version "
+            f"{VERSION} of Penstock",
+            next_step="upgrade Penstock",
+        )
+    if VERSION in versions.bad_consumers:
+        raise InvalidArgumentError(
+            f"GraphDef disallows consumer version {VERSION} of Penstock",
+            next_step="upgrade Penstock; this version is known to read the graph wrongly",
+        )
+
+
+class _Import:
+    """One import under way: indices of the definition, and what was created so far."""
+
+    def __init__(self, graph: Graph, graph_def: Message, options: ImportOptions) -> None:
+        self.graph = graph
+        self.options = options
+        self.graph_def = graph_def
+        self.defs: Final[Sequence[Any]] = graph_def.node
+        self.prefix = options.prefix.rstrip("/") + "/" if options.prefix else ""
+        #: Positions in ``defs`` by name.
+        self.position: dict[str, int] = {}
+        #: Inputs of each def, parsed, data before control.
+        self.inputs: list[list[Endpoint]] = []
+        #: Created nodes by their name in the definition.
+        self.created: dict[str, Node] = {}
+        #: Data edges whose source did not exist yet: (source endpoint, node, slot).
+        self.back_edges: list[tuple[Endpoint, Node, int]] = []
+        self.input_map = {
+            parse_endpoint(k): parse_endpoint(v) for k, v in options.input_map.items()
+        }
+        self.used_keys: set[Endpoint] = set()
+
+    def run(self) -> ImportResults:
+        """The whole import, step by step."""
+        versions_before = self.graph.versions
+        check_versions(self.graph_def.versions)
+        self.check_collisions()
+        self.check_maps()
+        self.index_names()
+        self.count_pending()
+        self.graph.library.add_library(self.graph_def.library)
+        try:
+            self.create_nodes()
+            self.add_back_edges()
+            self.merge_versions()
+            results = self.collect_results()
+            self.repair_colocation()
+        except BaseException:
+            for node in reversed(list(self.created.values())):
+                self.graph.remove_node(node)
+            self.graph.versions = versions_before
+            raise
+        return results
+
+    # -- names and maps ------------------------------------------------------------
+
+    def check_collisions(self) -> None:
+        """Settle the prefix, and refuse names that the graph has already."""
+        options = self.options
+        scopes = {scope for name in self.graph.names() for scope in scopes_of(name)}
+        if self.prefix:
+            bare = self.prefix[:-1]
+            if not is_legal_name(bare):
+                raise InvalidArgumentError(
+                    f"Imported node name prefix '{self.prefix}' would lead to invalid node names"
+                )
+            if options.uniquify_prefix:
+                taken = scopes | set(self.graph.names())
+                self.prefix = _first_free(bare, taken) + "/"
+        elif not options.uniquify_names:
+            for node in self.defs:
+                if node.name in self.graph or node.name in scopes:
+                    raise InvalidArgumentError(
+                        f"Node name '{node.name}' already exists in the Graph",
+                        next_step="import with a prefix, or with uniquify_names",
+                    )
+
+    def check_maps(self) -> None:
+        """Every mapped-to endpoint and control dependency must exist in the graph."""
+        for key, value in self.input_map.items():
+            entry = f"input_map entry {key}->{value}"
+            if (key.slot == CONTROL_SLOT) != (value.slot == CONTROL_SLOT):
+                raise InvalidArgumentError(f"{entry} between control edge and non-control edge")
+            if value.node not in self.graph:
+                raise InvalidArgumentError(
+                    f"node '{value.node}' in input_map does not exist in graph ({entry})"
+                )
+        for name in self.options.control_dependencies:
+            if name not in self.graph:
+                raise InvalidArgumentError(
+                    f"node '{name}' in control_dependencies does not exist in graph"
+                )
+
+    def index_names(self) -> None:
+        """Check every def's syntax, and parse its inputs."""
+        legal = is_legal_internal_name if self.options.allow_internal_names else is_legal_name
+        for index, node in enumerate(self.defs):
+            if not legal(node.name):
+                raise InvalidArgumentError(
+                    f"Node '{node.name}': Node name contains invalid characters"
+                )
+            if node.name in self.position:
+                raise InvalidArgumentError(f"Node '{node.name}' is not unique")
+            if not node.op:
+                raise InvalidArgumentError(f"Node '{node.name}' does not specify an operation")
+            if self.options.expect_device and not node.device:
+                raise InvalidArgumentError(
+                    f"Node '{node.name}' is missing a device specification"
+                )
+            self.position[node.name] = index
+            self.inputs.append(_parse_inputs(node))
+
+    # -- order ---------------------------------------------------------------------
+
+    def count_pending(self) -> None:
+        """Count what each node waits for, and note who waits for whom."""
+        next_iterations = {n.name for n in self.defs if n.op in _NEXT_ITERATION}
+        #: Inputs that each def still waits for.
+        self.pending = [0] * len(self.defs)
+        #: Positions of the consumers of each def, once per input.
+        self.consumers: list[list[int]] = [[] for _ in self.defs]
+        for index, node in enumerate(self.defs):
+            is_merge = node.op in _MERGE
+            has_back_edge, controls = False, 0
+            for text, endpoint in zip(node.input, self.inputs[index], strict=True):
+                if endpoint in self.input_map:
+                    continue
+                source = self.position.get(endpoint.node)
+                if source is None:
+                    raise InvalidArgumentError(
+                        f"Node '{node.name}': Unknown input node '{text}'"
+                    )
+                controls += endpoint.slot == CONTROL_SLOT
+                if is_merge and endpoint.node in next_iterations:
+                    has_back_edge |= endpoint.slot != CONTROL_SLOT
+                    continue  # Not a reason to wait: it may close a loop.
+                self.consumers[source].append(index)
+                self.pending[index] += 1
+            if has_back_edge:
+                self.pending[index] = controls + 1
+
+    def create_nodes(self) -> None:
+        """Create nodes as their inputs come to exist, lowest position first."""
+        ready = [index for index, count in enumerate(self.pending) if count == 0]
+        done = 0
+        while ready:
+            index = heapq.heappop(ready)
+            done += 1
+            if not self.is_skipped(index):
+                self.create_node(index)
+            for consumer in self.consumers[index]:
+                self.pending[consumer] -= 1
+                if self.pending[consumer] == 0:
+                    heapq.heappush(ready, consumer)
+        if done < len(self.defs):
+            self.refuse_cycle(len(self.defs) - done)
+
+    def refuse_cycle(self, stuck: int) -> None:
+        """Say which nodes can never be created."""
+        names = [self.defs[i].name for i, count in enumerate(self.pending) if count > 0]
+        raise InvalidArgumentError(
+            f"{stuck} nodes in a cycle, including: {', '.join(names[:3])}",
+            next_step="only an edge from a NextIteration to a Merge may close a cycle",
+        )
+
+    def is_skipped(self, index: int) -> bool:
+        """Whether all outputs of a def are mapped, and such defs are left out."""
+        if not self.options.skip_mapped_nodes or not self.input_map:
+            return False
+        node = self.defs[index]
+        op = self.graph.op_def(node.op)
+        outputs = len(op.output_types(validated_attrs(node, op)))
+        return all(Endpoint(node.name, slot) in self.input_map for slot in range(outputs))
+
+    # -- one node ------------------------------------------------------------------
+
+    def create_node(self, index: int) -> None:
+        """Create one node with all edges whose sources exist."""
+        proto = self.defs[index]
+        try:
+            self.check_colocation(proto)
+            op = self.graph.op_def(proto.op)
+            self.check_deprecation(op)
+            attrs = validated_attrs(proto, op)
+            data = [e for e in self.inputs[index] if e.slot != CONTROL_SLOT]
+            check_input_count(proto, op.input_types(attrs), len(data))
+            node = self.add_node(proto, op, attrs)
+            self.created[proto.name] = node
+            self.add_data_edges(proto, node, data)
+            self.add_control_edges(index, node)
+        except OpError as error:
+            raise error.at(Where(proto.name, proto.op, proto.device)) from None
+
+    def check_colocation(self, proto: Message) -> None:
+        """Every ``loc:@NAME`` must name a node of the definition."""
+        if not self.options.validate_colocation:
+            return
+        for group in proto.attr["_class"].list.s if "_class" in proto.attr else ():
+            target = group.removeprefix(_COLOCATE).decode("utf-8", "replace")
+            if group.startswith(_COLOCATE) and target not in self.position:
+                raise InvalidArgumentError(
+                    f"Node '{proto.name}' expects to be colocated with unknown node '{target}'"
+                )
+
+    def check_deprecation(self, op: OpDef) -> None:
+        """Refuse ops that were removed before the graph was made."""
+        producer = self.graph_def.versions.producer
+        if 0 < op.deprecated_in <= producer:
+            raise UnimplementedError(
+                f"Op {op.name} is not available in GraphDef version {producer}. It has been "
+                f"removed in version {op.deprecated_in}.",
+                next_step="regenerate the graph with the op's successor",
+            )
+
+    def add_node(self, proto: Message, op: OpDef, attrs: dict[str, Attr]) -> Node:
+        """Create the node under its final name."""
+        device = proto.device or self.options.default_device
+        if self.prefix and "_class" in attrs:
+            attrs["_class"] = tuple(
+                _COLOCATE + self.prefix.encode() + group.removeprefix(_COLOCATE)
+                if group.startswith(_COLOCATE)
+                else group
+                for group in attrs["_class"]
+            )
+        return self.graph.add_node(
+            self.final_name(proto.name),
+            op,
+            attrs,
+            device=device,
+            assigned_device=device if self.options.expect_device else "",
+            requested_inputs=list(proto.input),
+        )
+
+    def final_name(self, name: str) -> str:
+        """The name with prefix, made unique if that was asked for."""
+        name = self.prefix + name
+        if self.options.uniquify_names and not (self.prefix and self.options.uniquify_prefix):
+            taken = set(self.graph.names())
+            taken |= {scope for known in self.graph.names() for scope in scopes_of(known)}
+            if name in taken:
+                return _first_free(name, taken | {self.prefix + n for n in self.position})
+        return name
+
+    def add_data_edges(self, proto: Message, node: Node, data: list[Endpoint]) -> None:
+        """Join the data inputs; those whose source is still to come are noted."""
+        for slot, endpoint in enumerate(data):
+            if endpoint in self.input_map:
+                self.used_keys.add(endpoint)
+                source, source_slot = self.graph.endpoint(self.input_map[endpoint])
+            elif endpoint.node in self.created:
+                source, source_slot = self.created[endpoint.node], endpoint.slot
+            elif node.op.name in _MERGE:
+                self.back_edges.append((endpoint, node, slot))
+                continue
+            else:
+                raise InvalidArgumentError(
+                    f"Node '{node.name}' had a back edge, but only Merge nodes can have back edges."
+                )
+            if source_slot >= len(source.output_types):
+                raise InvalidArgumentError(
+                    f"Node '{proto.name}': Connecting to invalid output {source_slot} of source "
+                    f"node {source.name} which has {len(source.output_types)} outputs."
+                )
+            self.graph.add_edge(source, source_slot, node, slot)
+
+    def add_control_edges(self, index: int, node: Node) -> None:
+        """Join the control inputs, and the control dependencies of the whole import."""
+        sources, inherits = [], False
+        for endpoint in self.inputs[index]:
+            if endpoint in self.input_map:
+                if endpoint.slot == CONTROL_SLOT:
+                    self.used_keys.add(endpoint)
+                    sources.append(self.graph.node(self.input_map[endpoint].node))
+            elif endpoint.node in self.created:
+                inherits = True
+                if endpoint.slot == CONTROL_SLOT:
+                    sources.append(self.created[endpoint.node])
+        if not inherits:
+            sources += map(self.graph.node, self.options.control_dependencies)
+        if sources:
+            self.graph.add_control_edges(sources, node)
+
+    def add_back_edges(self) -> None:
+        """Join the loops' back edges, now that all nodes exist."""
+        for endpoint, node, slot in self.back_edges:
+            source = self.created.get(endpoint.node)
+            if source is None:
+                raise InvalidArgumentError(
+                    f"Node '{node.name}': the back edge from '{endpoint}' has no source"
+                )
+            self.graph.add_edge(source, endpoint.slot, node, slot)
+
+    # -- afterwards ----------------------------------------------------------------
+
+    def merge_versions(self) -> None:
+        """Lower the producer, raise the demands on consumers, join the bad ones."""
+        new, old = self.graph_def.versions, self.graph.versions
+        if len(self.graph) == len(self.created):
+            merged = (new.producer, new.min_consumer, tuple(new.bad_consumers))
+        else:
+            merged = (
+                min(new.producer, old.producer),
+                max(new.min_consumer, old.min_consumer),
+                tuple(sorted({*new.bad_consumers, *old.bad_consumers})),
+            )
+        self.graph.versions = Versions(*merged)
+
+    def collect_results(self) -> ImportResults:
+        """Look up what the caller wanted back."""
+        if self.options.return_nodes and self.options.skip_mapped_nodes:
+            raise InvalidArgumentError("Requested return nodes cannot be combined with skipping")
+        tensors = tuple(self.returned_tensor(t) for t in self.options.return_tensors)
+        nodes = []
+        for name in self.options.return_nodes:
+            if name not in self.created:
+                raise InvalidArgumentError(
+                    f"Requested return node '{name}' not found in graph def"
+                )
+            nodes.append(self.created[name])
+        return ImportResults(tensors, tuple(nodes), self.unused_keys(), self.created)
+
+    def returned_tensor(self, text: str) -> tuple[Node, int]:
+        """A requested endpoint, mapped ones included."""
+        endpoint = parse_endpoint(text)
+        if endpoint in self.input_map:
+            self.used_keys.add(endpoint)
+            return self.graph.endpoint(self.input_map[endpoint])
+        node = self.created.get(endpoint.node)
+        if node is None:
+            raise InvalidArgumentError(
+                f"Requested return tensor '{text}' not found in graph def"
+            )
+        if endpoint.slot >= len(node.output_types):
+            raise InvalidArgumentError(
+                f"Invalid return output {endpoint.slot} of node '{endpoint.node}', which has "
+                f"{len(node.output_types)} output(s)"
+            )
+        return node, endpoint.slot
+
+    def unused_keys(self) -> tuple[str, ...]:
+        """Keys of the input map that were not used, and name nothing in the definition."""
+        missing = []
+        for key in self.input_map.keys() - self.used_keys:
+            node = self.created.get(key.node)
+            if key.node not in self.position or (
+                node is not None and key.slot >= len(node.output_types)
+            ):
+                missing.append(str(key))
+        return tuple(sorted(missing))
+
+    def repair_colocation(self) -> None:
+        """Point ``loc:@`` at the new names of nodes that were renamed."""
+        if not self.options.uniquify_names:
+            return
+        renamed = {
+            (_COLOCATE + (self.prefix + old).encode()): _COLOCATE + node.name.encode()
+            for old, node in self.created.items()
+        }
+        for node in self.created.values():
+            groups = node.attrs.get("_class")
+            if groups:
+                node.attrs = {**node.attrs, "_class": tuple(renamed.get(g, g) for g in groups)}
+
+
+def _parse_inputs(node: Any) -> list[Endpoint]:
+    """The inputs of a def; data inputs must all come before control inputs."""
+    endpoints = [parse_endpoint(text) for text in node.input]
+    control_seen = False
+    for endpoint in endpoints:
+        if endpoint.slot == CONTROL_SLOT:
+            control_seen = True
+        elif control_seen:
+            raise InvalidArgumentError(
+                f"Node '{node.name}': Control dependencies must come after regular dependencies"
+            )
+    return endpoints
+
+
+def _first_free(name: str, taken: set[str]) -> str:
+    """``name``, or the first of ``name_1``, ``name_2`` … that is not taken."""
+    candidate, number = name, 0
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate
+
+

@@ -1,0 +1,42 @@
+"""What a graph becomes on its way to the executor; one type per stage.
+
+In:   a graph, and what a pass found out about it.
+Out:  a type that only that pass makes, so that a stage cannot be skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.core.dtypes import DType
+from penstock.graph.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A graph with a device for every node."""
+
+    graph: Graph
+    #: Full device name by node id; has every node of the graph.
+    device_of: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """Only what one request needs, with its feeds and fetches wired in as nodes."""
+
+    graph: Graph
+    #: Full device name by node id; has every node of the graph.
+    device_of: Mapping[int, str]
+    #: Element types of the feeds and of the fetches, in the request's order.
+    feed_types: tuple[DType, ...]
+    fetch_types: tuple[DType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The part of a pruned graph that runs on one device; Send and Recv at its borders."""
+
+    device: str
+    graph: Graph

@@ -1,0 +1,113 @@
+"""Check one NodeDef against the signature of its op.
+
+In:   a NodeDef and the OpDef of its op.
+Out:  the node's attributes as Python values, defaults filled in; or an error that names the
+      attribute and what it may be.
+Not:  knows no other node; attributes that the op does not declare are kept and ignored.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from penstock.catalogue.op_def import ArgDef, AttrDef, OpDef
+from penstock.core.dtypes import DType
+from penstock.defs import attrs as attr_codec
+from penstock.defs.attrs import FIELD_OF_KIND, Attr, PlaceholderAttr
+from penstock.defs.schema import Message
+from penstock.errors import InvalidArgumentError
+
+#: More inputs or outputs than this are taken for a damaged graph.
+MAX_ARGS: Final = 1 << 20
+
+
+def validated_attrs(node: Message, op: OpDef) -> dict[str, Attr]:
+    """The attributes of ``node``, decoded, checked, and completed with defaults.
+
+    Raises:
+        InvalidArgumentError: an attribute is missing, of the wrong kind, or out of bounds.
+    """
+    attrs: dict[str, Attr] = {}
+    for name, proto in node.attr.items():
+        declared = op.attrs.get(name)
+        if declared is not None:
+            _check_kind(node, declared, proto)
+        attrs[name] = attr_codec.from_proto(proto)
+        if declared is not None:
+            _check_value(node, declared, attrs[name])
+    missing = [name for name in op.attrs if name not in attrs]
+    for name in missing:
+        attrs[name] = op.attrs[name].default
+    missing = [name for name in missing if attrs[name] is None]
+    if missing:
+        listed = ", ".join(f"'{name}'" for name in missing)
+        word = "attr" if len(missing) == 1 else "attrs"
+        raise _error(node, f"NodeDef missing {word} {listed} from Op<{op.name}>")
+    _check_counts(node, op, attrs)
+    return attrs
+
+
+def check_input_count(node: Message, types: tuple[DType, ...], data_inputs: int) -> None:
+    """Raise unless the node lists as many data inputs as its op takes."""
+    if len(types) != data_inputs:
+        expected = ", ".join(map(str, types))
+        raise _error(
+            node, f"NodeDef expected inputs '{expected}' do not match {data_inputs} inputs specified"
+        )
+
+
+def _check_kind(node: Message, attr: AttrDef, proto: Message) -> None:
+    """Compare the field that is set with the one that the attribute's kind asks for."""
+    field = proto.WhichOneof("value")
+    if field == "placeholder":
+        return
+    if attr.kind.startswith("list("):
+        inner = FIELD_OF_KIND[attr.kind[5:-1]]
+        filled = [f.name for f, _ in proto.list.ListFields()]
+        fits = field == "list" and filled in ([], [inner])
+    else:
+        fits = field == FIELD_OF_KIND[attr.kind]
+    if not fits:
+        raise _error(node, f"AttrValue of attr '{attr.name}' must have a value of type '{attr.kind}'")
+
+
+def _check_value(node: Message, attr: AttrDef, value: Attr) -> None:
+    """Check an attribute's bounds and its list of allowed values."""
+    if isinstance(value, PlaceholderAttr):
+        return
+    if attr.minimum is not None:
+        size = len(value) if isinstance(value, tuple) else value
+        if size < attr.minimum:
+            what = "Length for" if isinstance(value, tuple) else "Value for"
+            raise _error(
+                node, f"{what} attr '{attr.name}' of {size} must be at least minimum {attr.minimum}"
+            )
+    if attr.allowed is not None:
+        for item in value if isinstance(value, tuple) else (value,):
+            if item not in attr.allowed and getattr(item, "base", item) not in attr.allowed:
+                raise _error(
+                    node,
+                    f"Value for attr '{attr.name}' of {_show(item)} is not in the list of "
+                    f"allowed values: {', '.join(sorted(map(_show, attr.allowed)))}",
+                )
+
+
+def _check_counts(node: Message, op: OpDef, attrs: dict[str, Attr]) -> None:
+    """Refuse list arguments of absurd length before anything is made of them."""
+    for arg in (*op.inputs, *op.outputs):
+        count = _count(arg, attrs)
+        if count is not None and not 0 <= count <= MAX_ARGS:
+            raise _error(node, f"Argument '{arg.name}' cannot stand for {count} tensors")
+
+
+def _count(arg: ArgDef, attrs: dict[str, Attr]) -> int | None:
+    value = attrs.get(arg.number_attr)
+    return value if isinstance(value, int) else None
+
+
+def _show(item: Any) -> str:
+    return f'"{item.decode()}"' if isinstance(item, bytes) else str(item)
+
+
+def _error(node: Message, text: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{text}\n\t; NodeDef: {{{{node {node.name}}}}} (op: {node.op})")
