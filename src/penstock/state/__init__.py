@@ -1,0 +1,1 @@
+"""What outlives one node: devices, named resources, values in transit."""
