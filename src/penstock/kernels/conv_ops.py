@@ -1,0 +1,242 @@
+"""Convolution over two spatial dimensions.
+
+In:   images and filters; filters are [rows, columns, input depth, output depth].
+Out:  at each place of the sliding window, its product with each filter, summed up.
+Not:  no gradients.
+
+Windows are laid out as the rows of one matrix, some megabytes at a time, and multiplied
+by the filters as another.  Half precision is summed up in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.values import Array, Value
+from penstock.errors import UnimplementedError
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.types import FLOATS
+from penstock.kernels.windows import Window, margins_of, pad, per_dimension, slide, tap
+
+#: Bytes of windows that are laid out at a time: about what a core's cache holds.
+_AT_ONCE: Final = 2 << 20
+#: Channels from which on a depthwise convolution goes through einsum: measured.
+_DEEP: Final = 160
+_SUMMED_IN: Final = {
+    dtypes.float16: dtypes.float32.numpy,
+    dtypes.bfloat16: dtypes.float32.numpy,
+}
+_Convolve = Callable[[Array, Array], Array]
+_MakeWindows = Callable[[Array], list[Window]]
+
+
+@kernel("Conv2D", types={"T": FLOATS | {dtypes.int32}})
+def make_conv2d(attrs: Attrs) -> Kernel:
+    """Each output is the sum of a window times a filter; depth may fall into groups.
+
+    With filters of less depth than the images, group g of the outputs sees group g of the
+    inputs only.
+    """
+    make_windows = _windows(attrs)
+
+    def conv2d(images: Array, filters: Array) -> Array:
+        _check_rank(images, filters)
+        if 0 in filters.shape[:3]:
+            raise ValueError(
+                "filter must not have zero elements (i.e. all dimensions must be non-zero), "
+                f"got shape {filters.shape}"
+            )
+        groups = _groups(images.shape[3], *filters.shape[2:])
+        windows = make_windows(filters)
+        if groups > 1:
+            return _grouped(images, filters, windows, groups)
+        if all(w.size == 1 and not (w.margins and any(w.margins)) for w in windows):
+            return _pointwise(images, filters, windows)
+        return _windowed(images, filters, windows)
+
+    return _in_layout(attrs, _in_precision(attrs, conv2d))
+
+
+@kernel("DepthwiseConv2dNative", types={"T": FLOATS})
+def make_depthwise_conv2d(attrs: Attrs) -> Kernel:
+    """Each output is the sum of one channel of a window times one channel of a filter."""
+    make_windows = _windows(attrs)
+
+    def depthwise_conv2d(images: Array, filters: Array) -> Array:
+        _check_rank(images, filters)
+        if images.shape[3] != filters.shape[2]:
+            raise ValueError(
+                "input and filter must have the same depth: "
+                f"{images.shape[3]} vs {filters.shape[2]}"
+            )
+        return _depthwise(images, filters, make_windows(filters))
+
+    return _in_layout(attrs, _in_precision(attrs, depthwise_conv2d))
+
+
+def _windows(attrs: Attrs) -> _MakeWindows:
+    """What makes the windows for filters of some size."""
+    layout = attrs.str("data_format")
+    strides = _spatial(attrs, "strides", layout)
+    dilations = _spatial(attrs, "dilations", layout)
+    margins = margins_of(attrs, layout)
+    if attrs.str("padding") != "EXPLICIT" and attrs.list("explicit_paddings"):
+        raise ValueError(
+            "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT"
+        )
+
+    def make_windows(filters: Array) -> list[Window]:
+        sizes = filters.shape[:2]
+        facts = zip(sizes, strides, dilations, margins, strict=True)
+        return [Window(*fact) for fact in facts]
+
+    return make_windows
+
+
+def _spatial(attrs: Attrs, name: str, layout: str) -> list[int]:
+    """The spatial numbers of an attribute, which must be positive."""
+    of_letter = per_dimension(attrs, name, layout)
+    if of_letter.pop("N") != 1 or of_letter.pop("C") != 1:
+        raise UnimplementedError(
+            f"Current implementation does not yet support {name} in the batch and depth "
+            "dimensions."
+        )
+    if min(of_letter.values()) < 1:
+        raise ValueError(f"Row and column {name} should be larger than 0: {of_letter}")
+    return list(of_letter.values())
+
+
+def _in_layout(attrs: Attrs, convolve: _Convolve) -> _Convolve:
+    """Let a function of images with the depth last serve those with the depth second."""
+    if attrs.str("data_format") == "NHWC":
+        return convolve
+
+    def convolve_nchw(images: Array, filters: Array) -> Array:
+        if np.ndim(images) != 4:
+            raise ValueError(f"input must be 4-dimensional: shape {np.shape(images)}")
+        result = convolve(images.transpose(0, 2, 3, 1), filters)
+        return np.ascontiguousarray(result.transpose(0, 3, 1, 2))
+
+    return convolve_nchw
+
+
+def _in_precision(attrs: Attrs, convolve: _Convolve) -> _Convolve:
+    """Let a function of float32 serve narrower types."""
+    declared = attrs.dtype("T")
+    if declared not in _SUMMED_IN:
+        return convolve
+    wide = _SUMMED_IN[declared]
+
+    def convolve_narrow(images: Array, filters: Array) -> Array:
+        return convolve(images.astype(wide), filters.astype(wide)).astype(declared.numpy)
+
+    return convolve_narrow
+
+
+def _check_rank(images: Value, filters: Value) -> None:
+    for word, value in (("input", images), ("filter", filters)):
+        if np.ndim(value) != 4:
+            raise ValueError(f"{word} must be 4-dimensional: shape {np.shape(value)}")
+
+
+def _groups(depth: int, filter_depth: int, filter_count: int) -> int:
+    """Into how many groups the depth falls."""
+    if depth % filter_depth:
+        raise ValueError(
+            f"input depth must be evenly divisible by filter depth: {depth} vs {filter_depth}"
+        )
+    groups = depth // filter_depth
+    if groups > 1 and filter_count % groups:
+        raise ValueError(
+            "output depth must be evenly divisible by number of groups: "
+            f"{filter_count} vs {groups}"
+        )
+    return groups
+
+
+def _pointwise(images: Array, filters: Array, windows: Sequence[Window]) -> Array:
+    """Windows of one pixel: a product of matrices, and nothing to lay out."""
+    seen = images[:, :: windows[0].stride, :: windows[1].stride]
+    depth, count = filters.shape[2:]
+    batch, rows, columns, _ = seen.shape
+    product = seen.reshape(batch * rows * columns, depth) @ filters.reshape(depth, count)
+    return product.reshape(batch, rows, columns, count)
+
+
+def _windowed(images: Array, filters: Array, windows: Sequence[Window]) -> Array:
+    """Lay out windows as rows of a matrix, and multiply by the filters as columns."""
+    view = slide(images, windows)
+    count = filters.shape[3]
+    matrix = filters.reshape(prod(filters.shape[:3]), count)
+    result = np.empty((*view.shape[:3], count), images.dtype)
+    for batch, rows in _chunks(view):
+        part = result[batch, rows]
+        places = prod(part.shape[:3])
+        laid_out = view[batch, rows].reshape(places, len(matrix))
+        np.matmul(laid_out, matrix, out=part.reshape(places, count))
+    return result
+
+
+def _grouped(
+    images: Array, filters: Array, windows: Sequence[Window], groups: int
+) -> Array:
+    """Convolve each group of the depth with its filters."""
+    rows, columns, deep, count = filters.shape
+    wide = count // groups
+    if deep == 1:
+        return _depthwise(images, filters.reshape(rows, columns, groups, wide), windows)
+    parts = [
+        _windowed(
+            images[..., group * deep : (group + 1) * deep],
+            np.ascontiguousarray(filters[..., group * wide : (group + 1) * wide]),
+            windows,
+        )
+        for group in range(groups)
+    ]
+    return np.concatenate(parts, -1)
+
+
+def _chunks(view: Array) -> Iterator[tuple[slice, slice]]:
+    """Slices of batches and rows whose windows, laid out, are not too many at once."""
+    batch, rows = view.shape[:2]
+    row_bytes = max(view[:1, :1].size * view.itemsize, 1)
+    many = max(_AT_ONCE // max(rows * row_bytes, 1), 1)
+    step = rows if many > 1 else max(_AT_ONCE // row_bytes, 1)
+    for first in range(0, batch, many):
+        for row in range(0, rows, max(step, 1)):
+            yield slice(first, first + many), slice(row, row + step)
+
+
+def _depthwise(images: Array, filters: Array, windows: Sequence[Window]) -> Array:
+    """Convolve each channel with its own filters, of which there are equally many."""
+    rows, columns, depth, multiplier = filters.shape
+    if multiplier != 1:
+        images = np.repeat(images, multiplier, -1)
+    weights = filters.reshape(rows, columns, depth * multiplier)
+    runs = 1 if windows[1].stride == 1 else 2
+    if depth * multiplier * runs >= _DEEP:
+        return np.einsum("nhwijc,ijc->nhwc", slide(images, windows), weights)
+    return _sum_of_taps(images, weights, windows)
+
+
+def _sum_of_taps(images: Array, weights: Array, windows: Sequence[Window]) -> Array:
+    """Add up, element by element of the window, what all places see there times its weight.
+
+    The weight is repeated over a row of places, so that numpy sees long runs of memory.
+    """
+    fits = [w.fit(n) for w, n in zip(windows, images.shape[1:3], strict=True)]
+    padded = pad(images, fits, 0)
+    shape = (len(images), fits[0].places, fits[1].places, images.shape[3])
+    total, term = np.zeros(shape, images.dtype), np.empty(shape, images.dtype)
+    for row in range(windows[0].size):
+        for column in range(windows[1].size):
+            seen = padded[:, tap(windows[0], fits[0], row), tap(windows[1], fits[1], column)]
+            np.multiply(seen, np.tile(weights[row, column], (shape[2], 1)), out=term)
+            total += term
+    return total

@@ -1,0 +1,220 @@
+"""Pooling over two spatial dimensions.
+
+In:   images and the size of a window.
+Out:  at each place of the sliding window, the greatest or the mean of what is under it.
+Not:  no gradients, no index of the greatest.
+
+A window is a rectangle, so pooling along the rows and then along the columns gives the
+same with fewer comparisons or additions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.values import Array, Value
+from penstock.errors import UnimplementedError
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.types import FLOATS, REALS
+from penstock.kernels.windows import Fit, Window, margins_of, pad, per_dimension, tap
+
+_Pool: TypeAlias = Callable[[Array], Array]
+_Sizes: TypeAlias = Mapping[str, int]
+_COMPARED: Final = REALS - {dtypes.uint32, dtypes.uint64}
+_SUMMED_IN: Final = {
+    dtypes.float16: dtypes.float32.numpy,
+    dtypes.bfloat16: dtypes.float32.numpy,
+}
+
+
+@kernel("MaxPool", types={"T": _COMPARED})
+def make_max_pool(attrs: Attrs) -> Kernel:
+    """The greatest element under a window, or of neighbouring channels.
+
+    Under a window NaN does not count, and nothing is less than the least finite number.
+    """
+    layout = attrs.str("data_format")
+    sizes = per_dimension(attrs, "ksize", layout)
+    strides = per_dimension(attrs, "strides", layout)
+    return _max_pool(attrs, sizes, strides)
+
+
+@kernel("MaxPoolV2", types={"T": _COMPARED})
+def make_max_pool_v2(attrs: Attrs) -> Kernel:
+    """MaxPool with the sizes and strides of the window as inputs."""
+    layout = attrs.str("data_format")
+
+    def max_pool_v2(images: Array, ksize: Value, strides: Value) -> Array:
+        sizes = _by_letter(ksize, "ksize", layout)
+        return _max_pool(attrs, sizes, _by_letter(strides, "strides", layout))(images)
+
+    return max_pool_v2
+
+
+def _by_letter(value: Value, name: str, layout: str) -> _Sizes:
+    numbers = np.ravel(value).tolist()
+    if len(numbers) != len(layout):
+        raise ValueError(
+            f"Sliding window {name} field must specify {len(layout)} dimensions: {numbers}"
+        )
+    return dict(zip(layout, numbers, strict=True))
+
+
+def _max_pool(attrs: Attrs, sizes: _Sizes, strides: _Sizes) -> _Pool:
+    """The function that does it for these sizes."""
+    _check_sizes(sizes, strides)
+    layout = attrs.str("data_format")
+    if sizes["C"] > 1:
+        return _in_layout(layout, _max_of_depth(sizes, strides))
+    windows = _windows(attrs, sizes, strides)
+    for window in windows:
+        if window.margins and max(window.margins) >= window.size:
+            raise ValueError(
+                f"Padding {max(window.margins)} needs to be smaller than the window size "
+                f"{window.size}"
+            )
+    least = _least(attrs.dtype("T").numpy)
+    greater = np.fmax if attrs.dtype("T").is_floating else np.maximum
+
+    def max_pool(images: Array) -> Array:
+        greatest = _reduce(images, windows, greater, least)
+        return np.asarray(greater(greatest, least))
+
+    return _in_layout(layout, max_pool)
+
+
+def _least(dtype: np.dtype[Any]) -> Any:
+    """The least finite number of a type."""
+    if dtype.kind in "iu":
+        return dtype.type(np.iinfo(dtype).min)
+    return np.nextafter(dtype.type(-np.inf), dtype.type(0))
+
+
+def _max_of_depth(sizes: _Sizes, strides: _Sizes) -> _Pool:
+    size = sizes["C"]
+    if sizes["H"] > 1 or sizes["W"] > 1:
+        raise UnimplementedError(
+            "MaxPooling supports exactly one of pooling across depth or pooling across "
+            "width/height."
+        )
+    if strides["C"] != size:
+        raise UnimplementedError(
+            "Depthwise max pooling requires the depth window to equal the depth stride: "
+            f"{size}, {strides['C']}"
+        )
+
+    def max_of_depth(images: Array) -> Array:
+        *places, depth = images.shape
+        if depth % size:
+            raise UnimplementedError(
+                "Depthwise max pooling requires the depth window to evenly divide the input "
+                f"depth: {size}, {depth}"
+            )
+        in_groups = images.reshape(*places, depth // size, size)
+        greatest = in_groups[..., 0]
+        for channel in range(1, size):  # unlike np.maximum this keeps NaN only if it is first
+            other = in_groups[..., channel]
+            greatest = np.where(greatest < other, other, greatest)
+        return greatest
+
+    return max_of_depth
+
+
+@kernel("AvgPool", types={"T": FLOATS})
+def make_avg_pool(attrs: Attrs) -> Kernel:
+    """The mean of what is under a window; padding does not count."""
+    layout = attrs.str("data_format")
+    sizes = per_dimension(attrs, "ksize", layout)
+    strides = per_dimension(attrs, "strides", layout)
+    _check_sizes(sizes, strides)
+    if sizes["C"] > 1:
+        raise UnimplementedError("Non-spatial pooling is not yet supported.")
+    windows = _windows(attrs, sizes, strides)
+    dtype = attrs.dtype("T")
+    wide = _SUMMED_IN.get(dtype, dtype.numpy)
+
+    def avg_pool(images: Array) -> Array:
+        sums: Array = _reduce(images.astype(wide, copy=False), windows, np.add, wide.type(0))
+        rows, columns = (
+            _counts(window, length)
+            for window, length in zip(windows, images.shape[1:3], strict=True)
+        )
+        count = (rows[:, None] * columns)[..., None].astype(wide)
+        means: Array = sums / count
+        return means.astype(dtype.numpy, copy=False)
+
+    return _in_layout(layout, avg_pool)
+
+
+def _counts(window: Window, length: int) -> Array:
+    """How many elements that are no padding the window sees in each place."""
+    fit = window.fit(length)
+    start = np.arange(fit.places) * window.stride - fit.before
+    return np.minimum(start + window.size, length) - np.maximum(start, 0)
+
+
+def _check_sizes(sizes: _Sizes, strides: _Sizes) -> None:
+    """Raise unless windows and strides are positive, and leave the batch alone."""
+    if min(sizes.values()) < 1:
+        raise ValueError(
+            "Sliding window ksize must be positive. The specified or inferred ksize is: "
+            f"{','.join(map(str, sizes.values()))}"
+        )
+    if min(strides.values()) < 1:
+        raise ValueError(f"Stride must be > 0, but got {min(strides.values())}")
+    if sizes["N"] != 1 or strides["N"] != 1:
+        raise UnimplementedError("Pooling is not yet supported on the batch dimension.")
+
+
+def _windows(attrs: Attrs, sizes: _Sizes, strides: _Sizes) -> list[Window]:
+    margins = margins_of(attrs, attrs.str("data_format"))
+    return [
+        Window(sizes[letter], strides[letter], margins=margin)
+        for letter, margin in zip("HW", margins, strict=True)
+    ]
+
+
+def _in_layout(layout: str, pool: _Pool) -> _Pool:
+    """A function of images in a layout from one of images with the depth last."""
+    if layout not in ("NHWC", "NCHW"):
+        raise UnimplementedError(f"pooling of images in the layout {layout}")
+
+    def pool_images(images: Array) -> Array:
+        if np.ndim(images) != 4:
+            raise ValueError(
+                f"tensor_in_shape must have 2 spatial dimensions: shape {np.shape(images)}"
+            )
+        if layout == "NHWC":
+            return pool(images)
+        return np.ascontiguousarray(pool(images.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2))
+
+    return pool_images
+
+
+def _reduce(images: Array, windows: Sequence[Window], join: np.ufunc, fill: Any) -> Array:
+    """Join what is under the windows, one spatial dimension after the other."""
+    fits = [w.fit(n) for w, n in zip(windows, images.shape[1:3], strict=True)]
+    joined = pad(images, fits, fill)
+    for axis, (window, fit) in enumerate(zip(windows, fits, strict=True), 1):
+        joined = _reduce_along(joined, axis, window, fit, join)
+    return joined
+
+
+def _reduce_along(images: Array, axis: int, window: Window, fit: Fit, join: np.ufunc) -> Array:
+    def seen(where: slice) -> Array:
+        view: Array = images[:, where] if axis == 1 else images[:, :, where]
+        return view
+
+    if window.size == 1:
+        return seen(tap(window, fit, 0))
+    if fit.places == 1:
+        return np.asarray(join.reduce(seen(slice(window.size)), axis, keepdims=True))
+    joined: Array = join(seen(tap(window, fit, 0)), seen(tap(window, fit, 1)))
+    for element in range(2, window.size):
+        join(joined, seen(tap(window, fit, element)), out=joined)
+    return joined
