@@ -8,7 +8,8 @@ Runs before a request is pruned, on the whole graph: where a node lies does not 
 what is fetched.  Every group of nodes goes to the first of its possible devices.  Two kinds
 of nodes look at their neighbours first:
 
-- A *metadata* node (Shape, Size, Rank) goes where its input is, to spare a transfer.
+- A *metadata* node (Shape, Size, Rank) goes where its input is, to spare a transfer; so
+  does an Identity that merely stands between two nodes of equal requests.
 - A *generator* (no inputs, one output that is no reference) is placed last, and goes where
   its consumers are if they all lie together.
 """
@@ -138,10 +139,11 @@ class _Placer:
     # -- preferences ---------------------------------------------------------------
 
     def input_device(self, node: Node) -> Device | None:
-        """Where the input of a metadata node is, if it is placed yet."""
-        if node.role is not Role.METADATA:
-            return None
-        first = next(node.in_edges(), None)
+        """Where the input of a metadata node or an Identity is, if it is placed yet."""
+        is_drawn = node.role is Role.METADATA or (
+            node.role is Role.IDENTITY and _is_pass_through(node)
+        )
+        first = next(node.in_edges(), None) if is_drawn else None
         return None if first is None else self.device_of.get(first.src.id)
 
     def consumers_device(self, node: Node) -> Device | None:
@@ -236,6 +238,16 @@ class _Placer:
 def _is_generator(node: Node) -> bool:
     """Whether it makes one value out of nothing."""
     return not node.inputs and len(node.output_types) == 1 and not node.output_types[0].is_ref
+
+
+def _is_pass_through(node: Node) -> bool:
+    """Whether an Identity asks for nothing and stands between nodes that ask for the same."""
+    edges = list(node.in_edges())
+    if node.requested_device or len(edges) != 1 or len(node.out_edges) > 1:
+        return False
+    # A node without consumers has an edge to the end of the graph, which asks for nothing.
+    wanted = node.out_edges[0].dst.requested_device if node.out_edges else ""
+    return edges[0].src.requested_device == wanted
 
 
 def _sorted_names(devices: Iterable[Device]) -> list[str]:
