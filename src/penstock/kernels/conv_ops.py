@@ -221,7 +221,8 @@ def _depthwise(images: Array, filters: Array, windows: Sequence[Window]) -> Arra
     weights = filters.reshape(rows, columns, depth * multiplier)
     runs = 1 if windows[1].stride == 1 else 2
     if depth * multiplier * runs >= _DEEP:
-        return np.einsum("nhwijc,ijc->nhwc", slide(images, windows), weights)
+        summed: Array = np.einsum("nhwijc,ijc->nhwc", slide(images, windows), weights)
+        return summed
     return _sum_of_taps(images, weights, windows)
 
 
