@@ -24,3 +24,9 @@ QUANTIZED: Final[frozenset[DType]] = frozenset(
     {dtypes.qint8, dtypes.quint8, dtypes.qint16, dtypes.quint16, dtypes.qint32}
 )
 ALL: Final[frozenset[DType]] = frozenset(dtypes.ALL)
+#: Everything that has a fixed size and no scale: numbers and booleans.
+PLAIN: Final[frozenset[DType]] = NUMBERS | {dtypes.bool_}
+OBJECTS: Final[frozenset[DType]] = frozenset({dtypes.string, dtypes.resource, dtypes.variant})
+FLOAT8: Final[frozenset[DType]] = frozenset(
+    map(dtypes.as_dtype, ("float8_e5m2", "float8_e4m3fn"))
+)

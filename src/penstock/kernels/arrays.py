@@ -1,0 +1,117 @@
+"""Values as arrays, and new arrays that fit into memory.
+
+In:   values of any rank; sizes that may come from the graph's data and be absurd.
+Out:  arrays; or ResourceExhaustedError and InvalidArgumentError before harm is done.
+Not:  registers no kernel; computes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.core.dtypes import DType
+from penstock.core.values import Array, Value
+from penstock.errors import InvalidArgumentError, ResourceExhaustedError
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.registry import Kernel
+
+_MAX_ELEMENTS: Final = 2**63 - 1
+
+
+def _physical_memory() -> int:
+    """Bytes of memory of this machine; very many if it does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return _MAX_ELEMENTS
+
+
+#: No array may be larger: systems hand out more than they have and kill whoever uses it.
+_MAX_BYTES: Final = _physical_memory()
+
+
+def as_array(value: Value) -> Array:
+    """A value as an array; an object at rank 0 goes into an array of its own."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    boxed = np.empty((), object)
+    boxed[()] = value
+    return boxed
+
+
+def boxing(attrs: Attrs, type_attr: str, compute: Kernel) -> Kernel:
+    """``compute``, but bare objects in its first argument become arrays.
+
+    numpy's scalars have the methods of arrays, so only strings, resources and variants
+    need it; for all other types this is ``compute`` itself.
+    """
+    if not attrs.dtype(type_attr).is_object:
+        return compute
+
+    def boxed(value: Value, *rest: Value) -> Any:
+        return compute(as_array(value), *rest)
+
+    return boxed
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape as error messages show it: ``[2,3]``."""
+    return f"[{','.join(map(str, shape))}]"
+
+
+def sizes_in(dims: Value) -> list[int]:
+    """Sizes given as a vector; a single one may be a scalar, as old graphs have it."""
+    sizes: Any = dims.tolist()
+    if not isinstance(sizes, list):
+        return [sizes]
+    if sizes and isinstance(sizes[0], list):
+        raise InvalidArgumentError(f"dims must be a vector, got shape {shape_text(dims.shape)}")
+    return sizes
+
+
+def check_new(shape: Iterable[int], dtype: np.dtype[Any]) -> None:
+    """Raise unless an array of this shape can be made here."""
+    sizes = tuple(shape)
+    if sizes and min(sizes) < 0:
+        raise InvalidArgumentError(f"Dimension {min(sizes)} must be >= 0")
+    count = math.prod(sizes)
+    if count > _MAX_ELEMENTS:
+        raise InvalidArgumentError(
+            f"Shape {shape_text(sizes)} would have more than 2**63 - 1 elements"
+        )
+    if count * dtype.itemsize > _MAX_BYTES:
+        raise ResourceExhaustedError(
+            f"OOM when allocating tensor with shape{shape_text(sizes)} and type {dtype}"
+        )
+
+
+def full(shape: Sequence[int], value: Value, dtype: np.dtype[Any]) -> Array:
+    """A new array with ``value`` everywhere."""
+    check_new(shape, dtype)
+    filled = np.empty(shape, dtype)
+    filled.fill(value)
+    return filled
+
+
+def zeros(shape: Sequence[int], dtype: DType) -> Array:
+    """A new array of zeros, or of empty strings."""
+    if dtype.name == "string":
+        return full(shape, b"", dtype.numpy)
+    check_new(shape, dtype.numpy)
+    return np.zeros(shape, dtype.numpy)
+
+
+def number_in(value: Value) -> int:
+    """The number in a scalar, or in an array that has just one element."""
+    if value.ndim == 0:
+        return int(value)
+    if value.size != 1:
+        raise InvalidArgumentError(f"a single value is wanted, got shape {shape_text(value.shape)}")
+    return int(value.reshape(())[()])

@@ -1,0 +1,100 @@
+"""Ops that hand on a value: constants, identities, placeholders and shape assertions.
+
+In:   nothing, or a value.
+Out:  the value of an attribute, or the input as it is.
+Not:  copies nothing, since no kernel ever writes into an input; feeds no placeholder.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+from penstock.core.dtypes import DType
+from penstock.core.shapes import TensorShape
+from penstock.core.values import Value, freeze, shape_of
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.arrays import shape_text
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.registry import Cost, Kernel, kernel
+from penstock.kernels.types import PLAIN
+
+#: Element types as TensorFlow's messages spell them, where that is not our name.
+_SPELLING: Final = {"float16": "half", "float32": "float", "float64": "double"}
+
+
+@kernel("Const", "HostConst", cost=Cost.CHEAP)
+def make_const(attrs: Attrs) -> Kernel:
+    """The tensor in the attribute ``value``, the same read-only one each time."""
+    value = freeze(attrs.tensor("value"))
+    return lambda: value
+
+
+@kernel(
+    "Copy",
+    "CopyHost",
+    "DeepCopy",
+    "GuaranteeConst",
+    "Identity",
+    "PlaceholderWithDefault",
+    "PreventGradient",
+    "StopGradient",
+    "_EagerConst",
+    cost=Cost.CHEAP,
+)
+def make_identity(_attrs: Attrs) -> Kernel:
+    """The input.  A PlaceholderWithDefault is one while it is not fed, whatever its shape."""
+    return _identity
+
+
+@kernel("Snapshot", types={"T": PLAIN}, cost=Cost.CHEAP)
+def make_snapshot(_attrs: Attrs) -> Kernel:
+    """The input, which cannot change after it was handed on."""
+    return _identity
+
+
+@kernel("IdentityN", cost=Cost.CHEAP)
+def make_identity_n(_attrs: Attrs) -> Kernel:
+    """All inputs."""
+    return _identity_n
+
+
+def _identity(value: Value) -> Value:
+    return value
+
+
+def _identity_n(*values: Value) -> tuple[Value, ...]:
+    return values
+
+
+@kernel("EnsureShape", cost=Cost.CHEAP)
+def make_ensure_shape(attrs: Attrs) -> Kernel:
+    """The input; an error if its shape is not what the attribute says."""
+    expected = attrs.shape("shape")
+
+    def ensure_shape(value: Value) -> Value:
+        if not expected.accepts(shape_of(value)):
+            raise InvalidArgumentError(
+                f"Shape of tensor {attrs.node_name} {shape_text(shape_of(value))} "
+                f"is not compatible with expected shape {expected}."
+            )
+        return value
+
+    return ensure_shape
+
+
+@kernel("Placeholder", "PlaceholderV2", cost=Cost.CHEAP)
+def make_placeholder(attrs: Attrs) -> Kernel:
+    """An error: whoever runs a placeholder forgot to feed it."""
+    message = _unfed(attrs.node_name, attrs.dtype("dtype"), attrs.shape("shape"))
+
+    def placeholder() -> NoReturn:
+        raise InvalidArgumentError(message, next_step="add it to the feeds of this run")
+
+    return placeholder
+
+
+def _unfed(name: str, dtype: DType, shape: TensorShape) -> str:
+    spelling = _SPELLING.get(dtype.name, dtype.name)
+    text = f"You must feed a value for placeholder tensor '{name}' with dtype {spelling}"
+    # Before version 24 of the graph format, rank 0 meant that the shape is not known.
+    return f"{text} and shape {shape}" if shape.dims else text
