@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -252,86 +252,3 @@ def make_bitcast(attrs: Attrs) -> Kernel:
     if before.itemsize == after.itemsize:
         return same_size
     return smaller if before.itemsize > after.itemsize else larger
-
-
-@kernel("BroadcastTo", types={"T": _MOVABLE}, cost=Cost.CHEAP)
-def make_broadcast_to(attrs: Attrs) -> Kernel:
-    """The input repeated along dimensions of size 1 and along new ones: a view of it."""
-
-    def broadcast_to(values: Array, shape: Value) -> Value:
-        if shape.ndim != 1:
-            raise InvalidArgumentError(
-                f"shape must be a vector of {{int32,int64}}, got shape {shape_text(shape.shape)}"
-            )
-        sizes = tuple(shape.tolist())
-        if len(values.shape) > len(sizes):
-            raise InvalidArgumentError(
-                f"Rank of input ({len(values.shape)}) must be no greater than rank of output "
-                f"shape ({len(sizes)})."
-            )
-        if min(sizes, default=0) < 0:
-            raise InvalidArgumentError(f"Dimension {min(sizes)} must be >= 0")
-        try:
-            return as_value(np.broadcast_to(values, sizes))
-        except ValueError:
-            raise InvalidArgumentError(
-                f"Incompatible shapes: {shape_text(values.shape)} vs. {shape_text(sizes)}"
-            ) from None
-
-    return boxing(attrs, "T", broadcast_to)
-
-
-def _vectors(*inputs: Value) -> list[list[int]]:
-    for number, sizes in enumerate(inputs):
-        if sizes.ndim != 1:
-            raise InvalidArgumentError(
-                f"In[{number}] must be a vector.{shape_text(sizes.shape)}"
-            )
-    return [sizes.tolist() for sizes in inputs]
-
-
-def _broadcast(first: list[int], second: list[int]) -> list[tuple[int, int]]:
-    """The sizes of two shapes that are broadcast together, side by side."""
-    rank = max(len(first), len(second))
-    pairs = list(
-        zip([1] * (rank - len(first)) + first, [1] * (rank - len(second)) + second, strict=True)
-    )
-    if any(a != b and 1 not in {a, b} for a, b in pairs):
-        raise InvalidArgumentError(
-            f"Incompatible shapes: {shape_text(first)} vs. {shape_text(second)}"
-        )
-    return pairs
-
-
-@kernel("BroadcastArgs", cost=Cost.CHEAP)
-def make_broadcast_args(attrs: Attrs) -> Kernel:
-    """The shape that two shapes have when broadcast together."""
-    vector = _VECTOR[attrs.dtype("T")]
-
-    def broadcast_args(first: Value, second: Value) -> Array:
-        pairs = _broadcast(*_vectors(first, second))
-        return vector(tuple(a if b == 1 else b for a, b in pairs))
-
-    return broadcast_args
-
-
-@kernel("BroadcastGradientArgs", cost=Cost.CHEAP)
-def make_broadcast_gradient_args(attrs: Attrs) -> Kernel:
-    """Along which dimensions each of two shapes was repeated when broadcast together."""
-    vector = _VECTOR[attrs.dtype("T")]
-
-    @lru_cache(maxsize=64)
-    def repeated(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[Array, Array]:
-        if first == second:
-            return vector(()), vector(())
-        pairs = list(enumerate(_broadcast(list(first), list(second))))
-        return (
-            vector(tuple(axis for axis, (a, b) in pairs if a == 1)),
-            vector(tuple(axis for axis, (a, b) in pairs if b == 1)),
-        )
-
-    def broadcast_gradient_args(first: Value, second: Value) -> tuple[Any, Any]:
-        sizes = _vectors(first, second)
-        return repeated(tuple(sizes[0]), tuple(sizes[1]))
-
-    return broadcast_gradient_args
