@@ -71,6 +71,8 @@ class OpDef:
     allows_uninitialized_input: bool = False
     #: The graph version that the op was removed in; 0 if it is still there.
     deprecated_in: int = 0
+    #: Whether this is the signature of a function of some graph's library.
+    is_function: bool = False
 
     @property
     def has_bare_output(self) -> bool:
@@ -87,9 +89,7 @@ class OpDef:
 
 
 _ROW: Final = re.compile(r"(\w[\w>]*)\((.*?)\) -> \((.*?)\)(?: \[(.*)\])?((?: [a-z]+(?:=\d+)?)*)$")
-_ATTR: Final = re.compile(
-    r"(\w+): ([a-z]+(?:\([a-z]+\))?)(?:\{([^}]*)\})?(?: >= (-?\d+))?(?: = )?"
-)
+_ATTR: Final = re.compile(r"(\w+): ([a-z]+(?:\([a-z]+\))?)(?:\{([^}]*)\})?(?: >= (-?\d+))?(?: = )?")
 _JSON: Final = json.JSONDecoder()
 
 

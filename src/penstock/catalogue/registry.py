@@ -66,6 +66,7 @@ def register_op(row: str) -> OpDef:
     Raises:
         InvalidArgumentError: the row breaks the syntax.
         AlreadyExistsError: another op has the name.
+
     """
     try:
         op = parse_row(row)

@@ -121,9 +121,7 @@ _TABLE: Final[tuple[tuple[int, str, np.dtype[Any]], ...]] = (
     (32, "uint2", np.dtype(ml_dtypes.uint2)),
     (33, "float4_e2m1fn", np.dtype(ml_dtypes.float4_e2m1fn)),
 )
-_FLOATING: Final = frozenset(
-    name for _, name, _ in _TABLE if name.startswith(("float", "bfloat"))
-)
+_FLOATING: Final = frozenset(name for _, name, _ in _TABLE if name.startswith(("float", "bfloat")))
 _INTEGER: Final = frozenset(name for _, name, _ in _TABLE if name.startswith(("int", "uint")))
 _PROTO_NAMES: Final = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "HALF"}
 

@@ -58,8 +58,7 @@ class TensorShape:
         if self.dims is None or other.dims is None:
             return True
         return len(self.dims) == len(other.dims) and all(
-            a is None or b is None or a == b
-            for a, b in zip(self.dims, other.dims, strict=True)
+            a is None or b is None or a == b for a, b in zip(self.dims, other.dims, strict=True)
         )
 
     def merge_with(self, other: TensorShape) -> TensorShape:

@@ -119,9 +119,7 @@ def has_dtype(value: Value, dtype: DType) -> bool:
         return isinstance(value, Ref) and value.dtype is dtype.base
     if dtype.is_object:
         array = isinstance(value, np.ndarray)
-        return (array and value.dtype.hasobject) or (
-            not array and _dtype_of_object(value) is dtype
-        )
+        return (array and value.dtype.hasobject) or (not array and _dtype_of_object(value) is dtype)
     return isinstance(value, (np.ndarray, np.generic)) and value.dtype == dtype.numpy
 
 

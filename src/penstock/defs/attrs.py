@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
-from penstock.core.values import Value
+from penstock.core.values import Value, dtype_of
 from penstock.defs import tensors
 from penstock.defs.schema import AttrValue, Message
 
@@ -46,12 +46,7 @@ class TensorAttr:
         """The element type, read without decoding."""
         if self._proto is not None:
             return dtypes.of_number(self._proto.dtype)
-        return self.proto_dtype_of_value()
-
-    def proto_dtype_of_value(self) -> DType:
-        """The element type of a value that came without a message."""
-        from_value = tensors.dtype_of(self._value)
-        return from_value
+        return dtype_of(self._value)
 
     @property
     def value(self) -> Value:

@@ -53,6 +53,7 @@ def from_proto(proto: Message) -> Value:
     Raises:
         InvalidArgumentError: the shape is not fully known or does not fit the elements.
         ResourceExhaustedError: the shape asks for more than ``MAX_BYTES``.
+
     """
     dtype = dtypes.of_number(proto.dtype).base
     shape = _full_shape(shape_from_proto(proto.tensor_shape), dtype)
@@ -200,7 +201,7 @@ def to_proto(value: Value, dtype: DType | None = None) -> Message:
 
 
 def _as_bytes(item: object) -> bytes:
-    return item.encode() if isinstance(item, str) else bytes(item)  # type: ignore[call-overload,no-any-return]
+    return item.encode() if isinstance(item, str) else bytes(item)  # type: ignore[call-overload]
 
 
 def handle_from_proto(proto: Message) -> ResourceHandle:

@@ -43,6 +43,7 @@ class FunctionLibrary:
 
         Raises:
             InvalidArgumentError: a name is taken by another function, or by an op.
+
         """
         for function in library.function:
             self._check_new(function)
@@ -86,7 +87,7 @@ class FunctionLibrary:
         if op not in self._functions:
             return get_op(op)
         if op not in self._signatures:
-            self._signatures[op] = op_def_from_proto(self._functions[op].signature)
+            self._signatures[op] = signature_of(self._functions[op].signature)
         return self._signatures[op]
 
     def to_proto(self, names: Iterable[str] | None = None) -> Message:
@@ -102,8 +103,8 @@ class FunctionLibrary:
         return proto
 
 
-def op_def_from_proto(proto: Message) -> OpDef:
-    """An OpDef message as a signature."""
+def signature_of(proto: Message) -> OpDef:
+    """The OpDef message of a function as a signature."""
     attrs = {a.name: _attr_def(a) for a in proto.attr}
     return OpDef(
         proto.name,
@@ -114,7 +115,7 @@ def op_def_from_proto(proto: Message) -> OpDef:
         is_commutative=proto.is_commutative,
         is_aggregate=proto.is_aggregate,
         allows_uninitialized_input=proto.allows_uninitialized_input,
-        deprecated_in=proto.deprecation.version,
+        is_function=True,
     )
 
 
@@ -130,7 +131,9 @@ def _arg_def(proto: Any) -> ArgDef:
 
 
 def _attr_def(proto: Any) -> AttrDef:
-    default = attr_codec.from_proto(proto.default_value) if proto.HasField("default_value") else None
+    default = (
+        attr_codec.from_proto(proto.default_value) if proto.HasField("default_value") else None
+    )
     allowed = None
     if proto.HasField("allowed_values"):
         allowed = frozenset(attr_codec.from_proto(proto.allowed_values))

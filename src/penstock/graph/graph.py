@@ -118,6 +118,11 @@ class Graph:
     def __len__(self) -> int:
         return len(self._nodes)
 
+    @property
+    def next_id(self) -> int:
+        """The id that the next node will get; changes whenever a node is added."""
+        return self._next_id
+
     def __iter__(self) -> Iterator[Node]:
         """Nodes in order of their ids."""
         return iter(list(self._nodes.values()))
@@ -183,6 +188,7 @@ class Graph:
             OutOfRangeError: a slot that its node does not have.
             InvalidArgumentError: the types do not fit.
             InternalError: the input is taken.
+
         """
         check_output(src, src_slot)
         if not 0 <= dst_slot < len(dst.inputs):

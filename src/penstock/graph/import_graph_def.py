@@ -97,6 +97,7 @@ def import_graph_def(
         InvalidArgumentError: a version, name, input, attribute or cycle is not acceptable.
         NotFoundError: an op is neither in the catalogue nor in the library.
         UnimplementedError: an op was removed before the graph's version.
+
     """
     return _Import(graph, graph_def, options or ImportOptions()).run()
 
@@ -218,9 +219,7 @@ class _Import:
             if not node.op:
                 raise InvalidArgumentError(f"Node '{node.name}' does not specify an operation")
             if self.options.expect_device and not node.device:
-                raise InvalidArgumentError(
-                    f"Node '{node.name}' is missing a device specification"
-                )
+                raise InvalidArgumentError(f"Node '{node.name}' is missing a device specification")
             self.position[node.name] = index
             self.inputs.append(_parse_inputs(node))
 
@@ -241,9 +240,7 @@ class _Import:
                     continue
                 source = self.position.get(endpoint.node)
                 if source is None:
-                    raise InvalidArgumentError(
-                        f"Node '{node.name}': Unknown input node '{text}'"
-                    )
+                    raise InvalidArgumentError(f"Node '{node.name}': Unknown input node '{text}'")
                 controls += endpoint.slot == CONTROL_SLOT
                 if is_merge and endpoint.node in next_iterations:
                     has_back_edge |= endpoint.slot != CONTROL_SLOT
@@ -427,9 +424,7 @@ class _Import:
         nodes = []
         for name in self.options.return_nodes:
             if name not in self.created:
-                raise InvalidArgumentError(
-                    f"Requested return node '{name}' not found in graph def"
-                )
+                raise InvalidArgumentError(f"Requested return node '{name}' not found in graph def")
             nodes.append(self.created[name])
         return ImportResults(tensors, tuple(nodes), self.unused_keys(), self.created)
 
@@ -441,9 +436,7 @@ class _Import:
             return self.graph.endpoint(self.input_map[endpoint])
         node = self.created.get(endpoint.node)
         if node is None:
-            raise InvalidArgumentError(
-                f"Requested return tensor '{text}' not found in graph def"
-            )
+            raise InvalidArgumentError(f"Requested return tensor '{text}' not found in graph def")
         if endpoint.slot >= len(node.output_types):
             raise InvalidArgumentError(
                 f"Invalid return output {endpoint.slot} of node '{endpoint.node}', which has "
@@ -497,5 +490,3 @@ def _first_free(name: str, taken: set[str]) -> str:
         number += 1
         candidate = f"{name}_{number}"
     return candidate
-
-

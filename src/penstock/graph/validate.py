@@ -26,6 +26,7 @@ def validated_attrs(node: Message, op: OpDef) -> dict[str, Attr]:
 
     Raises:
         InvalidArgumentError: an attribute is missing, of the wrong kind, or out of bounds.
+
     """
     attrs: dict[str, Attr] = {}
     for name, proto in node.attr.items():
@@ -52,7 +53,8 @@ def check_input_count(node: Message, types: tuple[DType, ...], data_inputs: int)
     if len(types) != data_inputs:
         expected = ", ".join(map(str, types))
         raise _error(
-            node, f"NodeDef expected inputs '{expected}' do not match {data_inputs} inputs specified"
+            node,
+            f"NodeDef expected inputs '{expected}' do not match {data_inputs} inputs specified",
         )
 
 
@@ -68,7 +70,9 @@ def _check_kind(node: Message, attr: AttrDef, proto: Message) -> None:
     else:
         fits = field == FIELD_OF_KIND[attr.kind]
     if not fits:
-        raise _error(node, f"AttrValue of attr '{attr.name}' must have a value of type '{attr.kind}'")
+        raise _error(
+            node, f"AttrValue of attr '{attr.name}' must have a value of type '{attr.kind}'"
+        )
 
 
 def _check_value(node: Message, attr: AttrDef, value: Attr) -> None:

@@ -7,6 +7,7 @@ Not:  no graph, no inputs, no session.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,61 +24,61 @@ class Attrs:
     """The static facts of one node, as its kernel's maker sees them."""
 
     op: OpDef
-    values: Mapping[str, Attr]
+    values: Mapping[builtins.str, Attr]
     input_types: tuple[DType, ...]
     output_types: tuple[DType, ...]
-    node_name: str = ""
-    device: str = ""
+    node_name: builtins.str = ""
+    device: builtins.str = ""
 
-    def dtype(self, name: str) -> DType:
+    def dtype(self, name: builtins.str) -> DType:
         """A ``type`` attribute."""
         value: DType = self.values[name]
         return value
 
-    def int(self, name: str) -> int:
+    def int(self, name: builtins.str) -> builtins.int:
         """An ``int`` attribute."""
-        value: int = self.values[name]
+        value: builtins.int = self.values[name]
         return value
 
-    def float(self, name: str) -> float:
+    def float(self, name: builtins.str) -> builtins.float:
         """A ``float`` attribute."""
-        value: float = self.values[name]
+        value: builtins.float = self.values[name]
         return value
 
-    def bool(self, name: str) -> bool:
+    def bool(self, name: builtins.str) -> builtins.bool:
         """A ``bool`` attribute."""
-        value: bool = self.values[name]
+        value: builtins.bool = self.values[name]
         return value
 
-    def bytes(self, name: str) -> bytes:
+    def bytes(self, name: builtins.str) -> builtins.bytes:
         """A ``string`` attribute as it is."""
-        value: bytes = self.values[name]
+        value: builtins.bytes = self.values[name]
         return value
 
-    def str(self, name: str) -> str:
+    def str(self, name: builtins.str) -> builtins.str:
         """A ``string`` attribute as text."""
         return self.bytes(name).decode("utf-8", "replace")
 
-    def shape(self, name: str) -> TensorShape:
+    def shape(self, name: builtins.str) -> TensorShape:
         """A ``shape`` attribute."""
         value: TensorShape = self.values[name]
         return value
 
-    def tensor(self, name: str) -> Value:
+    def tensor(self, name: builtins.str) -> Value:
         """A ``tensor`` attribute's value, read-only."""
         value: Value = self.values[name].value
         return value
 
-    def func(self, name: str) -> FuncAttr:
+    def func(self, name: builtins.str) -> FuncAttr:
         """A ``func`` attribute."""
         value: FuncAttr = self.values[name]
         return value
 
-    def list(self, name: str) -> tuple[Any, ...]:
+    def list(self, name: builtins.str) -> tuple[Any, ...]:
         """A ``list(kind)`` attribute: a tuple of what the kind's own method would give."""
         value: tuple[Any, ...] = self.values[name]
         return value
 
-    def has(self, name: str) -> bool:  # type: ignore[valid-type]
+    def has(self, name: builtins.str) -> builtins.bool:
         """Whether an attribute that the op does not declare is there (such as ``_class``)."""
         return name in self.values

@@ -8,11 +8,12 @@ and get an ``OpKernelContext`` as their first argument.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from penstock.core.values import Value
 from penstock.defs.attrs import Attr
+from penstock.errors import OpError
 from penstock.state.call_frame import CallFrame
 from penstock.state.cancellation import CancellationManager
 from penstock.state.rendezvous import Rendezvous
@@ -38,6 +39,28 @@ class FunctionCaller(Protocol):
         """Start a function; ``done`` gets a tuple of its results, or the error."""
 
 
+class Interrupt:
+    """Ends all executors of one step early, once its reason is set."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self) -> None:
+        #: Why the step must end; None as long as it may go on.  Set once, by any thread.
+        self.reason: OpError | None = None
+
+
+class FrameTag(Protocol):
+    """What a kernel may know of the frame it runs in."""
+
+    @property
+    def name(self) -> str:
+        """The dynamic name, "" at the root."""
+
+    @property
+    def id(self) -> int:
+        """The frame's number in rendezvous keys, 0 at the root."""
+
+
 @dataclass(frozen=True, slots=True)
 class StepContext:
     """What all kernels of one step on one device share."""
@@ -54,6 +77,11 @@ class StepContext:
     session_state: SessionState | None = None
     tensor_store: TensorStore | None = None
     functions: FunctionCaller | None = None
+    #: Schedules a closure within the step.
+    runner: Callable[[Callable[[], None]], None] | None = None
+    interrupt: Interrupt = field(default_factory=Interrupt)
+    #: How many function calls the step is inside of.
+    call_depth: int = 0
 
 
 @dataclass(frozen=False, slots=True)
@@ -63,10 +91,7 @@ class OpKernelContext:
     step: StepContext
     node_name: str
     op: str
-    #: Dynamic name of the frame, "" at the root.
-    frame: str
-    #: The frame's number in rendezvous keys, 0 at the root.
-    frame_id: int
+    frame: FrameTag
     iteration: int
     #: Whether a data input is dead; only transfer nodes ever see True.
     is_input_dead: bool

@@ -113,6 +113,7 @@ def kernel(
     Raises:
         NotFoundError: no such op.
         AlreadyExistsError: a kernel with the same constraints is there.
+
     """
     return _registrar(ops, types, device, priority, cost, Calling.PLAIN)
 

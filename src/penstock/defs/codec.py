@@ -1,0 +1,111 @@
+"""Read a GraphDef from wherever it is.
+
+In:   a message, bytes, or the path of a file; binary or text format, gzip or not, told apart
+      by content.
+Out:  a GraphDef message.
+Not:  judges the graph; that is ``graph/import_graph_def.py``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError, EncodeError
+from google.protobuf.message import Message as ProtobufMessage
+
+from penstock.defs.schema import GraphDef, Message
+from penstock.errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError
+
+_GZIP = b"\x1f\x8b"
+#: A compressed graph may not grow beyond this.
+_MAX_BYTES = 1 << 32
+
+
+def load_graph_def(source: Any) -> Message:
+    """A GraphDef from a message, bytes, or a path.
+
+    Raises:
+        NotFoundError: there is no such file.
+        InvalidArgumentError: the content is no GraphDef.
+
+    """
+    if isinstance(source, GraphDef):
+        return source
+    if isinstance(source, ProtobufMessage):
+        return parse_graph_def(_serialized(source), f"a {type(source).__name__} message")
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return parse_graph_def(bytes(source), f"{len(source)} bytes")
+    if isinstance(source, (str, os.PathLike)):
+        return parse_graph_def(_read(Path(source)), str(source))
+    raise InvalidArgumentError(
+        f"A graph cannot be made from a {type(source).__name__}",
+        next_step="give a path, bytes, a GraphDef message or a penstock Graph",
+    )
+
+
+def parse_graph_def(content: bytes, origin: str) -> Message:
+    """A GraphDef from bytes; ``origin`` names them in errors."""
+    if content.startswith(_GZIP):
+        content = _decompressed(content, origin)
+    graph_def = GraphDef()
+    try:
+        graph_def.ParseFromString(content)
+    except DecodeError as binary_error:
+        return _parse_text(content, origin, binary_error)
+    return graph_def
+
+
+def _serialized(message: Any) -> bytes:
+    try:
+        content: bytes = message.SerializeToString()
+    except EncodeError as cause:
+        raise InvalidArgumentError(f"The message cannot be serialized: {cause}") from cause
+    return content
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise NotFoundError(f"There is no file {path}") from None
+    except IsADirectoryError:
+        raise InvalidArgumentError(
+            f"{path} is a folder, not a GraphDef",
+            next_step="give the file that holds the graph, such as frozen_graph.pb",
+        ) from None
+
+
+def _decompressed(content: bytes, origin: str) -> bytes:
+    """Unpack gzip, piece by piece, so that a small file cannot fill the memory."""
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        plain = unpacker.decompress(content, _MAX_BYTES)
+        if not unpacker.eof and unpacker.unconsumed_tail:
+            raise ResourceExhaustedError(f"{origin} unpacks to more than {_MAX_BYTES} bytes")
+        if not unpacker.eof:
+            raise InvalidArgumentError(f"{origin} is a truncated gzip file")
+    except (zlib.error, gzip.BadGzipFile) as cause:
+        raise InvalidArgumentError(f"{origin} is a damaged gzip file: {cause}") from cause
+    return plain
+
+
+def _parse_text(content: bytes, origin: str, binary_error: Exception) -> Message:
+    graph_def = GraphDef()
+    try:
+        text_format.Parse(content.decode("utf-8"), graph_def)
+    except UnicodeDecodeError:
+        raise InvalidArgumentError(
+            f"{origin} is not a GraphDef: {binary_error}",
+            next_step="check that the file is complete, and a graph rather than a checkpoint",
+        ) from None
+    except (text_format.ParseError, RecursionError, ValueError) as text_error:
+        raise InvalidArgumentError(
+            f"{origin} is not a GraphDef: not in binary format ({binary_error}), "
+            f"nor in text format ({text_error})"
+        ) from None
+    return graph_def

@@ -1,0 +1,202 @@
+"""Kernels that run functions: calls, and If, Case, While and For that were not lowered.
+
+In:   values, and functions by name in the attributes.
+Out:  the functions' results.
+Not:  runs no graph itself; it asks the step's ``FunctionCaller``.
+
+All are asynchronous, since a function may wait.  A loop is a small state machine that is
+woken by each function's end, so that no call stack grows with its turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.core.values import Value
+from penstock.defs.attrs import FuncAttr
+from penstock.errors import InternalError, InvalidArgumentError
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.registry import Kernel, async_kernel
+
+
+def call(context: OpKernelContext, func: FuncAttr, args: Sequence[Value], done: Done) -> None:
+    """Start a function of the graph's library."""
+    functions = context.step.functions
+    if functions is None:
+        raise InternalError(f"{context.op} needs a function library, and the step has none")
+    functions.call(func.name, func.attrs, args, context, done)
+
+
+def as_bool(value: Value) -> bool:
+    """How If and While read a condition: not zero, not empty text, not an empty tensor."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return value.size > 0
+    return bool(value)
+
+
+@async_kernel("PartitionedCall", "StatefulPartitionedCall")
+def make_call(attrs: Attrs) -> Kernel:
+    """Call a function."""
+    func = attrs.func("f")
+
+    def run(context: OpKernelContext, done: Done, *args: Value) -> None:
+        call(context, func, args, done)
+
+    return run
+
+
+@async_kernel("RemoteCall")
+def make_remote_call(attrs: Attrs) -> Kernel:
+    """Call a function on another device; here all devices share the process."""
+    func = attrs.func("f")
+
+    def run(context: OpKernelContext, done: Done, _target: Value, *args: Value) -> None:
+        call(context, func, args, done)
+
+    return run
+
+
+@async_kernel("If", "StatelessIf", "_If")
+def make_if(attrs: Attrs) -> Kernel:
+    """Call one of two functions."""
+    then_branch, else_branch = attrs.func("then_branch"), attrs.func("else_branch")
+
+    def run(context: OpKernelContext, done: Done, cond: Value, *args: Value) -> None:
+        call(context, then_branch if as_bool(cond) else else_branch, args, done)
+
+    return run
+
+
+@async_kernel("Case", "StatelessCase")
+def make_case(attrs: Attrs) -> Kernel:
+    """Call the function with the index; out of range means the last one."""
+    branches = attrs.list("branches")
+
+    def run(context: OpKernelContext, done: Done, index: Value, *args: Value) -> None:
+        chosen = int(index)
+        in_range = 0 <= chosen < len(branches)
+        call(context, branches[chosen if in_range else -1], args, done)
+
+    return run
+
+
+@async_kernel("While", "StatelessWhile", "_While")
+def make_while(attrs: Attrs) -> Kernel:
+    """Call the body as long as the condition holds."""
+    cond, body = attrs.func("cond"), attrs.func("body")
+
+    def run(context: OpKernelContext, done: Done, *args: Value) -> None:
+        _While(context, cond, body, done).test(args)
+
+    return run
+
+
+class _While:
+    """One run of a While: waits in turn for the condition and for the body."""
+
+    __slots__ = ("body", "cond", "context", "done", "values")
+
+    def __init__(
+        self, context: OpKernelContext, cond: FuncAttr, body: FuncAttr, done: Done
+    ) -> None:
+        self.context = context
+        self.cond = cond
+        self.body = body
+        self.done = done
+        #: The loop variables as the condition sees them.
+        self.values: Sequence[Value] = ()
+
+    def test(self, values: Sequence[Value]) -> None:
+        """Ask the condition."""
+        self.values = values
+        call(self.context, self.cond, values, self._guarded(self.decide))
+
+    def decide(self, results: Sequence[Value]) -> None:
+        """Go on, or be done."""
+        if len(results) != 1:
+            raise InvalidArgumentError(
+                "Expected a single scalar return value from WhileOp cond, got "
+                f"{len(results)} tensors."
+            )
+        if not as_bool(results[0]):
+            self.done(tuple(self.values))
+            return
+        call(self.context, self.body, self.values, self._guarded(self.follow))
+
+    def follow(self, results: Sequence[Value]) -> None:
+        """Take the body's results as the next turn's variables."""
+        if len(results) != len(self.values):
+            raise InvalidArgumentError(
+                f"While loop body returned {len(results)} arguments. Expected: {len(self.values)}"
+            )
+        self.test(results)
+
+    def _guarded(self, go_on: Callable[[Any], None]) -> Done:
+        return guarded(go_on, self.done)
+
+
+def guarded(go_on: Callable[[Any], None], done: Done) -> Done:
+    """A ``done`` that goes on with results, and passes errors (its own too) to ``done``."""
+
+    def receive(result: object) -> None:
+        if isinstance(result, BaseException):
+            done(result)
+            return
+        try:
+            go_on(result)
+        except Exception as error:  # noqa: BLE001  (handed to the node's own done)
+            done(error)
+
+    return receive
+
+
+@async_kernel("For")
+def make_for(attrs: Attrs) -> Kernel:
+    """Call the body with every index from start to limit."""
+    body = attrs.func("body")
+
+    def run(
+        context: OpKernelContext, done: Done, start: Value, limit: Value, delta: Value, *args: Value
+    ) -> None:
+        first, last, step = int(start), int(limit), int(delta)
+        if step == 0 or (step > 0 and first > last) or (step < 0 and first < last):
+            raise InvalidArgumentError(f"For cannot go from {first} to {last} in steps of {step}")
+        indices = iter(range(first, last, step))
+
+        def turn(values: Sequence[Value]) -> None:
+            index = next(indices, None)
+            if index is None:
+                done(tuple(values))
+            else:
+                call(context, body, (np.int32(index), *values), guarded(turn, done))
+
+        turn(args)
+
+    return run
+
+
+@async_kernel("FakeParam")
+def make_fake_param(attrs: Attrs) -> Kernel:
+    """Stand for a result that nobody reads, where both branches must have one."""
+    dtype, shape = attrs.dtype("dtype"), attrs.shape("shape")
+    sizes = tuple(size or 0 for size in shape.dims or ())
+
+    def run(_context: OpKernelContext, done: Done) -> None:
+        done(np.zeros(sizes, dtype.numpy))
+
+    return run
+
+
+def make_named_call(name: str, attrs: Attrs) -> Kernel:
+    """The kernel of a node whose op is a function of the library."""
+    func = FuncAttr(name, {k: v for k, v in attrs.values.items() if k in attrs.op.attrs})
+    is_bare = attrs.op.has_bare_output
+
+    def run(context: OpKernelContext, done: Done, *args: Value) -> None:
+        call(context, func, args, guarded(lambda r: done(r[0] if is_bare else r), done))
+
+    return run

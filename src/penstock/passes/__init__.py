@@ -1,0 +1,1 @@
+"""Graph to graph, one verb per file: place, prune, split."""

@@ -1,0 +1,1 @@
+"""One process: from a prepared request to results."""

@@ -1,0 +1,55 @@
+"""Make the kernel of each node; keep those that have state.
+
+In:   a placed node.
+Out:  a ``BoundKernel``.
+Not:  runs nothing.
+
+A stateful op's kernel belongs to the session: all requests that contain the node share it,
+so that, say, a random stream goes on from run to run.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from penstock.core.device_names import DeviceName
+from penstock.graph.graph import Node
+from penstock.graph.roles import Role
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.functional_ops import make_named_call
+from penstock.kernels.registry import Calling, Cost, get_kernel
+from penstock.runtime.executor.graph_view import BoundKernel
+
+#: Stateful by declaration, but their state is the run's and not the kernel's.
+_FRESH_EACH_TIME = frozenset({Role.ARG, Role.RETVAL, Role.SEND, Role.RECV, Role.CALL})
+
+
+class KernelBinder:
+    """Kernels of one session on one device."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self._device_type = DeviceName.parse(device).type or "CPU"
+        #: Guards ``_stateful``.  Kernels are made under it, so that each is made once.
+        self._lock = Lock()
+        #: Kernels that keep state, by node name.
+        self._stateful: dict[str, tuple[Node, BoundKernel]] = {}
+
+    def bind(self, node: Node) -> BoundKernel:
+        """The kernel of ``node``; raises InvalidArgumentError if there is none."""
+        if not node.op.is_stateful or node.role in _FRESH_EACH_TIME:
+            return self._make(node)
+        with self._lock:
+            known = self._stateful.get(node.name)
+            if known is None or known[0].op is not node.op:
+                known = self._stateful[node.name] = (node, self._make(node))
+            return known[1]
+
+    def _make(self, node: Node) -> BoundKernel:
+        attrs = Attrs(
+            node.op, node.attrs, node.input_types, node.output_types, node.name, self.device
+        )
+        if node.op.is_function:
+            return BoundKernel(make_named_call(node.op.name, attrs), Calling.ASYNC, Cost.CHEAP)
+        found = get_kernel(node.op.name, self._device_type, node.attrs)
+        return BoundKernel(found.make(attrs), found.calling, found.cost, found.is_builtin)

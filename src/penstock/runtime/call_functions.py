@@ -1,0 +1,123 @@
+"""Run functions of the graph's library for the kernels that call them.
+
+In:   a function's name, attributes and arguments, and the caller's context.
+Out:  ``done`` gets a tuple of results, or the error.
+Not:  does not know who calls, nor waits for anything.
+
+A body is instantiated when it is first called with these attributes, which is what makes
+recursion possible.  It shares the caller's step: rendezvous, step container, cancellation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final
+
+from penstock.core.values import Value
+from penstock.defs.attrs import Attr, FuncAttr, TensorAttr
+from penstock.errors import OpError, ResourceExhaustedError
+from penstock.graph.functions import FunctionLibrary
+from penstock.graph.instantiate import FunctionBody, instantiate
+from penstock.kernels.context import Done, OpKernelContext
+from penstock.runtime.executor.executor import Executor, ExecutorArgs
+from penstock.state.call_frame import CallFrame
+
+#: Deeper recursion than this is taken for endless.
+MAX_CALL_DEPTH: Final = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class _Instance:
+    """One function for one set of attributes, ready to run."""
+
+    body: FunctionBody
+    executor: Executor
+
+
+class FunctionRuntime:
+    """Functions of one library on one device."""
+
+    def __init__(
+        self, library: FunctionLibrary, new_executor: Callable[[FunctionBody], Executor]
+    ) -> None:
+        self._library = library
+        self._new_executor = new_executor
+        #: Guards ``_instances``.  Not held while a body is instantiated: the loser of a race
+        #: throws its work away.
+        self._lock = Lock()
+        self._instances: dict[tuple[str, str], _Instance] = {}
+
+    def call(
+        self,
+        name: str,
+        attrs: Mapping[str, Attr],
+        args: Sequence[Value],
+        context: OpKernelContext,
+        done: Done,
+    ) -> None:
+        """Start a function; see ``FunctionCaller``."""
+        depth = context.step.call_depth + 1
+        if depth > MAX_CALL_DEPTH:
+            raise ResourceExhaustedError(
+                f"Function {name} is called more than {MAX_CALL_DEPTH} levels deep",
+                next_step="the recursion probably never ends",
+            )
+        instance = self._instance(name, attrs)
+        frame = CallFrame(instance.body.arg_types, instance.body.ret_types)
+        frame.set_args(args)
+
+        def finished(error: OpError | None) -> None:
+            if error is not None:
+                done(error)
+                return
+            try:
+                results = tuple(frame.consume_retvals(allow_dead=False))
+            except OpError as missing:
+                done(missing)
+                return
+            done(results)
+
+        step = context.step
+        instance.executor.run_async(
+            ExecutorArgs(
+                step_id=step.step_id,
+                rendezvous=step.rendezvous,
+                call_frame=frame,
+                cancellation_manager=step.cancellation_manager,
+                session_state=step.session_state,
+                tensor_store=step.tensor_store,
+                step_container=step.step_container,
+                runner=step.runner,
+                interrupt=step.interrupt,
+                call_depth=depth,
+            ),
+            finished,
+        )
+
+    def _instance(self, name: str, attrs: Mapping[str, Attr]) -> _Instance:
+        key = (name, _canonical(attrs))
+        with self._lock:
+            known = self._instances.get(key)
+        if known is not None:
+            return known
+        body = instantiate(self._library, name, attrs)
+        made = _Instance(body, self._new_executor(body))
+        with self._lock:
+            return self._instances.setdefault(key, made)
+
+
+def _canonical(attrs: Mapping[str, Attr]) -> str:
+    """Attributes as text, the same for equal ones."""
+    return ",".join(f"{name}={_show(value)}" for name, value in sorted(attrs.items()))
+
+
+def _show(value: Attr) -> str:
+    if isinstance(value, FuncAttr):
+        return f"{value.name}[{_canonical(value.attrs)}]"
+    if isinstance(value, TensorAttr):
+        return str(value.proto.SerializeToString(deterministic=True))
+    if isinstance(value, tuple):
+        return "(" + ",".join(map(_show, value)) + ")"
+    return repr(value)

@@ -1,0 +1,586 @@
+"""Run one partition: the driver that takes ready nodes and calls their kernels.
+
+In:   a ``GraphView``, and ``ExecutorArgs`` for each step.
+Out:  effects on the call frame and the rendezvous; ``done`` is called once, with None or
+      the first error.
+Not:  knows no session, no other partition and no device but its own.
+
+How threads meet.  A step's state is changed by one *driver* at a time.  Whoever finishes a
+kernel elsewhere puts the result into the inbox; if nobody is driving then, it becomes the
+driver or asks the runner for one.  So propagation takes no lock per node, in any kind of
+Python, and a step that never leaves its thread pays for none.
+
+Cheap kernels run in the driver.  A kernel that proves slow runs on the pool, unless it is
+the only thing that goes on.  Asynchronous kernels are started by the driver and come back
+through the inbox.  A failing kernel does not stop its step: the first error aborts the
+rendezvous and cancels the step, and what is ready still runs, as in TensorFlow.  An
+*interrupt* (deadline, cancellation by the user, closed session) drops what is ready.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from time import perf_counter
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+
+from penstock.core.values import DEAD, Ref, Value, describe, has_dtype
+from penstock.errors import (
+    AbortedError,
+    CancelledError,
+    FailedPreconditionError,
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+    from_exception,
+)
+from penstock.graph.graph import Graph, Node
+from penstock.kernels.context import (
+    FunctionCaller,
+    Interrupt,
+    OpKernelContext,
+    StepContext,
+)
+from penstock.runtime.executor.dump import dump
+from penstock.runtime.executor.graph_view import BoundKernel, GraphView, NodeItem, Step
+from penstock.runtime.executor.propagate import Propagator
+from penstock.runtime.executor.state import FrameState, IterationState, ReadyQueue, TaggedNode
+from penstock.runtime.step_loop import StepLoop, Trampoline
+from penstock.state.call_frame import CallFrame
+from penstock.state.cancellation import CancellationManager
+from penstock.state.rendezvous import Rendezvous
+from penstock.state.resources import ResourceManager, StepContainer
+from penstock.state.session_state import SessionState, TensorStore
+
+Runner: TypeAlias = Callable[[Callable[[], None]], None]
+DoneCallback: TypeAlias = Callable[[OpError | None], None]
+
+#: A kernel found cheap this many times in a row is not measured again.
+_SETTLED_AFTER: Final = 3
+_CHEAP: Final = -float(_SETTLED_AFTER)
+
+_PLAIN: Final = int(Step.PLAIN)
+_CONSTANT: Final = int(Step.CONSTANT)
+_MERGE: Final = int(Step.MERGE)
+_CONTEXT: Final = int(Step.CONTEXT)
+_ASYNC: Final = int(Step.ASYNC)
+_LOOP_COND: Final = int(Step.LOOP_COND)
+
+
+class Observer(Protocol):
+    """Watches the activations of one step on one device."""
+
+    def computed(
+        self, item: NodeItem, scheduled: float, start: float, end: float, outputs: Sequence[Value]
+    ) -> None:
+        """A kernel ran; times are in seconds of ``perf_counter``."""
+
+
+NodeOutputsCallback: TypeAlias = Callable[[str, int, Value, bool], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalExecutorParams:
+    """What an executor keeps for all its steps."""
+
+    device: str
+    make_kernel: Callable[[Node], BoundKernel]
+    resources: ResourceManager = field(default_factory=ResourceManager)
+    functions: FunctionCaller | None = None
+    #: Where expensive kernels run; None runs them in the driver.
+    pool: Runner | None = None
+    make_ready_queue: Callable[[], ReadyQueue] = deque
+    #: Kernels that take longer may go to the pool; a hop costs about 30 us.
+    offload_seconds: float = 100e-6
+    check_outputs: bool = False
+    #: Waits for work that a device still does when its kernels have returned.
+    sync_device: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorArgs:
+    """What one step brings along."""
+
+    step_id: int = 0
+    rendezvous: Rendezvous | None = None
+    stats_collector: Observer | None = None
+    call_frame: CallFrame | None = None
+    cancellation_manager: CancellationManager = field(default_factory=CancellationManager)
+    session_state: SessionState | None = None
+    tensor_store: TensorStore | None = None
+    step_container: StepContainer = field(default_factory=StepContainer)
+    #: Wait for the device before ``done`` is called.
+    sync_on_finish: bool = False
+    #: Schedules the driver when a step starts and when an asynchronous kernel is done.
+    runner: Runner | None = None
+    node_outputs_callback: NodeOutputsCallback | None = None
+    interrupt: Interrupt = field(default_factory=Interrupt)
+    #: Keep slow kernels in the driver too.
+    runs_inline: bool = False
+    #: How many function calls this run is inside of.
+    call_depth: int = 0
+
+
+class Executor:
+    """One partition, ready to run any number of steps, also at the same time."""
+
+    def __init__(self, params: LocalExecutorParams, view: GraphView) -> None:
+        self.params = params
+        self.view = view
+        #: Mean seconds of each measured kernel; below zero if it is known to be cheap, and
+        #: counting down to ``_CHEAP`` on the way there.  Written by any driver: a lost
+        #: update only delays a verdict.
+        is_worth_measuring = params.pool is not None
+        unknown = 0.0 if params.offload_seconds > 0 else 1.0
+        self.costs: list[float] = [
+            unknown if item.is_measured and is_worth_measuring else _CHEAP for item in view.items
+        ]
+
+    def run(self, args: ExecutorArgs) -> None:
+        """Run one step on this thread, helped by the pool; raises the step's error."""
+        loop = StepLoop()
+        outcome: list[OpError | None] = []
+        runner = args.runner or loop.schedule
+
+        def done(error: OpError | None) -> None:
+            outcome.append(error)
+            loop.stop()
+
+        state = ExecutorState(self, args, runner, done)
+        state.start()
+        loop.run()
+        if outcome[0] is not None:
+            raise outcome[0]
+
+    def run_async(self, args: ExecutorArgs, done: DoneCallback) -> ExecutorState:
+        """Start one step; ``done`` gets None or the error, once, when all activity has ended.
+
+        Without a runner in ``args`` the driver runs on this thread until it has to wait, and
+        then wherever a kernel finishes.
+        """
+        state = ExecutorState(self, args, args.runner or Trampoline().schedule, done)
+        state.start()
+        return state
+
+
+def new_local_executor(params: LocalExecutorParams, graph: Graph) -> Executor:
+    """An executor for a partition that is to run on this process's own device.
+
+    Raises:
+        OpError: a frame is malformed, or a kernel cannot be made; the node is named.
+
+    """
+    view = GraphView(graph, params.device, params.make_kernel, check_outputs=params.check_outputs)
+    return Executor(params, view)
+
+
+class ExecutorState:
+    """One step on one device."""
+
+    def __init__(
+        self, executor: Executor, args: ExecutorArgs, runner: Runner, done: DoneCallback
+    ) -> None:
+        self._executor = executor
+        self._args = args
+        self._runner = runner
+        self._done = done
+        self._interrupt = args.interrupt
+        self._step = _step_context(executor.params, args, runner)
+        #: Guards ``_inbox`` and ``_driving``.  Innermost: nothing is called under it.
+        self._lock = Lock()
+        #: Kernels that finished elsewhere: (tagged node, start, result or exception).
+        self._inbox: deque[tuple[TaggedNode, float, object]] = deque()
+        #: Whether some thread is the driver.
+        self._driving = False
+        # What follows belongs to the driver alone.
+        self._ready: ReadyQueue = executor.params.make_ready_queue()
+        self._propagator = Propagator(executor.view, self._ready)
+        #: Activations whose kernel is on the pool or asynchronous, by identity.
+        self._running: dict[int, TaggedNode] = {}
+        #: The first error.  Set once.
+        self._error: OpError | None = None
+
+    def start(self) -> None:
+        """Hand the first driver to the runner."""
+        self._driving = True
+        self._runner(self._drive)
+
+    def dump_state(self) -> str:
+        """What every unfinished node waits for, as text; from any thread, best effort."""
+        return dump(self._propagator.root, list(self._running.values()), self._executor.view.device)
+
+    # -- the driver --------------------------------------------------------------------
+
+    def _drive(self) -> None:
+        """Run whatever is ready until there is nothing to do but wait."""
+        is_finished = False
+        with np.errstate(all="ignore"):
+            while True:
+                try:
+                    self._run_ready()
+                except BaseException as crash:  # noqa: BLE001  (a signal handler's, say)
+                    self._abort(from_exception(crash))
+                with self._lock:
+                    if not self._inbox:
+                        self._driving = False
+                        is_finished = not self._running
+                        break
+                self._take_completions()
+        if is_finished:
+            self._finish()
+
+    def _run_ready(self) -> None:
+        ready, interrupt, executor = self._ready, self._interrupt, self._executor
+        propagate, costs, args = self._propagator.propagate, executor.costs, self._args
+        is_observed = args.stats_collector is not None or args.node_outputs_callback is not None
+        while ready:
+            if interrupt.reason is not None:
+                self._drop_ready(interrupt.reason)
+                return
+            tagged = ready.popleft()
+            item, frame, iteration, is_dead = tagged
+            if is_dead and not item.is_transfer:
+                propagate(item, frame, iteration, None)
+                continue
+            try:
+                if item.step == _PLAIN and costs[item.id] <= _CHEAP and not is_observed:
+                    result = item.compute(*self._take_inputs(item, iteration))
+                    outputs = (result,) if item.has_bare_output else result or ()
+                    if item.is_checked:
+                        self._check_outputs(item, outputs)
+                else:
+                    outputs = self._activate(tagged)
+                    if outputs is None:
+                        continue
+            except Exception as cause:  # noqa: BLE001  (the one border of kernels)
+                self._fail(tagged, cause)
+                continue
+            propagate(item, frame, iteration, outputs if not is_dead else None)
+
+    def _take_inputs(self, item: NodeItem, iteration: IterationState) -> Sequence[Any]:
+        """A node's inputs, taken out of their places so that memory is freed early."""
+        start, inputs = item.input_start, iteration.inputs
+        count = item.num_inputs
+        if count == 1:
+            taken: Sequence[Any] = (inputs[start],)
+            inputs[start] = None
+        else:
+            taken = inputs[start : start + count]
+            inputs[start : start + count] = item.no_inputs
+        if item.derefs or item.initialized_refs:
+            return _prepare_refs(item, taken)
+        return taken
+
+    def _activate(self, tagged: TaggedNode) -> Sequence[Value] | None:
+        """Run one node in full; None if its outputs will come through the inbox."""
+        item, _, iteration, _ = tagged
+        start = perf_counter()
+        step = item.step
+        if step == _CONSTANT:
+            outputs: Sequence[Value] = (item.constant,)
+        elif step == _MERGE:
+            outputs = _merge(item, self._take_inputs(item, iteration))
+        elif step == _PLAIN:
+            inputs = self._take_inputs(item, iteration)
+            cost = self._executor.costs[item.id]
+            params = self._executor.params
+            pool = None if self._args.runs_inline else params.pool
+            if (
+                pool is not None
+                and cost >= params.offload_seconds
+                and (self._ready or self._running)
+            ):
+                self._run_on_pool(pool, tagged, inputs)
+                return None
+            outputs = _as_outputs(item, item.compute(*inputs))
+            self._note_cost(item, cost, perf_counter() - start)
+        elif step == _LOOP_COND:
+            if self._args.cancellation_manager.is_cancelled:
+                raise CancelledError("Loop execution was cancelled.", derived=True)
+            outputs = self._take_inputs(item, iteration)
+        elif step == _CONTEXT:
+            inputs = self._take_inputs(item, iteration)
+            outputs = _as_outputs(item, item.compute(self._context(tagged, inputs), *inputs))
+        elif step == _ASYNC:
+            self._start_async(tagged, start)
+            return None
+        else:
+            outputs = ()
+        self._observe(item, start, outputs)
+        return outputs
+
+    def _observe(self, item: NodeItem, start: float, outputs: Sequence[Value]) -> None:
+        """Check outputs if they are to be checked, and tell whoever watches."""
+        if item.is_checked:
+            self._check_outputs(item, outputs)
+        args = self._args
+        if args.stats_collector is not None:
+            args.stats_collector.computed(item, start, start, perf_counter(), outputs)
+        if args.node_outputs_callback is not None:
+            for slot, value in enumerate(outputs):
+                args.node_outputs_callback(item.name, slot, value, value is DEAD)
+
+    def _context(self, tagged: TaggedNode, inputs: Sequence[Any]) -> OpKernelContext:
+        item, frame, iteration, _ = tagged
+        is_input_dead = item.is_transfer and None in inputs if item.num_inputs == 1 else False
+        return OpKernelContext(
+            self._step, item.name, item.op, frame, iteration.number, is_input_dead
+        )
+
+    def _note_cost(self, item: NodeItem, cost: float, seconds: float) -> None:
+        """Learn from one measured run of a kernel."""
+        threshold = self._executor.params.offload_seconds
+        if cost < threshold and seconds < threshold:
+            cost = min(cost, 0.0) - 1.0
+        elif cost > 0.0:
+            cost = 0.9 * cost + 0.1 * seconds
+        else:
+            cost = seconds
+        self._executor.costs[item.id] = cost
+
+    # -- kernels elsewhere ----------------------------------------------------------------
+
+    def _run_on_pool(self, pool: Runner, tagged: TaggedNode, inputs: Sequence[Any]) -> None:
+        self._running[id(tagged)] = tagged
+        item, start = tagged[0], perf_counter()
+        compute, cost = item.compute, self._executor.costs[item.id]
+
+        def run() -> None:
+            begin = perf_counter()
+            try:
+                with np.errstate(all="ignore"):
+                    result = compute(*inputs)
+            except Exception as cause:  # noqa: BLE001  (goes to the border of kernels)
+                result = cause
+            self._note_cost(item, cost, perf_counter() - begin)
+            if self._post(tagged, start, result):
+                self._drive()
+
+        pool(run)
+
+    def _start_async(self, tagged: TaggedNode, start: float) -> None:
+        item, _, iteration, _ = tagged
+        inputs = self._take_inputs(item, iteration)
+        self._running[id(tagged)] = tagged
+        called = Lock()
+
+        def done(result: object) -> None:
+            if not called.acquire(blocking=False):
+                return  # A kernel that reports twice is heard once.
+            if self._post(tagged, start, result):
+                self._runner(self._drive)
+
+        try:
+            item.compute(self._context(tagged, inputs), done, *inputs)
+        except Exception as cause:  # noqa: BLE001  (goes to the border of kernels)
+            done(cause)
+
+    def _post(self, tagged: TaggedNode, start: float, result: object) -> bool:
+        """Put a result into the inbox; True if the caller must see to a driver."""
+        with self._lock:
+            self._inbox.append((tagged, start, result))
+            if self._driving:
+                return False
+            self._driving = True
+            return True
+
+    def _take_completions(self) -> None:
+        """Propagate what came through the inbox."""
+        while self._inbox:
+            tagged, start, result = self._inbox.popleft()
+            del self._running[id(tagged)]
+            item, frame, iteration, is_dead = tagged
+            if isinstance(result, BaseException):
+                self._fail(tagged, result)
+                continue
+            try:
+                outputs = _as_outputs(item, result)
+                self._observe(item, start, outputs)
+            except Exception as cause:  # noqa: BLE001  (the one border of kernels)
+                self._fail(tagged, cause)
+                continue
+            self._propagator.propagate(item, frame, iteration, None if is_dead else outputs)
+
+    # -- errors and the end -----------------------------------------------------------------
+
+    def _check_outputs(self, item: NodeItem, outputs: Sequence[Value]) -> None:
+        """Compare outputs with what the node declares."""
+        declared = item.output_types
+        if len(outputs) != len(declared):
+            raise InternalError(
+                f"Missing {len(outputs)}-th output from {{{{node {item.name}}}}}: the kernel "
+                f"returned {len(outputs)} outputs, the op has {len(declared)}"
+            )
+        for slot, (value, dtype) in enumerate(zip(outputs, declared, strict=True)):
+            if value is DEAD and item.may_omit_outputs:
+                continue
+            if value is None or value is DEAD:
+                raise InternalError(f"Missing {slot}-th output from {{{{node {item.name}}}}}")
+            if not has_dtype(value, dtype):
+                raise InternalError(
+                    f"Output {slot} of type {describe(value)} does not match declared output "
+                    f"type {dtype} for node {{{{node {item.name}}}}}"
+                )
+
+    def _fail(self, tagged: TaggedNode, cause: BaseException) -> None:
+        """A kernel failed: keep the first error, and cancel what can be cancelled."""
+        item, frame, iteration, _ = tagged
+        error = from_exception(cause)
+        if error.where is None:
+            error = error if error is not cause else error.copy()
+            error.at(item.where(self._executor.view.device, frame.label, iteration.number))
+        if error is not cause:
+            error.__cause__ = cause
+        self._abort(error)
+
+    def _abort(self, error: OpError) -> None:
+        if self._error is not None:
+            return
+        reason = self._interrupt.reason
+        self._error = error if reason is None else reason
+        if self._args.cancellation_manager.is_cancelled and reason is None:
+            error.derived = True
+        if self._args.rendezvous is not None:
+            self._args.rendezvous.start_abort(self._error)
+        self._args.cancellation_manager.start_cancel()
+
+    def _drop_ready(self, reason: OpError) -> None:
+        self._ready.clear()
+        self._abort(reason)
+
+    def _finish(self) -> None:
+        """Report the outcome; nothing of this step runs any more."""
+        if self._error is None and self._args.sync_on_finish:
+            sync = self._executor.params.sync_device
+            if sync is not None:
+                try:
+                    sync()
+                except Exception as cause:  # noqa: BLE001  (the one border of devices)
+                    self._error = from_exception(cause)
+        self._done(self._error)
+
+
+def _step_context(params: LocalExecutorParams, args: ExecutorArgs, runner: Runner) -> StepContext:
+    return StepContext(
+        step_id=args.step_id,
+        device=params.device,
+        resources=params.resources,
+        step_container=args.step_container,
+        cancellation_manager=args.cancellation_manager,
+        rendezvous=args.rendezvous,
+        call_frame=args.call_frame,
+        session_state=args.session_state,
+        tensor_store=args.tensor_store,
+        functions=params.functions,
+        runner=runner,
+        interrupt=args.interrupt,
+        call_depth=args.call_depth,
+    )
+
+
+def _as_outputs(item: NodeItem, result: Any) -> Sequence[Value]:
+    """What a kernel returned, as a sequence of outputs."""
+    if item.has_bare_output:
+        return (result,)
+    return () if result is None else result
+
+
+def _merge(item: NodeItem, inputs: Sequence[Any]) -> tuple[Value, Value]:
+    """The live input of a Merge, and its index."""
+    for index, value in enumerate(inputs):
+        if value is not None:
+            return value, np.int32(index)
+    raise InternalError(f"{{{{node {item.name}}}}} ran without a live input")
+
+
+def _prepare_refs(item: NodeItem, inputs: Sequence[Any]) -> list[Any]:
+    """Read references where values are wanted; refuse uninitialised ones."""
+    prepared = list(inputs)
+    for slot, source in item.initialized_refs:
+        ref = prepared[slot]
+        if not isinstance(ref, Ref):
+            raise InvalidArgumentError(f"{slot}-th input expects a ref type")
+        if ref.value is None:
+            raise _uninitialized(source)
+    for slot, source in item.derefs:
+        ref = prepared[slot]
+        if isinstance(ref, Ref):
+            if ref.value is None:
+                raise _uninitialized(source)
+            prepared[slot] = ref.value
+    return prepared
+
+
+def _uninitialized(source: str) -> FailedPreconditionError:
+    return FailedPreconditionError(
+        f"Attempting to use uninitialized value {source}",
+        next_step="run the variable's initializer, or restore it, first",
+    )
+
+
+class ExecutorBarrier:
+    """Waits for several executors of one step, and sums their errors up."""
+
+    def __init__(self, count: int, rendezvous: Rendezvous | None, done: DoneCallback) -> None:
+        self._rendezvous = rendezvous
+        self._done = done
+        #: Guards what follows.  Innermost.
+        self._lock = Lock()
+        self._pending = count
+        #: Errors in order of arrival.
+        self._errors: list[OpError] = []
+
+    def arrive(self, error: OpError | None) -> None:
+        """One executor is done; the last one to arrive calls ``done``."""
+        with self._lock:
+            is_first_error = error is not None and not self._errors
+            if error is not None:
+                self._errors.append(error)
+            self._pending -= 1
+            is_last = self._pending == 0
+        if is_first_error and self._rendezvous is not None:
+            self._rendezvous.start_abort(
+                AbortedError("Stopping remaining executors.", derived=True)
+            )
+        if is_last:
+            self._done(summarize(self._errors))
+
+
+def summarize(errors: Sequence[OpError]) -> OpError | None:
+    """One error for several executors: the root ones, not their consequences."""
+    if not errors:
+        return None
+    roots: list[OpError] = []
+    for error in errors:
+        is_new = all((e.code, e.message) != (error.code, error.message) for e in roots)
+        if not error.derived and is_new:
+            roots.append(error)
+    if not roots:
+        return errors[0]
+    if len(roots) == 1:
+        return roots[0]
+    first = next((e for e in roots if not isinstance(e, CancelledError)), roots[0])
+    share = 8192 // len(roots)
+    listed = "\n".join(f"  ({i}) {e.code.name}: {e.message[:share]}" for i, e in enumerate(roots))
+    ignored = len(errors) - len(roots)
+    return type(first)(
+        f"{len(roots)} root error(s) found.\n{listed}\n{ignored} derived errors ignored.",
+        where=first.where,
+    )
+
+
+__all__ = [
+    "Executor",
+    "ExecutorArgs",
+    "ExecutorBarrier",
+    "ExecutorState",
+    "FrameState",
+    "Interrupt",
+    "LocalExecutorParams",
+    "new_local_executor",
+    "summarize",
+]

@@ -1,0 +1,302 @@
+"""What the executor knows before the first step: flat, and shared by all steps.
+
+In:   a partition's graph, and a kernel for each node.
+Out:  ``GraphView``: a ``NodeItem`` per node, an ``EdgeInfo`` per edge, a ``FrameInfo`` per
+      static frame.
+Not:  nothing here changes after construction.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from penstock.core.dtypes import DType
+from penstock.core.values import Value
+from penstock.errors import OpError, Where
+from penstock.graph.frames import Frame, build_control_flow_info
+from penstock.graph.graph import Graph, Node
+from penstock.graph.roles import Role
+from penstock.kernels.registry import Calling, Cost, Kernel
+from penstock.runtime.executor.pending_counts import PendingCounts
+
+
+@dataclass(frozen=True, slots=True)
+class BoundKernel:
+    """A kernel made for one node, and how to call it."""
+
+    compute: Kernel
+    calling: Calling
+    cost: Cost
+    is_builtin: bool = True
+
+
+class Step(enum.IntEnum):
+    """What the driver does with a node; integers, since it asks once per activation."""
+
+    PLAIN = 0
+    CONSTANT = 1
+    MERGE = 2
+    CONTEXT = 3
+    ASYNC = 4
+    LOOP_COND = 5
+    NOTHING = 6
+
+
+class Flow(enum.IntEnum):
+    """Which rule of propagation a node follows."""
+
+    ORDINARY = 0
+    ENTER = 1
+    CONSTANT_ENTER = 2
+    EXIT = 3
+    NEXT_ITERATION = 4
+
+
+class EdgeInfo(NamedTuple):
+    """A data edge: from an output slot to a place among the inputs of a frame."""
+
+    src_slot: int
+    dst: NodeItem
+    #: Index in the ``inputs`` of the destination's iteration.
+    at: int
+
+
+@dataclass(frozen=False, slots=True, eq=False)
+class NodeItem:
+    """One node.  Assembled by ``GraphView`` and never changed afterwards."""
+
+    id: int
+    name: str
+    op: str
+    compute: Kernel
+    step: int
+    flow: int
+    #: The frame that the node runs in.
+    frame: FrameInfo
+    #: Where its inputs begin among those of its frame.
+    input_start: int
+    num_inputs: int
+    #: Its entry in the frame's pending counts.
+    pending_id: int
+    output_types: tuple[DType, ...]
+    #: Whether the kernel returns its single output as it is, rather than in a tuple.
+    has_bare_output: bool
+    is_merge: bool
+    is_enter: bool
+    is_control_trigger: bool
+    #: Send and Recv: they run even if they are dead.
+    is_transfer: bool
+    #: Whether an output may be missing: Switch and Recv.
+    may_omit_outputs: bool
+    #: Whether outputs are compared with the declared types on every activation.
+    is_checked: bool
+    #: Whether the kernel's running time is measured.
+    is_measured: bool
+    #: Input slots at which a reference arrives and a value is wanted, with the input's text.
+    derefs: tuple[tuple[int, str], ...]
+    #: Input slots that want an initialised reference, with the input's text.
+    initialized_refs: tuple[tuple[int, str], ...]
+    #: What clears its inputs after use.
+    no_inputs: tuple[None, ...]
+    #: The value of a constant.
+    constant: Value = None
+    #: The frame that an Enter opens.
+    child_frame: FrameInfo | None = None
+    parallel_iterations: int = 1
+    data_edges: tuple[EdgeInfo, ...] = ()
+    control_edges: tuple[NodeItem, ...] = ()
+    in_edges: tuple[tuple[NodeItem, int], ...] = ()
+
+    def where(self, device: str, frame: str = "", iteration: int = 0) -> Where:
+        """The node as a place in an error message."""
+        return Where(self.name, self.op, device, frame, iteration)
+
+    def __repr__(self) -> str:
+        return f"<{self.op} {self.name}>"
+
+
+@dataclass(frozen=False, slots=True, eq=False)
+class FrameInfo:
+    """One static frame.  Assembled by ``GraphView`` and never changed afterwards."""
+
+    name: str
+    #: How many Enters name the frame: it is complete when all of them have fired.
+    input_count: int = 0
+    #: Length of the ``inputs`` of each of its iterations.
+    total_inputs: int = 0
+    pending_counts: PendingCounts = field(default_factory=PendingCounts)
+    nodes: list[NodeItem] = field(default_factory=list)
+
+
+_FLOW_OF_ROLE: Final[Mapping[Role, Flow]] = {
+    Role.ENTER: Flow.ENTER,
+    Role.EXIT: Flow.EXIT,
+    Role.NEXT_ITERATION: Flow.NEXT_ITERATION,
+}
+_STEP_OF_CALLING: Final[Mapping[Calling, Step]] = {
+    Calling.PLAIN: Step.PLAIN,
+    Calling.CONTEXT: Step.CONTEXT,
+    Calling.ASYNC: Step.ASYNC,
+}
+_STEP_OF_ROLE: Final[Mapping[Role, Step]] = {
+    Role.MERGE: Step.MERGE,
+    Role.CONSTANT: Step.CONSTANT,
+    Role.LOOP_COND: Step.LOOP_COND,
+    Role.CONTROL_TRIGGER: Step.NOTHING,
+}
+
+
+class GraphView:
+    """A partition as flat records."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        device: str,
+        make_kernel: Callable[[Node], BoundKernel],
+        *,
+        check_outputs: bool = False,
+    ) -> None:
+        """Bind a kernel to each node and number everything.
+
+        Raises:
+            OpError: a frame is malformed, or a kernel cannot be made; the node is named.
+
+        """
+        self.device = device
+        self._check_outputs = check_outputs
+        info = build_control_flow_info(graph)
+        #: Static frames; the root comes first.
+        self.frames: dict[Frame, FrameInfo] = {
+            frame: FrameInfo(frame.name) for frame in info.frames.values()
+        }
+        self.root = self.frames[info.root]
+        reachable = [node for node in graph if node.id in info.frame_of]
+        #: Every node that can run, in the graph's order; an item's id is its index.
+        self.items: list[NodeItem] = []
+        items: dict[Node, NodeItem] = {}
+        for node in reachable:
+            frame = self.frames[info.frame_of[node.id]]
+            items[node] = self._add_item(node, frame, self._kernel(node, make_kernel))
+            if node.role is Role.ENTER:
+                self._open_frame(node, items[node], self.frames[info.output_frame_of[node.id]])
+        for node in reachable:
+            _join(node, items)
+        #: Nodes without inputs: where every step starts.
+        self.roots = [
+            item for node, item in items.items() if not any(True for _ in node.in_edges())
+        ]
+
+    @functools.cached_property
+    def has_transfers(self) -> bool:
+        """Whether some node sends or receives."""
+        return any(item.is_transfer for item in self.items)
+
+    def _kernel(self, node: Node, make_kernel: Callable[[Node], BoundKernel]) -> BoundKernel:
+        try:
+            return make_kernel(node)
+        except OpError as error:
+            raise error.at(Where(node.name, node.op.name, self.device)) from error.__cause__
+
+    def _add_item(self, node: Node, frame: FrameInfo, kernel: BoundKernel) -> NodeItem:
+        is_merge = node.role is Role.MERGE
+        counts = frame.pending_counts
+        if is_merge:
+            pending_id = counts.add_merge(len(node.control_inputs))
+        else:
+            in_edges = sum(edge is not None for edge in node.inputs)
+            pending_id = counts.add_ordinary(in_edges + len(node.control_inputs))
+        is_constant = node.role is Role.CONSTANT
+        is_nothing = node.op.name == "NoOp"
+        step = _STEP_OF_ROLE.get(node.role, _STEP_OF_CALLING[kernel.calling])
+        flow = _FLOW_OF_ROLE.get(node.role, Flow.ORDINARY)
+        if flow is Flow.ENTER and node.attrs["is_constant"]:
+            flow = Flow.CONSTANT_ENTER
+        is_recv = node.role is Role.RECV
+        item = NodeItem(
+            id=len(self.items),
+            name=node.name,
+            op=node.op.name,
+            compute=kernel.compute,
+            step=int(Step.NOTHING if is_nothing else step),
+            flow=int(flow),
+            frame=frame,
+            input_start=frame.total_inputs,
+            num_inputs=len(node.inputs),
+            pending_id=pending_id,
+            output_types=node.output_types,
+            has_bare_output=node.op.has_bare_output,
+            is_merge=is_merge,
+            is_enter=node.role is Role.ENTER,
+            is_control_trigger=node.role is Role.CONTROL_TRIGGER,
+            is_transfer=is_recv or node.role is Role.SEND,
+            may_omit_outputs=is_recv or node.role is Role.SWITCH,
+            is_checked=self._check_outputs or is_recv or not kernel.is_builtin,
+            is_measured=kernel.cost is Cost.MEASURED and step is Step.PLAIN,
+            derefs=_derefs(node),
+            initialized_refs=_initialized_refs(node),
+            no_inputs=(None,) * len(node.inputs),
+            constant=kernel.compute() if is_constant else None,
+        )
+        frame.total_inputs += item.num_inputs
+        frame.nodes.append(item)
+        self.items.append(item)
+        return item
+
+    @staticmethod
+    def _open_frame(node: Node, item: NodeItem, child: FrameInfo) -> None:
+        child.input_count += 1
+        item.child_frame = child
+        item.parallel_iterations = max(1, node.attrs["parallel_iterations"])
+
+
+def _join(node: Node, items: Mapping[Node, NodeItem]) -> None:
+    """Give an item its edges; those to nodes that can never run are left out."""
+    item = items[node]
+    out_edges = [edge for edge in node.out_edges if edge.dst in items]
+    item.data_edges = tuple(
+        EdgeInfo(edge.src_slot, dst, dst.input_start + edge.dst_slot)
+        for edge in out_edges
+        if not edge.is_control
+        for dst in [items[edge.dst]]
+    )
+    item.control_edges = tuple(items[edge.dst] for edge in out_edges if edge.is_control)
+    item.in_edges = tuple(
+        (items[edge.src], edge.src_slot) for edge in node.in_edges() if edge.src in items
+    )
+
+
+def _source_text(node: Node, slot: int) -> str:
+    """How an input is called in messages: as its author wrote it."""
+    return node.input(slot).src.name
+
+
+def _derefs(node: Node) -> tuple[tuple[int, str], ...]:
+    return tuple(
+        (slot, _source_text(node, slot))
+        for slot, edge in enumerate(node.inputs)
+        if edge is not None
+        and edge.src.output_types[edge.src_slot].is_ref
+        and not node.input_types[slot].is_ref
+        and node.role is not Role.MERGE
+    )
+
+
+def _initialized_refs(node: Node) -> tuple[tuple[int, str], ...]:
+    if node.op.allows_uninitialized_input or node.role in _PASSES_REFS:
+        return ()
+    return tuple(
+        (slot, _source_text(node, slot))
+        for slot, dtype in enumerate(node.input_types)
+        if dtype.is_ref
+    )
+
+
+#: Nodes that hand a reference on without looking at the value behind it.
+_PASSES_REFS: Final = frozenset(
+    {Role.SWITCH, Role.MERGE, Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.IDENTITY}
+)

@@ -1,0 +1,155 @@
+"""A step whose feeds and fetches come and go over several calls.
+
+In:   a step prepared for the rendezvous, then some feeds and some fetches at a time.
+Out:  the fetched values.
+Not:  parses no nestings; that is the session's.
+
+All executors start at once and wait for what is fed.  Mistakes in a call leave the run as
+it was; an error of the step ends it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+
+from penstock.core.names import parse_endpoint
+from penstock.core.values import DEAD, Value
+from penstock.errors import InvalidArgumentError, OpError
+from penstock.graph.graph import Graph, Node
+from penstock.kernels.context import Interrupt
+from penstock.runtime.executor.executor import ExecutorArgs, ExecutorBarrier
+from penstock.runtime.prepare import PreparedStep
+from penstock.state.cancellation import CancellationManager
+from penstock.state.rendezvous import Rendezvous
+from penstock.state.resources import StepContainer
+from penstock.state.session_state import SessionState, TensorStore
+
+
+class PartialRun:
+    """One such step."""
+
+    def __init__(self, graph: Graph, prepared: PreparedStep, session_state: SessionState) -> None:
+        self._graph = graph
+        self._prepared = prepared
+        self._session_state = session_state
+        self._rendezvous = Rendezvous()
+        self._cancellation = CancellationManager()
+        self._interrupt = Interrupt()
+        self._container = StepContainer()
+        #: Held during each call, so that calls come one after another.
+        self._lock = threading.Lock()
+        #: What is still to be fed and fetched.
+        self._pending_feeds = set(prepared.request.feeds)
+        self._pending_fetches = set(prepared.request.fetches)
+        self._finished = threading.Event()
+        #: The step's error, set before ``_finished``.
+        self._error: OpError | None = None
+        #: Whether nothing more can come of this run.
+        self.is_done = False
+
+    def start(self) -> None:
+        """Start all executors; they run until they wait for a feed."""
+        executors = self._prepared.executors
+        barrier = ExecutorBarrier(len(executors), self._rendezvous, self._finish)
+        args = ExecutorArgs(
+            rendezvous=self._rendezvous,
+            cancellation_manager=self._cancellation,
+            session_state=self._session_state,
+            tensor_store=TensorStore(),
+            step_container=self._container,
+            interrupt=self._interrupt,
+        )
+        for executor in executors:
+            executor.run_async(args, barrier.arrive)
+
+    def _finish(self, error: OpError | None) -> None:
+        self._error = error
+        self._finished.set()
+
+    def cancel(self, reason: OpError) -> None:
+        """End the run; waits until nothing of it is active."""
+        self._interrupt.reason = reason
+        self._rendezvous.start_abort(reason)
+        self._cancellation.start_cancel()
+        self._finished.wait()
+        self._container.close()
+        self.is_done = True
+
+    def step(
+        self, feeds: Mapping[str, Value], fetches: Sequence[str], timeout_in_ms: int
+    ) -> list[Value]:
+        """Feed, then fetch.
+
+        Raises:
+            InvalidArgumentError: a feed or fetch is not of this run, or comes too early or
+                twice; the run goes on.
+            OpError: the step's own error; the run is over.
+
+        """
+        with self._lock:
+            self._check(feeds, fetches)
+            try:
+                return self._exchange(feeds, fetches, timeout_in_ms)
+            except OpError as error:
+                self.cancel(error)
+                raise
+            finally:
+                self._close_if_served()
+
+    def _check(self, feeds: Mapping[str, Value], fetches: Sequence[str]) -> None:
+        request = self._prepared.request
+        for kind, names, known, pending in (
+            ("feed", feeds, request.feeds, self._pending_feeds),
+            ("fetch", fetches, request.fetches, self._pending_fetches),
+        ):
+            for name in names:
+                if name not in known:
+                    raise InvalidArgumentError(
+                        f"The {kind} {name} was not specified in partial_run_setup."
+                    )
+                if name not in pending:
+                    done = "fed" if kind == "feed" else "fetched"
+                    raise InvalidArgumentError(f"The {kind} {name} has already been {done}.")
+        self._check_computable(fetches, self._pending_feeds - feeds.keys())
+
+    def _check_computable(self, fetches: Sequence[str], missing: set[str]) -> None:
+        """Walk back from the fetches; a feed that is still to come must not be met."""
+        waiting: list[Node] = [self._graph.node(parse_endpoint(name).node) for name in fetches]
+        seen = {node.id for node in waiting}
+        while waiting:
+            node = waiting.pop()
+            for slot in range(len(node.output_types)):
+                if f"{node.name}:{slot}" in missing:
+                    raise InvalidArgumentError(
+                        f"Fetch {node.name}:{slot} can't be computed from the feeds that have "
+                        "been fed so far."
+                    )
+            for edge in node.in_edges():
+                if edge.src.id not in seen:
+                    seen.add(edge.src.id)
+                    waiting.append(edge.src)
+
+    def _exchange(
+        self, feeds: Mapping[str, Value], fetches: Sequence[str], timeout_in_ms: int
+    ) -> list[Value]:
+        for name, value in feeds.items():
+            self._rendezvous.send(name, value)
+            self._pending_feeds.discard(name)
+        timeout = timeout_in_ms / 1000 if timeout_in_ms > 0 else None
+        values = []
+        for name in fetches:
+            value = self._rendezvous.recv(name, timeout=timeout)
+            if value is DEAD:
+                raise InvalidArgumentError(f"The tensor returned for {name} was not valid.")
+            self._pending_fetches.discard(name)
+            values.append(value)
+        return values
+
+    def _close_if_served(self) -> None:
+        """When all feeds and fetches are served, wait for the rest of the step."""
+        if self.is_done or self._pending_feeds or self._pending_fetches:
+            return
+        self._finished.wait()
+        self._container.close()
+        self.is_done = True

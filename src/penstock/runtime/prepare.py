@@ -1,0 +1,128 @@
+"""The whole journey of a request, one call per stage.
+
+In:   a placed graph, a request, and the session's ``Environment``.
+Out:  ``PreparedStep``: an executor per device, to be run any number of times.
+Not:  runs nothing, and caches nothing; the session keeps what this makes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.config import Config
+from penstock.core.dtypes import DType
+from penstock.graph.graph import Graph, copy_node
+from penstock.graph.instantiate import FunctionBody
+from penstock.graph.stages import Partition, Placed, Pruned
+from penstock.passes.place import PlacerOptions, place
+from penstock.passes.prune import ClientDevice, Request, find_wanted, needed_nodes, prune
+from penstock.passes.split import split
+from penstock.runtime.bind_kernels import KernelBinder
+from penstock.runtime.call_functions import FunctionRuntime
+from penstock.runtime.executor.executor import Executor, LocalExecutorParams, new_local_executor
+from penstock.runtime.ready_order import ready_queues
+from penstock.runtime.thread_pool import Schedule
+from penstock.state.devices import DeviceSet
+from penstock.state.resources import ResourceManager
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStep:
+    """One request, ready to run."""
+
+    request: Request
+    partitions: tuple[Partition, ...]
+    executors: tuple[Executor, ...]
+    feed_types: tuple[DType, ...]
+    fetch_types: tuple[DType, ...]
+
+    @property
+    def has_transfers(self) -> bool:
+        """Whether some node sends or receives, so that a step needs a rendezvous."""
+        return any(executor.view.has_transfers for executor in self.executors)
+
+
+class Environment:
+    """What a session gives to all of its requests: devices, their state, their kernels."""
+
+    def __init__(
+        self, graph: Graph, config: Config, devices: DeviceSet, pool: Schedule | None
+    ) -> None:
+        self.config = config
+        self.devices = devices
+        self.resources = ResourceManager()
+        client = devices.client_device
+        assert client is not None  # local_devices always makes a CPU
+        self.client = ClientDevice(client.name, client.incarnation)
+        self._params: Mapping[str, LocalExecutorParams] = {
+            device.name: self._device_params(device.name, graph, pool) for device in devices
+        }
+
+    def params_of(self, device: str) -> LocalExecutorParams:
+        """What executors on ``device`` have in common."""
+        return self._params[device]
+
+    def incarnation_of(self, device: str) -> int:
+        """The number that tells this instance of a device from earlier ones."""
+        return self.devices.lookup(device).incarnation
+
+    def _device_params(
+        self, device: str, graph: Graph, pool: Schedule | None
+    ) -> LocalExecutorParams:
+        def new_executor(body: FunctionBody) -> Executor:
+            # Each body has kernels of its own, so that equal node names share no state.
+            own = dataclasses.replace(params, make_kernel=KernelBinder(device).bind)
+            return new_local_executor(own, body.graph)
+
+        params = LocalExecutorParams(
+            device=device,
+            make_kernel=KernelBinder(device).bind,
+            resources=self.resources,
+            functions=FunctionRuntime(graph.library, new_executor),
+            pool=pool,
+            make_ready_queue=ready_queues(self.config.ready_order_seed),
+            offload_seconds=self.config.offload_seconds,
+            check_outputs=self.config.check_outputs,
+        )
+        return params
+
+
+def prepare(placed: Placed, request: Request, environment: Environment) -> PreparedStep:
+    """Turn a placed graph and a request into one executor per device.
+
+    Raises:
+        OpError: the request does not fit the graph, or the graph cannot be run.
+
+    """
+    pruned = prune_for(placed, request, environment)
+    partitions = split(pruned, incarnation_of=environment.incarnation_of)
+    executors = [
+        new_local_executor(environment.params_of(part.device), part.graph) for part in partitions
+    ]
+    return PreparedStep(
+        request, tuple(partitions), tuple(executors), pruned.feed_types, pruned.fetch_types
+    )
+
+
+def prune_for(placed: Placed, request: Request, environment: Environment) -> Pruned:
+    """The part of a placed graph that a request needs, as it would run."""
+    return prune(placed, request, environment.client)
+
+
+def place_for(graph: Graph, request: Request, devices: DeviceSet, options: PlacerOptions) -> Placed:
+    """Place only what ``request`` needs; other nodes get no device."""
+    wanted, fed = find_wanted(graph, request)
+    needed = sorted(needed_nodes(wanted, fed), key=lambda node: node.id)
+    part = Graph(graph.library)
+    part.versions = graph.versions
+    copies = {node: copy_node(part, node) for node in needed}
+    for node, copy in copies.items():
+        for edge in node.inputs:
+            if edge is not None and edge.src in copies:
+                part.add_edge(copies[edge.src], edge.src_slot, copy, edge.dst_slot)
+        sources = [copies[edge.src] for edge in node.control_inputs if edge.src in copies]
+        part.add_control_edges(sources, copy)
+    placed = place(part, devices, options)
+    return Placed(graph, {node.id: placed.device_of[copy.id] for node, copy in copies.items()})

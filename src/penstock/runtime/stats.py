@@ -1,0 +1,130 @@
+"""Record what ran when, as TensorFlow's step statistics.
+
+In:   activations, as the executors report them.
+Out:  a StepStats message, and a CostGraphDef that sums it up by node.
+Not:  times nothing itself; Send and Recv give no record, nor do dead nodes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from threading import get_ident
+
+from penstock.core.shapes import TensorShape
+from penstock.core.values import DEAD, Value, describe, dtype_of, shape_of, size_in_bytes
+from penstock.defs import schema
+from penstock.defs.schema import Message
+from penstock.defs.tensors import shape_to_proto
+from penstock.graph.graph import Graph
+from penstock.runtime.executor.graph_view import NodeItem
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """One activation; times are seconds of ``perf_counter``."""
+
+    item: NodeItem
+    scheduled: float
+    start: float
+    end: float
+    thread: int
+    #: Slot, type, shape and bytes of each live output.
+    outputs: tuple[tuple[int, int, tuple[int, ...], int, str], ...]
+
+
+class DeviceStats:
+    """Records of one step on one device; an executor's observer."""
+
+    def __init__(self) -> None:
+        #: Records in order of completion; ``append`` is atomic, so threads need no lock.
+        self.records: list[_Record] = []
+
+    def computed(
+        self, item: NodeItem, scheduled: float, start: float, end: float, outputs: Sequence[Value]
+    ) -> None:
+        """Note one activation."""
+        if item.is_transfer:
+            return
+        described = tuple(
+            (slot, dtype_of(v).number, shape_of(v), size_in_bytes(v), describe(v))
+            for slot, v in enumerate(outputs)
+            if v is not DEAD and v is not None
+        )
+        self.records.append(_Record(item, scheduled, start, end, get_ident(), described))
+
+
+class StatsCollector:
+    """Records of one step on all its devices."""
+
+    def __init__(self, devices: Sequence[str]) -> None:
+        self.devices = {device: DeviceStats() for device in devices}
+        # perf_counter has no defined zero; messages want microseconds since 1970.
+        self._epoch = time.time() - time.perf_counter()
+
+    def step_stats(self) -> Message:
+        """Everything as a StepStats message."""
+        proto = schema.StepStats()
+        for device, stats in self.devices.items():
+            device_proto = proto.dev_stats.add(device=device)
+            for record in sorted(stats.records, key=lambda r: r.start):
+                self._add_node(device_proto, record)
+        return proto
+
+    def _add_node(self, device_proto: Message, record: _Record) -> None:
+        start = record.start + self._epoch
+        node = device_proto.node_stats.add(
+            node_name=record.item.name,
+            all_start_micros=int(start * 1e6),
+            all_start_nanos=int(start * 1e9),
+            scheduled_micros=int((record.scheduled + self._epoch) * 1e6),
+            scheduled_nanos=int((record.scheduled + self._epoch) * 1e9),
+            op_end_rel_micros=max(1, int((record.end - record.start) * 1e6)),
+            op_end_rel_nanos=int((record.end - record.start) * 1e9),
+            all_end_rel_micros=max(1, int((record.end - record.start) * 1e6)),
+            all_end_rel_nanos=int((record.end - record.start) * 1e9),
+            timeline_label=_label(record.item),
+            thread_id=record.thread & 0xFFFFFFFF,
+        )
+        for slot, number, shape, size, _ in record.outputs:
+            output = node.output.add(slot=slot)
+            output.tensor_description.dtype = number
+            shape_to_proto(TensorShape(shape), output.tensor_description.shape)
+            output.tensor_description.allocation_description.requested_bytes = size
+            output.tensor_description.allocation_description.allocator_name = "cpu"
+
+    def cost_graph(self, graphs: Mapping[str, Graph]) -> Message:
+        """One entry per node that ran: its inputs, output sizes and mean time."""
+        proto = schema.CostGraphDef()
+        for device, graph in graphs.items():
+            seconds: dict[str, list[float]] = {}
+            last: dict[str, _Record] = {}
+            for record in self.devices[device].records:
+                seconds.setdefault(record.item.name, []).append(record.end - record.start)
+                last[record.item.name] = record
+            for node in graph:
+                if node.name in last:
+                    times = seconds[node.name]
+                    entry = proto.node.add(name=node.name, device=device, id=node.id)
+                    entry.compute_cost = int(1e6 * sum(times) / len(times))
+                    entry.compute_time = entry.compute_cost
+                    for edge in node.inputs:
+                        if edge is not None:
+                            entry.input_info.add(
+                                preceding_node=edge.src.id, preceding_port=edge.src_slot
+                            )
+                    entry.control_input.extend(edge.src.id for edge in node.control_inputs)
+                    for _, number, shape, size, _ in last[node.name].outputs:
+                        output = entry.output_info.add(size=size, dtype=number)
+                        shape_to_proto(TensorShape(shape), output.shape)
+        return proto
+
+
+def _label(item: NodeItem) -> str:
+    """``name = Op(inputs)``, as timelines read it."""
+    inputs = [
+        f"^{source.name}" if slot < 0 else f"{source.name}:{slot}" if slot else source.name
+        for source, slot in item.in_edges
+    ]
+    return f"{item.name} = {item.op}({', '.join(inputs)})"

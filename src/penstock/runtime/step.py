@@ -1,0 +1,177 @@
+"""One step: feeds in, results out.
+
+In:   a ``PreparedStep`` and the values to feed.
+Out:  the fetched values, or the step's error.
+Not:  parses no names and no nestings; that is the session's.
+
+The calling thread does what it can itself.  It sleeps only while kernels run elsewhere, and
+a deadline, ``cancel`` or Ctrl-C ends its step: what is ready is dropped, what waits is
+woken, and when nothing runs any more the error is raised.
+"""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import threading
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any, Final
+
+from penstock.config import RunOptions, TraceLevel
+from penstock.core.values import Value
+from penstock.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OpError
+from penstock.kernels.context import Interrupt
+from penstock.runtime.executor.executor import ExecutorArgs, ExecutorBarrier, ExecutorState
+from penstock.runtime.prepare import PreparedStep
+from penstock.runtime.stats import StatsCollector
+from penstock.runtime.step_loop import StepLoop
+from penstock.state.call_frame import CallFrame
+from penstock.state.cancellation import CancellationManager
+from penstock.state.rendezvous import Rendezvous
+from penstock.state.resources import StepContainer
+from penstock.state.session_state import SessionState, TensorStore
+
+#: Numbers steps throughout the process; ``next`` on it is atomic.
+_step_ids: Final = itertools.count(1)
+#: Seconds between two looks at whether Ctrl-C was pressed, while the caller sleeps.
+_POLL_SECONDS: Final = 0.05
+
+
+class Step:
+    """One run of one request; used once."""
+
+    def __init__(
+        self, prepared: PreparedStep, options: RunOptions, session_state: SessionState
+    ) -> None:
+        if not -1 <= options.inter_op_thread_pool <= 0:
+            raise InvalidArgumentError(
+                f"Invalid inter_op_thread_pool: {options.inter_op_thread_pool}"
+            )
+        self._prepared = prepared
+        self._options = options
+        self._session_state = session_state
+        self._interrupt = Interrupt()
+        self._cancellation = CancellationManager()
+        self._loop = StepLoop()
+        self.tensor_store = TensorStore()
+        #: What was recorded, if the options ask for it.
+        self.stats: StatsCollector | None = None
+        #: The executors' runs, in the order of the partitions; empty before ``run``.
+        self._states: list[ExecutorState] = []
+        self._error: OpError | None = None
+        #: Set by a signal handler on the main thread.
+        self._was_ctrl_c = False
+
+    # -- from any thread -------------------------------------------------------------
+
+    def cancel(self, reason: OpError | None = None) -> None:
+        """End the step early; ``run`` raises ``reason``, unless it is done already."""
+        if self._interrupt.reason is None:
+            self._interrupt.reason = reason or CancelledError("Run call was cancelled")
+        self._cancellation.start_cancel()
+
+    def dump_state(self) -> str:
+        """What every unfinished node waits for."""
+        return "\n".join(state.dump_state() for state in self._states)
+
+    # -- on the calling thread ---------------------------------------------------------
+
+    def run(self, feeds: Sequence[Value], timeout_in_ms: int) -> list[Value | None]:
+        """Run to the end; returns fetched values, None for dead ones.
+
+        Raises:
+            OpError: the step's first error, DeadlineExceededError or CancelledError included.
+            KeyboardInterrupt: Ctrl-C was pressed.
+
+        """
+        frame = CallFrame(self._prepared.feed_types, self._prepared.fetch_types)
+        frame.set_args(feeds)
+        timer = self._start_timer(timeout_in_ms)
+        handler = self._catch_ctrl_c()
+        container = StepContainer()
+        try:
+            self._start(frame, container)
+            self._loop.run(poll=self._poll if handler else None, period=_POLL_SECONDS)
+        finally:
+            if handler is not None:
+                signal.signal(signal.SIGINT, handler)
+            if timer is not None:
+                timer.cancel()
+            container.close()
+        if self._was_ctrl_c:
+            raise KeyboardInterrupt
+        if self._error is not None:
+            raise self._error
+        return list(frame.consume_retvals(allow_dead=True))
+
+    def _start(self, frame: CallFrame, container: StepContainer) -> None:
+        """Start all executors; they run when the loop does."""
+        executors = self._prepared.executors
+        rendezvous = Rendezvous() if self._prepared.has_transfers else None
+        if self._options.trace_level > TraceLevel.NO_TRACE:
+            self.stats = StatsCollector([part.device for part in self._prepared.partitions])
+        barrier = ExecutorBarrier(len(executors), rendezvous, self._finished)
+        step_id = next(_step_ids)
+        for executor in executors:
+            device = executor.params.device
+            args = ExecutorArgs(
+                step_id=step_id,
+                rendezvous=rendezvous,
+                stats_collector=self.stats.devices[device] if self.stats else None,
+                call_frame=frame,
+                cancellation_manager=self._cancellation,
+                session_state=self._session_state,
+                tensor_store=self.tensor_store,
+                step_container=container,
+                runner=self._loop.schedule,
+                interrupt=self._interrupt,
+                runs_inline=self._options.inter_op_thread_pool < 0,
+            )
+            self._states.append(executor.run_async(args, barrier.arrive))
+
+    def _finished(self, error: OpError | None) -> None:
+        # An interrupt that comes when all work is done comes too late to matter.
+        self._error = error
+        self._loop.stop()
+
+    def _start_timer(self, timeout_in_ms: int) -> threading.Timer | None:
+        if timeout_in_ms <= 0:
+            return None
+        timer = threading.Timer(timeout_in_ms / 1000, self._expire)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def _expire(self) -> None:
+        self.cancel(
+            DeadlineExceededError(
+                f"Timed out waiting for notification\n{self.dump_state()}",
+                next_step="feed what is missing, or allow more time by timeout_in_ms",
+            )
+        )
+
+    # -- Ctrl-C ------------------------------------------------------------------------
+
+    def _catch_ctrl_c(self) -> Any:
+        """Turn Ctrl-C into a cancelled step; returns the handler to put back, or None.
+
+        Python's own handler raises between any two lines, also inside a queue's critical
+        section.  This one only leaves a note, so that state stays whole.  A handler that
+        the program has set itself is left alone.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return None
+        current = signal.getsignal(signal.SIGINT)
+        if current is not signal.default_int_handler:
+            return None
+        signal.signal(signal.SIGINT, self._note_ctrl_c)
+        return current
+
+    def _note_ctrl_c(self, _signal: int, _frame: FrameType | None) -> None:
+        self._was_ctrl_c = True
+        self._interrupt.reason = CancelledError("Run call was cancelled by Ctrl-C")
+
+    def _poll(self) -> None:
+        if self._was_ctrl_c:
+            self._cancellation.start_cancel()

@@ -1,0 +1,5 @@
+"""The facade: open a graph, feed, fetch, close."""
+
+from penstock.session.session import Run, Session
+
+__all__ = ["Run", "Session"]

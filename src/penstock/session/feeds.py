@@ -1,0 +1,112 @@
+"""What the caller feeds, as the graph's own types.
+
+In:   a feed dictionary's keys and values, and the graph.
+Out:  canonical endpoints, and read-only values of the right type.
+Not:  feeds nothing; the step does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.dtypes import DType
+from penstock.core.names import parse_endpoint
+from penstock.core.shapes import UNKNOWN, TensorShape
+from penstock.core.values import Array, ResourceHandle, Value
+from penstock.errors import InvalidArgumentError
+from penstock.graph.graph import Graph, Node
+from penstock.graph.roles import Role
+from penstock.session.fetches import name_of
+
+#: Before this version, a placeholder's empty shape meant an unknown one.
+_EMPTY_SHAPE_IS_SCALAR: Final = 24
+
+
+def feed_endpoint(key: Any) -> str:
+    """The canonical form of a feed's key: ``x:0`` for ``x``, a Tensor, or ``x:0``."""
+    node, slot = parse_endpoint(name_of(key))
+    if slot < 0:
+        raise InvalidArgumentError(f"Cannot interpret feed_dict key '{key}' as a Tensor")
+    return f"{node}:{slot}"
+
+
+def as_fed(value: Any, dtype: DType, shape: TensorShape, endpoint: str) -> Value:
+    """``value`` as a read-only value for ``endpoint``.
+
+    Raises:
+        InvalidArgumentError: the value has no such type, or its shape does not fit.
+
+    """
+    if dtype.is_object and dtype is not dtypes.string:
+        return value
+    array = _as_array(value, dtype, endpoint)
+    if not shape.accepts(array.shape):
+        raise InvalidArgumentError(
+            f"Cannot feed value of shape {array.shape} for Tensor {endpoint}, "
+            f"which has shape {shape}"
+        )
+    if array.ndim == 0:
+        return array[()]
+    # A view, so that the caller's own array stays writable; the graph's is not.
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def declared_shape(graph: Graph, node: Node) -> TensorShape:
+    """The shape that a placeholder promises; unknown for every other node."""
+    shape = node.attrs.get("shape")
+    if node.role is not Role.PLACEHOLDER or not isinstance(shape, TensorShape):
+        return UNKNOWN
+    if shape.dims == () and graph.versions.producer < _EMPTY_SHAPE_IS_SCALAR:
+        return UNKNOWN
+    return shape
+
+
+def _as_array(value: Any, dtype: DType, endpoint: str) -> Array:
+    if isinstance(value, ResourceHandle) or hasattr(value, "op_name"):
+        raise InvalidArgumentError(
+            f"The value of feed {endpoint} cannot be a node or handle",
+            next_step="feed arrays, numbers, strings or lists of them",
+        )
+    if dtype is dtypes.string:
+        return _as_strings(value)
+    try:
+        array = np.asarray(value, dtype.numpy) if not _is_text(value) else None
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise _wrong_type(value, dtype, endpoint) from cause
+    if array is None:
+        raise _wrong_type(value, dtype, endpoint)
+    if isinstance(value, int) and dtype.is_integer and int(array) != value:
+        raise _wrong_type(value, dtype, endpoint)
+    return array
+
+
+def _is_text(value: Any) -> bool:
+    """Whether numpy might read numbers out of text, which TensorFlow would not."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "OSU" and value.size > 0
+    return isinstance(value, (str, bytes))
+
+
+def _wrong_type(value: Any, dtype: DType, endpoint: str) -> InvalidArgumentError:
+    given = value.dtype if isinstance(value, np.ndarray) else type(value).__name__
+    return InvalidArgumentError(
+        f"Type of feed value {str(value)[:60]} with type {given} is not compatible with "
+        f"Tensor {endpoint}, which has type {dtype}"
+    )
+
+
+def _as_strings(value: Any) -> Array:
+    """Text and bytes of any nesting as an object array of bytes."""
+    array = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
+    out = np.empty(array.shape, object)
+    for index, item in np.ndenumerate(array):
+        if isinstance(item, str):
+            out[index] = item.encode()
+        else:
+            out[index] = bytes(item) if isinstance(item, (bytes, bytearray)) else str(item).encode()
+    return out

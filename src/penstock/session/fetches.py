@@ -1,0 +1,86 @@
+"""What the caller wants back, and in which nesting.
+
+In:   a name, a Tensor or Operation, or a list, tuple, dict or nesting of them.
+Out:  ``FetchPlan``: the distinct endpoints to fetch, the nodes to run, and how to put the
+      results together again.
+Not:  knows no graph; whether the names exist is for others to say.
+
+``x:0`` is a tensor; ``x`` is an operation, which is run and gives None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from penstock.core.names import parse_endpoint
+from penstock.errors import InvalidArgumentError
+
+_Rebuild: TypeAlias = Callable[[Sequence[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPlan:
+    """The flat form of a nesting of fetches."""
+
+    #: Distinct endpoints such as ``x:0``, in order of first mention.
+    endpoints: tuple[str, ...]
+    #: Names of distinct nodes to run.
+    targets: tuple[str, ...]
+    #: From the endpoints' values to the caller's nesting.
+    rebuild: _Rebuild
+
+
+def plan_fetches(fetches: Any) -> FetchPlan:
+    """Flatten ``fetches``; raises InvalidArgumentError for what names nothing."""
+    planner = _Planner()
+    rebuild = planner.visit(fetches)
+    return FetchPlan(tuple(planner.endpoints), tuple(planner.targets), rebuild)
+
+
+def name_of(element: Any) -> str:
+    """The name of a tensor or operation, given as text or as an object that has a name."""
+    name = element if isinstance(element, str) else getattr(element, "name", None)
+    if not isinstance(name, str):
+        raise InvalidArgumentError(
+            f"Fetch argument {element!r} has invalid type {type(element).__name__}",
+            next_step="give a name such as 'x:0', a Tensor, an Operation, or a nesting of them",
+        )
+    return name
+
+
+class _Planner:
+    """Collects endpoints and targets; dictionaries keep the order of first mention."""
+
+    def __init__(self) -> None:
+        self.endpoints: dict[str, int] = {}
+        self.targets: dict[str, None] = {}
+
+    def visit(self, fetches: Any) -> _Rebuild:
+        """Note what is asked for; returns how to rebuild this part."""
+        if isinstance(fetches, Mapping):
+            keys = list(fetches)
+            parts = [self.visit(fetches[key]) for key in keys]
+            kind = type(fetches) if isinstance(fetches, dict) else dict
+            return lambda values: kind(
+                (key, part(values)) for key, part in zip(keys, parts, strict=True)
+            )
+        if isinstance(fetches, (list, tuple)):
+            return self._visit_sequence(fetches)
+        return self._visit_element(name_of(fetches))
+
+    def _visit_sequence(self, fetches: Sequence[Any]) -> _Rebuild:
+        parts = [self.visit(item) for item in fetches]
+        make: Any = type(fetches)
+        if hasattr(fetches, "_fields"):  # a namedtuple takes its fields one by one
+            return lambda values: make(*[part(values) for part in parts])
+        return lambda values: make([part(values) for part in parts])
+
+    def _visit_element(self, name: str) -> _Rebuild:
+        endpoint = parse_endpoint(name)
+        if ":" not in name or endpoint.slot < 0:
+            self.targets[endpoint.node] = None
+            return lambda _values: None
+        index = self.endpoints.setdefault(f"{endpoint.node}:{endpoint.slot}", len(self.endpoints))
+        return lambda values: values[index]

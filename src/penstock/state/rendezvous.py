@@ -1,0 +1,230 @@
+"""Keyed hand-over of values between the partitions of one step, and with the client.
+
+In:   ``send`` from whoever has a value, ``recv`` from whoever needs it, in either order and
+      from any thread.
+Out:  every value reaches exactly one receiver; one key's values keep their order.
+Not:  never blocks in ``send``; knows no graph, and calls nothing while it holds its lock.
+
+Whichever side comes first waits in the queue of its key.  So a key never has both a value
+and a receiver waiting: every method leans on that law, and ``check`` states it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Event, Lock
+from typing import Final, TypeAlias, TypeVar
+
+from penstock.core.values import DEAD, Value
+from penstock.errors import CancelledError, DeadlineExceededError, InternalError, OpError
+from penstock.errors import InvalidArgumentError
+from penstock.state.cancellation import CancellationManager
+
+#: Called once with (error or None, value, whether the value is dead).
+RecvDone: TypeAlias = Callable[[OpError | None, Value, bool], None]
+_Entry = TypeVar("_Entry")
+
+#: Where a client without a cluster meets its session.
+LOCAL_CLIENT: Final = "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
+@dataclass(frozen=True, slots=True)
+class RendezvousKey:
+    """One hand-over: which value, from and to which device, in which turn of which loop."""
+
+    src_device: str
+    src_incarnation: int
+    dst_device: str
+    tensor_name: str
+    frame_id: int = 0
+    iteration: int = 0
+
+    def __str__(self) -> str:
+        prefix = key_prefix(
+            self.src_device, self.src_incarnation, self.dst_device, self.tensor_name
+        )
+        return f"{prefix}{self.frame_id}:{self.iteration}"
+
+
+def key_prefix(src_device: str, src_incarnation: int, dst_device: str, tensor_name: str) -> str:
+    """What all keys of one transfer begin with; frame and iteration follow."""
+    return f"{src_device};{src_incarnation & (1 << 64) - 1:016x};{dst_device};{tensor_name};"
+
+
+def parse_key(text: str) -> RendezvousKey:
+    """Read a key; raises InvalidArgumentError unless it has all its parts."""
+    parts = text.split(";")
+    if len(parts) == 5:
+        src, incarnation, dst, name, turn = parts
+        frame, colon, iteration = turn.partition(":")
+        try:
+            if src and dst and name and colon:
+                numbers = int(incarnation, 16), int(frame), int(iteration)
+                return RendezvousKey(src, numbers[0], dst, name, numbers[1], numbers[2])
+        except ValueError:
+            pass
+    raise InvalidArgumentError(f"Invalid  rendezvous key: {text}")
+
+
+class _Receiver:
+    """Someone who waits for a value."""
+
+    __slots__ = ("done", "manager", "token")
+
+    def __init__(self, done: RecvDone, manager: CancellationManager | None) -> None:
+        self.done = done
+        self.manager = manager
+        #: Its registration with the manager; -1 if there is none.
+        self.token = -1
+
+
+class Rendezvous:
+    """The meeting place of one step.
+
+    A key without ``;`` is a client's short form: it stands for the transfer of that name
+    from and to the client's own device, in the root frame.
+    """
+
+    def __init__(self, client_device: str = LOCAL_CLIENT, client_incarnation: int = 1) -> None:
+        self._client = (client_device, client_incarnation)
+        #: Guards all that follows.  Innermost, but for the managers' own locks.
+        self._lock = Lock()
+        #: Values nobody has asked for, with their deadness, oldest first.  No empty queue.
+        self._values: dict[str, deque[tuple[Value, bool]]] = {}
+        #: Receivers no value has come for.  Shares no key with ``_values``.
+        self._receivers: dict[str, deque[_Receiver]] = {}
+        #: Why the step ended early.  Set at most once, never cleared.
+        self._aborted: OpError | None = None
+
+    def send(self, key: str, value: Value, *, is_dead: bool = False) -> None:
+        """Hand ``value`` over, now or when someone asks; raises the reason of an abort."""
+        key = self._full(key)
+        with self._lock:
+            if self._aborted is not None:
+                raise self._aborted.copy()
+            if key not in self._receivers:
+                self._values.setdefault(key, deque()).append((value, is_dead))
+                return
+            receiver = _take(self._receivers, key)
+        _deregister(receiver)
+        receiver.done(None, value, is_dead)  # outside the lock: it may well send again
+
+    def recv_async(
+        self, key: str, done: RecvDone, cancellation_manager: CancellationManager | None = None
+    ) -> None:
+        """Call ``done`` with the next value of ``key``, or with an error."""
+        key = self._full(key)
+        receiver = _Receiver(done, cancellation_manager)
+        with self._lock:
+            reason = self._aborted
+            if reason is None and key not in self._values:
+                if self._wait(key, receiver):
+                    return
+                reason = _cancelled()
+            if reason is None:
+                value, is_dead = _take(self._values, key)
+        if reason is not None:
+            done(reason, None, False)
+        else:
+            done(None, value, is_dead)
+
+    def recv(self, key: str, timeout: float | None = None) -> Value:
+        """Wait for the next value of ``key``; DEAD for a dead one.
+
+        Raises:
+            DeadlineExceededError: nothing came within ``timeout`` seconds.
+            OpError: the step was aborted.
+        """
+        arrived = Event()
+        answer: list[tuple[OpError | None, Value, bool]] = []
+
+        def done(error: OpError | None, value: Value, is_dead: bool) -> None:
+            answer.append((error, value, is_dead))
+            arrived.set()
+
+        self.recv_async(key, done)
+        if not arrived.wait(timeout):
+            raise DeadlineExceededError(
+                f"Timed out waiting for notification of {key}",
+                next_step="feed what it depends on, or allow more time",
+            )
+        error, value, is_dead = answer[0]
+        if error is not None:
+            raise error.copy()
+        return DEAD if is_dead else value
+
+    def start_abort(self, reason: OpError) -> None:
+        """End the step: fail everyone who waits, and everyone who comes later."""
+        with self._lock:
+            if self._aborted is not None:
+                return  # The first reason is the one worth reporting.
+            self._aborted = reason
+            waiting = [receiver for queue in self._receivers.values() for receiver in queue]
+            self._receivers.clear()
+            self._values.clear()
+        for receiver in waiting:
+            _deregister(receiver)
+            receiver.done(reason, None, False)
+
+    def waiting(self) -> list[str]:
+        """The keys that someone waits for."""
+        with self._lock:
+            return list(self._receivers)
+
+    def check(self) -> None:
+        """Raise InternalError unless the laws of this class hold."""
+        with self._lock:
+            both = self._values.keys() & self._receivers.keys()
+            if both:
+                raise InternalError(f"both a value and a receiver wait for {min(both)}")
+            if self._aborted is not None and (self._values or self._receivers):
+                raise InternalError("aborted, yet values or receivers still wait")
+            if not all((*self._values.values(), *self._receivers.values())):
+                raise InternalError("an empty queue was kept")
+
+    def _full(self, key: str) -> str:
+        if ";" in key:
+            return key
+        device, incarnation = self._client
+        return f"{key_prefix(device, incarnation, device, key)}0:0"
+
+    def _wait(self, key: str, receiver: _Receiver) -> bool:
+        """Queue a receiver; False if its manager is cancelled already.  Needs the lock."""
+        manager = receiver.manager
+        if manager is not None:
+            receiver.token = manager.get_cancellation_token()
+            if not manager.register_callback(receiver.token, lambda: self._cancel(key, receiver)):
+                return False
+        self._receivers.setdefault(key, deque()).append(receiver)
+        return True
+
+    def _cancel(self, key: str, receiver: _Receiver) -> None:
+        """Take one receiver out of its queue; if it is still there, it learns why."""
+        with self._lock:
+            queue = self._receivers.get(key)
+            if queue is None or receiver not in queue:
+                return
+            queue.remove(receiver)
+            if not queue:
+                del self._receivers[key]
+        receiver.done(_cancelled(), None, False)
+
+
+def _cancelled() -> OpError:
+    return CancelledError("RecvAsync is cancelled.", derived=True)
+
+
+def _deregister(receiver: _Receiver) -> None:
+    if receiver.manager is not None:
+        receiver.manager.try_deregister_callback(receiver.token)
+
+
+def _take(queues: dict[str, deque[_Entry]], key: str) -> _Entry:
+    """Remove and return the oldest entry of ``key``, leaving no empty queue."""
+    queue = queues[key]
+    entry = queue.popleft()
+    if not queue:
+        del queues[key]
+    return entry
