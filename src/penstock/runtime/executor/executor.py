@@ -326,7 +326,7 @@ class ExecutorState:
 
     def _context(self, tagged: TaggedNode, inputs: Sequence[Any]) -> OpKernelContext:
         item, frame, iteration, _ = tagged
-        is_input_dead = item.is_transfer and None in inputs if item.num_inputs == 1 else False
+        is_input_dead = item.is_transfer and item.num_inputs == 1 and inputs[0] is None
         return OpKernelContext(
             self._step, item.name, item.op, frame, iteration.number, is_input_dead
         )

@@ -129,7 +129,9 @@ class Propagator:
         else:
             count = counts[pending_id] = counts[pending_id] + dead - 1
             if not count & PENDING:
-                self._make_ready((dst, frame, iteration, count != 0))
+                # A ControlTrigger waits for everything, and then is always live.
+                is_dead = count != 0 and not dst.is_control_trigger
+                self._make_ready((dst, frame, iteration, is_dead))
 
     def _deliver_dead_data(
         self, item: NodeItem, dst: NodeItem, frame: FrameState, iteration: IterationState
