@@ -1,0 +1,130 @@
+"""Numbers as strings, and strings as numbers.
+
+In:   numbers, or strings that spell some.
+Out:  the other.
+Not:  follows no locale; the spellings are those of C.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.dtypes import DType
+from penstock.core.values import Value, as_value
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.arrays import as_array
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.strings import each_string, each_to_number, string_array
+from penstock.kernels.types import NUMBERS
+
+_PRINTABLE: Final = NUMBERS | {dtypes.bool_, dtypes.string}
+_INTEGER: Final = re.compile(rb"\s*[+-]?[0-9]+\s*")
+_DECIMAL: Final = re.compile(
+    rb"\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)\s*", re.IGNORECASE
+)
+_HEXADECIMAL: Final = re.compile(
+    rb"\s*[+-]?0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?[0-9]+)?\s*", re.IGNORECASE
+)
+
+
+@kernel("AsString", types={"T": _PRINTABLE})
+def make_as_string(attrs: Attrs) -> Kernel:
+    """Each element as C's printf spells it."""
+    dtype = attrs.dtype("T")
+    flag, width = _flag(attrs), attrs.int("width")
+    if dtype is dtypes.string:
+        pattern = _pattern("" if flag == "0" else flag, width, "", "s").encode()
+        return each_string(lambda text: pattern % text)
+    spell = _spelling(attrs, dtype, flag, width)
+
+    def as_string(value: Value) -> Value:
+        array = as_array(value)
+        # Python has no numbers of 16 bits, and ``tolist`` would not make any others of them.
+        plain = array.astype(np.float32) if dtype is dtypes.bfloat16 else array
+        items: list[Any] = plain.ravel().tolist()
+        return as_value(string_array((spell(item).encode() for item in items), array.shape))
+
+    return as_string
+
+
+def _flag(attrs: Attrs) -> str:
+    """The fill character, which is one of printf's flags."""
+    fill = attrs.str("fill")
+    if len(fill) > 1:
+        raise InvalidArgumentError("Fill string must be one or fewer characters")
+    if fill not in (*" +-0", ""):
+        raise InvalidArgumentError(f'Fill argument not supported: "{fill}"')
+    return fill
+
+
+def _pattern(flag: str, width: int, precision: str, conversion: str) -> str:
+    return f"%{flag}{width if width > -1 else ''}{precision}{conversion}"
+
+
+def _spelling(attrs: Attrs, dtype: DType, flag: str, width: int) -> Callable[[Any], str]:
+    """How one number of ``dtype`` is spelled."""
+    scientific, shortest = attrs.bool("scientific"), attrs.bool("shortest")
+    if scientific and shortest:
+        raise InvalidArgumentError("Cannot select both scientific and shortest notation")
+    if dtype.is_floating or dtype.is_complex:
+        digits = f".{attrs.int('precision')}" if attrs.int("precision") > -1 else ""
+        conversion = "e" if scientific else "g" if shortest else "f"
+        real = _real_spelling(flag, width, digits, conversion)
+        return real if dtype.is_floating else lambda z: f"({real(z.real)},{real(z.imag)})"
+    if scientific or shortest:
+        raise InvalidArgumentError(
+            f"scientific and shortest format not supported for datatype {dtype}"
+        )
+    if attrs.int("precision") > -1:
+        raise InvalidArgumentError(f"precision not supported for datatype {dtype}")
+    if dtype is dtypes.bool_:
+        return lambda item: "true" if item else "false"
+    pattern = _pattern(flag, width, "", "d")
+    return lambda item: pattern % item
+
+
+def _real_spelling(flag: str, width: int, digits: str, conversion: str) -> Callable[[float], str]:
+    pattern = _pattern(flag, width, digits, conversion)
+    # C fills up infinities and NaN with blanks where Python takes zeros.
+    unusual = _pattern(flag.replace("0", ""), width, digits, conversion)
+    return lambda item: (pattern if math.isfinite(item) else unusual) % item
+
+
+@kernel("StringToNumber")
+def make_string_to_number(attrs: Attrs) -> Kernel:
+    """The number that each string spells; whitespace around it does not matter."""
+    dtype = attrs.dtype("out_type")
+    if dtype.is_floating:
+        return each_to_number(_to_float, dtype.numpy)
+    bounds = np.iinfo(dtype.numpy)
+    low, high, is_unsigned = int(bounds.min), int(bounds.max), bounds.min == 0
+
+    def to_int(text: bytes) -> int:
+        if not _INTEGER.fullmatch(text) or (is_unsigned and b"-" in text):
+            raise _refusal(text)
+        number = int(text)
+        if not low <= number <= high:
+            raise _refusal(text)
+        return number
+
+    return each_to_number(to_int, dtype.numpy)
+
+
+def _to_float(text: bytes) -> float:
+    if _DECIMAL.fullmatch(text):
+        return float(text)
+    if _HEXADECIMAL.fullmatch(text):
+        return float.fromhex(text.decode())
+    raise _refusal(text)
+
+
+def _refusal(text: bytes) -> InvalidArgumentError:
+    spelled = text.decode("utf-8", "replace")
+    return InvalidArgumentError(f"StringToNumberOp could not correctly convert string: {spelled}")
