@@ -274,3 +274,18 @@ def copy_node(graph: Graph, node: Node) -> Node:
         assigned_device=node.assigned_device,
         requested_inputs=node.requested_inputs,
     )
+
+
+def extract(graph: Graph, nodes: Iterable[Node]) -> tuple[Graph, dict[Node, Node]]:
+    """A new graph of copies of ``nodes`` and of the edges among them; and the copies."""
+    part = Graph(graph.library)
+    part.versions = graph.versions
+    copies = {node: copy_node(part, node) for node in nodes}
+    for node, copy in copies.items():
+        for edge in node.inputs:
+            if edge is not None and edge.src in copies:
+                part.add_edge(copies[edge.src], edge.src_slot, copy, edge.dst_slot)
+        sources = [copies[edge.src] for edge in node.control_inputs if edge.src in copies]
+        if sources:
+            part.add_control_edges(sources, copy)
+    return part, copies

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 
 from penstock.catalogue.registry import get_op
 from penstock.core.names import parse_endpoint
-from penstock.errors import InvalidArgumentError, NotFoundError
+from penstock.errors import InvalidArgumentError, NotFoundError, Where
 from penstock.graph.graph import Edge, Graph, Node, copy_node
 from penstock.graph.roles import Role
 from penstock.graph.stages import Placed, Pruned
+from penstock.kernels.registry import no_kernel_error
 
 
 class Medium(enum.Enum):
@@ -176,8 +177,12 @@ class _Pruner:
         """Copy the needed nodes in order of their ids, then their edges, then the fetches."""
         in_order = sorted(needed, key=lambda node: node.id)
         for node in in_order:
+            device = self.placed.device_of.get(node.id)
+            if device is None:
+                error = no_kernel_error(node.op.name, node.attrs)
+                raise error.at(Where(node.name, node.op.name, node.requested_device))
             copy = self.copies[node] = copy_node(self.graph, node)
-            self.device_of[copy.id] = self.placed.device_of[node.id]
+            self.device_of[copy.id] = device
         for node in in_order:
             self.copy_edges(node)
         for index, (node, slot) in enumerate(self.fetches):

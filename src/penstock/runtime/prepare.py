@@ -8,14 +8,16 @@ Not:  runs nothing, and caches nothing; the session keeps what this makes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.config import Config
 from penstock.core.dtypes import DType
-from penstock.graph.graph import Graph, copy_node
+from penstock.errors import OpError
+from penstock.graph.graph import Graph, Node, extract
 from penstock.graph.instantiate import FunctionBody
 from penstock.graph.stages import Partition, Placed, Pruned
+from penstock.kernels.registry import find_kernel
 from penstock.passes.place import PlacerOptions, place
 from penstock.passes.prune import ClientDevice, Request, find_wanted, needed_nodes, prune
 from penstock.passes.split import split
@@ -111,18 +113,38 @@ def prune_for(placed: Placed, request: Request, environment: Environment) -> Pru
     return prune(placed, request, environment.client)
 
 
+def place_whole(graph: Graph, devices: DeviceSet, options: PlacerOptions) -> Placed:
+    """Place all nodes that some kernel supports; the others get no device.
+
+    A node without a kernel does no harm as long as nobody needs it; ``prune`` refuses it when
+    somebody does.
+    """
+    try:
+        return place(graph, devices, options)
+    except OpError:
+        types = devices.prioritized_types
+        supported = [node for node in graph if _is_supported(node, types)]
+        if len(supported) == len(graph):
+            raise
+        return _place_part(graph, supported, devices, options)
+
+
 def place_for(graph: Graph, request: Request, devices: DeviceSet, options: PlacerOptions) -> Placed:
-    """Place only what ``request`` needs; other nodes get no device."""
+    """Place only what ``request`` needs; the other nodes get no device."""
     wanted, fed = find_wanted(graph, request)
     needed = sorted(needed_nodes(wanted, fed), key=lambda node: node.id)
-    part = Graph(graph.library)
-    part.versions = graph.versions
-    copies = {node: copy_node(part, node) for node in needed}
-    for node, copy in copies.items():
-        for edge in node.inputs:
-            if edge is not None and edge.src in copies:
-                part.add_edge(copies[edge.src], edge.src_slot, copy, edge.dst_slot)
-        sources = [copies[edge.src] for edge in node.control_inputs if edge.src in copies]
-        part.add_control_edges(sources, copy)
+    return _place_part(graph, needed, devices, options)
+
+
+def _is_supported(node: Node, device_types: Sequence[str]) -> bool:
+    if node.op.is_function:
+        return True
+    return any(find_kernel(node.op.name, kind, node.attrs) for kind in device_types)
+
+
+def _place_part(
+    graph: Graph, nodes: Sequence[Node], devices: DeviceSet, options: PlacerOptions
+) -> Placed:
+    part, copies = extract(graph, nodes)
     placed = place(part, devices, options)
     return Placed(graph, {node.id: placed.device_of[copy.id] for node, copy in copies.items()})

@@ -26,18 +26,24 @@ from penstock.errors import (
     CancelledError,
     FailedPreconditionError,
     InvalidArgumentError,
-    OpError,
 )
 from penstock.graph.export import graph_to_def
 from penstock.graph.graph import Graph, Node
 from penstock.graph.import_graph_def import ImportOptions, graph_from_def, import_graph_def
 from penstock.graph.stages import Placed
-from penstock.passes.place import PlacerOptions, place
+from penstock.passes.place import PlacerOptions
 from penstock.passes.prune import Medium, Request
 from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.explain_dead import dead_fetch_error
 from penstock.runtime.partial_run import PartialRun
-from penstock.runtime.prepare import Environment, PreparedStep, place_for, prepare, prune_for
+from penstock.runtime.prepare import (
+    Environment,
+    PreparedStep,
+    place_for,
+    place_whole,
+    prepare,
+    prune_for,
+)
 from penstock.runtime.step import Step
 from penstock.runtime.thread_pool import new_pool, scheduler, shared_pool, thread_count
 from penstock.session.feeds import as_fed, declared_shape, feed_endpoint
@@ -218,30 +224,21 @@ class Session:
             return self._prepared.setdefault(request, made)
 
     def _placed_for(self, request: Request) -> Placed:
-        """The graph with devices: all of it, or, if that cannot be, the part that is needed.
-
-        A node that cannot be placed does no harm as long as nobody needs it.
-        """
-        if not self._config.place_pruned_graph:
-            try:
-                return self._placed_whole()
-            except OpError:
-                pass
-        return place_for(self.graph, request, self._environment.devices, self._placer_options())
-
-    def _placed_whole(self) -> Placed:
-        placed = self._placed
-        size = self.graph.next_id
+        """The graph with devices: all of it, unless the configuration says otherwise."""
+        self._check_not_empty()
+        devices, options = self._environment.devices, self._placer_options()
+        if self._config.place_pruned_graph:
+            return place_for(self.graph, request, devices, options)
+        placed, size = self._placed, self.graph.next_id
         if placed is None or placed[0] != size:
-            self._warn_if_empty()
-            made = place(self.graph, self._environment.devices, self._placer_options())
+            made = place_whole(self.graph, devices, options)
             placed = self._placed = (size, made)
             for node in self.graph:
-                if node.op.is_stateful:
+                if node.op.is_stateful and node.id in made.device_of:
                     self._stateful_devices[node.name] = made.device_of[node.id]
         return placed[1]
 
-    def _warn_if_empty(self) -> None:
+    def _check_not_empty(self) -> None:
         if not len(self.graph):
             raise InvalidArgumentError("The Session graph is empty.")
 

@@ -117,6 +117,7 @@ class Rendezvous:
         """Call ``done`` with the next value of ``key``, or with an error."""
         key = self._full(key)
         receiver = _Receiver(done, cancellation_manager)
+        value, is_dead = None, False
         with self._lock:
             reason = self._aborted
             if reason is None and key not in self._values:
@@ -125,10 +126,7 @@ class Rendezvous:
                 reason = _cancelled()
             if reason is None:
                 value, is_dead = _take(self._values, key)
-        if reason is not None:
-            done(reason, None, False)
-        else:
-            done(None, value, is_dead)
+        done(reason, value, is_dead)
 
     def recv(self, key: str, timeout: float | None = None) -> Value:
         """Wait for the next value of ``key``; DEAD for a dead one.
