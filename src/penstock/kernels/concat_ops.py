@@ -1,0 +1,281 @@
+"""Ops that put arrays together, and take them apart.
+
+In:   several arrays, or one, and an axis.
+Out:  one array that is a copy; or several that are views.
+Not:  does not reorder elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Final
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.values import Array, Value, shape_of
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.arrays import shape_text
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.registry import Cost, Kernel, kernel
+from penstock.kernels.types import FLOAT8, OBJECTS, PLAIN, QUANTIZED
+
+_JOINABLE: Final = PLAIN | FLOAT8 | QUANTIZED | {dtypes.string}
+_PACKABLE: Final = _JOINABLE | OBJECTS
+_UNPACKABLE: Final = PLAIN | FLOAT8 | OBJECTS
+_INT4: Final = frozenset(map(dtypes.as_dtype, ("int4", "uint4")))
+_DIVISIBLE: Final = _UNPACKABLE | _INT4 | {dtypes.quint8}
+
+
+@kernel("ConcatV2", types={"T": _JOINABLE})
+def make_concat_v2(_attrs: Attrs) -> Kernel:
+    """The inputs one after the other along an axis."""
+
+    def concat_v2(*values_and_axis: Value) -> Array:
+        return _concat(values_and_axis[:-1], values_and_axis[-1])
+
+    return concat_v2
+
+
+@kernel("Concat", types={"T": _JOINABLE})
+def make_concat(_attrs: Attrs) -> Kernel:
+    """The inputs one after the other along an axis, which comes first."""
+
+    def concat(axis: Value, *values: Value) -> Array:
+        return _concat(values, axis)
+
+    return concat
+
+
+def _concat(values: Sequence[Value], axis: Value) -> Array:
+    if axis.size != 1:
+        raise InvalidArgumentError(
+            f"axis tensor should be a scalar integer, but got shape {shape_text(axis.shape)}"
+        )
+    try:
+        return np.concatenate(values, int(axis) if axis.ndim == 0 else int(axis.flat[0]))
+    except ValueError:
+        raise _cannot_concat(values, axis) from None
+
+
+def _cannot_concat(values: Sequence[Value], axis: Value) -> InvalidArgumentError:
+    shapes, number = [shape_of(value) for value in values], int(axis.reshape(-1)[0])
+    rank = len(shapes[0])
+    if rank == 0:
+        return InvalidArgumentError(
+            "ConcatOp : Can't concatenate scalars (use tf.stack instead)"
+        )
+    if not -rank <= number < rank:
+        return InvalidArgumentError(
+            f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), "
+            f"but got {number}"
+        )
+    for i, shape in enumerate(shapes):
+        both = f"shape[0] = {shape_text(shapes[0])} vs. shape[{i}] = {shape_text(shape)}"
+        if len(shape) != rank:
+            return InvalidArgumentError(
+                f"ConcatOp : Ranks of all input tensors should match: {both}"
+            )
+        for dim in set(range(rank)) - {number % rank}:
+            if shape[dim] != shapes[0][dim]:
+                return InvalidArgumentError(
+                    f"ConcatOp : Dimension {dim} in both shapes must be equal: {both}"
+                )
+    return InvalidArgumentError(f"ConcatOp : cannot join {', '.join(map(shape_text, shapes))}")
+
+
+@kernel("ParallelConcat", types={"T": PLAIN | {dtypes.string}})
+def make_parallel_concat(attrs: Attrs) -> Kernel:
+    """The inputs, each of which is a single row, one after the other."""
+    expected = attrs.shape("shape")
+
+    def parallel_concat(*values: Value) -> Array:
+        joined = _concat(values, np.int32(0))
+        if not expected.accepts(joined.shape):
+            raise InvalidArgumentError(
+                f"ParallelConcat made {shape_text(joined.shape)} where shape {expected} "
+                "was promised"
+            )
+        return joined
+
+    return parallel_concat
+
+
+@kernel("ConcatOffset", cost=Cost.CHEAP)
+def make_concat_offset(attrs: Attrs) -> Kernel:
+    """Where each of the shapes starts in the result of their concatenation."""
+    dtype = attrs.dtype("shape_type").numpy
+
+    def concat_offset(axis: Value, *shapes: Value) -> tuple[Array, ...]:
+        number = _offset_axis(axis, shapes)
+        sizes = [shape.tolist() for shape in shapes]
+        for i, other in enumerate(sizes):
+            differing = [d for d, (a, b) in enumerate(zip(sizes[0], other, strict=True)) if a != b]
+            if differing not in ([], [number]):
+                raise InvalidArgumentError(
+                    f"All dimensions except {number} must match. Input {i} has shape {other} "
+                    f"and doesn't match input 0 with shape {sizes[0]}."
+                )
+        offsets = np.zeros((len(shapes), len(sizes[0])), dtype)
+        offsets[1:, number] = list(accumulate(size[number] for size in sizes[:-1]))
+        return tuple(offsets)
+
+    return concat_offset
+
+
+def _offset_axis(axis: Value, shapes: Sequence[Array]) -> int:
+    if axis.ndim:
+        raise InvalidArgumentError(
+            f"Concat dim tensor should be a scalar integer, but got shape {shape_text(axis.shape)}"
+        )
+    for i, shape in enumerate(shapes):
+        if shape.ndim != 1:
+            raise InvalidArgumentError(
+                f"input {i} should be a vector, but got shape {shape_text(shape.shape)}"
+            )
+        if shape.size != shapes[0].size:
+            raise InvalidArgumentError(
+                f"input {i} should contain {shapes[0].size} elements, but got {shape.size}"
+            )
+    rank = shapes[0].size
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(f"Concat dim is out of range: {axis} vs. {rank}")
+    return int(axis) % rank
+
+
+@kernel("Pack", types={"T": _PACKABLE})
+def make_pack(attrs: Attrs) -> Kernel:
+    """The inputs side by side along a new dimension."""
+    dtype, axis = attrs.dtype("T").numpy, attrs.int("axis")
+
+    def pack_first(*values: Value) -> Array:
+        try:
+            return np.array(values, dtype)
+        except (TypeError, ValueError):
+            raise _cannot_pack(values) from None
+
+    def pack(*values: Value) -> Array:
+        rank = len(shape_of(values[0]))
+        if not -rank - 1 <= axis <= rank:
+            raise InvalidArgumentError(f"axis = {axis} not in [{-rank - 1}, {rank + 1})")
+        shape = shape_of(values[0])
+        if any(shape_of(value) != shape for value in values):
+            raise _cannot_pack(values)
+        if not dtype.hasobject:
+            return np.stack(values, axis)
+        packed = np.empty((len(values), *shape), dtype)
+        for i, value in enumerate(values):
+            packed[i] = value  # one by one: an object may look like a sequence to numpy
+        return np.moveaxis(packed, 0, axis)
+
+    return pack_first if axis == 0 and not dtype.hasobject else pack
+
+
+def _cannot_pack(values: Sequence[Value]) -> InvalidArgumentError:
+    first = shape_of(values[0])
+    for i, value in enumerate(values):
+        if shape_of(value) != first:
+            return InvalidArgumentError(
+                f"Shapes of all inputs must match: values[0].shape = {shape_text(first)} "
+                f"!= values[{i}].shape = {shape_text(shape_of(value))}"
+            )
+    return InvalidArgumentError(f"cannot pack {len(values)} values of shape {shape_text(first)}")
+
+
+@kernel("Unpack", types={"T": _UNPACKABLE}, cost=Cost.CHEAP)
+def make_unpack(attrs: Attrs) -> Kernel:
+    """The parts of the input along an axis, which they then lack."""
+    count, axis = attrs.int("num"), attrs.int("axis")
+
+    def unpack(values: Value) -> tuple[Value, ...]:
+        shape = shape_of(values)
+        rank = len(shape)
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(f"axis = {axis} not in [{-rank}, {rank})")
+        if shape[axis] != count:
+            raise InvalidArgumentError(
+                f"Input shape axis {axis % rank} must equal {count}, got shape {shape_text(shape)}"
+            )
+        if axis == 0:
+            return tuple(values)
+        before = (slice(None),) * (axis % rank)
+        return tuple(values[(*before, i)] for i in range(count))
+
+    return unpack
+
+
+@kernel("Split", types={"T": _DIVISIBLE}, cost=Cost.CHEAP)
+def make_split(attrs: Attrs) -> Kernel:
+    """Parts of equal size along an axis."""
+    count = attrs.int("num_split")
+
+    def split(axis: Value, values: Value) -> tuple[Array, ...]:
+        if axis.ndim:
+            raise InvalidArgumentError(f"split_dim must be a scalar but has rank {axis.ndim}")
+        number = _split_axis(axis, values)
+        size, rest = divmod(values.shape[number], count)
+        if rest:
+            raise InvalidArgumentError(
+                "Number of ways to split should evenly divide the split dimension, but got "
+                f"split_dim {number} (size = {values.shape[number]}) and num_split {count}"
+            )
+        return _cut(values, number, [size * i for i in range(count + 1)])
+
+    return split
+
+
+@kernel("SplitV", types={"T": _DIVISIBLE}, cost=Cost.CHEAP)
+def make_split_v(attrs: Attrs) -> Kernel:
+    """Parts of the given sizes along an axis; one size may be -1 for "the rest"."""
+    count = attrs.int("num_split")
+
+    def split_v(values: Value, sizes: Value, axis: Value) -> tuple[Array, ...]:
+        if axis.size != 1:
+            raise InvalidArgumentError(f"split_dim must be a scalar but has rank {axis.ndim}")
+        if sizes.ndim != 1 or sizes.size != count:
+            raise InvalidArgumentError(
+                "size of the split_tensor must be 1-D and have the same elements as outputs "
+                f"got {sizes.ndim} -D and {sizes.size} elements"
+            )
+        number = _split_axis(axis.reshape(-1)[0], values)
+        known = _split_sizes(sizes.tolist(), values.shape[number])
+        return _cut(values, number, [0, *accumulate(known)])
+
+    return split_v
+
+
+def _split_axis(axis: Value, values: Value) -> int:
+    rank = len(shape_of(values))
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(
+            f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {axis}"
+        )
+    return int(axis) % rank
+
+
+def _split_sizes(sizes: list[int], length: int) -> list[int]:
+    """The sizes with -1 replaced by the rest; raises if they do not fill ``length``."""
+    if len(sizes) == 1 and sizes[0] != length:
+        raise InvalidArgumentError(
+            "If there is only one output, it must have the same size as the input. "
+            f"Input size: {length} output size: {sizes[0]}"
+        )
+    if sizes.count(-1) > 1:
+        raise InvalidArgumentError("There can only be one -1 in the input.")
+    for i, size in enumerate(sizes):
+        if size < -1:
+            raise InvalidArgumentError(f"Split size at index {i} must be >= 0. Got: {size}")
+    total = sum(size for size in sizes if size > 0)
+    if total > length if -1 in sizes else total != length:
+        raise InvalidArgumentError(
+            "Determined shape must either match input shape along split_dim exactly if fully "
+            "specified, or be less than the size of the input along split_dim if not fully "
+            f"specified.  Got: {total}"
+        )
+    return [length - total if size == -1 else size for size in sizes]
+
+
+def _cut(values: Array, axis: int, borders: Sequence[int]) -> tuple[Array, ...]:
+    before = (slice(None),) * axis
+    return tuple(values[(*before, slice(start, stop))] for start, stop in pairwise(borders))

@@ -1,0 +1,238 @@
+"""Ops that cut a part out of an array, or put one in.
+
+In:   an array, and where the part begins, ends and how far its elements are apart.
+Out:  a view of the part; for the gradient and the update, a new array with the part set.
+Not:  takes no lists of indices, gather_ops does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import EllipsisType
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.values import Array, Value, as_value, shape_of
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.arrays import as_array, boxing, shape_text, zeros
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.registry import Cost, Kernel, kernel
+from penstock.kernels.types import FLOAT8, OBJECTS, PLAIN
+
+#: What numpy takes between square brackets.  Like TensorFlow it clamps the ends of slices
+#: to the array, so an index is made without knowing the array's shape.
+Place: TypeAlias = int | slice | EllipsisType | None
+Index: TypeAlias = tuple[Place, ...]
+
+_QUANTIZED: Final = frozenset({dtypes.qint8, dtypes.quint8, dtypes.qint32})
+_SLICEABLE: Final = PLAIN | FLOAT8 | _QUANTIZED | {dtypes.string}
+_STRIDED: Final = _SLICEABLE | OBJECTS
+
+
+@kernel("Slice", types={"T": _SLICEABLE}, cost=Cost.CHEAP)
+def make_slice(attrs: Attrs) -> Kernel:
+    """The part of ``size`` elements from ``begin`` on; size -1 means up to the end."""
+
+    def slice_(values: Array, begin: Value, size: Value) -> Value:
+        shape = values.shape
+        if not begin.shape == size.shape == (len(shape),):
+            raise InvalidArgumentError(
+                f"Expected begin and size arguments to be 1-D tensors of size {len(shape)}, but "
+                f"got shapes {shape_text(begin.shape)} and {shape_text(size.shape)} instead."
+            )
+        index = []
+        for start, count, length in zip(begin.tolist(), size.tolist(), shape, strict=True):
+            stop = length if count == -1 else start + count
+            if not 0 <= start <= stop <= length:
+                raise _outside(shape, begin, size)
+            index.append(slice(start, stop))
+        return as_value(values[tuple(index)])
+
+    return boxing(attrs, "T", slice_)
+
+
+def _outside(shape: tuple[int, ...], begin: Array, size: Array) -> InvalidArgumentError:
+    parts = zip(begin.tolist(), size.tolist(), shape, strict=True)
+    for axis, (start, count, length) in enumerate(parts):
+        if not 0 <= start <= length:
+            return InvalidArgumentError(
+                f"Expected begin[{axis}] in [0, {length}], but got {start}"
+            )
+        if count != -1 and not 0 <= count <= length - start:
+            break
+    return InvalidArgumentError(
+        f"Expected size[{axis}] in [0, {length - start}], but got {count}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Masks:
+    """What begins, ends and strides mean; bit i of a mask speaks of place i of a spec."""
+
+    begin: int
+    end: int
+    ellipsis: int
+    new_axis: int
+    shrink_axis: int
+
+    @classmethod
+    def of(cls, attrs: Attrs) -> Masks:
+        """The masks in a node's attributes."""
+        names = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+        return cls(*(attrs.int(f"{name}_mask") for name in names))
+
+    def index(self, begin: Value, end: Value, strides: Value) -> Index:
+        """The index that a spec means; raises if the spec is wrong for any array."""
+        if not (begin.ndim == 1 and begin.shape == end.shape == strides.shape):
+            raise InvalidArgumentError(
+                "Expected begin, end, and strides to be 1D equal size tensors, but got shapes "
+                f"{shape_text(begin.shape)}, {shape_text(end.shape)}, and "
+                f"{shape_text(strides.shape)} instead."
+            )
+        if self.ellipsis & (self.ellipsis - 1):
+            raise InvalidArgumentError("Multiple ellipses in slice spec not allowed")
+        spec = zip(begin.tolist(), end.tolist(), strides.tolist(), strict=True)
+        return tuple(self._place(i, *place) for i, place in enumerate(spec))
+
+    def _place(self, i: int, begin: int, end: int, stride: int) -> Place:
+        bit = 1 << i
+        if self.ellipsis & bit:
+            return ...
+        if self.new_axis & bit:
+            return None
+        if stride == 0:
+            raise InvalidArgumentError(f"strides[{i}] must be non-zero")
+        if self.shrink_axis & bit:
+            if stride < 0:
+                raise InvalidArgumentError("only stride 1 allowed on non-range indexing.")
+            return begin
+        first = None if self.begin & bit else begin
+        return slice(first, None if self.end & bit else end, stride)
+
+
+_PICK: Final = Masks(0, 0, 0, 0, 1)
+
+
+@kernel("StridedSlice", types={"T": _STRIDED}, cost=Cost.CHEAP)
+def make_strided_slice(attrs: Attrs) -> Kernel:
+    """What ``array[spec]`` gives in Python, spec being begins, ends, strides and masks."""
+    masks = Masks.of(attrs)
+    index_of = index_maker(masks)
+
+    def strided_slice(values: Array, begin: Value, end: Value, strides: Value) -> Value:
+        return part(values, index_of(begin, end, strides))
+
+    def pick(values: Array, begin: Value, end: Value, strides: Value) -> Value:
+        """One element along the first dimension: the most frequent case, in all loops."""
+        if begin.shape == end.shape == strides.shape == (1,) and strides[0] > 0:
+            try:
+                return values[begin[0]]
+            except IndexError:
+                pass  # said better below
+        return strided_slice(values, begin, end, strides)
+
+    return boxing(attrs, "T", pick if masks == _PICK else strided_slice)
+
+
+def index_maker(masks: Masks) -> Callable[[Value, Value, Value], Index]:
+    """A ``masks.index`` that remembers its last result.
+
+    Specs are mostly constants, so the same read-only arrays come again in every step.
+    """
+    last: tuple[Value, Value, Value, Index] = (None, None, None, ())
+
+    def index_of(begin: Value, end: Value, strides: Value) -> Index:
+        nonlocal last
+        old_begin, old_end, old_strides, index = last
+        if begin is old_begin and end is old_end and strides is old_strides:
+            return index
+        index = masks.index(begin, end, strides)
+        if not (begin.flags.writeable or end.flags.writeable or strides.flags.writeable):
+            last = begin, end, strides, index
+        return index
+
+    return index_of
+
+
+def part(values: Array, index: Index) -> Value:
+    """``values[index]``, or an error as TensorFlow words it."""
+    try:
+        return as_value(values[index])
+    except IndexError:
+        raise _no_such_part(values.shape, index) from None
+
+
+def _no_such_part(shape: tuple[int, ...], index: Index) -> InvalidArgumentError:
+    """Why an array of this shape has no such part."""
+    places = [place for place in index if place is not None and place is not ...]
+    if not shape:
+        return InvalidArgumentError("Attempting to slice scalar input.")
+    if len(places) > len(shape):
+        return InvalidArgumentError(
+            f"Index out of range using input dim {len(shape)}; input has only {len(shape)} dims"
+        )
+    before = index.index(...) if ... in index else len(index)
+    tail = len([place for place in index[before + 1 :] if place is not None])
+    axes = [*range(len(places) - tail), *range(len(shape) - tail, len(shape))]
+    for axis, place in zip(axes, places, strict=True):
+        if isinstance(place, int) and not -shape[axis] <= place < shape[axis]:
+            wrapped = place + shape[axis] if place < 0 else place
+            return InvalidArgumentError(
+                f"slice index {wrapped} of dimension {axis} out of bounds."
+            )
+    return InvalidArgumentError(f"no such part of shape {shape_text(shape)}: {index}")
+
+
+@kernel("StridedSliceGrad", types={"T": _STRIDED})
+def make_strided_slice_grad(attrs: Attrs) -> Kernel:
+    """Zeros of ``shape`` with the part set to the gradient that came from it."""
+    index_of = index_maker(Masks.of(attrs))
+    dtype = attrs.dtype("T")
+
+    def strided_slice_grad(
+        shape: Value, begin: Value, end: Value, strides: Value, dy: Value
+    ) -> Value:
+        if shape.ndim != 1:
+            raise InvalidArgumentError(
+                f"shape must be 1-D, got shape.shape = {shape_text(shape.shape)}"
+            )
+        whole = zeros(shape.tolist(), dtype)
+        index = index_of(begin, end, strides)
+        expected, given = shape_of(part(whole, index)), shape_of(dy)
+        if given != expected:
+            raise InvalidArgumentError(
+                f"shape of dy was {shape_text(given)} instead of {shape_text(expected)}"
+            )
+        whole[index] = dy
+        return as_value(whole)
+
+    return strided_slice_grad
+
+
+@kernel("TensorStridedSliceUpdate", types={"T": _STRIDED})
+def make_tensor_strided_slice_update(attrs: Attrs) -> Kernel:
+    """A copy of the input in which the part has the values given."""
+    index_of = index_maker(Masks.of(attrs))
+
+    def update(values: Value, begin: Value, end: Value, strides: Value, new: Value) -> Value:
+        return with_part(values, index_of(begin, end, strides), new)
+
+    return update
+
+
+def with_part(values: Value, index: Index, new: Value) -> Value:
+    """A copy of ``values`` in which the part is ``new``, repeated to fill it if need be."""
+    whole = np.array(as_array(values))
+    target = shape_of(part(whole, index))
+    try:
+        if 0 not in target:
+            whole[index] = new
+    except ValueError:
+        raise InvalidArgumentError(
+            f"Cannot broadcast input shape {shape_text(shape_of(new))} "
+            f"into final shape {shape_text(target)}"
+        ) from None
+    return as_value(whole)
