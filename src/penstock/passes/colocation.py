@@ -30,15 +30,16 @@ from penstock.state.devices import Device
 _LOCATION: Final = b"loc:@"
 #: Ops that only hand on what they are given, so their inputs may lie elsewhere.
 _EXEMPT: Final = frozenset(
-    """
-    IdentityN PartitionedCall StatefulPartitionedCall RpcServerRegister
-    FilterDataset FlatMapDataset GeneratorDataset GroupByReducerDataset GroupByWindowDataset
-    InterleaveDataset LegacyParallelInterleaveDatasetV2 MapAndBatchDataset MapDataset
-    ParallelFilterDataset ParallelInterleaveDataset ParallelInterleaveDatasetV2
-    ParallelInterleaveDatasetV3 ParallelInterleaveDatasetV4 ParallelMapDataset
-    ParallelMapDatasetV2 ReduceDataset ScanDataset TakeWhileDataset
-    """.split()
-)
+    {
+        "IdentityN", "PartitionedCall", "StatefulPartitionedCall", "RpcServerRegister",
+        "FilterDataset", "FlatMapDataset", "GeneratorDataset", "GroupByReducerDataset",
+        "GroupByWindowDataset", "InterleaveDataset", "LegacyParallelInterleaveDatasetV2",
+        "MapAndBatchDataset", "MapDataset", "ParallelFilterDataset",
+        "ParallelInterleaveDataset", "ParallelInterleaveDatasetV2",
+        "ParallelInterleaveDatasetV3", "ParallelInterleaveDatasetV4", "ParallelMapDataset",
+        "ParallelMapDatasetV2", "ReduceDataset", "ScanDataset", "TakeWhileDataset",
+    }
+)  # fmt: skip
 _DATASET: Final = re.compile(r".*Dataset(V\d+)?")
 
 

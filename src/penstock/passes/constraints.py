@@ -222,4 +222,3 @@ def describe(constraints: Constraints) -> str:
         f"requested '{constraints.requested}', assigned '{constraints.assigned}', "
         f"resource '{constraints.resource}', supported [{types}]"
     )
-

@@ -221,12 +221,12 @@ class _Placer:
                 f"All available devices [{known}].{group}"
             )
         if not self.devices.find_matching(own):
-            is_gpu = (own.type or "").lower() == "gpu"
+            is_gpu = own.type is not None and own.type.lower() == "gpu"
+            hint = " The requested device appears to be a GPU, but CUDA is not enabled."
             return (
                 f"{{{{node {node.name}}}}} was explicitly assigned to {wanted} but available "
                 f"devices are [ {known} ]. Make sure the device specification refers to a valid "
-                "device."
-                + " The requested device appears to be a GPU, but CUDA is not enabled." * is_gpu
+                f"device.{hint if is_gpu else ''}"
             )
         kernels = "\n".join(f"    {k}" for k in kernels_of(node.op.name))
         return (

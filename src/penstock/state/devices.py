@@ -58,9 +58,7 @@ _types: Final[dict[str, _DeviceType]] = {}
 _lock: Final = Lock()
 
 
-def register_device_type(
-    device_type: str, *, priority: int = 50, factory: DeviceFactory
-) -> None:
+def register_device_type(device_type: str, *, priority: int = 50, factory: DeviceFactory) -> None:
     """Add a type of devices; raises AlreadyExistsError if the name is taken."""
     with _lock:
         if device_type in _types:
