@@ -1,0 +1,154 @@
+"""Ops that put a margin around an array.
+
+In:   an array, and how many elements each dimension gets in front and at the end.
+Out:  a larger array, filled with one value or with the array's own mirror image; for the
+      gradient, the smaller array with its mirror images folded onto it.
+Not:  pads for no convolution (windows does).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.values import Array, Value, as_value
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.arrays import as_array, boxing, check_new, full, shape_text, zeros
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.types import NUMBERS, PLAIN
+
+_QUANTIZED: Final = frozenset({dtypes.qint8, dtypes.quint8, dtypes.qint32})
+_INDEX: Final = frozenset({dtypes.int32, dtypes.int64})
+_PADDABLE: Final = {"T": PLAIN | _QUANTIZED | {dtypes.string}, "Tpaddings": _INDEX}
+
+
+@kernel("Pad", types=_PADDABLE)
+def make_pad(attrs: Attrs) -> Kernel:
+    """The input with zeros (or empty strings) around it."""
+    fill = zeros((), attrs.dtype("T"))[()]
+    return boxing(attrs, "T", lambda values, paddings: _pad(values, paddings, fill))
+
+
+@kernel("PadV2", types=_PADDABLE)
+def make_pad_v2(attrs: Attrs) -> Kernel:
+    """The input with a given value around it."""
+
+    def pad_v2(values: Array, paddings: Value, fill: Value) -> Value:
+        if isinstance(fill, np.ndarray) and fill.ndim:
+            raise InvalidArgumentError(
+                f"constant_values must be a scalar. Found: {shape_text(fill.shape)}"
+            )
+        return _pad(values, paddings, fill)
+
+    return boxing(attrs, "T", pad_v2)
+
+
+def _pad(values: Array, paddings: Value, fill: Value) -> Value:
+    margins = _margins(values, paddings)
+    padded = full(_padded_shape(values.shape, margins), fill, values.dtype)
+    inside = zip(values.shape, margins, strict=True)
+    padded[tuple(slice(before, before + n) for n, (before, _) in inside)] = values
+    return as_value(padded)
+
+
+def _padded_shape(shape: tuple[int, ...], margins: list[tuple[int, int]]) -> list[int]:
+    return [before + n + after for n, (before, after) in zip(shape, margins, strict=True)]
+
+
+def _margins(values: Array, paddings: Value) -> list[tuple[int, int]]:
+    """How much each dimension gets before and after."""
+    if paddings.ndim != 2 or paddings.shape[1] != 2:
+        raise InvalidArgumentError(
+            f"paddings must be a matrix with 2 columns: {shape_text(paddings.shape)}"
+        )
+    if len(paddings) != len(values.shape):
+        raise InvalidArgumentError(
+            "The first dimension of paddings must be the rank of inputs"
+            f"{shape_text(paddings.shape)} {shape_text(values.shape)}"
+        )
+    margins: list[tuple[int, int]] = paddings.tolist()
+    for before, after in margins:
+        if before < 0 or after < 0:
+            raise InvalidArgumentError(f"Paddings must be non-negative: {before} {after}")
+    return margins
+
+
+#: Whether the element at the edge is left out of the mirror image, by mode.
+_SKIPPED: Final = {"REFLECT": 1, "SYMMETRIC": 0}
+
+
+@kernel("MirrorPad", types=_PADDABLE)
+def make_mirror_pad(attrs: Attrs) -> Kernel:
+    """The input with its mirror image around it."""
+    skipped = _SKIPPED[attrs.str("mode")]
+
+    def mirror_pad(values: Array, paddings: Value) -> Value:
+        margins = _margins(values, paddings)
+        check_new(_padded_shape(values.shape, margins), values.dtype)
+        padded: Value = values
+        for axis, (before, after) in enumerate(margins):
+            if before or after:
+                sources = _mirrored(values.shape[axis], before, after, skipped, "")
+                padded = padded.take(sources, axis)
+        return as_value(padded)
+
+    return boxing(attrs, "T", mirror_pad)
+
+
+def _mirrored(length: int, before: int, after: int, skipped: int, kind: str) -> Array:
+    """For each element of the padded dimension, which element of the inner one it shows."""
+    if max(before, after) > length - skipped:
+        rule, why = ("less than", "not less") if skipped else ("no greater than", "greater")
+        raise InvalidArgumentError(
+            f"paddings must be {rule} the {kind}dimension size: "
+            f"{before}, {after} {why} than {length}"
+        )
+    inner = np.arange(length)
+    in_front = inner[skipped : skipped + before][::-1]
+    at_end = inner[length - skipped - after : length - skipped][::-1]
+    return np.concatenate((in_front, inner, at_end))
+
+
+@kernel("MirrorPadGrad", types={"T": NUMBERS, "Tpaddings": _INDEX})
+def make_mirror_pad_grad(attrs: Attrs) -> Kernel:
+    """For each inner element, the sum of itself and its mirror images."""
+    skipped = _SKIPPED[attrs.str("mode")]
+
+    def mirror_pad_grad(values: Value, paddings: Value) -> Value:
+        folded = as_array(values)
+        for axis, (before, after) in enumerate(_margins(values, paddings)):
+            length = values.shape[axis] - before - after
+            if length <= 0:
+                raise InvalidArgumentError(
+                    "Total paddings must be less than the input dimension size: "
+                    f"{before + after} was not less than {values.shape[axis]}"
+                )
+            _mirrored(length, before, after, skipped, "output ")
+            folded = _fold(folded, axis, before, after, skipped)
+        return as_value(folded)
+
+    return mirror_pad_grad
+
+
+def _fold(values: Array, axis: int, before: int, after: int, skipped: int) -> Array:
+    """Add the mirror images at both ends of a dimension to what they show."""
+    if before == after == 0:
+        return values
+    along = _along(axis)
+    end = values.shape[axis] - after
+    inner = np.array(values[along(before, end)])
+    inner[along(skipped, skipped + before)] += np.flip(values[along(0, before)], axis)
+    length = end - before
+    target = along(length - skipped - after, length - skipped)
+    inner[target] += np.flip(values[along(end, end + after)], axis)
+    return inner
+
+
+def _along(axis: int) -> Callable[[int, int], tuple[slice, ...]]:
+    """Makes the index of a part of one dimension."""
+    rest = (slice(None),) * axis
+    return lambda start, stop: (*rest, slice(start, stop))
