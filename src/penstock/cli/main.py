@@ -1,0 +1,54 @@
+"""The group of commands, and the one border where errors become exit codes.
+
+In:   the command line.
+Out:  text on stdout; errors, without traceback, on stderr.
+Not:  does nothing that the Python interface cannot do.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from penstock import __version__
+from penstock.cli.ops import ops
+from penstock.cli.run import run
+from penstock.cli.show import show
+from penstock.errors import OpError
+
+_FAILED = 1
+_INTERRUPTED = 130
+
+
+class _Group(click.Group):
+    """Reports Penstock's errors by their message alone."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OpError as error:
+            click.echo(f"{error.code.name}: {error.message}", err=True)
+            sys.exit(_FAILED)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            sys.exit(_INTERRUPTED)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="penstock")
+def main() -> None:
+    """Run TensorFlow graphs without TensorFlow.
+
+    \b
+    Examples:
+      penstock show model.pb
+      penstock run model.pb --feed images:0=batch.npy --fetch digit:0
+      penstock ops --names
+    """
+
+
+main.add_command(run)
+main.add_command(show)
+main.add_command(ops)
