@@ -8,27 +8,38 @@ Not:  stops nothing itself, and calls nothing while it holds its lock.
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Condition, Lock
+from threading import Condition, Lock, get_ident
 from typing import TypeAlias
+
+from penstock.errors import InternalError
+from penstock.state.callbacks import call_all
 
 Callback: TypeAlias = Callable[[], None]
 
 
 class CancellationManager:
-    """One step's, or one session's; cancelling it cancels its children too."""
+    """One step's, or one session's; cancelling it cancels its children too.
+
+    Its life is idle, then cancelling (callbacks run), then cancelled, and never goes back.
+    """
 
     def __init__(self, parent: CancellationManager | None = None) -> None:
-        #: Guards all that follows.  A parent's lock comes before its child's.
+        #: Guards all that follows, and announces the end of a cancellation.  Innermost:
+        #: nothing is called under it, not even a parent or a child.
         self._changed = Condition(Lock())
         #: True once all callbacks ran.  Read without the lock; set once, never cleared.
         self.is_cancelled = False
-        #: True while callbacks run.
+        #: True while callbacks run; never together with ``is_cancelled``.
         self.is_cancelling = False
-        #: Callbacks by token.  Empty as soon as cancelling begins.
+        #: The thread that runs the callbacks; None unless cancelling.
+        self._canceller: int | None = None
+        #: Callbacks by token.  Empty unless idle.
         self._callbacks: dict[int, Callback] = {}
-        #: Children that are not closed.
+        #: Children that are not closed.  Empty unless idle.
         self._children: set[CancellationManager] = set()
+        #: The next token; all smaller ones are given out.
         self._next_token = 0
+        #: Who tells this one; None if nobody does, or after ``close``.
         self._parent = parent
         if parent is not None and not parent._adopt(self):
             self.is_cancelled = True
@@ -45,7 +56,7 @@ class CancellationManager:
         After False the callback is never called: the caller must act itself.
         """
         with self._changed:
-            if self.is_cancelled or self.is_cancelling:
+            if self._is_too_late():
                 return False
             self._callbacks[token] = callback
             return True
@@ -53,52 +64,75 @@ class CancellationManager:
     def deregister_callback(self, token: int) -> bool:
         """Take a callback back; waits for a cancellation that is under way.
 
+        Not to be called while holding a lock that the callback takes.  On the thread that
+        runs the callbacks it cannot wait, and returns False at once.
+
         Returns:
             True if the callback will never run; False if it has run, to its end.
+
         """
         with self._changed:
-            if not self.is_cancelled and not self.is_cancelling:
+            if not self._is_too_late():
                 self._callbacks.pop(token, None)
                 return True
-            while self.is_cancelling:
-                self._changed.wait()
+            if self._canceller != get_ident():
+                self._changed.wait_for(lambda: self.is_cancelled)
             return False
 
     def try_deregister_callback(self, token: int) -> bool:
         """Take a callback back if that needs no waiting; False may mean that it runs now."""
         with self._changed:
-            if self.is_cancelled or self.is_cancelling:
-                return False
-            return self._callbacks.pop(token, None) is not None
+            return not self._is_too_late() and self._callbacks.pop(token, None) is not None
 
     def start_cancel(self) -> None:
-        """Call all callbacks, then cancel all children; only the first call does anything."""
+        """Call all callbacks, then cancel all children; only the first call does anything.
+
+        Raises:
+            Exception: the first that a callback raised; all were called all the same.
+
+        """
         with self._changed:
-            if self.is_cancelled or self.is_cancelling:
+            if self._is_too_late():
                 return
             self.is_cancelling = True
-            callbacks, self._callbacks = list(self._callbacks.values()), {}
+            self._canceller = get_ident()
+            callbacks, self._callbacks = self._callbacks, {}
             children, self._children = self._children, set()
         try:
-            for callback in callbacks:
-                callback()
-            for child in children:
-                child.start_cancel()
+            call_all([*callbacks.values(), *(child.start_cancel for child in children)])
         finally:
             with self._changed:
-                self.is_cancelling = False
+                # In this order a reader without the lock never sees an idle manager here.
                 self.is_cancelled = True
+                self.is_cancelling = False
+                self._canceller = None
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Leave the parent, which would otherwise keep this manager for as long as it lives."""
-        if self._parent is not None:
-            self._parent._disown(self)
-            self._parent = None
+        """Leave the parent, which would otherwise keep this manager for as long as it lives.
+
+        It does not wait: a cancellation of the parent that is under way may still come.
+        """
+        parent, self._parent = self._parent, None
+        if parent is not None:
+            parent._disown(self)
+
+    def check(self) -> None:
+        """Raise InternalError unless the laws of this class hold."""
+        with self._changed:
+            if self._is_too_late() and (self._callbacks or self._children):
+                raise InternalError("cancelled, yet callbacks or children are still there")
+            if (self._canceller is not None) != self.is_cancelling:
+                raise InternalError("cancelling, yet no thread does it")
+            if any(not 0 <= token < self._next_token for token in self._callbacks):
+                raise InternalError("a callback has a token that was never given out")
+
+    def _is_too_late(self) -> bool:
+        return self.is_cancelled or self.is_cancelling
 
     def _adopt(self, child: CancellationManager) -> bool:
         with self._changed:
-            if self.is_cancelled or self.is_cancelling:
+            if self._is_too_late():
                 return False
             self._children.add(child)
             return True
@@ -106,5 +140,3 @@ class CancellationManager:
     def _disown(self, child: CancellationManager) -> None:
         with self._changed:
             self._children.discard(child)
-            while self.is_cancelling:
-                self._changed.wait()

@@ -11,15 +11,24 @@ and a receiver waiting: every method leans on that law, and ``check`` states it.
 
 from __future__ import annotations
 
+import functools
+import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event, Lock
 from typing import Final, TypeAlias, TypeVar
 
+from penstock.core.device_names import DeviceName
 from penstock.core.values import DEAD, Value
-from penstock.errors import CancelledError, DeadlineExceededError, InternalError, OpError
-from penstock.errors import InvalidArgumentError
+from penstock.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+)
+from penstock.state.callbacks import call_all
 from penstock.state.cancellation import CancellationManager
 
 #: Called once with (error or None, value, whether the value is dead).
@@ -28,6 +37,8 @@ _Entry = TypeVar("_Entry")
 
 #: Where a client without a cluster meets its session.
 LOCAL_CLIENT: Final = "/job:localhost/replica:0/task:0/device:CPU:0"
+_KEY: Final = re.compile(r"([^;]+);([0-9a-fA-F]{1,16});([^;]+);([^;]+);(\d+):(\d+)", re.ASCII)
+_MASK64: Final = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +60,26 @@ class RendezvousKey:
 
 
 def key_prefix(src_device: str, src_incarnation: int, dst_device: str, tensor_name: str) -> str:
-    """What all keys of one transfer begin with; frame and iteration follow."""
-    return f"{src_device};{src_incarnation & (1 << 64) - 1:016x};{dst_device};{tensor_name};"
+    """What all keys of one transfer begin with; ``frame:iteration`` follows."""
+    # Attributes hold incarnations as signed numbers, keys as the same 64 bits unsigned.
+    return f"{src_device};{src_incarnation & _MASK64:016x};{dst_device};{tensor_name};"
 
 
 def parse_key(text: str) -> RendezvousKey:
-    """Read a key; raises InvalidArgumentError unless it has all its parts."""
-    parts = text.split(";")
-    if len(parts) == 5:
-        src, incarnation, dst, name, turn = parts
-        frame, colon, iteration = turn.partition(":")
-        try:
-            if src and dst and name and colon:
-                numbers = int(incarnation, 16), int(frame), int(iteration)
-                return RendezvousKey(src, numbers[0], dst, name, numbers[1], numbers[2])
-        except ValueError:
-            pass
-    raise InvalidArgumentError(f"Invalid  rendezvous key: {text}")
+    """Read a key; raises InvalidArgumentError unless it has all its parts, devices in full."""
+    match = _KEY.fullmatch(text)
+    if match is None or not (_is_full_device(match[1]) and _is_full_device(match[3])):
+        raise InvalidArgumentError(
+            f"Invalid  rendezvous key: {text}",
+            next_step="write it as source;16 hex digits;destination;name;frame:iteration",
+        )
+    src, incarnation, dst, name, frame, iteration = match.groups()
+    return RendezvousKey(src, int(incarnation, 16), dst, name, int(frame), int(iteration))
+
+
+def _is_full_device(text: str) -> bool:
+    name = DeviceName.try_parse(text)
+    return name is not None and None not in (name.job, name.replica, name.task, name.type, name.id)
 
 
 class _Receiver:
@@ -76,8 +90,19 @@ class _Receiver:
     def __init__(self, done: RecvDone, manager: CancellationManager | None) -> None:
         self.done = done
         self.manager = manager
-        #: Its registration with the manager; -1 if there is none.
+        #: Its registration with the manager; -1 if there is none.  Set before it waits.
         self.token = -1
+
+    def deregister(self) -> None:
+        """Cancellation is no longer of interest."""
+        if self.manager is not None:
+            # Without waiting: if a cancellation is under way, it finds no one in the queue.
+            self.manager.try_deregister_callback(self.token)
+
+    def fail(self, reason: OpError) -> None:
+        """Tell that no value will come."""
+        self.deregister()
+        self.done(reason, None, False)  # noqa: FBT003  (a message's third part)
 
 
 class Rendezvous:
@@ -89,17 +114,23 @@ class Rendezvous:
 
     def __init__(self, client_device: str = LOCAL_CLIENT, client_incarnation: int = 1) -> None:
         self._client = (client_device, client_incarnation)
-        #: Guards all that follows.  Innermost, but for the managers' own locks.
+        #: Guards all that follows.  Only locks of cancellation managers are taken under it.
         self._lock = Lock()
-        #: Values nobody has asked for, with their deadness, oldest first.  No empty queue.
+        #: Values nobody has asked for, with their deadness, oldest first.  No empty queue;
+        #: nothing at all after an abort.
         self._values: dict[str, deque[tuple[Value, bool]]] = {}
-        #: Receivers no value has come for.  Shares no key with ``_values``.
+        #: Receivers no value has come for.  Shares no key with ``_values``; else like it.
         self._receivers: dict[str, deque[_Receiver]] = {}
         #: Why the step ended early.  Set at most once, never cleared.
         self._aborted: OpError | None = None
 
     def send(self, key: str, value: Value, *, is_dead: bool = False) -> None:
-        """Hand ``value`` over, now or when someone asks; raises the reason of an abort."""
+        """Hand ``value`` over, now or when someone asks.
+
+        Raises:
+            OpError: the reason of an abort that came before.
+
+        """
         key = self._full(key)
         with self._lock:
             if self._aborted is not None:
@@ -108,44 +139,49 @@ class Rendezvous:
                 self._values.setdefault(key, deque()).append((value, is_dead))
                 return
             receiver = _take(self._receivers, key)
-        _deregister(receiver)
+        receiver.deregister()
         receiver.done(None, value, is_dead)  # outside the lock: it may well send again
 
     def recv_async(
         self, key: str, done: RecvDone, cancellation_manager: CancellationManager | None = None
     ) -> None:
-        """Call ``done`` with the next value of ``key``, or with an error."""
+        """Call ``done`` with the next value of ``key``, or with an error.
+
+        It is called exactly once, on this thread if the value is here, else on the thread
+        that sends, aborts or cancels.
+        """
         key = self._full(key)
-        receiver = _Receiver(done, cancellation_manager)
-        value, is_dead = None, False
         with self._lock:
             reason = self._aborted
             if reason is None and key not in self._values:
-                if self._wait(key, receiver):
+                if self._wait(key, _Receiver(done, cancellation_manager)):
                     return
                 reason = _cancelled()
-            if reason is None:
-                value, is_dead = _take(self._values, key)
+            value, is_dead = _take(self._values, key) if reason is None else (None, False)
         done(reason, value, is_dead)
 
     def recv(self, key: str, timeout: float | None = None) -> Value:
         """Wait for the next value of ``key``; DEAD for a dead one.
 
+        A receiver whose time is up stays in the queue: the value that it waited for, should
+        it still come, is lost.
+
         Raises:
             DeadlineExceededError: nothing came within ``timeout`` seconds.
             OpError: the step was aborted.
+
         """
         arrived = Event()
         answer: list[tuple[OpError | None, Value, bool]] = []
 
-        def done(error: OpError | None, value: Value, is_dead: bool) -> None:
+        def done(error: OpError | None, value: Value, is_dead: bool) -> None:  # noqa: FBT001
             answer.append((error, value, is_dead))
             arrived.set()
 
         self.recv_async(key, done)
-        if not arrived.wait(timeout):
+        if not answer and not arrived.wait(timeout):
             raise DeadlineExceededError(
-                f"Timed out waiting for notification of {key}",
+                f"Timed out waiting for notification of '{key}'",
                 next_step="feed what it depends on, or allow more time",
             )
         error, value, is_dead = answer[0]
@@ -154,20 +190,25 @@ class Rendezvous:
         return DEAD if is_dead else value
 
     def start_abort(self, reason: OpError) -> None:
-        """End the step: fail everyone who waits, and everyone who comes later."""
+        """End the step: fail everyone who waits, and everyone who comes later.
+
+        Values that nobody asked for are dropped.
+        """
         with self._lock:
             if self._aborted is not None:
-                return  # The first reason is the one worth reporting.
+                return  # the first reason is the one worth reporting
             self._aborted = reason
             waiting = [receiver for queue in self._receivers.values() for receiver in queue]
             self._receivers.clear()
             self._values.clear()
-        for receiver in waiting:
-            _deregister(receiver)
-            receiver.done(reason, None, False)
+        call_all(functools.partial(receiver.fail, reason) for receiver in waiting)
+
+    def close(self) -> None:
+        """Give up the meeting place: whoever still waits is told so."""
+        self.start_abort(CancelledError("LocalRendezvous deleted", derived=True))
 
     def waiting(self) -> list[str]:
-        """The keys that someone waits for."""
+        """The keys that someone waits for, each once."""
         with self._lock:
             return list(self._receivers)
 
@@ -193,7 +234,9 @@ class Rendezvous:
         manager = receiver.manager
         if manager is not None:
             receiver.token = manager.get_cancellation_token()
-            if not manager.register_callback(receiver.token, lambda: self._cancel(key, receiver)):
+            # A cancellation on another thread waits for our lock, and so finds it queued.
+            cancel = functools.partial(self._cancel, key, receiver)
+            if not manager.register_callback(receiver.token, cancel):
                 return False
         self._receivers.setdefault(key, deque()).append(receiver)
         return True
@@ -203,20 +246,15 @@ class Rendezvous:
         with self._lock:
             queue = self._receivers.get(key)
             if queue is None or receiver not in queue:
-                return
+                return  # served or failed meanwhile, by whoever took it out
             queue.remove(receiver)
             if not queue:
                 del self._receivers[key]
-        receiver.done(_cancelled(), None, False)
+        receiver.fail(_cancelled())
 
 
 def _cancelled() -> OpError:
     return CancelledError("RecvAsync is cancelled.", derived=True)
-
-
-def _deregister(receiver: _Receiver) -> None:
-    if receiver.manager is not None:
-        receiver.manager.try_deregister_callback(receiver.token)
 
 
 def _take(queues: dict[str, deque[_Entry]], key: str) -> _Entry:

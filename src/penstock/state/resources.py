@@ -2,143 +2,167 @@
 
 In:   a container, a name, a type, and how to make the resource.
 Out:  the one resource of that container, type and name.
-Not:  knows no kinds of resources; one that has a ``close`` is closed when it is dropped.
+Not:  knows no kinds of resources; one that has a ``close()`` is closed when it is dropped.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable
 from threading import RLock
 from typing import Any, Final
 
 from penstock.errors import AlreadyExistsError, NotFoundError
+from penstock.state.callbacks import call_all
 
 DEFAULT_CONTAINER: Final = "localhost"
 
 
 class ResourceManager:
-    """Resources that live as long as their session: variables, queues, tables."""
+    """Resources that live as long as their session: variables, queues, tables.
+
+    The empty container name stands for the default one.  ``close`` of a resource, if it has
+    one, is called without arguments and outside the lock.
+    """
 
     def __init__(self) -> None:
-        #: Guards ``_containers``; held while a resource is made, so that it is made once.
-        #: Making one may look others up, hence re-entrant.  Taken before any resource's own.
+        #: Held while ``_resources`` changes, and while a resource is made, so that it is made
+        #: once.  Making one may look others up, hence re-entrant; it must not wait for
+        #: another thread.  Taken before any resource's own lock.
         self._lock = RLock()
-        #: Resources by container, then by (type, name).
-        self._containers: dict[str, dict[tuple[str, str], Any]] = {}
+        #: Resources by (container, type, name).  Read without the lock.
+        self._resources: dict[tuple[str, str, str], Any] = {}
 
     def lookup(self, container: str, name: str, type_name: str) -> Any:
         """The resource; raises NotFoundError if there is none."""
-        with self._lock:
-            found = self._of(container).get((type_name, name))
+        found = self._resources.get((container or DEFAULT_CONTAINER, type_name, name))
         if found is None:
-            raise NotFoundError(
-                f"Resource {container or DEFAULT_CONTAINER}/{name}/{type_name} does not exist.",
-                next_step="run the node that creates or initializes it first",
-            )
+            raise _no_resource(container, name, type_name)
         return found
+
+    def find(self, container: str, name: str, type_name: str) -> Any:
+        """The resource; None if there is none."""
+        return self._resources.get((container or DEFAULT_CONTAINER, type_name, name))
 
     def lookup_or_create(
         self, container: str, name: str, type_name: str, create: Callable[[], Any]
     ) -> Any:
-        """The resource; made by ``create`` if it is not there."""
+        """The resource; made by ``create`` if it is not there.  If that raises, nothing is."""
+        key = container or DEFAULT_CONTAINER, type_name, name
+        found = self._resources.get(key)
+        if found is not None:
+            return found
         with self._lock:
-            resources = self._of(container)
-            found = resources.get((type_name, name))
+            found = self._resources.get(key)
             if found is None:
-                found = resources[type_name, name] = create()
+                found = self._resources[key] = create()
             return found
 
     def create(self, container: str, name: str, type_name: str, resource: Any) -> None:
         """Add a resource; raises AlreadyExistsError if the name is taken."""
+        key = container or DEFAULT_CONTAINER, type_name, name
         with self._lock:
-            resources = self._of(container)
-            if (type_name, name) in resources:
-                raise AlreadyExistsError(
-                    f"Resource {container or DEFAULT_CONTAINER}/{name}/{type_name}"
-                )
-            resources[type_name, name] = resource
+            if self._resources.setdefault(key, resource) is not resource:
+                raise AlreadyExistsError(f"Resource {_spell(container, name, type_name)} exists")
 
     def delete(self, container: str, name: str, type_name: str) -> None:
         """Drop a resource; raises NotFoundError if there is none."""
         with self._lock:
-            found = self._of(container).pop((type_name, name), None)
+            key = container or DEFAULT_CONTAINER, type_name, name
+            found = self._resources.pop(key, None)
         if found is None:
-            raise NotFoundError(
-                f"Resource {container or DEFAULT_CONTAINER}/{name}/{type_name} does not exist."
-            )
+            raise _no_resource(container, name, type_name)
         _close([found])
 
     def clear(self, container: str = "") -> None:
         """Drop all resources of one container."""
-        with self._lock:
-            dropped = self._containers.pop(container or DEFAULT_CONTAINER, {})
-        _close(dropped.values())
+        self._drop(lambda key: key[0] == (container or DEFAULT_CONTAINER))
+
+    def cleanup(self, containers: Iterable[str] = ()) -> None:
+        """Drop all resources of some containers; of the default one if none are named."""
+        names = {name or DEFAULT_CONTAINER for name in containers} or {DEFAULT_CONTAINER}
+        self._drop(lambda key: key[0] in names)
 
     def close(self) -> None:
         """Drop everything."""
-        with self._lock:
-            dropped = [r for resources in self._containers.values() for r in resources.values()]
-            self._containers.clear()
-        _close(dropped)
+        self._drop(lambda _key: True)
 
-    def _of(self, container: str) -> dict[tuple[str, str], Any]:
-        return self._containers.setdefault(container or DEFAULT_CONTAINER, {})
+    def _drop(self, is_meant: Callable[[tuple[str, str, str]], bool]) -> None:
+        with self._lock:
+            dropped = [self._resources.pop(key) for key in filter(is_meant, [*self._resources])]
+        _close(dropped)
 
 
 class StepContainer:
     """Resources that live for one step: stacks, tensor arrays, temporary variables."""
 
     def __init__(self) -> None:
-        #: Guards ``_resources``.  Innermost.
+        #: Like the lock of a ResourceManager; also guards ``_next_id``.
         self._lock = RLock()
+        #: Resources by (type, name).  Read without the lock.
         self._resources: dict[tuple[str, str], Any] = {}
-        self._ids = itertools.count()
+        #: All smaller ids are given out.
+        self._next_id = 0
 
     def unique_id(self) -> int:
         """A number that nothing else in this step has."""
-        return next(self._ids)
+        with self._lock:
+            self._next_id += 1
+            return self._next_id - 1
 
     def lookup(self, name: str, type_name: str) -> Any:
         """The resource; raises NotFoundError if there is none."""
-        with self._lock:
-            found = self._resources.get((type_name, name))
+        found = self._resources.get((type_name, name))
         if found is None:
-            raise NotFoundError(f"Resource {name}/{type_name} does not exist in this step.")
+            raise _no_step_resource(name, type_name)
         return found
 
     def create(self, name: str, type_name: str, resource: Any) -> None:
         """Add a resource; raises AlreadyExistsError if the name is taken."""
         with self._lock:
-            if (type_name, name) in self._resources:
+            if self._resources.setdefault((type_name, name), resource) is not resource:
                 raise AlreadyExistsError(f"Resource {name}/{type_name} exists in this step")
-            self._resources[type_name, name] = resource
 
     def lookup_or_create(self, name: str, type_name: str, create: Callable[[], Any]) -> Any:
-        """The resource; made by ``create`` if it is not there."""
+        """The resource; made by ``create`` if it is not there.  If that raises, nothing is."""
         with self._lock:
-            key = (type_name, name)
-            if key not in self._resources:
-                self._resources[key] = create()
-            return self._resources[key]
+            found = self._resources.get((type_name, name))
+            if found is None:
+                found = self._resources[type_name, name] = create()
+            return found
 
-    def delete(self, name: str, type_name: str) -> None:
-        """Drop a resource; raises NotFoundError if there is none."""
+    def delete(self, name: str, type_name: str) -> Any:
+        """Drop a resource and return it, unclosed; raises NotFoundError if there is none."""
         with self._lock:
             found = self._resources.pop((type_name, name), None)
         if found is None:
-            raise NotFoundError(f"Resource {name}/{type_name} does not exist in this step.")
+            raise _no_step_resource(name, type_name)
+        return found
 
     def close(self) -> None:
         """Drop everything: the step is over."""
+        if not self._resources:
+            return
         with self._lock:
             dropped = list(self._resources.values())
             self._resources.clear()
         _close(dropped)
 
 
+def _spell(container: str, name: str, type_name: str) -> str:
+    return f"{container or DEFAULT_CONTAINER}/{name}/{type_name}"
+
+
+def _no_resource(container: str, name: str, type_name: str) -> NotFoundError:
+    return NotFoundError(
+        f"Resource {_spell(container, name, type_name)} does not exist.",
+        next_step="run the node that creates or initializes it first",
+    )
+
+
+def _no_step_resource(name: str, type_name: str) -> NotFoundError:
+    return NotFoundError(f"Resource {name}/{type_name} does not exist in this step.")
+
+
 def _close(resources: Iterable[Any]) -> None:
-    for resource in resources:
-        close = getattr(resource, "close", None)
-        if close is not None:
-            close()
+    closers = [getattr(resource, "close", None) for resource in resources]
+    call_all(close for close in closers if close is not None)

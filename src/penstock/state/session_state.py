@@ -7,7 +7,6 @@ Not:  a handle that nobody fetched keeps nothing alive.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 from threading import Lock
 
@@ -17,61 +16,77 @@ from penstock.errors import InvalidArgumentError
 
 
 class SessionState:
-    """Values by handle; lives as long as the session."""
+    """Values by handle (``name;id;device``); lives as long as the session."""
 
     def __init__(self) -> None:
-        #: Guards ``_tensors``.  Innermost.
+        #: Guards what follows.  Innermost.
         self._lock = Lock()
+        #: Read-only values by handle.
         self._tensors: dict[str, Value] = {}
-        self._ids = itertools.count()
+        #: All smaller ids are given out.
+        self._next_id = 0
 
     def new_id(self) -> int:
         """A number that no other handle of this session has."""
-        return next(self._ids)
+        with self._lock:
+            self._next_id += 1
+            return self._next_id - 1
 
     def add(self, handle: str, value: Value) -> None:
-        """Keep a value."""
+        """Keep a value; raises InvalidArgumentError if there is one under the handle."""
         with self._lock:
-            self._tensors[handle] = freeze(value)
+            if handle not in self._tensors:
+                self._tensors[handle] = freeze(value)
+                return
+        raise InvalidArgumentError(
+            f"Failed to add a tensor with handle '{handle}' to the session store."
+        )
 
     def get(self, handle: str) -> Value:
         """The value; raises InvalidArgumentError if there is none."""
         with self._lock:
-            if handle not in self._tensors:
-                raise InvalidArgumentError(
-                    f"The tensor with handle '{handle}' is not in the session store."
-                )
-            return self._tensors[handle]
+            if handle in self._tensors:
+                return self._tensors[handle]
+        raise InvalidArgumentError(
+            f"The tensor with handle '{handle}' is not in the session store.",
+            next_step="fetch the handle in the run that makes it, and do not delete it before",
+        )
 
     def delete(self, handle: str) -> None:
         """Give a value up; raises InvalidArgumentError if there is none."""
         with self._lock:
-            if self._tensors.pop(handle, None) is None:
-                raise InvalidArgumentError(
-                    f"Failed to delete a tensor with handle '{handle}' in the session store."
-                )
+            if self._tensors.pop(handle, None) is not None:
+                return
+        raise InvalidArgumentError(
+            f"Failed to delete a tensor with handle '{handle}' in the session store."
+        )
 
 
 class TensorStore:
     """Values that one step put up; those whose handle is fetched move to the session."""
 
     def __init__(self) -> None:
-        #: Guards ``_tensors``.  Innermost.
+        #: Guards ``_tensors``; taken before a SessionState's lock.
         self._lock = Lock()
         #: (handle, value) by the name of the node that made the handle.
         self._tensors: dict[str, tuple[str, Value]] = {}
 
     def add(self, node_name: str, handle: str, value: Value) -> None:
-        """Put a value up."""
+        """Put a value up; raises InvalidArgumentError if the node did so before (in a loop)."""
         with self._lock:
-            self._tensors[node_name] = (handle, value)
+            if node_name not in self._tensors:
+                self._tensors[node_name] = (handle, value)
+                return
+        raise InvalidArgumentError(
+            f"Failed to add a tensor with name '{node_name}' to the tensor store."
+        )
 
     def save_tensors(self, fetches: Iterable[str], session_state: SessionState) -> None:
-        """Keep the values whose handle is among ``fetches``."""
+        """Keep the values of nodes that have an output among ``fetches``."""
         if not self._tensors:
             return
+        fetched = {parse_endpoint(name).node for name in fetches}
         with self._lock:
-            fetched = {parse_endpoint(name).node for name in fetches}
             for node_name, (handle, value) in self._tensors.items():
                 if node_name in fetched:
                     session_state.add(handle, value)
