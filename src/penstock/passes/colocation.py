@@ -2,7 +2,9 @@
 
 In:   a graph and the constraints of its nodes, each on its own.
 Out:  ``Colocation``: the group of any node, with the constraints of the whole group.
-Not:  chooses no device.
+Not:  chooses no device, and looks into no function: a call that returns a resource is
+      bound to the consumers of that resource, whatever its body does.  (TensorFlow traces
+      such resources through the body; it matters only on several devices.)
 
 Three things join nodes:
 

@@ -28,7 +28,7 @@ from penstock.graph.stages import Placed
 from penstock.kernels.registry import kernels_of
 from penstock.passes.colocation import Colocation
 from penstock.passes.constraints import Constraints, NodeConstraints, SupportedType
-from penstock.state.devices import Device, DeviceSet, priority_of
+from penstock.state.devices import Device, DeviceSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +186,7 @@ class _Placer:
             return (
                 device.name != self.options.default_device,
                 -by_type[device.device_type].priority,
-                -priority_of(device.device_type),
+                -device.priority,
                 device.name,  # As text: GPU:10 stands before GPU:2.
             )
 

@@ -41,6 +41,11 @@ class Device:
         """The name in its parts."""
         return DeviceName.parse(self.name)
 
+    @property
+    def priority(self) -> int:
+        """The priority of its type."""
+        return priority_of(self.device_type)
+
 
 #: Makes the devices of a type: given the name of the process, the number that the user
 #: asked for (None if nobody did), and the incarnation.
