@@ -1,0 +1,159 @@
+"""A graph that is being written by hand.
+
+In:   the runtime's ``Graph``.
+Out:  the same with what its author needs: free names, the home of every node, a way to
+      call ops, tensors by name, definitions in and out; and the default graph.
+Not:  knows no single op.
+
+``with graph.as_default():`` makes nodes go to ``graph``.  Outside of all such blocks they
+go to one graph that the whole process shares, as in TensorFlow 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Final
+
+from penstock.builder import call
+from penstock.builder.contexts import Context
+from penstock.builder.names import NamePool
+from penstock.builder.operators import Operators
+from penstock.builder.scope import Scope, current_scope, scope_in, use_scope
+from penstock.builder.tensor import Operation, Tensor
+from penstock.catalogue.op_def import OpDef
+from penstock.core.names import CONTROL_SLOT, parse_endpoint
+from penstock.defs.attrs import Attr
+from penstock.defs.schema import Message
+from penstock.errors import InvalidArgumentError
+from penstock.graph.export import graph_to_def
+from penstock.graph.functions import FunctionLibrary
+from penstock.graph.graph import Graph as BaseGraph
+from penstock.graph.graph import Node
+from penstock.graph.import_graph_def import ImportOptions
+from penstock.graph.import_graph_def import import_graph_def as merge_graph_def
+
+if TYPE_CHECKING:
+    from penstock.builder.variable import Variable
+
+
+class Graph(BaseGraph):
+    """A graph that nodes are added to by calling ops."""
+
+    def __init__(self, library: FunctionLibrary | None = None) -> None:
+        super().__init__(library)
+        #: The names of all nodes, and those of name scopes.
+        self.name_pool = NamePool()
+        #: Where the outputs of a node are at home, by its id; nodes outside of every branch
+        #: and loop have no entry.
+        self.context_of: dict[int, Context] = {}
+        #: The variables made in this graph, in order.
+        self.variables: list[Variable] = []
+        #: Held while one call adds its nodes, so that several threads may build.
+        self.lock = RLock()
+
+    def add_node(
+        self,
+        name: str,
+        op: OpDef,
+        attrs: Mapping[str, Attr],
+        *,
+        device: str = "",
+        assigned_device: str = "",
+        requested_inputs: Sequence[str] = (),
+    ) -> Node:
+        """Create a node without edges, and note its name; see the runtime's ``Graph``."""
+        node = super().add_node(
+            name,
+            op,
+            attrs,
+            device=device,
+            assigned_device=assigned_device,
+            requested_inputs=requested_inputs,
+        )
+        self.name_pool.take(name)
+        return node
+
+    def apply(self, op: str, *args: Any, **kwargs: Any) -> Any:
+        """Call an op or a function of the library by its own name; see ``call.call``."""
+        return call.call(self, self.op_def(op), args, kwargs)
+
+    def as_default(self) -> AbstractContextManager[Scope]:
+        """A block whose nodes go to this graph."""
+        return use_scope(scope_in(self))
+
+    def tensor(self, name: str) -> Tensor:
+        """The tensor of a name such as ``x:0``; raises OpError if there is none."""
+        node, slot = self.endpoint(parse_endpoint(name))
+        if slot == CONTROL_SLOT or not node.output_types:
+            raise InvalidArgumentError(
+                f"'{name}' names an operation, not a tensor",
+                next_step="use graph.operation for operations",
+            )
+        return Tensor(self, node, slot)
+
+    def operation(self, name: str) -> Operation:
+        """The operation of a name; raises InvalidArgumentError if there is none."""
+        return Operation(self, self.node(name))
+
+    def as_graph_def(self) -> Message:
+        """The definition of this graph, as TensorFlow reads it."""
+        return graph_to_def(self)
+
+    def import_graph_def(
+        self,
+        graph_def: Message,
+        *,
+        input_map: Mapping[str, Tensor] | None = None,
+        return_elements: Sequence[str] = (),
+        name: str = "import",
+    ) -> list[Tensor | Operation]:
+        """Add the nodes of a definition under a name scope; "" adds them as they are called.
+
+        ``input_map`` puts tensors of this graph in the place of tensors of the definition.
+        ``return_elements`` lists tensors (``x:0``) and operations (``x``) to return.
+        """
+        options = ImportOptions(
+            prefix=name,
+            input_map={key: str(tensor) for key, tensor in (input_map or {}).items()},
+            return_tensors=[element for element in return_elements if ":" in element],
+            return_nodes=[element for element in return_elements if ":" not in element],
+            uniquify_prefix=True,
+        )
+        with self.lock:
+            results = merge_graph_def(self, graph_def, options)
+        tensors = iter([Tensor(self, *place) for place in results.return_tensors])
+        nodes = iter([Operation(self, node) for node in results.return_nodes])
+        return [next(tensors) if ":" in element else next(nodes) for element in return_elements]
+
+
+_default: Final = [Graph()]
+
+
+def default_graph() -> Graph:
+    """The graph that nodes go to here."""
+    scope = current_scope()
+    return scope.graph if scope is not None else _default[0]
+
+
+def reset_default_graph() -> None:
+    """Begin a new graph for the nodes that no block sends elsewhere."""
+    _default[0] = Graph()
+
+
+def graph_of(inputs: Sequence[Any]) -> Graph:
+    """The graph of the first tensor among inputs, or the default graph."""
+    waiting = list(reversed(inputs))
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Operators):
+            return item.graph
+        if isinstance(item, (list, tuple)):
+            waiting += reversed(item)
+    return default_graph()
+
+
+def apply(op: str, *args: Any, **kwargs: Any) -> Any:
+    """Call an op by its own name, in the graph of its inputs."""
+    return graph_of([*args, *kwargs.values()]).apply(op, *args, **kwargs)

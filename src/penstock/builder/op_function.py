@@ -1,0 +1,48 @@
+"""The Python function that calls an op.
+
+In:   a spelling of the op's name.
+Out:  a function with the op's signature and a docstring; the same one every time.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from penstock.builder.graph import apply
+from penstock.builder.signatures import docstring_of, signature_of
+from penstock.builder.spelling import find_spelling, near_spellings, snake_case
+from penstock.catalogue.registry import all_ops, get_op
+
+#: Takes what its signature says, returns what ``call.call`` does.
+OpFunction: TypeAlias = Callable[..., Any]
+
+
+def op_function(spelling: str) -> OpFunction:
+    """The function of an op; raises AttributeError, with near names, if none is meant."""
+    op = find_spelling(spelling)
+    if op is None:
+        near = near_spellings(spelling)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise AttributeError(f"there is no op '{spelling}'{hint}")
+    return _function_of(op)
+
+
+def op_functions() -> list[str]:
+    """The snake-case names of all ops that users call; the runtime's own are left out."""
+    return [snake_case(op) for op in all_ops() if not op.startswith("_")]
+
+
+@functools.cache
+def _function_of(op: str) -> OpFunction:
+    op_def = get_op(op)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return apply(op, *args, **kwargs)
+
+    function.__name__ = function.__qualname__ = snake_case(op)
+    function.__module__ = "penstock.builder.ops"
+    function.__doc__ = docstring_of(op_def)
+    function.__signature__ = signature_of(op_def)  # type: ignore[attr-defined]
+    return function

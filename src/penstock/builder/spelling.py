@@ -1,0 +1,65 @@
+"""The spellings of an op's name: ``MatMul`` as ``mat_mul``.
+
+In:   the name of an op, or what a caller wrote for one.
+Out:  its name as a Python function, or the op that is meant.
+Not:  reads no signatures.
+
+A word begins at a capital that follows a small letter, or that a small letter follows:
+``mat_mul``, ``batch_mat_mul_v2``, ``l2_loss``, ``conv2d``, ``irfft2d``, ``lrn``.  Since
+opinions differ on where the digits belong, any other way to place the underscores is
+understood too, as long as it can only mean one op.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from typing import Final
+
+from penstock.catalogue.registry import all_ops, find_op
+
+_WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z0-9])(?=[A-Z][a-z])")
+
+
+def snake_case(op: str) -> str:
+    """The name of the function that makes an ``op``."""
+    return _WORD_START.sub("_", op).lower().replace(">", "_")
+
+
+def find_spelling(text: str) -> str | None:
+    """The op that ``text`` means: its own name, its snake case, or any obvious variant."""
+    if find_op(text) is not None:
+        return text
+    ops = tuple(all_ops())  # Grows with the ops that users register.
+    found = _by_snake_case(ops).get(text)
+    return found if found is not None else _by_letters(ops).get(_letters(text))
+
+
+def near_spellings(text: str) -> list[str]:
+    """A few snake-case names that resemble ``text``."""
+    return difflib.get_close_matches(text.lower(), _by_snake_case(tuple(all_ops())), n=3)
+
+
+@functools.lru_cache(maxsize=2)
+def _by_snake_case(ops: tuple[str, ...]) -> dict[str, str]:
+    return {snake_case(op): op for op in ops}
+
+
+@functools.lru_cache(maxsize=2)
+def _by_letters(ops: tuple[str, ...]) -> dict[str, str]:
+    """Ops by their letters alone; those that cannot be told apart are left out."""
+    found: dict[str, str] = {}
+    shared = set()
+    for op in ops:
+        key = _letters(op)
+        if key in found:
+            shared.add(key)
+        found[key] = op
+    return {key: op for key, op in found.items() if key not in shared}
+
+
+def _letters(text: str) -> str:
+    """``text`` without inner underscores; a leading one marks the runtime's own ops."""
+    bare = text.lstrip("_")
+    return "_" * (len(text) - len(bare)) + bare.replace("_", "").replace(">", "").lower()

@@ -1,0 +1,140 @@
+"""A value that stays from one step to the next.
+
+In:   an initial value.
+Out:  ``Variable``: reads and assignments as operations.
+Not:  holds no value; the session's resources do, from the initializer on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.builder.blocks import control_dependencies
+from penstock.builder.graph import Graph, apply, default_graph, graph_of
+from penstock.builder.groups import group
+from penstock.builder.operators import Operators
+from penstock.builder.scope import change_scope, scope_in
+from penstock.builder.sources import as_tensor
+from penstock.builder.tensor import Operation, Tensor
+from penstock.core.dtypes import DType
+from penstock.core.shapes import UNKNOWN, TensorShape
+from penstock.core.values import shape_of
+
+
+class Variable(Operators):
+    """A named value that steps read and assign; stands for its value among tensors.
+
+    It belongs to no branch and no loop, even if it is made in one: its initializer must run
+    before the first read.
+    """
+
+    __slots__ = ("_dtype", "_graph", "handle", "initial_value", "initializer")
+
+    def __init__(
+        self,
+        initial_value: Any,
+        dtype: Any = None,
+        shape: Any = None,
+        name: str = "Variable",
+    ) -> None:
+        self._graph = graph_of([initial_value])
+        with self._graph.as_default(), control_dependencies(None):
+            #: What the initializer assigns.
+            self.initial_value = as_tensor(initial_value, dtype, name=f"{name}/initial_value")
+            self._dtype = self.initial_value.dtype.base
+            #: The resource that the value is kept in.
+            self.handle: Tensor = self._make_handle(_shape(self.initial_value, shape), name)
+            #: The operation that gives it its first value.
+            self.initializer = self._assign("AssignVariableOp", self.initial_value, "Assign")
+        self._graph.variables.append(self)
+
+    def _make_handle(self, shape: TensorShape, name: str) -> Tensor:
+        # The resource is called like the node, so that no two variables share one.
+        scope = scope_in(self._graph)
+        unique = self._graph.name_pool.unique(scope.name + name)
+        handle: Tensor = apply(
+            "VarHandleOp", dtype=self._dtype, shape=shape, shared_name=unique, name=unique + "/"
+        )
+        return handle
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it belongs to."""
+        return self._graph
+
+    @property
+    def dtype(self) -> DType:
+        """The type of its elements."""
+        return self._dtype
+
+    @property
+    def name(self) -> str:
+        """The name of the resource, under which sessions keep it."""
+        return self.handle.node.name
+
+    @property
+    def op(self) -> Operation:
+        """The operation that makes the handle."""
+        return self.handle.op
+
+    def as_tensor(self) -> Tensor:
+        """Its value, read anew."""
+        return self.read_value()
+
+    def read_value(self, name: str = "Read") -> Tensor:
+        """Its value, after everything that new nodes wait for here."""
+        with self._beside():
+            value: Tensor = apply("ReadVariableOp", self.handle, self._dtype, name=name)
+        return value
+
+    def assign(self, value: Any) -> Tensor:
+        """Replace the value; the result is the new one."""
+        return self._assigned("AssignVariableOp", value, "Assign")
+
+    def assign_add(self, value: Any) -> Tensor:
+        """Add to the value; the result is the new one."""
+        return self._assigned("AssignAddVariableOp", value, "AssignAdd")
+
+    def assign_sub(self, value: Any) -> Tensor:
+        """Subtract from the value; the result is the new one."""
+        return self._assigned("AssignSubVariableOp", value, "AssignSub")
+
+    def is_initialized(self) -> Tensor:
+        """Whether it has a value."""
+        with self._beside():
+            result: Tensor = apply("VarIsInitializedOp", self.handle)
+        return result
+
+    def _assign(self, op: str, value: Any, name: str) -> Operation:
+        with self._beside():
+            tensor = as_tensor(value, self._dtype)
+            result: Operation = apply(op, self.handle, tensor, name=name)
+        return result
+
+    def _assigned(self, op: str, value: Any, name: str) -> Tensor:
+        done = self._assign(op, value, name)
+        with self._graph.as_default(), control_dependencies([done]):
+            return self.read_value()
+
+    def _beside(self) -> Any:
+        """A block whose nodes ask for the variable's device."""
+        return change_scope(scope_in(self._graph), device=self.handle.device)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<Variable {self.name} {self.dtype}>"
+
+
+def _shape(initial_value: Tensor, shape: Any) -> TensorShape:
+    if shape is not None:
+        return shape if isinstance(shape, TensorShape) else TensorShape.of(shape)
+    if initial_value.op.type == "Const":
+        return TensorShape(shape_of(initial_value.op.get_attr("value").value))
+    return UNKNOWN
+
+
+def global_variables_initializer(name: str = "init") -> Operation:
+    """An operation that runs the initializers of all variables of the default graph."""
+    return group(*[v.initializer for v in default_graph().variables], name=name)
