@@ -1,0 +1,137 @@
+"""Every graph of the corpus gives TensorFlow's own answers, however it is run.
+
+``PENSTOCK_SEEDS`` sets the number of seeds of the shuffled runs; 2 unless it is set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import penstock as ps
+from penstock.catalogue.registry import find_op
+from penstock.core import dtypes
+from penstock.defs.schema import Message
+from penstock.graph.import_graph_def import graph_from_def
+from support.corpus import Case, all_cases, check_error, run_case
+
+SEEDS = range(int(os.environ.get("PENSTOCK_SEEDS", "2")))
+CASES = list(all_cases())
+#: Cases whose runs are many or long; their order is shuffled by one seed only.
+_LONG = {"long_loop_20000", "deep_cond_nest_25", "diamond_ladder"}
+LOOPS = [case for case in CASES if case.category in ("control_flow_v1", "placement")]
+
+
+@contextlib.contextmanager
+def opened(case: Case, graph: Any = None, **options: Any) -> Iterator[ps.Session | None]:
+    """A session for a case; None if making it failed as the case expects."""
+    settings = {
+        "device_count": case.meta.get("device_count") or {},
+        "allow_soft_placement": bool(case.meta.get("allow_soft_placement", False)),
+        "check_outputs": True,
+        **options,
+    }
+    try:
+        session = ps.Session(case.graph_bytes if graph is None else graph, config=ps.Config(**settings))
+    except ps.errors.OpError as error:
+        expect = case.steps[0]["expect"]
+        assert "error" in expect, str(error)
+        check_error(error, expect)
+        yield None
+        return
+    with session:
+        yield session
+
+
+def run(case: Case, tmp_path: Path, graph: Any = None, **options: Any) -> None:
+    """Run a case with the given options of the session."""
+    folder = str(tmp_path).encode() if case.meta.get("files") else b""
+    with opened(case, graph, **options) as session:
+        if session is not None:
+            run_case(session, case, folder)
+
+
+@pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_answers_are_tensorflows(case: Case, tmp_path: Path) -> None:
+    """Values, types, shapes, dead fetches and errors are TensorFlow's."""
+    run(case, tmp_path)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.meta.get("placement")], ids=str)
+def test_placement_is_tensorflows(case: Case) -> None:
+    """Every node lies on the device that TensorFlow chose."""
+    step = case.steps[case.meta.get("placement_step", 0)]
+    names = [*step.get("fetches", ()), *step.get("targets", ())]
+    with opened(case) as session:
+        assert session is not None
+        got = session.placement(names)
+    want = case.meta["placement"]
+    assert {name: got.get(name) for name in want} == want
+
+
+@pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize("threads", [1, 8])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_order_and_threads_do_not_matter(case: Case, threads: int, tmp_path: Path) -> None:
+    """Whatever the order of ready nodes and the number of threads, the answers are the same."""
+    for seed in SEEDS if case.name not in _LONG else list(SEEDS)[:1]:
+        run(
+            case,
+            tmp_path,
+            ready_order_seed=seed,
+            inter_op_parallelism_threads=threads,
+            offload_seconds=0.0 if threads > 1 else 1.0,
+        )
+
+
+@pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize("case", [c for c in CASES if c.category != "placement"], ids=str)
+def test_cut_over_two_devices_does_not_matter(case: Case, tmp_path: Path) -> None:
+    """Cut at random places and joined by Send and Recv, a graph means the same."""
+    for seed in SEEDS if case.name not in _LONG else list(SEEDS)[:1]:
+        try:
+            graph_def = cut(case.graph_def(), seed)
+        except Exception:  # noqa: BLE001  (bytes that are no graph: the plain test covers them)
+            return
+        run(
+            case,
+            tmp_path,
+            graph=graph_def,
+            device_count={"CPU": 2},
+            allow_soft_placement=True,
+            ready_order_seed=seed,
+        )
+
+
+def cut(graph_def: Message, seed: int) -> Message:
+    """Ask for a random CPU for every node that handles neither references nor resources."""
+    draw = random.Random(seed)
+    graph_from_def(graph_def)  # a graph that is refused is not worth cutting
+    special = (dtypes.resource, dtypes.variant)
+    for node in graph_def.node:
+        op = find_op(node.op)
+        if op is None or not _is_free(graph_def, node, special):
+            continue
+        node.device = f"/device:CPU:{draw.randrange(2)}"
+        node.attr.pop("_class", None)
+    return graph_def
+
+
+def _is_free(graph_def: Message, node: Any, special: tuple[Any, ...]) -> bool:
+    del graph_def
+    op = find_op(node.op)
+    assert op is not None
+    args = (*op.inputs, *op.outputs)
+    if any(arg.is_ref or arg.dtype in special for arg in args):
+        return False
+    kinds = {dtypes.resource.number, dtypes.variant.number}
+    return not any(
+        value.type in kinds or kinds & set(value.list.type) for value in node.attr.values()
+    )
