@@ -1,0 +1,107 @@
+"""Shapes that are stretched to fit each other, and arrays stretched to a shape.
+
+In:   an array and a shape, or two shapes.
+Out:  a read-only view of the stretched array; the common shape; the stretched dimensions.
+Not:  copies no element.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.values import Value, shape_of
+from penstock.kernels.arrays import as_array, shape_text
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.registry import Cost, Kernel, kernel
+from penstock.kernels.types import NUMBERS
+
+_INDEX = frozenset({dtypes.int32, dtypes.int64})
+_FLOAT8 = {dtypes.as_dtype("float8_e5m2"), dtypes.as_dtype("float8_e4m3fn")}
+_ELEMENTS = NUMBERS | _FLOAT8 | {dtypes.bool_, dtypes.string, dtypes.resource, dtypes.variant}
+
+
+@kernel("BroadcastTo", types={"T": _ELEMENTS, "Tidx": _INDEX}, cost=Cost.CHEAP)
+def make_broadcast_to(_: Attrs) -> Kernel:
+    """The input repeated along new dimensions and those of size 1."""
+    return _broadcast_to
+
+
+def _broadcast_to(value: Value, shape: Value) -> Value:
+    sizes = _sizes(shape, "shape")
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"Dimension {min(sizes)} must be >= 0")
+    given = shape_of(value)
+    if len(given) > len(sizes):
+        raise ValueError(
+            f"Rank of input ({len(given)}) must be no greater than rank of output shape "
+            f"({len(sizes)})."
+        )
+    if given == sizes:
+        return value
+    return _stretch(value, sizes)
+
+
+def _stretch(value: Value, sizes: tuple[int, ...]) -> Value:
+    array = as_array(value)
+    try:
+        return np.broadcast_to(array, sizes)
+    except ValueError:
+        raise ValueError(
+            f"Incompatible shapes: {shape_text(array.shape)} vs. {shape_text(sizes)}"
+        ) from None
+
+
+def _sizes(shape: Value, name: str) -> tuple[int, ...]:
+    if np.ndim(shape) != 1:
+        given = shape_text(shape_of(shape))
+        raise ValueError(f"{name} must be a vector of {{int32,int64}}, got shape {given}")
+    return tuple(shape.tolist())
+
+
+@kernel("BroadcastArgs", types={"T": _INDEX}, cost=Cost.CHEAP)
+def make_broadcast_args(attrs: Attrs) -> Kernel:
+    """The shape that two shapes have in common once they are stretched."""
+    index = attrs.dtype("T").numpy
+
+    def broadcast_args(s0: Value, s1: Value) -> Value:
+        pairs = _aligned(_sizes(s0, "s0"), _sizes(s1, "s1"))
+        return np.array([b if a == 1 else a for a, b in pairs], index)
+
+    return broadcast_args
+
+
+@kernel("BroadcastGradientArgs", types={"T": _INDEX}, cost=Cost.CHEAP)
+def make_broadcast_gradient_args(attrs: Attrs) -> Kernel:
+    """The dimensions that each of two shapes was stretched along, to be summed over.
+
+    A dimension that is 1 in both counts for both, unless the shapes are equal.
+    """
+    index = attrs.dtype("T").numpy
+
+    def broadcast_gradient_args(s0: Value, s1: Value) -> tuple[Value, Value]:
+        a, b = _sizes(s0, "s0"), _sizes(s1, "s1")
+        if a == b:
+            return np.empty(0, index), np.empty(0, index)
+        pairs = _aligned(a, b)
+        return (
+            np.array([i for i, (size, _) in enumerate(pairs) if size == 1], index),
+            np.array([i for i, (_, size) in enumerate(pairs) if size == 1], index),
+        )
+
+    return broadcast_gradient_args
+
+
+def _aligned(a: tuple[int, ...], b: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Pairs of sizes, first dimension first; the shorter shape begins with ones."""
+    pairs = list(_backwards(a, b))[::-1]
+    if any(x not in (1, y) and y != 1 for x, y in pairs):
+        raise ValueError(f"Incompatible shapes: {shape_text(a)} vs. {shape_text(b)}")
+    return pairs
+
+
+def _backwards(a: tuple[int, ...], b: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    return itertools.zip_longest(reversed(a), reversed(b), fillvalue=1)

@@ -1,0 +1,93 @@
+"""Quotients and remainders.
+
+In:   dividend and divisor of one element type, broadcast against each other.
+Out:  quotient or remainder of the same type, rounded down or towards zero.
+Not:  no plain arithmetic (cwise_ops).
+
+Integers are not divided by zero: that is an error, unless the result has no element.
+Floats follow IEEE, so their quotient is infinite and their remainder is NaN.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Final
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.values import Value, shape_of
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.types import COMPLEX, FLOATS, INTEGERS, NUMBERS, REALS
+
+
+def _truncated_quotient(x: Value, y: Value) -> Value:
+    return (x - np.fmod(x, y)) // y
+
+
+def _floor_of_quotient(x: Value, y: Value) -> Value:
+    # numpy's own floor division derives the quotient from the remainder: 9 for 1 / 0.1,
+    # where TensorFlow has 10.
+    return np.floor(x / y)
+
+
+def _truncation_of_quotient(x: Value, y: Value) -> Value:
+    return np.trunc(x / y)
+
+
+#: By op: what it does to integers, and to floats.
+_DIVISIONS: Final[dict[str, tuple[Kernel, Kernel]]] = {
+    "Div": (_truncated_quotient, operator.truediv),
+    "FloorDiv": (operator.floordiv, _floor_of_quotient),
+    "TruncateDiv": (_truncated_quotient, _truncation_of_quotient),
+    "FloorMod": (operator.mod, operator.mod),
+    "Mod": (np.fmod, np.fmod),
+    "TruncateMod": (np.fmod, np.fmod),
+}
+
+_WIDE: Final = frozenset({dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64})
+
+
+@kernel("FloorDiv", "TruncateDiv", "FloorMod", types={"T": REALS})
+@kernel("Mod", "TruncateMod", types={"T": _WIDE})
+@kernel("Div", types={"T": NUMBERS})
+def make_division(attrs: Attrs) -> Kernel:
+    """Quotient or remainder, rounded down (Floor) or towards zero (the others)."""
+    of_integers, of_floats = _DIVISIONS[attrs.op.name]
+    dtype = attrs.dtype("T")
+    if dtype in INTEGERS:
+        return _refusing_zero(of_integers, dtype.numpy.type)
+    return of_floats
+
+
+def _refusing_zero(divide: Kernel, kind: type) -> Kernel:
+    def refusing_zero(x: Value, y: Value) -> Value:
+        # A scalar is its own truth; asking numpy for it takes a microsecond.
+        if not (y if type(y) is kind else y.all()):
+            _check_empty(x, y)
+        return divide(x, y)
+
+    return refusing_zero
+
+
+def _check_empty(x: Value, y: Value) -> None:
+    if 0 not in np.broadcast_shapes(shape_of(x), shape_of(y)):
+        raise ZeroDivisionError("Integer division by zero")
+
+
+@kernel("RealDiv", types={"T": FLOATS | COMPLEX})
+def make_real_div(_: Attrs) -> Kernel:
+    """The quotient x / y."""
+    return operator.truediv
+
+
+@kernel("DivNoNan", types={"T": FLOATS | COMPLEX})
+def make_div_no_nan(_: Attrs) -> Kernel:
+    """The quotient x / y, and 0 where y is 0."""
+    return _div_no_nan
+
+
+def _div_no_nan(x: Value, y: Value) -> Value:
+    quotient = x / y
+    return np.where(y == 0, quotient.dtype.type(0), quotient)[()]

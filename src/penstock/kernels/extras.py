@@ -1,0 +1,24 @@
+"""Libraries that only some kernels need and that may be missing.
+
+In:   a module's name, and the extra of Penstock that brings it.
+Out:  the module, or an error that says what to install.
+Not:  imports nothing before a kernel is made that needs it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from penstock.errors import UnimplementedError
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """The module; raises UnimplementedError with the way to install it if it is missing."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as cause:
+        raise UnimplementedError(
+            f"This op needs {module.partition('.')[0]}, which is not installed",
+            next_step=f"pip install 'penstock[{extra}]'",
+        ) from cause
