@@ -64,6 +64,7 @@ def test_answers_are_tensorflows(case: Case, tmp_path: Path) -> None:
     run(case, tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore:Node")
 @pytest.mark.parametrize("case", [c for c in CASES if c.meta.get("placement")], ids=str)
 def test_placement_is_tensorflows(case: Case) -> None:
     """Every node lies on the device that TensorFlow chose."""

@@ -146,7 +146,11 @@ class OpError(Exception):
 
 
 def _restore(
-    cls: type[OpError], reason: str, where: Where | None, next_step: str, derived: bool  # noqa: FBT001
+    cls: type[OpError],
+    reason: str,
+    where: Where | None,
+    next_step: str,
+    derived: bool,  # noqa: FBT001
 ) -> OpError:
     return cls(reason, where=where, next_step=next_step, derived=derived)
 

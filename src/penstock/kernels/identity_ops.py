@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
-from penstock.core.values import Value, freeze, shape_of
+from penstock.core.values import Value, describe, freeze, has_dtype, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
@@ -25,7 +25,11 @@ _SPELLING: Final = {"float16": "half", "float32": "float", "float64": "double"}
 @kernel("Const", "HostConst", cost=Cost.CHEAP)
 def make_const(attrs: Attrs) -> Kernel:
     """The tensor in the attribute ``value``, the same read-only one each time."""
-    value = freeze(attrs.tensor("value"))
+    value, dtype = freeze(attrs.tensor("value")), attrs.dtype("dtype")
+    if not has_dtype(value, dtype):
+        raise InvalidArgumentError(
+            f"dtype is {dtype}, but the value is {describe(value)}: a constant needs one type"
+        )
     return lambda: value
 
 
