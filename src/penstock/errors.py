@@ -29,6 +29,7 @@ Not: this module imports nothing of Penstock, so that every layer may raise.
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -262,7 +263,7 @@ def from_exception(cause: BaseException) -> OpError:
     """
     if isinstance(cause, OpError):
         return cause
-    text = str(cause) or type(cause).__name__
+    text = _reworded(str(cause)) or type(cause).__name__
     for kind, cls in _CANONICAL:
         if isinstance(cause, kind):
             return cls(text)
@@ -270,6 +271,17 @@ def from_exception(cause: BaseException) -> OpError:
         f"{type(cause).__name__}: {text}",
         next_step="a kernel raised an unexpected Python exception; please report it",
     )
+
+
+def _reworded(text: str) -> str:
+    """The text, but in TensorFlow's words where numpy could not broadcast.
+
+    Arithmetic kernels are bare operators for speed, so nobody else could say it.
+    """
+    if "could not be broadcast" not in text and "cannot be broadcast" not in text:
+        return text
+    shapes = [f"[{sizes}]" for sizes in re.findall(r"\(([\d,]*?),?\)", text)]
+    return f"Incompatible shapes: {' vs. '.join(shapes)}" if shapes else text
 
 
 _CANONICAL: tuple[tuple[type[BaseException], type[OpError]], ...] = (

@@ -18,7 +18,8 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core import dtypes
-from penstock.core.values import Value
+from penstock.core.values import Value, as_value
+from penstock.kernels.arrays import as_array
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.precision import NARROW, MakeFormula, formula, in_float32
 from penstock.kernels.registry import Kernel, kernel
@@ -139,6 +140,12 @@ def make_formula(attrs: Attrs) -> Kernel:
 def make_binary(attrs: Attrs) -> Kernel:
     """Sum, difference or product; integers wrap around."""
     return _BINARY[attrs.op.name]
+
+
+@kernel("Add", types={"T": {dtypes.string}})
+def make_string_add(_: Attrs) -> Kernel:
+    """The strings of y put after those of x."""
+    return lambda x, y: as_value(np.add(as_array(x), as_array(y)))
 
 
 @kernel("Pow", types={"T": SIGNED | _FLOATS_AND_COMPLEX})

@@ -99,10 +99,8 @@ def _clip(t: Value, low: Value, high: Value) -> Value:
 
 
 def _clip_complex(t: Value, low: Value, high: Value) -> Value:
-    """By the real part; a number that has a limit's real part becomes the limit."""
-    _check_limits(t, low, high)
-    upper: Value = np.where(t.real < high.real, t, high)
-    return as_value(np.where(upper.real > low.real, upper, low))
+    """The real part within those of the limits, and no imaginary part."""
+    return _clip(t.real, low.real, high.real).astype(t.dtype)
 
 
 def _check_limits(t: Value, low: Value, high: Value) -> None:
