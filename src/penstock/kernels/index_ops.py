@@ -94,7 +94,7 @@ def make_unravel_index(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError("received empty tensor indices")
         sizes: list[int] = dims.tolist()
         _check_dims(sizes, int(np.iinfo(dtype).max))
-        if sizes and indices.max() >= math.prod(sizes):
+        if indices.max() >= math.prod(sizes):
             raise InvalidArgumentError("index is out of bound as with dims")
         unraveled = np.empty((len(sizes), *indices.shape), dtype)
         stride = math.prod(sizes)

@@ -36,6 +36,8 @@ def make_reverse(attrs: Attrs) -> Kernel:
                 "'dims' must have the same number of values as 'input' has dimensions. "
                 f"'input' has {len(values.shape)}'dims' has {len(dims)} values"
             )
+        if values.shape[:1] == (0,):
+            raise InvalidArgumentError("Invalid input first dimension. Found 0.")
         index = tuple(_BACKWARDS if marked else slice(None) for marked in dims.tolist())
         return as_value(values[index])
 
@@ -50,8 +52,8 @@ def make_reverse_v2(attrs: Attrs) -> Kernel:
         if axes.ndim != 1:
             raise InvalidArgumentError(f"'dims' must be 1-dimension, not {axes.ndim}")
         rank = len(values.shape)
-        if rank == 0:
-            return as_value(values)
+        if 0 in values.shape or rank == 0:
+            return as_value(values)  # nothing to reverse: no axis is looked at
         index = [slice(None)] * rank
         for i, axis in enumerate(axes.tolist()):
             if not -rank <= axis < rank:

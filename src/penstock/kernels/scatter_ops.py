@@ -74,8 +74,6 @@ _SUBTRACT: Final = _accumulate(np.subtract)
 
 def scatter(whole: Array, indices: Value, updates: Value, apply: Apply, attrs: Attrs) -> Value:
     """Apply updates at indices of the first few dimensions of ``whole``, which is new."""
-    if indices.ndim == 1:
-        indices = indices[:, None]
     depth = indices.shape[-1]
     rows = whole.reshape((math.prod(whole.shape[:depth]), math.prod(whole.shape[depth:])))
     flat = indices.reshape((-1, depth))
@@ -92,8 +90,9 @@ def scatter(whole: Array, indices: Value, updates: Value, apply: Apply, attrs: A
 
 def _outside(whole: Array, indices: Array, inside: Array) -> InvalidArgumentError:
     place = tuple(np.argwhere(~inside.reshape(indices.shape[:-1]))[0].tolist())
+    at = shape_text(place) if place else ""
     return InvalidArgumentError(
-        f"indices{shape_text(place)} = {indices[place].tolist()} does not index into shape "
+        f"indices{at} = {indices[place].tolist()} does not index into shape "
         f"{shape_text(whole.shape)}"
     )
 
@@ -109,13 +108,9 @@ def has_updates(shape: tuple[int, ...], indices: Value, updates: Value) -> bool:
             f"indices shape: {shape_text(indices.shape)}, updates shape: "
             f"{shape_text(updates.shape)}, output shape: {shape_text(shape)}"
         )
-    outer = indices.shape[:-1] if indices.ndim > 1 else indices.shape
-    depth = indices.shape[-1] if indices.ndim > 1 else 1
+    outer, depth = indices.shape[:-1], indices.shape[-1]
     if updates.shape[: len(outer)] != outer:
-        raise InvalidArgumentError(
-            f"Dimensions [0,{len(outer)}) of indices[shape={shape_text(indices.shape)}] must "
-            f"match dimensions [0,{len(outer)}) of updates[shape={shape_text(updates.shape)}]"
-        )
+        raise _unlike_outer(len(outer), indices, updates)
     if depth > len(shape) or updates.shape[len(outer) :] != shape[depth:]:
         raise InvalidArgumentError(
             f"Dimensions [{depth},{len(shape)}) of input[shape={shape_text(shape)}] must match "
@@ -123,6 +118,13 @@ def has_updates(shape: tuple[int, ...], indices: Value, updates: Value) -> bool:
             f"updates[shape={shape_text(updates.shape)}]"
         )
     return True
+
+
+def _unlike_outer(count: int, indices: Value, updates: Value) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"Dimensions [0,{count}) of indices[shape={shape_text(indices.shape)}] must match "
+        f"dimensions [0,{count}) of updates[shape={shape_text(updates.shape)}]"
+    )
 
 
 def _check_ranks(indices: Value, updates: Value) -> None:
@@ -153,6 +155,9 @@ def _tensor_scatter(attrs: Attrs, apply: Apply) -> Kernel:
 
     def tensor_scatter(values: Value, indices: Value, updates: Value) -> Value:
         updates, values = as_array(updates), as_array(values)
+        if indices.ndim == 1 and updates.shape[:1] != indices.shape:
+            # Not needed, but so it is in TensorFlow: there a vector is no single index.
+            raise _unlike_outer(1, indices, updates)
         if not has_updates(values.shape, indices, updates):
             return as_value(values)
         return scatter(np.array(values), indices, updates, apply, attrs)

@@ -94,7 +94,7 @@ def _integer_count(start: Value, limit: Value, delta: Value) -> int:
 
 
 def _float_count(start: Value, limit: Value, delta: Value) -> int:
-    count = np.ceil(abs((limit - start) / delta))
+    count = float(np.ceil(abs((limit - start) / delta)))
     if not count < 2**63:
         raise InvalidArgumentError(f"Requires ((limit - start) / delta) <= {2**63 - 1}")
     return int(count)
