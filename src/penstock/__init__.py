@@ -12,35 +12,106 @@ The journey of a graph, and where each stage lives:
 """
 
 from penstock import errors
+from penstock.builder import (
+    Graph,
+    Operation,
+    Tensor,
+    TensorArray,
+    Variable,
+    case,
+    colocate_with,
+    cond,
+    constant,
+    control_dependencies,
+    default_graph,
+    device,
+    global_variables_initializer,
+    group,
+    identity,
+    name_scope,
+    no_op,
+    ops,
+    placeholder,
+    reset_default_graph,
+    switch_case,
+    tuple_,
+    while_loop,
+    with_dependencies,
+)
 from penstock.catalogue.registry import register_op
 from penstock.config import Config, RunMetadata, RunOptions, TraceLevel
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.defs.codec import load_graph_def
-from penstock.graph.graph import Graph
+from penstock.graph.export import graph_to_def
+from penstock.graph.import_graph_def import ImportOptions, ImportResults, import_graph_def
 from penstock.kernels.registry import async_kernel, context_kernel, kernel
+from penstock.runtime.executor.executor import (
+    Executor,
+    ExecutorArgs,
+    ExecutorBarrier,
+    LocalExecutorParams,
+    new_local_executor,
+)
 from penstock.session import Run, Session
+from penstock.state.cancellation import CancellationManager
+from penstock.state.devices import Device, register_device_type
 from penstock.state.rendezvous import Rendezvous
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CancellationManager",
     "Config",
     "DType",
+    "Device",
+    "Executor",
+    "ExecutorArgs",
+    "ExecutorBarrier",
     "Graph",
+    "ImportOptions",
+    "ImportResults",
+    "LocalExecutorParams",
+    "Operation",
     "Rendezvous",
     "Run",
     "RunMetadata",
     "RunOptions",
     "Session",
+    "Tensor",
+    "TensorArray",
     "TensorShape",
     "TraceLevel",
+    "Variable",
     "async_kernel",
+    "case",
+    "colocate_with",
+    "cond",
+    "constant",
     "context_kernel",
+    "control_dependencies",
+    "default_graph",
+    "device",
     "dtypes",
     "errors",
+    "global_variables_initializer",
+    "graph_to_def",
+    "group",
+    "identity",
+    "import_graph_def",
     "kernel",
     "load_graph_def",
+    "name_scope",
+    "new_local_executor",
+    "no_op",
+    "ops",
+    "placeholder",
+    "register_device_type",
     "register_op",
+    "reset_default_graph",
+    "switch_case",
+    "tuple_",
+    "while_loop",
+    "with_dependencies",
 ]
