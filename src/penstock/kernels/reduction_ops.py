@@ -1,0 +1,172 @@
+"""Reductions: sums, products, means, extrema and truth along some axes.
+
+In:   an array, and the axes to reduce as numbers in any shape; none, or all of them.
+Out:  an array without those axes, or with sizes 1 in their place if ``keep_dims``.
+Not:  no position of an extremum (argmax_ops), no running sums (scan_ops), no segments.
+
+Integers wrap around in their own type.  float16 and bfloat16 are summed in float32 and
+rounded once, also where TensorFlow loses digits or overflows on the way.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.dtypes import DType
+from penstock.core.values import Value
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.precision import NARROW
+from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.types import NUMBERS, REALS, UNSIGNED
+
+#: numpy's ``ufunc.reduce``: array, axes, type of the result, no output, keep_dims.
+_Reduce = Callable[..., Any]
+
+_SUMS: Final[dict[str, _Reduce]] = {"Sum": np.add.reduce, "Prod": np.multiply.reduce}
+_EXTREMA: Final[dict[str, _Reduce]] = {"Max": np.maximum.reduce, "Min": np.minimum.reduce}
+_TRUTHS: Final[dict[str, _Reduce]] = {"All": np.logical_and.reduce, "Any": np.logical_or.reduce}
+
+def axes_in(indices: Value, rank: int) -> tuple[int, ...]:
+    """The axes that a tensor of numbers means; numpy checks them unless there are none."""
+    axes: Any = indices.tolist()
+    if type(axes) is int:
+        axes = (axes,)
+    elif axes and type(axes[0]) is list:
+        axes = indices.ravel().tolist()
+    if rank == 0 and axes:
+        raise _bad_axis(axes[0], 0)
+    return tuple(axes)
+
+
+def _bad_axis(axis: int, rank: int) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)"
+    )
+
+
+def _complaint(axes: tuple[int, ...], rank: int) -> InvalidArgumentError | None:
+    """What is wrong with the axes, if anything is."""
+    seen: set[int] = set()
+    for axis in axes:
+        if not -rank <= axis < rank:
+            return _bad_axis(axis, rank)
+        if axis % rank in seen:
+            return InvalidArgumentError(
+                f"Invalid reduction arguments: Axes contains duplicate dimension: {axis % rank}"
+            )
+        seen.add(axis % rank)
+    return None
+
+
+def _reducer(reduce: _Reduce, dtype: np.dtype[Any], *, keep: bool) -> Kernel:
+    """The reduction as a kernel, with sums kept in ``dtype``."""
+
+    def compute(x: Value, indices: Value) -> Value:
+        axes = axes_in(indices, x.ndim)
+        try:
+            return reduce(x, axes, dtype, None, keep)
+        except ValueError as cause:
+            raise _complaint(axes, x.ndim) or cause from None
+
+    return compute
+
+
+def _accumulator(dtype: DType) -> np.dtype[Any]:
+    return np.dtype(np.float32) if dtype in NARROW else dtype.numpy
+
+
+@kernel(*_SUMS, types={"T": NUMBERS})
+def make_sum(attrs: Attrs) -> Kernel:
+    """The sum or the product of the elements; 0 or 1 of none."""
+    dtype = attrs.dtype("T")
+    total = _reducer(_SUMS[attrs.op.name], _accumulator(dtype), keep=attrs.bool("keep_dims"))
+    if dtype not in NARROW:
+        return total
+    narrow = dtype.numpy
+    return lambda x, indices: total(x, indices).astype(narrow)
+
+
+@kernel(*_TRUTHS)
+def make_truth(attrs: Attrs) -> Kernel:
+    """Whether all, or any, of the elements are true; of none, all are."""
+    dtype = dtypes.bool_.numpy
+    return _reducer(_TRUTHS[attrs.op.name], dtype, keep=attrs.bool("keep_dims"))
+
+
+@kernel(*_EXTREMA, types={"T": REALS})
+def make_extremum(attrs: Attrs) -> Kernel:
+    """The largest or smallest element, NaN if there is one; of none, the worst there is."""
+    dtype, keep = attrs.dtype("T"), attrs.bool("keep_dims")
+    reduce = _EXTREMA[attrs.op.name]
+    of_some = _reducer(reduce, dtype.numpy, keep=keep)
+    worst = _worst(dtype, largest=attrs.op.name == "Max")
+    of_none = _reducer(functools.partial(reduce, initial=worst), dtype.numpy, keep=keep)
+    return lambda x, indices: (of_some if x.size else of_none)(x, indices)
+
+
+def _worst(dtype: DType, *, largest: bool) -> Any:
+    """What every element is at least as large, or as small, as."""
+    if dtype.is_floating:
+        return dtype.numpy.type(-math.inf if largest else math.inf)
+    limits = np.iinfo(dtype.numpy)
+    return dtype.numpy.type(limits.min if largest else limits.max)
+
+
+@kernel("Mean", types={"T": NUMBERS})
+def make_mean(attrs: Attrs) -> Kernel:
+    """The sum by the count; of integers towards zero; of none NaN, or 0 if not real."""
+    dtype = attrs.dtype("T")
+    wide = _wide(dtype)
+    total_of = _reducer(np.add.reduce, wide, keep=attrs.bool("keep_dims"))
+    divide = operator.truediv if dtype.is_floating else _complex_quotient
+    divide = _quotient_towards_zero if dtype.is_integer else divide
+    as_number, narrow = wide.type, None if wide == dtype.numpy else dtype.numpy
+
+    def compute(x: Value, indices: Value) -> Value:
+        total = total_of(x, indices)
+        mean = divide(total, as_number(x.size // total.size if total.size else 1))
+        return mean if narrow is None else mean.astype(narrow)
+
+    return compute
+
+
+def _wide(dtype: DType) -> np.dtype[Any]:
+    """The type in which a mean is computed."""
+    if dtype.is_integer:
+        return np.dtype(np.uint64 if dtype in UNSIGNED else np.int64)
+    return _accumulator(dtype)
+
+
+def _quotient_towards_zero(total: Value, count: Value) -> Value:
+    # numpy's integers by zero are zero, as TensorFlow's mean of none is.
+    return (total - np.fmod(total, count)) // count
+
+
+def _complex_quotient(total: Value, count: Value) -> Value:
+    return total / count if count else total
+
+
+@kernel("EuclideanNorm", types={"T": NUMBERS})
+def make_euclidean_norm(attrs: Attrs) -> Kernel:
+    """The root of the sum of squared magnitudes; of integers the root's whole part."""
+    dtype = attrs.dtype("T")
+    wide = _accumulator(dtype)
+    sum_of = _reducer(np.add.reduce, wide, keep=attrs.bool("keep_dims"))
+    narrow = dtype.numpy
+
+    def compute(x: Value, indices: Value) -> Value:
+        x = x.astype(wide, copy=False)
+        return np.sqrt(sum_of(x * np.conj(x), indices)).astype(narrow)
+
+    def of_integers(x: Value, indices: Value) -> Value:
+        return np.sqrt(sum_of(x * x, indices).astype(np.float64)).astype(narrow)
+
+    return of_integers if dtype.is_integer else compute

@@ -1,0 +1,56 @@
+"""Softmax and its logarithm along the last axis.
+
+In:   logits of rank 1 or more.
+Out:  an array of the same shape; along the last axis it (or its exponential) sums to 1.
+Not:  no loss (a family of its own).
+
+The largest logit is subtracted first, so that nothing overflows.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from penstock.core.values import Array
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.precision import NARROW, in_float32
+from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.types import FLOATS
+
+
+def softmax(logits: Array) -> Array:
+    """exp(x) / sum(exp(x)) along the last axis, of float32 or float64."""
+    powers = _below_largest(logits)
+    np.exp(powers, out=powers)
+    powers /= np.add.reduce(powers, -1, keepdims=True)
+    return powers
+
+
+def log_softmax(logits: Array) -> Array:
+    """The logarithm of the softmax, exact also where the softmax is 0."""
+    logs = _below_largest(logits)
+    logs -= np.log(np.add.reduce(np.exp(logs), -1, keepdims=True))
+    return logs
+
+
+def _below_largest(logits: Array) -> Array:
+    """A new array: how far each logit is above the largest of its row (never, so <= 0)."""
+    if logits.ndim == 0:
+        raise InvalidArgumentError("logits must have >= 1 dimension, got []")
+    if logits.size == 0:
+        return logits.copy()
+    largest: Array = np.maximum.reduce(logits, -1, keepdims=True)
+    return logits - largest
+
+
+_SOFTMAXES: Final[dict[str, Kernel]] = {"Softmax": softmax, "LogSoftmax": log_softmax}
+
+
+@kernel(*_SOFTMAXES, types={"T": FLOATS})
+def make_softmax(attrs: Attrs) -> Kernel:
+    """The softmax of each row, or its logarithm."""
+    function, dtype = _SOFTMAXES[attrs.op.name], attrs.dtype("T")
+    return in_float32(function, dtype) if dtype in NARROW else function
