@@ -16,7 +16,7 @@ class Closeable:
     def __init__(self) -> None:
         self.close_count = 0
 
-    def close(self) -> None:
+    def dispose(self) -> None:
         self.close_count += 1
 
 
@@ -151,7 +151,7 @@ def test_all_are_closed_though_one_fails(manager: ResourceManager) -> None:
     """A resource that cannot be closed does not keep the others open."""
 
     class Careless:
-        def close(self) -> None:
+        def dispose(self) -> None:
             raise OSError("disk full")
 
     closeable = Closeable()

@@ -2,7 +2,7 @@
 
 In:   a container, a name, a type, and how to make the resource.
 Out:  the one resource of that container, type and name.
-Not:  knows no kinds of resources; one that has a ``close()`` is closed when it is dropped.
+Not:  knows no kinds of resources; one that has a ``dispose()`` is disposed of when it is dropped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DEFAULT_CONTAINER: Final = "localhost"
 class ResourceManager:
     """Resources that live as long as their session: variables, queues, tables.
 
-    The empty container name stands for the default one.  ``close`` of a resource, if it has
+    The empty container name stands for the default one.  ``dispose`` of a resource, if it has
     one, is called without arguments and outside the lock.
     """
 
@@ -164,5 +164,5 @@ def _no_step_resource(name: str, type_name: str) -> NotFoundError:
 
 
 def _close(resources: Iterable[Any]) -> None:
-    closers = [getattr(resource, "close", None) for resource in resources]
-    call_all(close for close in closers if close is not None)
+    disposers = [getattr(resource, "dispose", None) for resource in resources]
+    call_all(dispose for dispose in disposers if dispose is not None)
