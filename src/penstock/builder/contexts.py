@@ -12,11 +12,11 @@ its Exit, both of which are at home outside.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.builder.nodes import make_node, set_context
-from penstock.builder.scope import Scope
+from penstock.builder.scope import Dependencies, Scope
 from penstock.builder.tensor import Tensor
 from penstock.errors import InvalidArgumentError, Where
 from penstock.graph.graph import Node
@@ -81,7 +81,9 @@ class Loop:
     name: str
     parent: Context | None
     parallel_iterations: int
-    #: The Enters of the loop's variables.
+    #: What every Enter waits for; grows if the body waits for something outside.
+    dependencies: list[Dependencies]
+    #: All Enters, of variables and of invariants.
     enters: list[Node] = field(default_factory=list)
     #: Invariants inside, by the tensor outside that they stand for.
     captured: dict[Tensor, Tensor] = field(default_factory=dict)
@@ -106,6 +108,7 @@ class LoopPart:
         captured = self.loop.captured
         if tensor not in captured:
             scope = Scope(tensor.graph, device=tensor.device, context=self.parent)
+            scope = replace(scope, dependencies=tuple(self.loop.dependencies))
             node = make_enter(scope, tensor, self.loop, is_constant=True)
             set_context(tensor.graph, node, self)
             captured[tensor] = Tensor(tensor.graph, node, 0)
@@ -132,7 +135,9 @@ def make_enter(scope: Scope, data: Tensor, loop: Loop, *, is_constant: bool) -> 
         "is_constant": is_constant,
         "parallel_iterations": loop.parallel_iterations,
     }
-    return make_node(scope, op, attrs, [data], scope.graph.name_pool.unique(loop.name + "Enter"))
+    name = scope.graph.name_pool.unique(loop.name + "Enter")
+    loop.enters.append(make_node(scope, op, attrs, [data], name))
+    return loop.enters[-1]
 
 
 def resolve(tensor: Tensor, context: Context | None) -> Tensor:
@@ -160,8 +165,10 @@ def resolve_control(graph: Graph, node: Node, context: Context | None) -> Node |
     loops = [c.loop for c in _way_in(graph, node, context) if isinstance(c, LoopPart)]
     if not loops:
         return node
-    for enter in loops[-1].enters:
+    outermost = loops[-1]
+    for enter in outermost.enters:
         graph.add_control_edge(node, enter)
+    outermost.dependencies.append(Dependencies((node,)))
     return None
 
 

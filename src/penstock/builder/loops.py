@@ -120,7 +120,8 @@ class _Construction:
         self.graph: Graph = scope.graph
         self.loop_vars = loop_vars
         self.leaves = structure.flatten(loop_vars)
-        self.loop = Loop(scope.name, scope.context, parallel_iterations)
+        waits = list(scope.dependencies)
+        self.loop = Loop(scope.name, scope.context, parallel_iterations, waits)
 
     def run(self, cond: LoopFunction, body: LoopFunction) -> Structure:
         """The whole construction, from the Enters to the Exits."""
@@ -153,7 +154,6 @@ class _Construction:
             leaf = leaf.flow
         first = resolve(as_tensor(leaf), self.scope.context)
         node = make_enter(self.scope, first, self.loop, is_constant=False)
-        self.loop.enters.append(node)
         scope = replace(self.scope, context=None, dependencies=())
         attrs = {"T": first.dtype.base, "N": 2}
         entered = Tensor(self.graph, node, 0)

@@ -1,0 +1,67 @@
+"""Programs of choices and loops mean the same as graphs as they do in plain Python.
+
+``HYPOTHESIS_PROFILE=thorough`` tries 2,000 programs instead of 100.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import penstock as ps
+from builder.program_strategies import FEEDS, feeds, programs
+from builder.programs import DTYPES, Place, Program, build, interpret
+from penstock.builder import Graph, Tensor, device, placeholder
+
+_DEVICES = ("/cpu:0", "/cpu:1")
+
+
+def graph_of(program: Program, place: Place) -> tuple[Graph, list[Tensor]]:
+    """The program as a graph, its feeds as placeholders of their names."""
+    with Graph().as_default() as scope:
+        fed = {name: placeholder(DTYPES[kind], (), name=name) for name, kind in FEEDS.items()}
+        return scope.graph, build(program, fed, place)
+
+
+def somewhere(seed: int) -> Callable[[], AbstractContextManager[Any]]:
+    """Puts every statement on one of two devices."""
+    chance = random.Random(seed)
+    return lambda: device(chance.choice(_DEVICES))
+
+
+def check(program: Program, fed: dict[str, Any], place: Place, **config: Any) -> None:
+    graph, results = graph_of(program, place)
+    with np.errstate(all="ignore"):
+        expected = interpret(program, fed)
+
+    with ps.Session(graph, config=ps.Config(**config)) as session:
+        got = session.run(results, {f"{name}:0": value for name, value in fed.items()})
+
+    note(f"expected {expected}, got {got}")
+    for value, wanted in zip(got, expected, strict=True):
+        assert np.asarray(value).dtype == wanted.dtype
+        np.testing.assert_array_equal(value, wanted)
+
+
+@given(program=programs(), fed=feeds())
+def test_a_graph_computes_what_its_program_does(program: Program, fed: dict[str, Any]) -> None:
+    """Whatever choices and loops a program nests, its graph gives the same last bit."""
+    check(program, fed, _nowhere)
+
+
+@given(program=programs(), fed=feeds(), seed=st.integers(0, 1 << 16))
+def test_cutting_a_graph_over_devices_changes_no_value(
+    program: Program, fed: dict[str, Any], seed: int
+) -> None:
+    """Statements on two devices, taken by chance, give what they give on one."""
+    check(program, fed, somewhere(seed), device_count={"CPU": 2})
+
+
+def _nowhere() -> AbstractContextManager[Any]:
+    return device("")
