@@ -22,6 +22,7 @@ from penstock.core.values import Array, Ref, ResourceHandle, Value, shape_of
 from penstock.errors import InvalidArgumentError, UnimplementedError
 from penstock.kernels.arrays import shape_text, zeros
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.batches import stack
 from penstock.kernels.context import OpKernelContext
 from penstock.kernels.registry import Cost, Kernel, context_kernel
 from penstock.kernels.strings import string_array
@@ -334,16 +335,7 @@ def _gather(
                 f"TensorArray has inconsistent shapes.  Index 0 has shape: {shape_text(shape)} "
                 f"but index {at} has shape: {shape_text(shape_of(value))}"
             )
-    return _stack(values, dtype)
-
-
-def _stack(values: Sequence[Value], dtype: DType) -> Array:
-    """Equally shaped values along a new first axis."""
-    if shape_of(values[0]) == ():
-        stacked = np.empty(len(values), dtype.numpy)
-        stacked[:] = values
-        return stacked
-    return np.stack(values)
+    return stack(values, dtype)
 
 
 @context_kernel("TensorArrayConcat", "TensorArrayConcatV2", "TensorArrayConcatV3")

@@ -1,0 +1,36 @@
+"""Values of one kind, put together along a new first axis.
+
+In:   values, and their element type.
+Out:  one array.
+Not:  registers no kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.core.dtypes import DType
+from penstock.core.values import Array, Value, shape_of
+from penstock.kernels.arrays import as_array, zeros
+
+
+def stack(values: Sequence[Value], dtype: DType) -> Array:
+    """Values of one shape, of which there is at least one."""
+    if shape_of(values[0]) == ():
+        stacked = np.empty(len(values), dtype.numpy)
+        stacked[:] = values
+        return stacked
+    return np.stack(values)
+
+
+def stack_padded(values: Sequence[Value], dtype: DType) -> Array:
+    """Values of one rank; the shorter ones are filled up with zeros behind their end."""
+    shapes = [shape_of(value) for value in values]
+    if shapes.count(shapes[0]) == len(shapes):
+        return stack(values, dtype)
+    padded = zeros((len(values), *map(max, zip(*shapes, strict=True))), dtype)
+    for row, value in zip(padded, values, strict=True):
+        row[tuple(map(slice, shape_of(value)))] = as_array(value)
+    return padded

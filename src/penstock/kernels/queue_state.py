@@ -1,0 +1,319 @@
+"""The life of a queue: who waits for what, and whose turn it is.
+
+In:   requests to put elements in, to take some out, to close, and to forget a request.
+Out:  the requests that were settled by that, each with its outcome.
+Not:  has no lock and calls nobody; does not know what elements are.
+
+Requests of a kind are served in the order in which they came.  A request that cannot be
+served at once waits at the end of its line; a large one is served piece by piece, so that
+it may be larger than the queue.  To close is a request in the line of those who put, so
+that it comes after everything that was put before.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import Any, Final, Protocol, TypeAlias
+
+from penstock.errors import CancelledError, OpError, OutOfRangeError
+
+#: The components of one element.
+Element: TypeAlias = tuple[Any, ...]
+
+
+class Store(Protocol):
+    """Where a queue keeps its elements; decides which one comes out next."""
+
+    def __len__(self) -> int:
+        """Number of elements."""
+
+    def available(self, *, is_closed: bool) -> int:
+        """How many elements may be taken out now."""
+
+    def put(self, element: Element) -> None:
+        """Keep an element."""
+
+    def take(self) -> Element:
+        """Give an element away; there is one available."""
+
+    def put_back(self, elements: Sequence[Element]) -> None:
+        """Undo the last takes."""
+
+
+class FifoStore:
+    """First in, first out."""
+
+    def __init__(self) -> None:
+        self._elements: deque[Element] = deque()
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def available(self, *, is_closed: bool) -> int:  # noqa: ARG002
+        """All of them."""
+        return len(self._elements)
+
+    def put(self, element: Element) -> None:
+        """Keep an element behind all others."""
+        self._elements.append(element)
+
+    def take(self) -> Element:
+        """Give the oldest element away."""
+        return self._elements.popleft()
+
+    def put_back(self, elements: Sequence[Element]) -> None:
+        """Put elements in front of all others, in their old order."""
+        self._elements.extendleft(reversed(elements))
+
+
+class ShuffleStore:
+    """Any element may come out, as long as enough others stay to choose from."""
+
+    def __init__(self, min_after_dequeue: int, seed: int | None) -> None:
+        self._elements: list[Element] = []
+        self._min_after_dequeue: Final = min_after_dequeue
+        self._random = Random(seed)
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def available(self, *, is_closed: bool) -> int:
+        """What is above the minimum, or everything if nothing more can come."""
+        size = len(self._elements)
+        return size if is_closed else max(0, size - self._min_after_dequeue)
+
+    def put(self, element: Element) -> None:
+        """Keep an element."""
+        self._elements.append(element)
+
+    def take(self) -> Element:
+        """Give away an element that was drawn by lot."""
+        elements = self._elements
+        drawn = self._random.randrange(len(elements))
+        elements[drawn], elements[-1] = elements[-1], elements[drawn]
+        return elements.pop()
+
+    def put_back(self, elements: Sequence[Element]) -> None:
+        """Keep elements again."""
+        self._elements.extend(elements)
+
+
+class PriorityStore:
+    """The element whose first component is smallest comes out; among equals, the oldest."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Element]] = []
+        self._ages = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def available(self, *, is_closed: bool) -> int:  # noqa: ARG002
+        """All of them."""
+        return len(self._heap)
+
+    def put(self, element: Element) -> None:
+        """Keep an element."""
+        heapq.heappush(self._heap, (int(element[0]), next(self._ages), element))
+
+    def take(self) -> Element:
+        """Give away the element with the smallest priority."""
+        return heapq.heappop(self._heap)[2]
+
+    def put_back(self, elements: Sequence[Element]) -> None:
+        """Keep elements again."""
+        for element in elements:
+            self.put(element)
+
+
+class Request:
+    """What somebody wants of a queue."""
+
+    #: What the request is called when it is cancelled.
+    what = "Queue"
+
+    def __init__(self, report: Callable[[OpError | None], None]) -> None:
+        #: For the driver to call when the request is settled; never called here.
+        self.report: Final = report
+        #: For the driver to call when nobody need listen to cancellation any more.
+        self.withdraw: Callable[[], object] | None = None
+        #: Whether it was served, refused or cancelled.  Becomes True once.
+        self.is_settled = False
+
+
+class Put(Request):
+    """Put elements in."""
+
+    what = "Enqueue"
+
+    def __init__(
+        self, report: Callable[[OpError | None], None], elements: Iterable[Element]
+    ) -> None:
+        super().__init__(report)
+        #: Elements that are not in the queue yet, in order.
+        self.left = deque(elements)
+
+
+class Close(Request):
+    """Let nothing more in once all that waits is in."""
+
+    what = "Close"
+
+
+class Take(Request):
+    """Take so many elements out; or, from a queue that is closed, as many as there are."""
+
+    what = "Dequeue"
+
+    def __init__(
+        self,
+        report: Callable[[OpError | None], None],
+        count: int,
+        *,
+        may_be_fewer: bool = False,
+    ) -> None:
+        super().__init__(report)
+        self.may_be_fewer: Final = may_be_fewer
+        #: Elements still to come.
+        self.missing = count
+        #: Elements that came, in order.  They are in no queue meanwhile.
+        self.taken: list[Element] = []
+
+
+#: A request and what became of it: None, or the error.
+Settled: TypeAlias = tuple[Request, OpError | None]
+
+
+class QueueState:
+    """Elements, and those who wait."""
+
+    def __init__(self, title: str, capacity: int, store: Store) -> None:
+        #: Kind and name, for messages.
+        self.title: Final = title
+        self.capacity: Final = capacity
+        self.store: Final = store
+        #: Whether nothing more comes in.  Never becomes False again.
+        self.is_closed = False
+        #: Puts and closes, oldest first.  None of them is settled.
+        self._putters: deque[Put | Close] = deque()
+        #: Takes, oldest first.  None of them is settled.
+        self._takers: deque[Take] = deque()
+
+    def add(self, request: Put | Close | Take) -> list[Settled]:
+        """Let a request stand in line, unless it was cancelled before it came."""
+        if request.is_settled:
+            return []
+        line: deque[Any] = self._takers if isinstance(request, Take) else self._putters
+        line.append(request)
+        return self._settle()
+
+    def cancel(self, request: Request) -> list[Settled]:
+        """Forget a request; elements that it took go back."""
+        if request.is_settled:
+            return []
+        self._leave(request)
+        first = self._outcome(request, CancelledError(f"{request.what} operation was cancelled"))
+        return [first, *self._settle()]
+
+    def close(self) -> list[Settled]:
+        """Let nothing more in, and cancel everything that waits to get in."""
+        self.is_closed = True
+        settled = [
+            self._outcome(putter, CancelledError(f"{putter.what} operation was cancelled"))
+            for putter in self._putters
+            if isinstance(putter, Put)
+        ]
+        closers = [putter for putter in self._putters if isinstance(putter, Close)]
+        self._putters.clear()
+        settled += [self._outcome(closer, None) for closer in closers]
+        return settled + self._settle()
+
+    def _leave(self, request: Request) -> None:
+        """Take a request out of its line, if it stands in one."""
+        line: deque[Any] = self._takers if isinstance(request, Take) else self._putters
+        if request in line:
+            line.remove(request)
+        if isinstance(request, Take):
+            self.store.put_back(request.taken)
+            request.taken = []
+
+    @staticmethod
+    def _outcome(request: Request, error: OpError | None) -> Settled:
+        request.is_settled = True
+        return request, error
+
+    def _settle(self) -> list[Settled]:
+        """Serve both lines for as long as that changes anything."""
+        settled: list[Settled] = []
+        while self._serve_putter(settled) | self._serve_taker(settled):
+            pass
+        return settled
+
+    def _serve_putter(self, settled: list[Settled]) -> bool:
+        """Do what can be done for the first of those who put; False if that is nothing."""
+        if not self._putters:
+            return False
+        putter = self._putters[0]
+        if isinstance(putter, Close):
+            self._putters.popleft()
+            settled.append(self._outcome(putter, self._close_in_turn()))
+            return True
+        if self.is_closed:
+            self._putters.popleft()
+            settled.append(self._outcome(putter, CancelledError(f"{self.title} is closed.")))
+            return True
+        room = min(self.capacity - len(self.store), len(putter.left))
+        for _ in range(room):
+            self.store.put(putter.left.popleft())
+        if not putter.left:
+            self._putters.popleft()
+            settled.append(self._outcome(putter, None))
+            return True
+        return room > 0
+
+    def _close_in_turn(self) -> OpError | None:
+        if self.is_closed:
+            name = self.title.partition(" ")[2]
+            return CancelledError(f"Queue {name} is already closed.")
+        self.is_closed = True
+        return None
+
+    def _serve_taker(self, settled: list[Settled]) -> bool:
+        """Do what can be done for the first of those who take; False if that is nothing."""
+        if not self._takers:
+            return False
+        taker = self._takers[0]
+        ready = self.store.available(is_closed=self.is_closed)
+        if self.is_closed and ready < taker.missing:
+            self._takers.popleft()
+            settled.append(self._outcome(taker, self._take_rest(taker, ready)))
+            return True
+        count = min(ready, taker.missing)
+        self._move(taker, count)
+        if not taker.missing:
+            self._takers.popleft()
+            settled.append(self._outcome(taker, None))
+            return True
+        return count > 0
+
+    def _move(self, taker: Take, count: int) -> None:
+        taker.taken += [self.store.take() for _ in range(count)]
+        taker.missing -= count
+
+    def _take_rest(self, taker: Take, ready: int) -> OpError | None:
+        """Content a request that will never get what it wants."""
+        missing = taker.missing
+        self.store.put_back(taker.taken)
+        taker.taken = []
+        left = len(self.store)
+        if taker.may_be_fewer and left:
+            self._move(taker, left)
+            return None
+        return OutOfRangeError(
+            f"{self.title} is closed and has insufficient elements "
+            f"(requested {missing}, current size {ready})"
+        )
