@@ -8,8 +8,9 @@ Not:  registers no kernel; computes nothing.
 from __future__ import annotations
 
 import math
+import operator
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -76,20 +77,20 @@ def sizes_in(dims: Value) -> list[int]:
     return sizes
 
 
-def check_new(shape: Iterable[int], dtype: np.dtype[Any]) -> None:
+def check_new(shape: Sequence[int], dtype: np.dtype[Any]) -> None:
     """Raise unless an array of this shape can be made here."""
-    sizes = tuple(shape)
-    if sizes and min(sizes) < 0:
-        raise InvalidArgumentError(f"Dimension {min(sizes)} must be >= 0")
-    count = math.prod(sizes)
+    if shape and min(shape) < 0:
+        raise InvalidArgumentError(f"Dimension {min(shape)} must be >= 0")
+    count = math.prod(shape)
+    if count * dtype.itemsize <= _MAX_BYTES:
+        return
     if count > _MAX_ELEMENTS:
         raise InvalidArgumentError(
-            f"Shape {shape_text(sizes)} would have more than 2**63 - 1 elements"
+            f"Shape {shape_text(shape)} would have more than 2**63 - 1 elements"
         )
-    if count * dtype.itemsize > _MAX_BYTES:
-        raise ResourceExhaustedError(
-            f"OOM when allocating tensor with shape{shape_text(sizes)} and type {dtype}"
-        )
+    raise ResourceExhaustedError(
+        f"OOM when allocating tensor with shape{shape_text(shape)} and type {dtype}"
+    )
 
 
 def full(shape: Sequence[int], value: Value, dtype: np.dtype[Any]) -> Array:
@@ -108,10 +109,13 @@ def zeros(shape: Sequence[int], dtype: DType) -> Array:
     return np.zeros(shape, dtype.numpy)
 
 
-def number_in(value: Value) -> int:
-    """The number in a scalar, or in an array that has just one element."""
-    if value.ndim == 0:
-        return int(value)
-    if value.size != 1:
-        raise InvalidArgumentError(f"a single value is wanted, got shape {shape_text(value.shape)}")
-    return int(value.reshape(())[()])
+def number_in(value: Value, complaint: str = "a single value is wanted") -> int:
+    """The integer in a scalar, or in an array that has just one element."""
+    try:
+        return operator.index(value)
+    except TypeError:  # an array of rank 1 or more
+        if value.size != 1:
+            raise InvalidArgumentError(
+                f"{complaint}, but got shape {shape_text(value.shape)}"
+            ) from None
+        return operator.index(value.reshape(())[()])

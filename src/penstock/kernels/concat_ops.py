@@ -8,6 +8,7 @@ Not:  does not reorder elements.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Final
 
@@ -16,7 +17,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
+from penstock.kernels.arrays import number_in, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Cost, Kernel, kernel
 from penstock.kernels.types import FLOAT8, OBJECTS, PLAIN, QUANTIZED
@@ -49,18 +50,15 @@ def make_concat(_attrs: Attrs) -> Kernel:
 
 
 def _concat(values: Sequence[Value], axis: Value) -> Array:
-    if axis.size != 1:
-        raise InvalidArgumentError(
-            f"axis tensor should be a scalar integer, but got shape {shape_text(axis.shape)}"
-        )
+    number = number_in(axis, "axis tensor should be a scalar integer")
     try:
-        return np.concatenate(values, int(axis) if axis.ndim == 0 else int(axis.flat[0]))
+        return np.concatenate(values, number)
     except ValueError:
-        raise _cannot_concat(values, axis) from None
+        raise _cannot_concat(values, number) from None
 
 
-def _cannot_concat(values: Sequence[Value], axis: Value) -> InvalidArgumentError:
-    shapes, number = [shape_of(value) for value in values], int(axis.reshape(-1)[0])
+def _cannot_concat(values: Sequence[Value], number: int) -> InvalidArgumentError:
+    shapes = [shape_of(value) for value in values]
     rank = len(shapes[0])
     if rank == 0:
         return InvalidArgumentError(
@@ -109,16 +107,20 @@ def make_concat_offset(attrs: Attrs) -> Kernel:
 
     def concat_offset(axis: Value, *shapes: Value) -> tuple[Array, ...]:
         number = _offset_axis(axis, shapes)
-        sizes = [shape.tolist() for shape in shapes]
-        for i, other in enumerate(sizes):
-            differing = [d for d, (a, b) in enumerate(zip(sizes[0], other, strict=True)) if a != b]
-            if differing not in ([], [number]):
+        first = shapes[0].tolist()
+        offset, place = 0, [0] * len(first)
+        offsets = []
+        for i, shape in enumerate(shapes):
+            sizes = shape.tolist()
+            length, sizes[number] = sizes[number], first[number]
+            if sizes != first:
                 raise InvalidArgumentError(
-                    f"All dimensions except {number} must match. Input {i} has shape {other} "
-                    f"and doesn't match input 0 with shape {sizes[0]}."
+                    f"All dimensions except {number} must match. Input {i} has shape "
+                    f"{shape.tolist()} and doesn't match input 0 with shape {first}."
                 )
-        offsets = np.zeros((len(shapes), len(sizes[0])), dtype)
-        offsets[1:, number] = list(accumulate(size[number] for size in sizes[:-1]))
+            place[number] = offset
+            offsets.append(np.array(place, dtype))
+            offset += length
         return tuple(offsets)
 
     return concat_offset
@@ -220,7 +222,7 @@ def make_split(attrs: Attrs) -> Kernel:
                 "Number of ways to split should evenly divide the split dimension, but got "
                 f"split_dim {number} (size = {values.shape[number]}) and num_split {count}"
             )
-        return _cut(values, number, [size * i for i in range(count + 1)])
+        return _cut(values, number, (size,) * count)
 
     return split
 
@@ -231,16 +233,14 @@ def make_split_v(attrs: Attrs) -> Kernel:
     count = attrs.int("num_split")
 
     def split_v(values: Value, sizes: Value, axis: Value) -> tuple[Array, ...]:
-        if axis.size != 1:
-            raise InvalidArgumentError(f"split_dim must be a scalar but has rank {axis.ndim}")
+        number = _split_axis(number_in(axis, "split_dim must be a scalar"), values)
         if sizes.ndim != 1 or sizes.size != count:
             raise InvalidArgumentError(
                 "size of the split_tensor must be 1-D and have the same elements as outputs "
                 f"got {sizes.ndim} -D and {sizes.size} elements"
             )
-        number = _split_axis(axis.reshape(-1)[0], values)
         known = _split_sizes(sizes.tolist(), values.shape[number])
-        return _cut(values, number, [0, *accumulate(known)])
+        return _cut(values, number, tuple(known))
 
     return split_v
 
@@ -276,6 +276,13 @@ def _split_sizes(sizes: list[int], length: int) -> list[int]:
     return [length - total if size == -1 else size for size in sizes]
 
 
-def _cut(values: Array, axis: int, borders: Sequence[int]) -> tuple[Array, ...]:
+def _cut(values: Array, axis: int, sizes: tuple[int, ...]) -> tuple[Array, ...]:
+    return tuple([values[index] for index in _parts(axis, sizes)])
+
+
+@lru_cache(maxsize=256)
+def _parts(axis: int, sizes: tuple[int, ...]) -> list[tuple[slice, ...]]:
+    """The indices of parts of these sizes; a loop asks for the same ones in every turn."""
     before = (slice(None),) * axis
-    return tuple(values[(*before, slice(start, stop))] for start, stop in pairwise(borders))
+    borders = pairwise([0, *accumulate(sizes)])
+    return [(*before, slice(start, stop)) for start, stop in borders]

@@ -54,11 +54,27 @@ def make_gather_v2(attrs: Attrs) -> Kernel:
     return boxing(attrs, "Tparams", gather_batched if batch_dims else gather)
 
 
+def _unsigned(dtype: np.dtype[Any]) -> Callable[[Array], Array]:
+    """Turns indices of one type into such that numpy refuses if they are negative.
+
+    Read without a sign, a negative index is a very large one.  That is half the price of
+    looking for one; but of int64, numpy's own type of indices, it takes only the sign.
+    """
+    if dtype.itemsize < 8:
+        unsigned = np.dtype(f"u{dtype.itemsize}")
+        return lambda indices: indices.view(unsigned)
+
+    def checked(indices: Array) -> Array:
+        if indices.size and indices.min() < 0:
+            raise IndexError
+        return indices
+
+    return checked
+
+
 def _take_by(dtype: np.dtype[Any]) -> _Take:
     """``_take`` for indices of one type."""
-    # Read without a sign, a negative index is a very large one, which numpy refuses;
-    # int64 would no longer fit numpy's own type of indices.
-    unsigned = np.dtype(f"u{dtype.itemsize}") if dtype.itemsize < 8 else None
+    as_unsigned = _unsigned(dtype)
 
     def take(params: Array, indices: Value, axis: int) -> Value:
         rank = params.ndim
@@ -67,11 +83,7 @@ def _take_by(dtype: np.dtype[Any]) -> _Take:
         try:
             if indices.ndim == 0:
                 return _take_one(params, int(indices), axis)
-            if unsigned is None:
-                if indices.size and indices.min() < 0:
-                    raise _outside(params, indices, axis)
-                return params.take(indices, axis)
-            return params.take(indices.view(unsigned), axis)
+            return params.take(as_unsigned(indices), axis)
         except IndexError:
             return _take_nothing(params, indices, axis)
 
@@ -161,16 +173,18 @@ def make_gather_nd(attrs: Attrs) -> Kernel:
     """Slices at indices of the first few dimensions, which the last dimension holds."""
     is_lenient = attrs.bytes("bad_indices_policy") == b"IGNORE"
     blank = zeros((), attrs.dtype("Tparams"))[()]
+    as_unsigned = _unsigned(attrs.dtype("Tindices").numpy)
 
     def gather_nd(params: Array, indices: Value) -> Value:
         _check_gather_nd(params, indices)
         if indices.shape[-1] == 0:  # without coordinates each index means all of the array
             return np.broadcast_to(params, (*indices.shape[:-1], *params.shape))
-        inside = _inside(indices, params.shape)
-        if inside.all():
-            return as_value(params[_coordinates(indices)])
-        if not is_lenient:
-            raise _outside_nd(params, indices, inside)
+        try:
+            return as_value(params[_coordinates(as_unsigned(indices))])
+        except IndexError:
+            inside = _inside(indices, params.shape)
+            if not is_lenient:
+                raise _outside_nd(params, indices, inside) from None
         taken = np.array(params[_coordinates(np.where(inside[..., None], indices, 0))])
         taken[~inside] = blank
         return as_value(taken)

@@ -91,8 +91,8 @@ def make_mirror_pad(attrs: Attrs) -> Kernel:
         check_new(_padded_shape(values.shape, margins), values.dtype)
         padded: Value = values
         for axis, (before, after) in enumerate(margins):
+            sources = _mirrored(values.shape[axis], before, after, skipped, "")
             if before or after:
-                sources = _mirrored(values.shape[axis], before, after, skipped, "")
                 padded = padded.take(sources, axis)
         return as_value(padded)
 

@@ -78,12 +78,14 @@ def scatter(whole: Array, indices: Value, updates: Value, apply: Apply, attrs: A
     rows = whole.reshape((math.prod(whole.shape[:depth]), math.prod(whole.shape[depth:])))
     flat = indices.reshape((-1, depth))
     changes = as_array(updates).reshape((len(flat), rows.shape[1]))
-    inside = ((flat >= 0) & (flat < whole.shape[:depth])).all(axis=1)
-    if not inside.all():
+    try:
+        places = np.ravel_multi_index(tuple(flat.T), whole.shape[:depth])
+    except ValueError:
+        inside = ((flat >= 0) & (flat < whole.shape[:depth])).all(axis=1)
         if attrs.bytes("bad_indices_policy") != b"IGNORE":
-            raise _outside(whole, indices, inside)
-        flat, changes = flat[inside], changes[inside]
-    places = np.ravel_multi_index(tuple(flat.T), whole.shape[:depth])
+            raise _outside(whole, indices, inside) from None
+        places = np.ravel_multi_index(tuple(flat[inside].T), whole.shape[:depth])
+        changes = changes[inside]
     apply(rows, places, changes)
     return as_value(whole)
 

@@ -60,21 +60,29 @@ def make_empty(attrs: Attrs) -> Kernel:
 @kernel("Range", types={"Tidx": FLOATS | {dtypes.int32, dtypes.int64}})
 def make_range(attrs: Attrs) -> Kernel:
     """start, start + delta, start + 2 delta … as long as limit is not reached."""
-    dtype = attrs.dtype("Tidx")
-    count_of = _integer_count if dtype.is_integer else _float_count
+    dtype = attrs.dtype("Tidx").numpy
 
-    def range_(start: Value, limit: Value, delta: Value) -> Array:
-        if start.ndim or limit.ndim or delta.ndim:
-            start, limit = _scalar(start, "start"), _scalar(limit, "limit")
-            delta = _scalar(delta, "delta")
+    def integers(start: Value, limit: Value, delta: Value) -> Array:
+        first = number_in(start, "start must be a scalar")
+        step = number_in(delta, "delta must be a scalar")
+        last = number_in(limit, "limit must be a scalar")
+        _check_direction(first, last, step)
+        count = -((first - last) // step)
+        _check_count(count, dtype)
+        numbers: Array = np.arange(count, dtype=dtype)
+        return numbers if first == 0 and step == 1 else start + numbers * delta
+
+    def floats(start: Value, limit: Value, delta: Value) -> Array:
+        start, limit = _scalar(start, "start"), _scalar(limit, "limit")
+        delta = _scalar(delta, "delta")
         _check_direction(start, limit, delta)
-        count = count_of(start, limit, delta)
-        check_new((count,), dtype.numpy)
-        numbers: Array = np.arange(count).astype(dtype.numpy, copy=False)
+        count = float(np.ceil(abs((limit - start) / delta)))
+        _check_count(count, dtype)
         # Not by adding up: the rounding differs, and TensorFlow multiplies.
-        return numbers if start == 0 and delta == 1 else start + numbers * delta
+        numbers: Array = start + np.arange(int(count)).astype(dtype) * delta
+        return numbers
 
-    return range_
+    return integers if attrs.dtype("Tidx").is_integer else floats
 
 
 def _check_direction(start: Value, limit: Value, delta: Value) -> None:
@@ -86,18 +94,10 @@ def _check_direction(start: Value, limit: Value, delta: Value) -> None:
         raise InvalidArgumentError(f"Requires start >= limit when delta < 0: {start}/{limit}")
 
 
-def _integer_count(start: Value, limit: Value, delta: Value) -> int:
-    count = -((int(start) - int(limit)) // int(delta))
-    if count >= 2**63:
-        raise InvalidArgumentError(f"Requires ((limit - start) / delta) <= {2**63 - 1}")
-    return count
-
-
-def _float_count(start: Value, limit: Value, delta: Value) -> int:
-    count = float(np.ceil(abs((limit - start) / delta)))
+def _check_count(count: float, dtype: np.dtype[Any]) -> None:
     if not count < 2**63:
         raise InvalidArgumentError(f"Requires ((limit - start) / delta) <= {2**63 - 1}")
-    return int(count)
+    check_new((int(count),), dtype)
 
 
 @kernel("LinSpace", types={"T": {dtypes.float32, dtypes.float64}})
@@ -111,7 +111,7 @@ def make_lin_space(attrs: Attrs) -> Kernel:
                 raise InvalidArgumentError(
                     f"{name} must be a scalar, not shape {shape_text(value.shape)}"
                 )
-        count = number_in(num)
+        count = number_in(num, "num must be a scalar")
         if count <= 0:
             raise InvalidArgumentError(f"Requires num > 0: {count}")
         check_new((count,), dtype)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from types import EllipsisType
 from typing import Final
 
 import numpy as np
@@ -73,9 +74,11 @@ def make_size(attrs: Attrs) -> Kernel:
 
 
 @kernel("Rank", cost=Cost.CHEAP)
-def make_rank(_attrs: Attrs) -> Kernel:
+def make_rank(attrs: Attrs) -> Kernel:
     """The number of dimensions."""
-    return lambda value: np.int32(len(shape_of(value)))
+    if attrs.dtype("T").is_object:
+        return lambda value: np.int32(len(shape_of(value)))
+    return lambda value: np.int32(value.ndim)
 
 
 @kernel("Reshape", types={"Tshape": _INDEX}, cost=Cost.CHEAP)
@@ -85,7 +88,7 @@ def make_reshape(attrs: Attrs) -> Kernel:
     def reshape(values: Array, shape: Value) -> Value:
         sizes = shape.tolist()
         try:
-            if min(sizes, default=0) < -1:
+            if sizes and min(sizes) < -1:
                 raise _unfit(values, shape)
             reshaped = values.reshape(sizes)
         except (TypeError, ValueError):
@@ -137,23 +140,23 @@ def make_expand_dims(attrs: Attrs) -> Kernel:
     """The input with a dimension of size 1 more."""
 
     def expand_dims(values: Array, dim: Value) -> Array:
-        axis, shape = int(dim) if dim.ndim == 0 else _only(dim), values.shape
-        rank = len(shape)
-        if not -rank - 1 <= axis <= rank:
+        axis = number_in(dim, "'dim' must be a tensor with a single value")
+        try:
+            return values[_new_axis(axis)]
+        except IndexError:
             raise InvalidArgumentError(
-                f"Tried to expand dim index {axis} for tensor with {rank} dimensions."
-            )
-        if axis < 0:
-            axis += rank + 1
-        return values.reshape((*shape[:axis], 1, *shape[axis:]))
+                f"Tried to expand dim index {axis} for tensor with {values.ndim} dimensions."
+            ) from None
 
     return boxing(attrs, "T", expand_dims)
 
 
-def _only(dim: Array) -> int:
-    if dim.size != 1:
-        raise InvalidArgumentError("'dim' must be a tensor with a single value")
-    return number_in(dim)
+@lru_cache(maxsize=64)
+def _new_axis(axis: int) -> tuple[slice | EllipsisType | None, ...]:
+    """The index that inserts a dimension; negative numbers count from behind the last."""
+    if axis >= 0:
+        return (*(slice(None),) * axis, None)
+    return (..., None, *(slice(None),) * (-1 - axis))
 
 
 @kernel("Squeeze", cost=Cost.CHEAP)

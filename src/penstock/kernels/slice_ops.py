@@ -37,21 +37,27 @@ def make_slice(attrs: Attrs) -> Kernel:
     """The part of ``size`` elements from ``begin`` on; size -1 means up to the end."""
 
     def slice_(values: Array, begin: Value, size: Value) -> Value:
-        shape = values.shape
-        if not begin.shape == size.shape == (len(shape),):
-            raise InvalidArgumentError(
-                f"Expected begin and size arguments to be 1-D tensors of size {len(shape)}, but "
-                f"got shapes {shape_text(begin.shape)} and {shape_text(size.shape)} instead."
-            )
         index = []
-        for start, count, length in zip(begin.tolist(), size.tolist(), shape, strict=True):
-            stop = length if count == -1 else start + count
-            if not 0 <= start <= stop <= length:
-                raise _outside(shape, begin, size)
-            index.append(slice(start, stop))
+        try:
+            for start, count, length in zip(
+                begin.tolist(), size.tolist(), values.shape, strict=True
+            ):
+                stop = length if count == -1 else start + count
+                if not 0 <= start <= stop <= length:
+                    raise _outside(values.shape, begin, size)
+                index.append(slice(start, stop))
+        except (TypeError, ValueError):
+            raise _no_spec(values.shape, begin, size) from None
         return as_value(values[tuple(index)])
 
     return boxing(attrs, "T", slice_)
+
+
+def _no_spec(shape: tuple[int, ...], begin: Value, size: Value) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"Expected begin and size arguments to be 1-D tensors of size {len(shape)}, but "
+        f"got shapes {shape_text(begin.shape)} and {shape_text(size.shape)} instead."
+    )
 
 
 def _outside(shape: tuple[int, ...], begin: Array, size: Array) -> InvalidArgumentError:
