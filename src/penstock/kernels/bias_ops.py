@@ -1,0 +1,66 @@
+"""A bias for each channel.
+
+In:   values whose channels are the last dimension, or, as "NCHW", the second.
+Out:  the values with their channel's bias added, or the gradient for the biases.
+Not:  a bias is never broadcast: there is one for each channel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core.values import Array, Value
+from penstock.kernels.arrays import shape_text
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.precision import NARROW
+from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.types import NUMBERS
+
+
+@kernel("BiasAdd", "BiasAddV1", types={"T": NUMBERS})
+def make_bias_add(attrs: Attrs) -> Kernel:
+    """Add to each value the bias of its channel."""
+    if "data_format" in attrs.values and attrs.str("data_format") == "NCHW":
+        return _bias_add_second
+
+    def bias_add(values: Array, bias: Array) -> Array:
+        if values.ndim < 2 or bias.shape != values.shape[-1:]:
+            raise _mismatch(values, bias, "last")
+        return values + bias
+
+    return bias_add
+
+
+def _bias_add_second(values: Array, bias: Array) -> Array:
+    if values.ndim < 2 or bias.shape != values.shape[1:2]:
+        raise _mismatch(values, bias, "second")
+    return values + bias.reshape(-1, *(1,) * (values.ndim - 2))
+
+
+def _mismatch(values: Value, bias: Value, place: str) -> ValueError:
+    shapes = f"{shape_text(np.shape(bias))} vs. {shape_text(np.shape(values))}"
+    if np.ndim(values) < 2:
+        return ValueError(f"Input tensor must be at least 2D: {shape_text(np.shape(values))}")
+    if np.ndim(bias) != 1:
+        return ValueError(f"Biases must be 1D: {shape_text(np.shape(bias))}")
+    return ValueError(
+        f"Must provide as many biases as the {place} dimension of the input tensor: {shapes}"
+    )
+
+
+@kernel("BiasAddGrad", types={"T": NUMBERS})
+def make_bias_add_grad(attrs: Attrs) -> Kernel:
+    """The sum of each channel."""
+    channel = 1 if attrs.str("data_format") == "NCHW" else -1
+    narrow = attrs.dtype("T").numpy
+    wide: Any = np.float32 if attrs.dtype("T") in NARROW else narrow
+
+    def bias_add_grad(gradients: Array) -> Array:
+        if gradients.ndim < 2:
+            raise ValueError(f"Input tensor must be at least 2D: {shape_text(gradients.shape)}")
+        others = tuple(axis for axis in range(gradients.ndim) if axis != channel % gradients.ndim)
+        return gradients.sum(others, dtype=wide).astype(narrow, copy=False)
+
+    return bias_add_grad
