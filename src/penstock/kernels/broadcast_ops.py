@@ -7,13 +7,15 @@ Not:  copies no element.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from penstock.core import dtypes
-from penstock.core.values import Value, shape_of
+from penstock.core.values import Array, Value, freeze, shape_of
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Cost, Kernel, kernel
@@ -56,7 +58,7 @@ def _stretch(value: Value, sizes: tuple[int, ...]) -> Value:
 
 
 def _sizes(shape: Value, name: str) -> tuple[int, ...]:
-    if np.ndim(shape) != 1:
+    if shape.ndim != 1:
         given = shape_text(shape_of(shape))
         raise ValueError(f"{name} must be a vector of {{int32,int64}}, got shape {given}")
     return tuple(shape.tolist())
@@ -82,17 +84,20 @@ def make_broadcast_gradient_args(attrs: Attrs) -> Kernel:
     """
     index = attrs.dtype("T").numpy
 
-    def broadcast_gradient_args(s0: Value, s1: Value) -> tuple[Value, Value]:
-        a, b = _sizes(s0, "s0"), _sizes(s1, "s1")
-        if a == b:
-            return np.empty(0, index), np.empty(0, index)
-        pairs = _aligned(a, b)
-        return (
-            np.array([i for i, (size, _) in enumerate(pairs) if size == 1], index),
-            np.array([i for i, (_, size) in enumerate(pairs) if size == 1], index),
-        )
+    def broadcast_gradient_args(s0: Value, s1: Value) -> tuple[Array, Array]:
+        return _stretched(_sizes(s0, "s0"), _sizes(s1, "s1"), index)
 
     return broadcast_gradient_args
+
+
+# A loop's gradient asks for the same shapes in every iteration.
+@functools.lru_cache(maxsize=256)
+def _stretched(a: tuple[int, ...], b: tuple[int, ...], index: np.dtype[Any]) -> tuple[Array, Array]:
+    """The dimensions of the common shape in which each of two shapes has size 1."""
+    pairs = [] if a == b else _aligned(a, b)
+    of_a = [i for i, (size, _) in enumerate(pairs) if size == 1]
+    of_b = [i for i, (_, size) in enumerate(pairs) if size == 1]
+    return freeze(np.array(of_a, index)), freeze(np.array(of_b, index))
 
 
 def _aligned(a: tuple[int, ...], b: tuple[int, ...]) -> list[tuple[int, int]]:

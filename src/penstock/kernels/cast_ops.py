@@ -153,9 +153,14 @@ def _truncating(source: DType, target: DType) -> Kernel:
 
 
 @kernel("ToBool", cost=Cost.CHEAP)
-def make_to_bool(_: Attrs) -> Kernel:
+def make_to_bool(attrs: Attrs) -> Kernel:
     """Whether a scalar is not zero or empty; whether anything else has elements."""
-    return _to_bool
+    dtype = attrs.dtype("T")
+    if dtype.is_object or dtype.is_quantized:
+        return _to_bool
+    kind: Any = dtype.numpy.type
+    zero = kind(0)
+    return lambda value: value != zero if type(value) is kind else _to_bool(value)
 
 
 def _to_bool(value: Value) -> Value:
