@@ -38,7 +38,9 @@ def opened(case: Case, graph: Any = None, **options: Any) -> Iterator[ps.Session
         **options,
     }
     try:
-        session = ps.Session(case.graph_bytes if graph is None else graph, config=ps.Config(**settings))
+        session = ps.Session(
+            case.graph_bytes if graph is None else graph, config=ps.Config(**settings)
+        )
     except ps.errors.OpError as error:
         expect = case.steps[0]["expect"]
         assert "error" in expect, str(error)

@@ -195,11 +195,11 @@ class _Splitter:
             return self.received[key]
         if slot == CONTROL_SLOT:
             token = self.control_token(src)
-            recv = self.add_transfer(token, 0, device, frame)
+            recv = self.add_transfer(token, 0, device, frame, src.name)
             result = self.insert(device, self.fresh(src.name), "Identity", {"T": dtypes.float32})
             self.graph_of(device).add_edge(recv, 0, result, 0)
         else:
-            result = self.add_transfer(src, slot, device, frame)
+            result = self.add_transfer(src, slot, device, frame, src.name)
         self.received[key] = result
         return result
 
@@ -210,12 +210,12 @@ class _Splitter:
         self.graph_of(src.assigned_device).add_control_edge(src, token)
         return token
 
-    def add_transfer(self, src: Node, slot: int, device: str, frame: Frame) -> Node:
-        """A Send and its Recv; returns the Recv."""
+    def add_transfer(self, src: Node, slot: int, device: str, frame: Frame, name: str) -> Node:
+        """A Send and its Recv, named after ``name``; returns the Recv."""
         dtype: DType = src.output_types[slot].base
-        send_name, recv_name = self.fresh(src.name), self.fresh(src.name)
+        send_name, recv_name = self.fresh(name), self.fresh(name)
         attrs: dict[str, Any] = {
-            "tensor_name": f"edge_{self.next_number}_{src.name}".encode(),
+            "tensor_name": f"edge_{self.next_number}_{name}".encode(),
             "send_device": src.assigned_device.encode(),
             "send_device_incarnation": self.incarnation_of(src.assigned_device),
             "recv_device": device.encode(),

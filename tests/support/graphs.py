@@ -1,0 +1,111 @@
+"""Graphs as text, so that tests read as before and after.
+
+x = Placeholder                      a node; type attributes are float32 unless given
+y = Neg(x) @/device:CPU:1            inputs, and the device that is asked for
+z = Add[T=int32](a, b:1, ^x)         attributes in brackets, control inputs last
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from penstock.catalogue.op_def import AttrDef
+from penstock.catalogue.registry import find_op
+from penstock.core import dtypes
+from penstock.core.shapes import TensorShape
+from penstock.defs import attrs as attr_codec
+from penstock.defs.attrs import FuncAttr, TensorAttr
+from penstock.defs.schema import GraphDef, Message
+from penstock.graph.graph import Graph
+from penstock.graph.import_graph_def import graph_from_def
+
+_LINE = re.compile(r"(\S+) = (\w+)(?:\[(.*?)\])?(?:\((.*?)\))?(?: @(\S+))?$")
+_REQUIRED: dict[str, Any] = {
+    "type": dtypes.float32,
+    "int": 2,
+    "tensor": TensorAttr(value=np.float32(0)),
+    "shape": TensorShape(None),
+    "string": b"",
+    "float": 0.0,
+    "bool": False,
+    "list(type)": (dtypes.float32,),
+}
+
+
+def graph_def(text: str, producer: int = 2000) -> Message:
+    """A GraphDef from text."""
+    proto = GraphDef()
+    proto.versions.producer = producer
+    for line in filter(None, map(str.strip, text.splitlines())):
+        match = _LINE.match(line)
+        assert match is not None, f"not a node: {line}"
+        name, op, attrs, inputs, device = match.groups()
+        node = proto.node.add(name=name, op=op, device=device or "")
+        node.input.extend(part.strip() for part in (inputs or "").split(",") if part.strip())
+        _set_attrs(node, op, attrs or "")
+    return proto
+
+
+def graph(text: str, *, allow_internal_names: bool = False) -> Graph:
+    """A graph from text."""
+    return graph_from_def(graph_def(text), allow_internal_names=allow_internal_names)
+
+
+def lines(graph: Graph, devices: dict[int, str] | None = None) -> list[str]:
+    """A graph as text, without attributes; with devices if they are given."""
+    shown = []
+    for node in graph:
+        inputs = [
+            ("?" if e is None else f"{e.src.name}:{e.src_slot}" if e.src_slot else e.src.name)
+            for e in node.inputs
+        ]
+        inputs += [f"^{edge.src.name}" for edge in node.control_inputs]
+        line = f"{node.name} = {node.op.name}" + (f"({', '.join(inputs)})" if inputs else "")
+        if devices is not None:
+            line += f" @{devices[node.id].rpartition('/device:')[2]}"
+        shown.append(line)
+    return shown
+
+
+def _set_attrs(node: Any, op_name: str, text: str) -> None:
+    op = find_op(op_name)
+    given = dict(part.split("=", 1) for part in re.split(r";\s*|,\s*(?=\w+=)", text) if part)
+    declared = dict(op.attrs) if op else {}
+    for name, attr in declared.items():
+        if name in given:
+            value = _parse(attr, given.pop(name))
+        elif attr.default is None:
+            value = _REQUIRED[attr.kind]
+        else:
+            continue
+        node.attr[name].CopyFrom(attr_codec.to_proto(attr.kind, value))
+    for name, value in given.items():
+        items = tuple(part.encode() for part in value.split("|"))
+        node.attr[name].CopyFrom(attr_codec.to_proto("list(string)", items))
+
+
+def _parse(attr: AttrDef, text: str) -> Any:
+    match attr.kind:
+        case "type":
+            return dtypes.as_dtype(text)
+        case "list(type)":
+            return tuple(map(dtypes.as_dtype, text.split("|")))
+        case "int":
+            return int(text)
+        case "bool":
+            return text == "true"
+        case "string":
+            return text.encode()
+        case "float":
+            return float(text)
+        case "tensor":
+            return TensorAttr(value=np.float32(float(text)))
+        case "shape":
+            return TensorShape.of([int(size) for size in text.split("|") if size])
+        case "func":
+            return FuncAttr(text, {})
+        case kind:
+            raise AssertionError(f"no text form for attributes of kind {kind}")
