@@ -61,6 +61,7 @@ def make_bias_add_grad(attrs: Attrs) -> Kernel:
         if gradients.ndim < 2:
             raise ValueError(f"Input tensor must be at least 2D: {shape_text(gradients.shape)}")
         others = tuple(axis for axis in range(gradients.ndim) if axis != channel % gradients.ndim)
-        return gradients.sum(others, dtype=wide).astype(narrow, copy=False)
+        sums: Array = gradients.sum(others, dtype=wide)
+        return sums.astype(narrow, copy=False)
 
     return bias_add_grad

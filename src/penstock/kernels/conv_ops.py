@@ -20,6 +20,7 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.precision import NARROW, in_float32
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS
 from penstock.kernels.windows import Window, margins_of, pad, per_dimension, slide, tap
@@ -28,10 +29,6 @@ from penstock.kernels.windows import Window, margins_of, pad, per_dimension, sli
 _AT_ONCE: Final = 2 << 20
 #: Channels from which on a depthwise convolution goes through einsum: measured.
 _DEEP: Final = 160
-_SUMMED_IN: Final = {
-    dtypes.float16: dtypes.float32.numpy,
-    dtypes.bfloat16: dtypes.float32.numpy,
-}
 _Convolve = Callable[[Array, Array], Array]
 _MakeWindows = Callable[[Array], list[Window]]
 
@@ -112,6 +109,11 @@ def _spatial(attrs: Attrs, name: str, layout: str) -> list[int]:
     return list(of_letter.values())
 
 
+def _in_precision(attrs: Attrs, convolve: _Convolve) -> _Convolve:
+    dtype = attrs.dtype("T")
+    return in_float32(convolve, dtype) if dtype in NARROW else convolve
+
+
 def _in_layout(attrs: Attrs, convolve: _Convolve) -> _Convolve:
     """Let a function of images with the depth last serve those with the depth second."""
     if attrs.str("data_format") == "NHWC":
@@ -124,19 +126,6 @@ def _in_layout(attrs: Attrs, convolve: _Convolve) -> _Convolve:
         return np.ascontiguousarray(result.transpose(0, 3, 1, 2))
 
     return convolve_nchw
-
-
-def _in_precision(attrs: Attrs, convolve: _Convolve) -> _Convolve:
-    """Let a function of float32 serve narrower types."""
-    declared = attrs.dtype("T")
-    if declared not in _SUMMED_IN:
-        return convolve
-    wide = _SUMMED_IN[declared]
-
-    def convolve_narrow(images: Array, filters: Array) -> Array:
-        return convolve(images.astype(wide), filters.astype(wide)).astype(declared.numpy)
-
-    return convolve_narrow
 
 
 def _check_rank(images: Value, filters: Value) -> None:

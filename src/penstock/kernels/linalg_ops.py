@@ -21,13 +21,13 @@ from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value, as_value
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import COMPLEX
 
 _REAL: Final = frozenset({dtypes.float32, dtypes.float64})
 _FULL: Final = _REAL | COMPLEX
 _WITH_HALF: Final = _FULL | {dtypes.float16}
-_WIDE: Final = {dtypes.float16: dtypes.float32.numpy}
 
 
 def _matrices(value: Value) -> Array:
@@ -36,6 +36,11 @@ def _matrices(value: Value) -> Array:
     if array.ndim < 2:
         raise ValueError(f"Input tensor 0 must have rank >= 2, got {array.ndim}")
     return array
+
+
+def _wide(dtype: DType) -> np.dtype[Any]:
+    """The type that LAPACK computes in."""
+    return np.dtype(np.float32) if dtype in NARROW else dtype.numpy
 
 
 def _squares(value: Value) -> Array:
@@ -92,7 +97,7 @@ def make_cholesky(_attrs: Attrs) -> Kernel:
 def make_matrix_inverse(attrs: Attrs) -> Kernel:
     """The inverses of the matrices, or of their adjoints."""
     is_adjoint, dtype = attrs.bool("adjoint"), attrs.dtype("T")
-    wide = _WIDE.get(dtype, dtype.numpy)
+    wide = _wide(dtype)
 
     def matrix_inverse(values: Value) -> Array:
         matrices = _squares(values).astype(wide, copy=False)
@@ -245,7 +250,7 @@ def _determined_in(dtype: DType) -> np.dtype[Any]:
 def make_qr(attrs: Attrs) -> Kernel:
     """Unitary matrices, and the upper triangles that they multiply to the matrices."""
     is_full, dtype = attrs.bool("full_matrices"), attrs.dtype("T")
-    wide = _WIDE.get(dtype, dtype.numpy)
+    wide = _wide(dtype)
 
     def qr(values: Value) -> tuple[Array, Array]:
         matrices = _matrices(values).astype(wide, copy=False)

@@ -19,6 +19,7 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
+from penstock.kernels.arrays import full, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import NUMBERS
@@ -104,7 +105,9 @@ def _range(k: Value) -> tuple[int, int]:
     """Lowest and highest diagonal that ``k`` asks for: one number or two."""
     numbers = np.asarray(k)
     if numbers.ndim > 1:
-        raise ValueError(f"diag_index must be a scalar or vector, received shape: {_text(numbers)}")
+        raise ValueError(
+            f"diag_index must be a scalar or vector, received shape: {shape_text(numbers.shape)}"
+        )
     if numbers.size == 0:
         raise ValueError("Expected diag_index to have at least 1 element")
     if numbers.size > 2:
@@ -123,7 +126,7 @@ def _matrices(values: Value) -> Array:
     """The argument as an array, which must hold matrices."""
     array = np.asarray(values)
     if array.ndim < 2:
-        raise ValueError(f"input must be at least 2-dim, received shape: {_text(array)}")
+        raise ValueError(f"input must be at least 2-dim, received shape: {shape_text(array.shape)}")
     return array
 
 
@@ -133,10 +136,6 @@ def _vectors(values: Value) -> Array:
     if array.ndim < 1:
         raise ValueError("diagonal must be at least 1-dim, received shape: []")
     return array
-
-
-def _text(array: Array) -> str:
-    return f"[{','.join(map(str, array.shape))}]"
 
 
 def _in_rows(matrices: Array) -> Array:
@@ -169,7 +168,7 @@ def make_matrix_diag_part_range(attrs: Attrs) -> Kernel:
         if wanted.lowest == wanted.highest:
             return flat[..., wanted.where(wanted.lowest)]
         shape = flat.shape[:-1] + wanted.packed_shape
-        packed = np.full(shape, np.asarray(padding).flat[0], matrices.dtype)
+        packed = full(shape, np.asarray(padding).flat[0], matrices.dtype)
         for row, place, where in wanted.places(align):
             packed[..., row, place] = flat[..., where]
         return packed
@@ -184,7 +183,7 @@ def make_matrix_diag(_attrs: Attrs) -> Kernel:
     def matrix_diag(diagonal: Value) -> Array:
         vectors = _vectors(diagonal)
         size = vectors.shape[-1]
-        matrices = np.zeros((*vectors.shape, size), vectors.dtype)
+        matrices = full((*vectors.shape, size), 0, vectors.dtype)
         _in_rows(matrices)[..., :: size + 1] = vectors
         return matrices
 
@@ -205,7 +204,7 @@ def make_matrix_diag_range(attrs: Attrs) -> Kernel:
         if np.ndim(padding):
             raise ValueError("padding_value must be a scalar")
         batch = vectors.shape[: vectors.ndim - len(wanted.packed_shape)]
-        matrices = np.full((*batch, wanted.rows, wanted.columns), padding, vectors.dtype)
+        matrices = full((*batch, wanted.rows, wanted.columns), padding, vectors.dtype)
         _write(_in_rows(matrices), vectors, wanted, align)
         return matrices
 
@@ -229,7 +228,7 @@ def _sized(vectors: Array, limits: tuple[int, int], rows: int, columns: int) -> 
         if vectors.ndim < 2 or vectors.shape[-2] != count:
             raise ValueError(
                 "The number of diagonals provided in the input does not match the "
-                f"lower_diag_index and upper_diag_index range: shape {_text(vectors)}, "
+                f"lower_diag_index and upper_diag_index range: shape {shape_text(vectors.shape)}, "
                 f"{count} diagonals from {lowest} to {highest}"
             )
     least_rows = vectors.shape[-1] - min(highest, 0)
@@ -295,8 +294,9 @@ def _with_diagonals(
         raise ValueError(
             "Either first dimensions of diagonal don't match input.shape[:-2], or its last ones "
             f"are not the number and length of the diagonals [{limits[0]}:{limits[1]}]. "
-            f"Input shape: {_text(matrices)} Diagonal shape: {_text(vectors)} "
-            f"Expected diagonal shape: [{','.join(map(str, expected))}]"
+            f"Input shape: {shape_text(matrices.shape)} "
+            f"Diagonal shape: {shape_text(vectors.shape)} "
+            f"Expected diagonal shape: {shape_text(expected)}"
         )
     result = matrices.copy()
     _write(_in_rows(result), vectors, wanted, align)
@@ -326,7 +326,7 @@ def make_matrix_band_part(_attrs: Attrs) -> Kernel:
 
 def _band(value: Value, size: int, name: str, word: str) -> int:
     if np.ndim(value):
-        raise ValueError(f"{name} must be scalar, got shape {_text(np.asarray(value))}")
+        raise ValueError(f"{name} must be scalar, got shape {shape_text(np.asarray(value).shape)}")
     count = int(value)
     if count > size:
         raise ValueError(

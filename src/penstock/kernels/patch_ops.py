@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.errors import OutOfRangeError, UnimplementedError
+from penstock.kernels.arrays import check_new
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import NUMBERS, REALS
@@ -67,6 +68,7 @@ def _extract(windows: Sequence[Window]) -> Callable[[Value], Array]:
         if array.ndim != rank:
             raise ValueError(f"input must be {rank}-dimensional, got shape {array.shape}")
         patches = slide(array, windows, array.dtype.type(0))
+        check_new(patches.shape, patches.dtype)
         places = patches.shape[: len(windows) + 1]
         return patches.reshape(*places, prod(patches.shape[len(places) :]))
 

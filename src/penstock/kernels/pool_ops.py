@@ -19,6 +19,7 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS, REALS
 from penstock.kernels.windows import Fit, Window, margins_of, pad, per_dimension, tap
@@ -26,10 +27,6 @@ from penstock.kernels.windows import Fit, Window, margins_of, pad, per_dimension
 _Pool: TypeAlias = Callable[[Array], Array]
 _Sizes: TypeAlias = Mapping[str, int]
 _COMPARED: Final = REALS - {dtypes.uint32, dtypes.uint64}
-_SUMMED_IN: Final = {
-    dtypes.float16: dtypes.float32.numpy,
-    dtypes.bfloat16: dtypes.float32.numpy,
-}
 
 
 @kernel("MaxPool", types={"T": _COMPARED})
@@ -136,10 +133,10 @@ def make_avg_pool(attrs: Attrs) -> Kernel:
         raise UnimplementedError("Non-spatial pooling is not yet supported.")
     windows = _windows(attrs, sizes, strides)
     dtype = attrs.dtype("T")
-    wide = _SUMMED_IN.get(dtype, dtype.numpy)
+    wide = np.dtype(np.float32) if dtype in NARROW else dtype.numpy
 
     def avg_pool(images: Array) -> Array:
-        sums: Array = _reduce(images.astype(wide, copy=False), windows, np.add, wide.type(0))
+        sums = _reduce(images.astype(wide, copy=False), windows, np.add, wide.type(0))
         rows, columns = (
             _counts(window, length)
             for window, length in zip(windows, images.shape[1:3], strict=True)

@@ -8,20 +8,18 @@ Not:  computes nothing from elements.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
+from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import ALL, REALS
-
-
-def _text(sizes: Sequence[int]) -> str:
-    return f"[{','.join(map(str, sizes))}]"
+from penstock.kernels.windows import Fit, pad
 
 
 @kernel("SpaceToBatchND", types={"T": REALS})
@@ -64,8 +62,7 @@ def _on_images(
 def _space_to_batch(values: Value, block_shape: Value, paddings: Value) -> Array:
     array, block, margins = _blocks(values, block_shape, paddings, "paddings")
     if any(margins.flat):
-        after_batch = [(0, 0)] * (array.ndim - 1 - len(block))
-        array = np.pad(array, [(0, 0), *margins.tolist(), *after_batch])
+        array = pad(array, [Fit(0, *pair) for pair in margins.tolist()], 0)
     batch, sizes, rest = _split_shape(array, len(block))
     for i, (size, count) in enumerate(zip(sizes, block, strict=True)):
         if size % count:
@@ -115,7 +112,7 @@ def _blocks(
         raise ValueError(f"input rank should be >= {block.size + 1} instead of {array.ndim}")
     if pairs.shape != (block.size, 2):
         raise ValueError(
-            f"{name} should have shape [{block.size}, 2] instead of {_text(pairs.shape)}"
+            f"{name} should have shape [{block.size}, 2] instead of {shape_text(pairs.shape)}"
         )
     for i, size in enumerate(block.tolist()):
         if size <= 0:
@@ -235,15 +232,15 @@ def _check_per_dimension(values: Value, rank: int) -> None:
     """Raise ValueError unless there is a number or a pair per (spatial) dimension."""
     shape = np.shape(values)
     if len(shape) not in (1, 2):
-        raise ValueError(f"input must be a vector or 2D tensor, but got shape {_text(shape)}")
+        raise ValueError(f"input must be a vector or 2D tensor, but got shape {shape_text(shape)}")
     if shape[0] not in (rank - 2, rank):
         word = "1D input" if len(shape) == 1 else "First dimension of 2D input"
         raise ValueError(
-            f"{word} must be of size {rank - 2} or {rank}, but got shape {_text(shape)}"
+            f"{word} must be of size {rank - 2} or {rank}, but got shape {shape_text(shape)}"
         )
     if len(shape) == 2 and shape[1] != 2:
         raise ValueError(
-            f"Second dimension of 2D input must be of size 2, but got shape {_text(shape)}"
+            f"Second dimension of 2D input must be of size 2, but got shape {shape_text(shape)}"
         )
 
 

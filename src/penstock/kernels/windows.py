@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from penstock.core.values import Array, Value
+from penstock.kernels.arrays import full
 from penstock.kernels.attrs import Attrs
 
 
@@ -66,7 +66,7 @@ def pad(array: Array, fits: Sequence[Fit], fill: Value) -> Array:
         return array
     inner = array.shape[1 : 1 + len(fits)]
     outer = [n + fit.before + fit.after for n, fit in zip(inner, fits, strict=True)]
-    padded = np.full((array.shape[0], *outer, *array.shape[1 + len(fits) :]), fill, array.dtype)
+    padded = full((array.shape[0], *outer, *array.shape[1 + len(fits) :]), fill, array.dtype)
     inside = [slice(fit.before, fit.before + n) for n, fit in zip(inner, fits, strict=True)]
     padded[(slice(None), *inside)] = array
     return padded
