@@ -1,0 +1,273 @@
+"""Tables from keys to values.
+
+In:   keys and values, as arrays.
+Out:  values of keys, a default for those that are not there; everything, for export.
+Not:  knows no handles and no graph.
+
+Keys are kept as Python's own numbers and bytes, since these can be hashed fast; values as
+they are, or as rows of arrays if one value has several elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.core.dtypes import DType
+from penstock.core.values import Array, Value, as_value, shape_of
+from penstock.errors import (
+    AbortedError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    UnimplementedError,
+)
+from penstock.kernels.arrays import as_array, shape_text, zeros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSpec:
+    """What a table is; two nodes that share a table must agree on the types."""
+
+    kind: str
+    key_dtype: DType
+    value_dtype: DType
+    key_shape: tuple[int, ...] = ()
+    value_shape: tuple[int, ...] = ()
+
+
+class LookupTable:
+    """A table that can be changed; safe to use from several threads."""
+
+    #: Whether a default for each key is heeded; other tables take the first one for all.
+    has_default_per_key = True
+
+    def __init__(self, name: str, spec: TableSpec) -> None:
+        self.name: Final = name
+        self.spec: Final = spec
+        #: Held while ``_items`` changes or is walked through; looking one key up needs no lock.
+        self._lock = Lock()
+        #: Values by key.
+        self._items: dict[Hashable, Any] = {}
+
+    @property
+    def size(self) -> int:
+        """Number of keys."""
+        return len(self._items)
+
+    def find(self, keys: Value, default: Value) -> Value:
+        """Values of the keys; the default, or its part, for keys that are not there."""
+        spec, get = self.spec, self._items.get
+        batch = self._batch_shape(keys)
+        shape = (*batch, *spec.value_shape)
+        given = shape_of(default)
+        if given not in (spec.value_shape, shape):
+            raise InvalidArgumentError(
+                f"Expected shape {shape_text(spec.value_shape)} or {shape_text(shape)} "
+                f"for default value, got {shape_text(given)}"
+            )
+        wanted = self._keys(keys)
+        if given != spec.value_shape and not self.has_default_per_key:
+            default = default[(0,) * len(batch)] if wanted else None
+            given = spec.value_shape
+        if given == spec.value_shape:
+            one = default if spec.value_shape else _plain(default)
+            found = [get(key, one) for key in wanted]
+        else:
+            found = [get(*pair) for pair in zip(wanted, self._values(default), strict=True)]
+        return as_value(self._rows(found).reshape(shape))
+
+    def insert(self, keys: Value, values: Value) -> None:
+        """Set the values of keys."""
+        new = dict(self._pairs(keys, values))
+        with self._lock:
+            self._items.update(new)
+
+    def remove(self, keys: Value) -> None:
+        """Drop keys; those that are not there do no harm."""
+        with self._lock:
+            for key in self._keys(keys):
+                self._items.pop(key, None)
+
+    def replace(self, keys: Value, values: Value) -> None:
+        """Forget everything, and set these values."""
+        new = dict(self._pairs(keys, values))
+        with self._lock:
+            self._items = new
+
+    def initialize(self, container: str, keys: Value, values: Value) -> None:  # noqa: ARG002
+        """Refuse: there is nothing to initialize."""
+        raise InvalidArgumentError(f"Table {container} {self.name} is not initializable")
+
+    def export(self) -> tuple[Array, Array]:
+        """All keys, and their values in the same order."""
+        with self._lock:
+            items = dict(self._items)
+        keys = np.empty(len(items), self.spec.key_dtype.numpy)
+        keys[:] = list(items)
+        return keys, self._rows(list(items.values()))
+
+    # -- between arrays and items ------------------------------------------------------
+
+    def _batch_shape(self, keys: Value) -> tuple[int, ...]:
+        """The shape of ``keys`` without that of a single key."""
+        shape, one = shape_of(keys), self.spec.key_shape
+        if one and shape[-len(one) :] != one:
+            raise InvalidArgumentError(
+                f"Input key shape {shape_text(shape)} must end with the table's key shape "
+                f"{shape_text(one)}"
+            )
+        return shape[: len(shape) - len(one)]
+
+    def _keys(self, keys: Value) -> list[Hashable]:
+        array = as_array(keys)
+        if self.spec.key_shape:
+            rows = array.reshape(-1, *self.spec.key_shape)
+            return [tuple(row.ravel().tolist()) for row in rows]
+        flat: list[Hashable] = array.ravel().tolist()
+        return flat
+
+    def _values(self, values: Value) -> Iterable[Any]:
+        array = as_array(values)
+        if self.spec.value_shape:
+            return iter(array.reshape(-1, *self.spec.value_shape))
+        flat: list[Any] = array.ravel().tolist()
+        return flat
+
+    def _pairs(self, keys: Value, values: Value) -> Iterable[tuple[Hashable, Any]]:
+        expected = (*self._batch_shape(keys), *self.spec.value_shape)
+        if shape_of(values) != expected:
+            raise InvalidArgumentError(
+                f"Expected shape {shape_text(expected)} for value, "
+                f"got {shape_text(shape_of(values))}"
+            )
+        # What is kept must not change when the arrays it came from do.
+        kept = values.copy() if self.spec.value_shape else values
+        return zip(self._keys(keys), self._values(kept), strict=True)
+
+    def _rows(self, values: list[Any]) -> Array:
+        """Values as one array, a row for each."""
+        rows = np.empty((len(values), *self.spec.value_shape), self.spec.value_dtype.numpy)
+        if values:
+            rows[:] = values
+        return rows
+
+
+def _plain(scalar: Value) -> Any:
+    return scalar.item() if isinstance(scalar, (np.generic, np.ndarray)) else scalar
+
+
+class StaticTable(LookupTable):
+    """A table that is filled once, and fixed from then on."""
+
+    has_default_per_key = False
+
+    def __init__(self, name: str, spec: TableSpec) -> None:
+        super().__init__(name, spec)
+        #: Whether the table was filled.  Never becomes False again.
+        self.is_initialized = False
+
+    def find(self, keys: Value, default: Value) -> Value:
+        """Values of the keys, once there are any."""
+        if not self.is_initialized:
+            raise FailedPreconditionError(
+                "Table not initialized.", next_step="run the node that initializes it first"
+            )
+        return super().find(keys, default)
+
+    def insert(self, keys: Value, values: Value) -> None:  # noqa: ARG002
+        """Refuse."""
+        raise UnimplementedError("Insert not supported by InitializableLookupTable implementations")
+
+    def remove(self, keys: Value) -> None:  # noqa: ARG002
+        """Refuse."""
+        raise UnimplementedError("Remove not supported by InitializableLookupTable implementations")
+
+    def replace(self, keys: Value, values: Value) -> None:
+        """Fill the table, unless it is filled already."""
+        if shape_of(keys) and not keys.size:
+            raise InvalidArgumentError("keys and values cannot be empty tensors.")
+        new = self._pairs(keys, values)
+        with self._lock:
+            if not self.is_initialized:
+                self._items = _without_conflicts(new)
+                self.is_initialized = True
+
+    def initialize(self, container: str, keys: Value, values: Value) -> None:  # noqa: ARG002
+        """Fill the table, unless it is filled already."""
+        self.replace(keys, values)
+
+    def export(self) -> tuple[Array, Array]:
+        """All keys, and their values in the same order."""
+        if not self.is_initialized:
+            raise AbortedError("HashTable is not initialized.")
+        return super().export()
+
+
+def _without_conflicts(pairs: Iterable[tuple[Hashable, Any]]) -> dict[Hashable, Any]:
+    items: dict[Hashable, Any] = {}
+    for key, value in pairs:
+        if items.setdefault(key, value) != value:
+            raise FailedPreconditionError(
+                f"HashTable has different value for same key. Key {_shown(key)} has "
+                f"{_shown(items[key])} and trying to add value {_shown(value)}"
+            )
+    return items
+
+
+def _shown(item: object) -> str:
+    return item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item)
+
+
+class DenseTable(LookupTable):
+    """A table as rows of buckets, two keys of which mark those that are not in use.
+
+    Only ``export`` shows the buckets; their order is not that of TensorFlow.
+    """
+
+    has_default_per_key = False
+
+    def __init__(
+        self,
+        name: str,
+        spec: TableSpec,
+        unusable: tuple[Array, Array | None],
+        buckets: tuple[int, float],
+    ) -> None:
+        super().__init__(name, spec)
+        self._empty_key: Final = unusable[0]
+        #: Keys that nobody may use, and what they are called.
+        self._unusable: Final = {
+            super(DenseTable, self)._keys(key)[0]: what
+            for key, what in zip(unusable, ("empty_key", "deleted_key"), strict=True)
+            if key is not None
+        }
+        #: Number of buckets, and how much of them may be in use before there must be more.
+        self._bucket_count, self._max_load = buckets
+
+    def _keys(self, keys: Value) -> list[Hashable]:
+        listed = super()._keys(keys)
+        for key, what in self._unusable.items():
+            if key in listed:
+                raise InvalidArgumentError(f"Using the {what} as a table key is not allowed")
+        return listed
+
+    def export(self) -> tuple[Array, Array]:
+        """A row for each bucket; the empty ones hold the empty key."""
+        with self._lock:
+            items = dict(self._items)
+        count = self._bucket_count
+        while len(items) > count * self._max_load:
+            count *= 2
+        self._bucket_count = count
+        keys = np.empty((count, self._empty_key.size), self.spec.key_dtype.numpy)
+        keys[:] = self._empty_key.ravel()
+        width = int(np.prod(self.spec.value_shape, dtype=np.int64))
+        values = zeros((count, width), self.spec.value_dtype)
+        for at, (key, value) in enumerate(items.items()):
+            keys[at] = key
+            values[at] = np.ravel(value) if self.spec.value_shape else value
+        return keys, values
