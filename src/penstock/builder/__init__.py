@@ -9,6 +9,7 @@ from penstock.builder.loops import while_loop
 from penstock.builder.sources import constant, placeholder
 from penstock.builder.tensor import Operation, Tensor
 from penstock.builder.tensor_array import TensorArray
+from penstock.builder.transfers import receive, send
 from penstock.builder.variable import Variable, global_variables_initializer
 
 __all__ = [
@@ -31,7 +32,9 @@ __all__ = [
     "no_op",
     "ops",
     "placeholder",
+    "receive",
     "reset_default_graph",
+    "send",
     "switch_case",
     "tuple_",
     "while_loop",

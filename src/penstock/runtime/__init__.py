@@ -1,1 +1,24 @@
-"""One process: from a prepared request to results."""
+"""One process: from a prepared request to results.
+
+What is named here runs one partition without a session:
+
+    params = LocalExecutorParams(device=device, make_kernel=KernelBinder(device).bind)
+    executor = new_local_executor(params, graph)
+    executor.run(ExecutorArgs(rendezvous=rendezvous))
+"""
+
+from penstock.runtime.bind_kernels import KernelBinder
+from penstock.runtime.executor.executor import (
+    Executor,
+    ExecutorArgs,
+    LocalExecutorParams,
+    new_local_executor,
+)
+
+__all__ = [
+    "Executor",
+    "ExecutorArgs",
+    "KernelBinder",
+    "LocalExecutorParams",
+    "new_local_executor",
+]
