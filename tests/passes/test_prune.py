@@ -106,7 +106,7 @@ def test_long_chains_need_no_stack() -> None:
     ("request_", "error", "message"),
     [
         ({}, InvalidArgumentError, "Must specify at least one target to fetch or execute."),
-        ({"feeds": ("a:0", "a:0"), "fetches": ("b:0",)}, InvalidArgumentError, "fed more than once"),
+        ({"feeds": ("a:0", "a:0"), "fetches": ("b:0",)}, InvalidArgumentError, "more than once"),
         ({"feeds": ("a:0",), "fetches": ("a:0",)}, InvalidArgumentError, "both fed and fetched"),
         ({"feeds": ("z:0",), "fetches": ("b:0",)}, NotFoundError, "unable to find feed output z:0"),
         ({"feeds": ("a:3",), "fetches": ("b:0",)}, InvalidArgumentError, "output index < 1"),

@@ -192,8 +192,18 @@ def load_families() -> None:
             return
         package = importlib.import_module("penstock.kernels")
         for module in pkgutil.walk_packages(package.__path__, "penstock.kernels."):
-            importlib.import_module(module.name)
+            _load_family(module.name)
         _loaded.append(True)
+
+
+def _load_family(name: str) -> None:
+    """Import one module; if that fails, forget its kernels, so that it can be tried again."""
+    try:
+        importlib.import_module(name)
+    except BaseException:
+        for op, known in list(_kernels.items()):
+            _kernels[op] = tuple(k for k in known if k.make.__module__ != name)
+        raise
 
 
 def kernels_of(op: str) -> tuple[KernelDef, ...]:

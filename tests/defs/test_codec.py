@@ -1,0 +1,89 @@
+"""A graph is read from whatever it is stored in, and damage is reported as such."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from google.protobuf import text_format
+
+from penstock.defs.codec import load_graph_def
+from penstock.defs.schema import GraphDef
+from penstock.errors import InvalidArgumentError, NotFoundError
+from support.graphs import graph_def
+
+GRAPH = graph_def("x = Placeholder\ny = Neg(x)")
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("form", ["binary", "text"])
+def test_formats_are_told_apart_by_content(tmp_path: Path, form: str, packed: bool) -> None:
+    """Binary and text, gzip or not, whatever the file is called."""
+    content = GRAPH.SerializeToString()
+    if form == "text":
+        content = text_format.MessageToString(GRAPH).encode()
+    path = tmp_path / "graph.anything"
+    path.write_bytes(gzip.compress(content) if packed else content)
+
+    assert load_graph_def(path) == GRAPH
+    assert load_graph_def(str(path)) == GRAPH
+    assert load_graph_def(path.read_bytes()) == GRAPH
+
+
+def test_messages_are_taken_as_they_are() -> None:
+    """A GraphDef needs no reading."""
+    assert load_graph_def(GRAPH) is GRAPH
+
+
+def test_text_with_comments_and_leading_blank_lines() -> None:
+    """Text is recognised by failing to be binary, not by its first character."""
+    text = b"\n# a comment\nnode { name: 'x' op: 'NoOp' }\n"
+
+    assert load_graph_def(text).node[0].name == "x"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff\xfe nonsense",
+        b"node { name: ",
+        b"hello, world",
+        gzip.compress(b"\x0a" * 100)[:-10],
+        b"\x1f\x8b\x08\x00garbage",
+    ],
+)
+def test_other_content_is_refused(content: bytes) -> None:
+    """What is no graph is an InvalidArgumentError that says so."""
+    with pytest.raises(InvalidArgumentError, match=r"GraphDef|gzip"):
+        load_graph_def(content)
+
+
+def test_missing_files_and_folders(tmp_path: Path) -> None:
+    """A path that leads nowhere, or to a folder, is named."""
+    with pytest.raises(NotFoundError, match=r"nowhere.pb"):
+        load_graph_def(tmp_path / "nowhere.pb")
+    with pytest.raises(InvalidArgumentError, match="is a folder"):
+        load_graph_def(tmp_path)
+
+
+def test_things_that_hold_no_graph() -> None:
+    """An object of some other kind is refused by its type."""
+    with pytest.raises(InvalidArgumentError, match="from a list"):
+        load_graph_def([GRAPH])
+
+
+def test_deeply_nested_text_is_refused_without_a_crash() -> None:
+    """Ten thousand levels of nesting are an error like any other."""
+    text = b"node { attr { value { list { func { " + b"attr { value { func { " * 10_000
+
+    with pytest.raises(InvalidArgumentError):
+        load_graph_def(text)
+
+
+def test_messages_live_in_their_own_pool() -> None:
+    """TensorFlow's classes of the same names may be imported in the same process."""
+    from google.protobuf import descriptor_pool
+
+    with pytest.raises(KeyError):
+        descriptor_pool.Default().FindMessageTypeByName(GraphDef.DESCRIPTOR.full_name)

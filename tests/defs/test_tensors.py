@@ -1,0 +1,139 @@
+"""Every encoding of a tensor in a message is read and written as TensorFlow does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from penstock.core import dtypes
+from penstock.core.dtypes import DType
+from penstock.core.values import ResourceHandle, has_dtype
+from penstock.defs import tensors
+from penstock.defs.schema import Message, TensorProto
+from penstock.errors import InvalidArgumentError, ResourceExhaustedError
+
+
+def proto(dtype: DType, shape: list[int], **fields: Any) -> Message:
+    """A TensorProto with the given fields."""
+    message = TensorProto(dtype=dtype.number, **fields)
+    for size in shape:
+        message.tensor_shape.dim.add(size=size)
+    return message
+
+
+NUMERIC = [d for d in dtypes.ALL if not d.is_object]
+
+
+@pytest.mark.parametrize("dtype", NUMERIC, ids=str)
+@pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)], ids=str)
+def test_numbers_survive_the_way_there_and_back(dtype: DType, shape: tuple[int, ...]) -> None:
+    """Whatever is written as content bytes is read back, type and shape included."""
+    kind = dtype.numpy[0] if dtype.numpy.names else dtype.numpy
+    array = (np.arange(np.prod(shape, dtype=int)) % 2).astype(kind).reshape(shape).view(dtype.numpy)
+    back = tensors.from_proto(tensors.to_proto(array, dtype))
+
+    assert has_dtype(back, dtype)
+    np.testing.assert_array_equal(np.asarray(back), array)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "field", "stored", "want"),
+    [
+        (dtypes.float32, "float_val", [1.5, -2.0], [1.5, -2.0, -2.0]),
+        (dtypes.float64, "double_val", [1.5], [1.5, 1.5, 1.5]),
+        (dtypes.int32, "int_val", [-7], [-7, -7, -7]),
+        (dtypes.int16, "int_val", [-7], [-7, -7, -7]),
+        (dtypes.int8, "int_val", [-7, 7], [-7, 7, 7]),
+        (dtypes.uint8, "int_val", [255], [255, 255, 255]),
+        (dtypes.uint16, "int_val", [65535], [65535, 65535, 65535]),
+        (dtypes.uint32, "uint32_val", [2**32 - 1], [2**32 - 1] * 3),
+        (dtypes.uint64, "uint64_val", [2**64 - 1], [2**64 - 1] * 3),
+        (dtypes.int64, "int64_val", [-(2**62)], [-(2**62)] * 3),
+        (dtypes.bool_, "bool_val", [True, False], [True, False, False]),
+        (dtypes.complex64, "scomplex_val", [1, 2, 3, 4], [1 + 2j, 3 + 4j, 3 + 4j]),
+        (dtypes.complex128, "dcomplex_val", [1, 2], [1 + 2j] * 3),
+    ],
+)
+def test_lists_repeat_their_last_element(
+    dtype: DType, field: str, stored: list[Any], want: list[Any]
+) -> None:
+    """A list shorter than the shape says is stretched by its last element."""
+    got = tensors.from_proto(proto(dtype, [3], **{field: stored}))
+
+    assert got.dtype == dtype.numpy
+    assert got.tolist() == want
+
+
+def test_half_lists_hold_bits() -> None:
+    """16-bit floats are stored as the integers of their bits."""
+    half = proto(dtypes.float16, [2], half_val=[0x3C00, 0xC000])
+    brain = proto(dtypes.bfloat16, [2], half_val=[0x3F80, 0xC000])
+
+    assert tensors.from_proto(half).tolist() == [1.0, -2.0]
+    assert tensors.from_proto(brain).astype(np.float32).tolist() == [1.0, -2.0]
+
+
+def test_small_floats_are_bytes() -> None:
+    """8-bit floats are stored as one byte each."""
+    message = proto(dtypes.as_dtype("float8_e5m2"), [2], float8_val=b"\x3c\xc0")
+    want = np.array([1.0, -2.0], ml_dtypes.float8_e5m2)
+
+    assert tensors.from_proto(message).tolist() == want.tolist()
+
+
+def test_quantised_lists() -> None:
+    """Quantised integers stand in the list of integers, and keep their own type."""
+    got = tensors.from_proto(proto(dtypes.qint8, [2], int_val=[-128, 127]))
+
+    assert got.dtype == dtypes.qint8.numpy
+    assert got.view(np.int8).tolist() == [-128, 127]
+
+
+def test_empty_lists_mean_zeros() -> None:
+    """No elements at all stand for zeros, or empty strings."""
+    assert tensors.from_proto(proto(dtypes.float32, [2])).tolist() == [0.0, 0.0]
+    assert tensors.from_proto(proto(dtypes.string, [2])).tolist() == [b"", b""]
+    assert tensors.from_proto(proto(dtypes.string, [])) == b""
+
+
+def test_strings() -> None:
+    """Strings are bytes of any content, a scalar is bare bytes."""
+    array = np.array([[b"a", b"\xff\x00"]], object)
+
+    assert tensors.from_proto(tensors.to_proto(array)).tolist() == array.tolist()
+    assert tensors.from_proto(tensors.to_proto(b"x")) == b"x"
+
+
+def test_resource_handles() -> None:
+    """A handle survives with its names."""
+    handle = ResourceHandle("/cpu:0", "localhost", "v", "Var", 7)
+
+    assert tensors.from_proto(tensors.to_proto(handle)) == handle
+
+
+def test_values_are_read_only() -> None:
+    """A constant cannot be changed by accident."""
+    got = tensors.from_proto(proto(dtypes.float32, [2], float_val=[1, 2]))
+
+    assert not got.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("message", "error"),
+    [
+        (proto(dtypes.float32, [-1], float_val=[1]), InvalidArgumentError),
+        (proto(dtypes.float32, [-5], float_val=[1]), InvalidArgumentError),
+        (proto(dtypes.float32, [2], float_val=[1, 2, 3]), InvalidArgumentError),
+        (proto(dtypes.float32, [2], tensor_content=b"1234"), InvalidArgumentError),
+        (proto(dtypes.complex64, [1], scomplex_val=[1]), InvalidArgumentError),
+        (proto(dtypes.float32, [2**40, 2**40], float_val=[1]), ResourceExhaustedError),
+        (TensorProto(dtype=99), InvalidArgumentError),
+    ],
+)
+def test_damaged_tensors_are_refused(message: Message, error: type[Exception]) -> None:
+    """A message that contradicts itself, or asks for the moon, is an error and no crash."""
+    with pytest.raises(error):
+        tensors.from_proto(message)
