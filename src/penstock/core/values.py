@@ -75,8 +75,8 @@ class Ref:
         self.value = value
 
     def assign(self, value: Value) -> None:
-        """Replace the value."""
-        self.value = freeze(value)
+        """Replace the value, by one that is computed for it or that comes from anywhere."""
+        self.value = keep(value)
 
 
 def as_value(array: Any) -> Value:
@@ -91,6 +91,24 @@ def freeze(value: Value) -> Value:
     if isinstance(value, np.ndarray) and value.flags.writeable:
         value.flags.writeable = False
     return value
+
+
+def keep(value: Value) -> Value:
+    """A value that may outlive its step: read-only, in memory into which nobody writes.
+
+    Only what lies in someone else's writable memory is copied, such as a view of an array
+    that the user fed.
+    """
+    if isinstance(value, np.ndarray) and value.base is not None:
+        owner = value.base
+        while isinstance(owner, np.ndarray) and owner.base is not None:
+            owner = owner.base
+        is_safe = isinstance(owner, bytes) or (
+            isinstance(owner, np.ndarray) and not owner.flags.writeable
+        )
+        if not is_safe:
+            value = value.copy()
+    return freeze(value)
 
 
 def dtype_of(value: Value) -> DType:

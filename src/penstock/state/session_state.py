@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from threading import Lock
 
 from penstock.core.names import parse_endpoint
-from penstock.core.values import Value, freeze
+from penstock.core.values import Value, keep
 from penstock.errors import InvalidArgumentError
 
 
@@ -36,7 +36,7 @@ class SessionState:
         """Keep a value; raises InvalidArgumentError if there is one under the handle."""
         with self._lock:
             if handle not in self._tensors:
-                self._tensors[handle] = freeze(value)
+                self._tensors[handle] = keep(value)
                 return
         raise InvalidArgumentError(
             f"Failed to add a tensor with handle '{handle}' to the session store."
