@@ -100,7 +100,7 @@ def keep(value: Value) -> Value:
     that the user fed.
     """
     if isinstance(value, np.ndarray) and value.base is not None:
-        owner = value.base
+        owner: Any = value.base
         while isinstance(owner, np.ndarray) and owner.base is not None:
             owner = owner.base
         is_safe = isinstance(owner, bytes) or (
