@@ -34,6 +34,7 @@ _SUMS: Final[dict[str, _Reduce]] = {"Sum": np.add.reduce, "Prod": np.multiply.re
 _EXTREMA: Final[dict[str, _Reduce]] = {"Max": np.maximum.reduce, "Min": np.minimum.reduce}
 _TRUTHS: Final[dict[str, _Reduce]] = {"All": np.logical_and.reduce, "Any": np.logical_or.reduce}
 
+
 def axes_in(indices: Value, rank: int) -> tuple[int, ...]:
     """The axes that a tensor of numbers means; numpy checks them unless there are none."""
     axes: Any = indices.tolist()
@@ -79,7 +80,8 @@ def _reducer(reduce: _Reduce, dtype: np.dtype[Any], *, keep: bool) -> Kernel:
     return compute
 
 
-def _accumulator(dtype: DType) -> np.dtype[Any]:
+def accumulator(dtype: DType) -> np.dtype[Any]:
+    """The type in which numbers of ``dtype`` are added up."""
     return np.dtype(np.float32) if dtype in NARROW else dtype.numpy
 
 
@@ -87,7 +89,7 @@ def _accumulator(dtype: DType) -> np.dtype[Any]:
 def make_sum(attrs: Attrs) -> Kernel:
     """The sum or the product of the elements; 0 or 1 of none."""
     dtype = attrs.dtype("T")
-    total = _reducer(_SUMS[attrs.op.name], _accumulator(dtype), keep=attrs.bool("keep_dims"))
+    total = _reducer(_SUMS[attrs.op.name], accumulator(dtype), keep=attrs.bool("keep_dims"))
     if dtype not in NARROW:
         return total
     narrow = dtype.numpy
@@ -107,12 +109,12 @@ def make_extremum(attrs: Attrs) -> Kernel:
     dtype, keep = attrs.dtype("T"), attrs.bool("keep_dims")
     reduce = _EXTREMA[attrs.op.name]
     of_some = _reducer(reduce, dtype.numpy, keep=keep)
-    worst = _worst(dtype, largest=attrs.op.name == "Max")
-    of_none = _reducer(functools.partial(reduce, initial=worst), dtype.numpy, keep=keep)
+    nothing = worst(dtype, largest=attrs.op.name == "Max")
+    of_none = _reducer(functools.partial(reduce, initial=nothing), dtype.numpy, keep=keep)
     return lambda x, indices: (of_some if x.size else of_none)(x, indices)
 
 
-def _worst(dtype: DType, *, largest: bool) -> Any:
+def worst(dtype: DType, *, largest: bool) -> Any:
     """What every element is at least as large, or as small, as."""
     if dtype.is_floating:
         return dtype.numpy.type(-math.inf if largest else math.inf)
@@ -142,7 +144,7 @@ def _wide(dtype: DType) -> np.dtype[Any]:
     """The type in which a mean is computed."""
     if dtype.is_integer:
         return np.dtype(np.uint64 if dtype in UNSIGNED else np.int64)
-    return _accumulator(dtype)
+    return accumulator(dtype)
 
 
 def _quotient_towards_zero(total: Value, count: Value) -> Value:
@@ -158,7 +160,7 @@ def _complex_quotient(total: Value, count: Value) -> Value:
 def make_euclidean_norm(attrs: Attrs) -> Kernel:
     """The root of the sum of squared magnitudes; of integers the root's whole part."""
     dtype = attrs.dtype("T")
-    wide = _accumulator(dtype)
+    wide = accumulator(dtype)
     sum_of = _reducer(np.add.reduce, wide, keep=attrs.bool("keep_dims"))
     narrow = dtype.numpy
 

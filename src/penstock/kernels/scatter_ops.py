@@ -37,7 +37,7 @@ def _assign(rows: Array, places: Array, updates: Array) -> None:
     rows[places] = updates
 
 
-def _accumulate(ufunc: np.ufunc) -> Apply:
+def accumulating(ufunc: np.ufunc) -> Apply:
     """Combine each row with its updates by ``ufunc``, one after the other."""
 
     def accumulate(rows: Array, places: Array, updates: Array) -> None:
@@ -56,8 +56,8 @@ def _accumulate(ufunc: np.ufunc) -> Apply:
 
 
 def _accumulate_numbers(ufunc: np.ufunc, neutral: float) -> Apply:
-    """Like ``_accumulate``, but updates that are NaN change nothing, as in TensorFlow."""
-    accumulate = _accumulate(ufunc)
+    """Like ``accumulating``, but updates that are NaN change nothing, as in TensorFlow."""
+    accumulate = accumulating(ufunc)
 
     def skip_nan(rows: Array, places: Array, updates: Array) -> None:
         nan = np.isnan(updates)
@@ -68,8 +68,8 @@ def _accumulate_numbers(ufunc: np.ufunc, neutral: float) -> Apply:
     return skip_nan
 
 
-_ADD: Final = _accumulate(np.add)
-_SUBTRACT: Final = _accumulate(np.subtract)
+_ADD: Final = accumulating(np.add)
+_SUBTRACT: Final = accumulating(np.subtract)
 
 
 def scatter(whole: Array, indices: Value, updates: Value, apply: Apply, attrs: Attrs) -> Value:
@@ -198,7 +198,7 @@ def make_tensor_scatter_max(attrs: Attrs) -> Kernel:
 
 
 def _extremum(dtype: DType, ufunc: np.ufunc, neutral: float) -> Apply:
-    return _accumulate_numbers(ufunc, neutral) if dtype.is_floating else _accumulate(ufunc)
+    return _accumulate_numbers(ufunc, neutral) if dtype.is_floating else accumulating(ufunc)
 
 
 @kernel("TensorScatterUpdate", types={"T": PLAIN | {dtypes.string}, "Tindices": _INDICES})
