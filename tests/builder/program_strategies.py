@@ -74,9 +74,8 @@ class _Maker:
         return f"{prefix}{self.invented}"
 
     def block(self, kinds: dict[str, str], results: list[str], depth: int) -> Block:
-        statements = []
-        for _ in range(self.draw(st.integers(0, 3))):
-            statements.append(self.statement(kinds, depth))
+        count = self.draw(st.integers(0, 3))
+        statements = [self.statement(kinds, depth) for _ in range(count)]
         return Block(tuple(statements), tuple(self.expr(kinds, kind) for kind in results))
 
     def statement(self, kinds: dict[str, str], depth: int) -> Statement:

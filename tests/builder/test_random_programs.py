@@ -24,9 +24,9 @@ _DEVICES = ("/cpu:0", "/cpu:1")
 
 def graph_of(program: Program, place: Place) -> tuple[Graph, list[Tensor]]:
     """The program as a graph, its feeds as placeholders of their names."""
-    with Graph().as_default() as scope:
+    with Graph().as_default() as graph:
         fed = {name: placeholder(DTYPES[kind], (), name=name) for name, kind in FEEDS.items()}
-        return scope.graph, build(program, fed, place)
+        return graph, build(program, fed, place)
 
 
 def somewhere(seed: int) -> Callable[[], AbstractContextManager[Any]]:

@@ -232,7 +232,7 @@ class _Choice:
         """One result: a tensor, an operation, or a TensorArray."""
         if any(isinstance(leaf, TensorArray) for leaf in leaves):
             return self.merge_arrays(branches, leaves)
-        if any(isinstance(leaf, (Operation, Node)) for leaf in leaves):
+        if any(isinstance(leaf, Operation) for leaf in leaves):
             return self.merge_operations(branches, leaves)
         dtype = common_type(leaves)
         tensors = []

@@ -79,6 +79,8 @@ class Loop:
     """What the condition and the body of one loop share."""
 
     name: str
+    #: The name of the frame, which no other loop of the graph may share.
+    frame: str
     parent: Context | None
     parallel_iterations: int
     #: What every Enter waits for; grows if the body waits for something outside.
@@ -130,8 +132,7 @@ def make_enter(scope: Scope, data: Tensor, loop: Loop, *, is_constant: bool) -> 
     op = "RefEnter" if data.dtype.is_ref and is_constant else "Enter"
     attrs = {
         "T": data.dtype.base,
-        # The name of the frame, which no other loop of the graph may share.
-        "frame_name": f"{loop.name}while_context".encode(),
+        "frame_name": loop.frame.encode(),
         "is_constant": is_constant,
         "parallel_iterations": loop.parallel_iterations,
     }

@@ -11,8 +11,8 @@ go to one graph that the whole process shares, as in TensorFlow 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +20,7 @@ from penstock.builder import call
 from penstock.builder.contexts import Context
 from penstock.builder.names import NamePool
 from penstock.builder.operators import Operators
-from penstock.builder.scope import Scope, current_scope, scope_in, use_scope
+from penstock.builder.scope import current_scope, scope_in, use_scope
 from penstock.builder.tensor import Operation, Tensor
 from penstock.catalogue.op_def import OpDef
 from penstock.core.names import CONTROL_SLOT, parse_endpoint
@@ -79,9 +79,11 @@ class Graph(BaseGraph):
         """Call an op or a function of the library by its own name; see ``call.call``."""
         return call.call(self, self.op_def(op), args, kwargs)
 
-    def as_default(self) -> AbstractContextManager[Scope]:
-        """A block whose nodes go to this graph."""
-        return use_scope(scope_in(self))
+    @contextmanager
+    def as_default(self) -> Iterator[Graph]:
+        """A block whose nodes go to this graph; yields it."""
+        with use_scope(scope_in(self)):
+            yield self
 
     def tensor(self, name: str) -> Tensor:
         """The tensor of a name such as ``x:0``; raises OpError if there is none."""
@@ -115,7 +117,7 @@ class Graph(BaseGraph):
         ``return_elements`` lists tensors (``x:0``) and operations (``x``) to return.
         """
         options = ImportOptions(
-            prefix=name,
+            prefix=scope_in(self).name + name if name else "",
             input_map={key: str(tensor) for key, tensor in (input_map or {}).items()},
             return_tensors=[element for element in return_elements if ":" in element],
             return_nodes=[element for element in return_elements if ":" not in element],

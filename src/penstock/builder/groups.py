@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.builder import structure
 from penstock.builder.blocks import control_dependencies
-from penstock.builder.graph import apply, graph_of
+from penstock.builder.graph import apply, default_graph, graph_of
 from penstock.builder.operators import Operators
 from penstock.builder.structure import Structure
 from penstock.builder.tensor import Operation, Tensor
@@ -20,7 +20,8 @@ def group(*inputs: Any, name: str = "group_deps") -> Operation:
     """An operation that is done when all ``inputs`` are: tensors, operations, lists of them."""
     sources = structure.flatten(inputs)
     graph = next((s.graph for s in sources if isinstance(s, (Operation, Operators))), None)
-    with (graph or graph_of([])).as_default(), control_dependencies(sources):
+    graph = graph if graph is not None else default_graph()
+    with graph.as_default(), control_dependencies(sources):
         result: Operation = apply("NoOp", name=name)
     return result
 

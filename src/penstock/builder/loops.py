@@ -121,7 +121,8 @@ class _Construction:
         self.loop_vars = loop_vars
         self.leaves = structure.flatten(loop_vars)
         waits = list(scope.dependencies)
-        self.loop = Loop(scope.name, scope.context, parallel_iterations, waits)
+        frame = self.name("while_context")
+        self.loop = Loop(scope.name, frame, scope.context, parallel_iterations, waits)
 
     def run(self, cond: LoopFunction, body: LoopFunction) -> Structure:
         """The whole construction, from the Enters to the Exits."""

@@ -7,6 +7,7 @@ Out:  a function with the op's signature and a docstring; the same one every tim
 from __future__ import annotations
 
 import functools
+import keyword
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -31,7 +32,8 @@ def op_function(spelling: str) -> OpFunction:
 
 def op_functions() -> list[str]:
     """The snake-case names of all ops that users call; the runtime's own are left out."""
-    return [snake_case(op) for op in all_ops() if not op.startswith("_")]
+    names = [snake_case(op) for op in all_ops() if not op.startswith("_")]
+    return [name + "_" if keyword.iskeyword(name) else name for name in names]
 
 
 @functools.cache

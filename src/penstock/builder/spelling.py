@@ -38,7 +38,8 @@ def find_spelling(text: str) -> str | None:
 
 def near_spellings(text: str) -> list[str]:
     """A few snake-case names that resemble ``text``."""
-    return difflib.get_close_matches(text.lower(), _by_snake_case(tuple(all_ops())), n=3)
+    names = [snake_case(op) for op in all_ops() if not op.startswith("_")]
+    return difflib.get_close_matches(text.lower(), names, n=3)
 
 
 @functools.lru_cache(maxsize=2)

@@ -28,7 +28,7 @@ class Variable(Operators):
     before the first read.
     """
 
-    __slots__ = ("_dtype", "_graph", "handle", "initial_value", "initializer")
+    __slots__ = ("_dtype", "_graph", "handle", "initial_value", "initializer", "name")
 
     def __init__(
         self,
@@ -39,23 +39,28 @@ class Variable(Operators):
     ) -> None:
         self._graph = graph_of([initial_value])
         with self._graph.as_default(), control_dependencies(None):
+            scope = scope_in(self._graph)
+            #: The name of the resource, under which sessions keep it.
+            self.name = self._graph.name_pool.unique(scope.name + name)
             #: What the initializer assigns.
-            self.initial_value = as_tensor(initial_value, dtype, name=f"{name}/initial_value")
+            self.initial_value = as_tensor(initial_value, dtype, self._part("initial_value"))
             self._dtype = self.initial_value.dtype.base
             #: The resource that the value is kept in.
-            self.handle: Tensor = self._make_handle(_shape(self.initial_value, shape), name)
+            self.handle: Tensor = apply(
+                "VarHandleOp",
+                dtype=self._dtype,
+                shape=_shape(self.initial_value, shape),
+                # Called like the node, so that no two variables share a resource.
+                shared_name=self.name,
+                name=self.name + "/",
+            )
             #: The operation that gives it its first value.
             self.initializer = self._assign("AssignVariableOp", self.initial_value, "Assign")
         self._graph.variables.append(self)
 
-    def _make_handle(self, shape: TensorShape, name: str) -> Tensor:
-        # The resource is called like the node, so that no two variables share one.
-        scope = scope_in(self._graph)
-        unique = self._graph.name_pool.unique(scope.name + name)
-        handle: Tensor = apply(
-            "VarHandleOp", dtype=self._dtype, shape=shape, shared_name=unique, name=unique + "/"
-        )
-        return handle
+    def _part(self, name: str) -> str:
+        """The full name of a new node that belongs to the variable."""
+        return self._graph.name_pool.unique(f"{self.name}/{name}") + "/"
 
     @property
     def graph(self) -> Graph:
@@ -68,11 +73,6 @@ class Variable(Operators):
         return self._dtype
 
     @property
-    def name(self) -> str:
-        """The name of the resource, under which sessions keep it."""
-        return self.handle.node.name
-
-    @property
     def op(self) -> Operation:
         """The operation that makes the handle."""
         return self.handle.op
@@ -81,9 +81,10 @@ class Variable(Operators):
         """Its value, read anew."""
         return self.read_value()
 
-    def read_value(self, name: str = "Read") -> Tensor:
+    def read_value(self) -> Tensor:
         """Its value, after everything that new nodes wait for here."""
         with self._beside():
+            name = self._part("Read")
             value: Tensor = apply("ReadVariableOp", self.handle, self._dtype, name=name)
         return value
 
@@ -108,7 +109,7 @@ class Variable(Operators):
     def _assign(self, op: str, value: Any, name: str) -> Operation:
         with self._beside():
             tensor = as_tensor(value, self._dtype)
-            result: Operation = apply(op, self.handle, tensor, name=name)
+            result: Operation = apply(op, self.handle, tensor, name=self._part(name))
         return result
 
     def _assigned(self, op: str, value: Any, name: str) -> Tensor:
