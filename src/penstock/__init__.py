@@ -11,33 +11,12 @@ The journey of a graph, and where each stage lives:
 | values → results | ``session`` |
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
 from penstock import errors
-from penstock.builder import (
-    Graph,
-    Operation,
-    Tensor,
-    TensorArray,
-    Variable,
-    case,
-    colocate_with,
-    cond,
-    constant,
-    control_dependencies,
-    default_graph,
-    device,
-    global_variables_initializer,
-    group,
-    identity,
-    name_scope,
-    no_op,
-    ops,
-    placeholder,
-    reset_default_graph,
-    switch_case,
-    tuple_,
-    while_loop,
-    with_dependencies,
-)
 from penstock.catalogue.registry import register_op
 from penstock.config import Config, RunMetadata, RunOptions, TraceLevel
 from penstock.core import dtypes
@@ -58,6 +37,34 @@ from penstock.session import Run, Session
 from penstock.state.cancellation import CancellationManager
 from penstock.state.devices import Device, register_device_type
 from penstock.state.rendezvous import Rendezvous
+
+if TYPE_CHECKING:
+    from penstock.builder import (
+        Graph,
+        Operation,
+        Tensor,
+        TensorArray,
+        Variable,
+        case,
+        colocate_with,
+        cond,
+        constant,
+        control_dependencies,
+        default_graph,
+        device,
+        global_variables_initializer,
+        group,
+        identity,
+        name_scope,
+        no_op,
+        ops,
+        placeholder,
+        reset_default_graph,
+        switch_case,
+        tuple_,
+        while_loop,
+        with_dependencies,
+    )
 
 __version__ = "0.1.0"
 
@@ -115,3 +122,18 @@ __all__ = [
     "while_loop",
     "with_dependencies",
 ]
+
+#: Names that come from ``penstock.builder``, which is loaded when the first of them is used:
+#: who only runs graphs need not wait for what builds them.
+_FROM_BUILDER = frozenset(__all__) - frozenset(globals())
+
+
+def __getattr__(name: str) -> object:
+    if name not in _FROM_BUILDER:
+        raise AttributeError(f"module 'penstock' has no attribute '{name}'")
+    globals()[name] = value = getattr(importlib.import_module("penstock.builder"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
