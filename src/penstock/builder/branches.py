@@ -13,7 +13,7 @@ one flat choice: every branch has a predicate of its own, true for one branch on
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from penstock.builder import structure
@@ -181,6 +181,8 @@ class _Choice:
 
     #: The scope around the branches, in the choice's own name scope.
     scope: Scope
+    #: The Switch that tells the sides of a predicate apart, by predicate.
+    switch_of: dict[Tensor, Node] = field(default_factory=dict)
 
     @property
     def graph(self) -> Graph:
@@ -205,9 +207,11 @@ class _Choice:
         The pivot is no Switch, since control edges out of a Switch do not tell its sides
         apart.
         """
-        switch = make_switch(self.scope, pred, pred, self.scope.name + "Switch")
+        if pred not in self.switch_of:
+            name = self.scope.name + "Switch"
+            self.switch_of[pred] = make_switch(self.scope, pred, pred, name)
         name = self.name("switch_t" if side == _TRUE else "switch_f")
-        taken = Tensor(self.graph, switch, side)
+        taken = Tensor(self.graph, self.switch_of[pred], side)
         pivot = make_node(self.scope, "Identity", {"T": dtypes.bool_}, [taken], name)
         branch = Branch(self.scope.name, self.scope.context, pred, side, pivot)
         set_context(self.graph, pivot, branch)
