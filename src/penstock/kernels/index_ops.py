@@ -1,8 +1,8 @@
-"""Ops that find indices, or sort elements by them.
+"""Ops that find places in an array: where it is true, where an index lies, its diagonal.
 
-In:   an array in which to look for what is true; numbers of partitions; flat indices.
-Out:  indices as int64, the parts, or indices per dimension.
-Not:  picks nothing by index (gather_ops).
+In:   an array in which to look for what is true; flat indices; a diagonal or what has one.
+Out:  indices as int64, or per dimension; an array with a diagonal, or the diagonal.
+Not:  picks nothing by index (gather_ops); knows no diagonals of matrices (matrix_ops).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import boxing, shape_text
+from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import OBJECTS, PLAIN
+from penstock.kernels.types import PLAIN
 
 _DIAGONAL: Final = frozenset(
     {
@@ -44,36 +44,6 @@ def make_where(_attrs: Attrs) -> Kernel:
         return places
 
     return where
-
-
-@kernel("DynamicPartition", types={"T": PLAIN | OBJECTS})
-def make_dynamic_partition(attrs: Attrs) -> Kernel:
-    """The elements (or slices) by the number of the partition that they are to be in."""
-    count = attrs.int("num_partitions")
-
-    def dynamic_partition(values: Array, partitions: Value) -> tuple[Array, ...]:
-        depth = partitions.ndim
-        if values.shape[:depth] != partitions.shape:
-            raise InvalidArgumentError(
-                "data.shape must start with partitions.shape, got data.shape = "
-                f"{shape_text(values.shape)}, partitions.shape = {shape_text(partitions.shape)}"
-            )
-        numbers = partitions.reshape(-1)
-        if numbers.size and not 0 <= numbers.min() <= numbers.max() < count:
-            raise _no_partition(partitions, count)
-        rows = values.reshape((numbers.size, *values.shape[depth:]))
-        sorted_rows = rows[np.argsort(numbers, kind="stable")]
-        ends = np.cumsum(np.bincount(numbers, minlength=count))
-        return tuple(np.split(sorted_rows, ends[:-1]))
-
-    return boxing(attrs, "T", dynamic_partition)
-
-
-def _no_partition(partitions: Value, count: int) -> InvalidArgumentError:
-    bad = (partitions < 0) | (partitions >= count)
-    place = tuple(np.argwhere(bad)[0].tolist()) if partitions.ndim else ()
-    at = shape_text(place) if place else ""
-    return InvalidArgumentError(f"partitions{at} = {partitions[place]} is not in [0, {count})")
 
 
 @kernel("UnravelIndex")
