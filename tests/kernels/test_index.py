@@ -1,4 +1,4 @@
-"""Finding indices and sorting by them, against answers recorded from TensorFlow."""
+"""Finding places in arrays, against answers recorded from TensorFlow."""
 
 from __future__ import annotations
 
@@ -36,39 +36,6 @@ def test_where_of_nothing_and_of_scalars() -> None:
     assert run_op("Where", np.zeros((2, 0))).shape == (0, 2)
     with pytest.raises(InvalidArgumentError, match="Unhandled input dimensions: 0"):
         run_op("Where", np.bool_(1))
-
-
-@pytest.mark.parametrize(
-    ("values", "partitions", "expected"),
-    [
-        (np.array([1, 2, 3]), [0, 1, 0], [[1, 3], [2]]),
-        (np.array([b"x", b"y"], object), [1, 1], [[], [b"x", b"y"]]),
-        (MATRIX, [1, 0], [[[3, 4, 5]], [[0, 1, 2]]]),
-        (MATRIX, [[0, 1, 0], [1, 1, 1]], [[0, 2], [1, 3, 4, 5]]),
-        (np.float32(1), 0, [[1], []]),
-        (b"a", 1, [[], [b"a"]]),
-    ],
-)
-def test_dynamic_partition(values: Any, partitions: Any, expected: Any) -> None:
-    """Elements, or slices, keep their order within their part."""
-    parts = run_op("DynamicPartition", values, np.array(partitions, np.int32), num_partitions=2)
-
-    assert [part.tolist() for part in parts] == expected
-
-
-@pytest.mark.parametrize(
-    ("values", "partitions", "message"),
-    [
-        (MATRIX[0], [0, 2, 0], r"partitions\[1\] = 2 is not in \[0, 2\)"),
-        (MATRIX[0], [0, -1, 0], r"partitions\[1\] = -1 is not in \[0, 2\)"),
-        (MATRIX, 5, r"partitions = 5 is not in \[0, 2\)"),
-        (MATRIX, [0, 1, 1], r"got data.shape = \[2,3\], partitions.shape = \[3\]"),
-    ],
-)
-def test_dynamic_partition_refuses(values: Any, partitions: Any, message: str) -> None:
-    """A number for every element or slice, and only of parts that there are."""
-    with pytest.raises(InvalidArgumentError, match=message):
-        run_op("DynamicPartition", values, np.array(partitions, np.int32), num_partitions=2)
 
 
 @pytest.mark.parametrize(
