@@ -144,6 +144,8 @@ class _Import:
             parse_endpoint(k): parse_endpoint(v) for k, v in options.input_map.items()
         }
         self.used_keys: set[Endpoint] = set()
+        #: Names of nodes and scopes in the graph, kept up to date while names are made unique.
+        self.taken: set[str] = set()
 
     def run(self) -> ImportResults:
         """The whole import, step by step."""
@@ -172,7 +174,9 @@ class _Import:
     def check_collisions(self) -> None:
         """Settle the prefix, and refuse names that the graph has already."""
         options = self.options
-        scopes = {scope for name in self.graph.names() for scope in scopes_of(name)}
+        names = set(self.graph.names())
+        scopes = {scope for name in names for scope in scopes_of(name)}
+        self.taken = names | scopes
         if self.prefix:
             bare = self.prefix[:-1]
             if not is_legal_name(bare):
@@ -180,8 +184,7 @@ class _Import:
                     f"Imported node name prefix '{self.prefix}' would lead to invalid node names"
                 )
             if options.uniquify_prefix:
-                taken = scopes | set(self.graph.names())
-                self.prefix = _first_free(bare, taken) + "/"
+                self.prefix = _first_free(bare, self.taken) + "/"
         elif not options.uniquify_names:
             for node in self.defs:
                 if node.name in self.graph or node.name in scopes:
@@ -345,11 +348,12 @@ class _Import:
     def final_name(self, name: str) -> str:
         """The name with prefix, made unique if that was asked for."""
         name = self.prefix + name
-        if self.options.uniquify_names and not (self.prefix and self.options.uniquify_prefix):
-            taken = set(self.graph.names())
-            taken |= {scope for known in self.graph.names() for scope in scopes_of(known)}
-            if name in taken:
-                return _first_free(name, taken | {self.prefix + n for n in self.position})
+        if not self.options.uniquify_names or (self.prefix and self.options.uniquify_prefix):
+            return name
+        if name in self.taken:
+            # A number that we choose must not be a later name of the definition either.
+            name = _first_free(name, self.taken | {self.prefix + n for n in self.position})
+        self.taken |= {name, *scopes_of(name)}
         return name
 
     def add_data_edges(self, proto: Message, node: Node, data: list[Endpoint]) -> None:
