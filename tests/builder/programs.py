@@ -260,7 +260,9 @@ class _Builder:
             case Name(name):
                 return env[name]
             case Apply(op, args):
-                result: Tensor = OPERATIONS[op][2](*[self.expr(arg, env) for arg in args])
+                tensors = [self.expr(arg, env) for arg in args]
+                with self.place():
+                    result: Tensor = OPERATIONS[op][2](*tensors)
                 return result
 
 

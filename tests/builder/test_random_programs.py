@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ def graph_of(program: Program, place: Place) -> tuple[Graph, list[Tensor]]:
 
 
 def somewhere(seed: int) -> Callable[[], AbstractContextManager[Any]]:
-    """Puts every statement on one of two devices."""
+    """Puts every statement and every operation on one of two devices."""
     chance = random.Random(seed)
     return lambda: device(chance.choice(_DEVICES))
 
@@ -52,16 +52,27 @@ def check(program: Program, fed: dict[str, Any], place: Place, **config: Any) ->
 @given(program=programs(), fed=feeds())
 def test_a_graph_computes_what_its_program_does(program: Program, fed: dict[str, Any]) -> None:
     """Whatever choices and loops a program nests, its graph gives the same last bit."""
-    check(program, fed, _nowhere)
+    check(program, fed, nullcontext, check_outputs=True)
+
+
+@given(program=programs(), fed=feeds(), seed=st.integers(0, 1 << 16))
+def test_no_order_of_ready_nodes_changes_a_value(
+    program: Program, fed: dict[str, Any], seed: int
+) -> None:
+    """Shuffled, and with kernels handed to other threads, a graph gives the same."""
+    check(
+        program,
+        fed,
+        nullcontext,
+        ready_order_seed=seed,
+        inter_op_parallelism_threads=1 + seed % 3,
+        offload_seconds=0.0,
+    )
 
 
 @given(program=programs(), fed=feeds(), seed=st.integers(0, 1 << 16))
 def test_cutting_a_graph_over_devices_changes_no_value(
     program: Program, fed: dict[str, Any], seed: int
 ) -> None:
-    """Statements on two devices, taken by chance, give what they give on one."""
-    check(program, fed, somewhere(seed), device_count={"CPU": 2})
-
-
-def _nowhere() -> AbstractContextManager[Any]:
-    return device("")
+    """Operations on two devices, taken by chance, give what they give on one."""
+    check(program, fed, somewhere(seed), device_count={"CPU": 2}, ready_order_seed=seed)

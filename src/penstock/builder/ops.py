@@ -39,7 +39,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
+    if name.startswith("__") and name.endswith("__"):
         raise AttributeError(name)
     return op_function(name)
 
