@@ -1,0 +1,156 @@
+"""The largest elements of each row, and ranks within rows.
+
+In:   an array whose last axis is a row, and how many elements, or which rank.
+Out:  elements in falling order with their positions, of equal ones the first; one element
+      by rank; or whether a target is among the best.
+Not:  no position along other axes (argmax_ops).
+
+NaN counts as larger than all numbers; TensorFlow's order of NaN is an accident.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.values import Array, Value, as_value
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.arrays import shape_text
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.types import REALS
+
+#: Rows that are longer than this and than 4 k are thinned out before they are sorted.
+_LONG_ROW: Final = 512
+
+
+@kernel("TopK", types={"T": REALS})
+def make_top_k_of_old(attrs: Attrs) -> Kernel:
+    """The k largest elements of each row, and where they stand; k is an attribute."""
+    count = attrs.int("k")
+    return lambda x: _top_k(x, count, np.dtype(np.int32))
+
+
+@kernel("TopKV2", types={"T": REALS})
+def make_top_k(attrs: Attrs) -> Kernel:
+    """The k largest elements of each row, and where they stand; always in falling order."""
+    index_type = attrs.dtype("index_type").numpy
+
+    def compute(x: Value, k: Value) -> tuple[Value, Value]:
+        if k.ndim:
+            raise InvalidArgumentError(f"k must be scalar, got shape {shape_text(k.shape)}")
+        return _top_k(x, int(k), index_type)
+
+    return compute
+
+
+def _top_k(x: Value, k: int, index_type: np.dtype[Any]) -> tuple[Array, Array]:
+    if x.ndim == 0:
+        raise InvalidArgumentError("input must be >= 1-D, got shape []")
+    if k < 0:
+        raise InvalidArgumentError(f"Need k >= 0, got {k}")
+    size = x.shape[-1]
+    if k > size:
+        raise InvalidArgumentError(f"input must have at least k columns. Had {size}, needed {k}")
+    if size > _LONG_ROW and size > 4 * k:
+        places = _places_in_long_rows(x.reshape((-1, size)), k).reshape((*x.shape[:-1], k))
+    else:
+        places = _falling(x)[..., :k]
+    return np.take_along_axis(x, places, -1), places.astype(index_type)
+
+
+def _falling(x: Array) -> Array:
+    """Positions in falling order of their elements, equal ones in rising order."""
+    # A stable sort of the reversed row, read backwards, needs no negation of elements.
+    order = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    falling: Array = x.shape[-1] - 1 - order
+    return falling
+
+
+def _places_in_long_rows(rows: Array, k: int) -> Array:
+    places = np.empty((len(rows), k), np.intp)
+    if k == 0:
+        return places
+    last = rows.shape[1] - k
+    for row, found in zip(rows, places, strict=True):
+        worst = np.partition(row, last)[last]
+        # All that are better than the worst one taken, and the first of its equals.
+        better = np.flatnonzero(~(row <= worst))
+        if worst != worst or len(better) > k:
+            found[:] = _falling(row)[:k]
+            continue
+        equal = np.flatnonzero(row == worst)[: k - len(better)]
+        candidates = np.concatenate((better, equal))
+        candidates.sort()
+        found[:] = candidates[_falling(row[candidates])]
+    return places
+
+
+@kernel("NthElement", types={"T": REALS})
+def make_nth_element(attrs: Attrs) -> Kernel:
+    """The element of each row that would stand at place n, were the row sorted."""
+    reverse = attrs.bool("reverse")
+
+    def compute(x: Value, n: Value) -> Value:
+        _check_rank(x, n)
+        place = x.shape[-1] - 1 - int(n) if reverse else int(n)
+        return as_value(np.partition(x, place, -1)[..., place])
+
+    return compute
+
+
+def _check_rank(x: Value, n: Value) -> None:
+    if n.ndim:
+        raise InvalidArgumentError(f"N must be scalar but has rank {n.ndim}")
+    if n < 0:
+        raise InvalidArgumentError(f"n must be non-negative but is {n}")
+    if x.ndim == 0:
+        raise InvalidArgumentError("Input must be at least rank 1 but is rank 0")
+    if n >= x.shape[-1]:
+        raise InvalidArgumentError(f"Input must have last dimension > n = {n}")
+
+
+@kernel("InTopK", types={"T": {dtypes.int32, dtypes.int64}})
+def make_in_top_k_of_old(attrs: Attrs) -> Kernel:
+    """Whether each row's target is among its k best; k is an attribute."""
+    count = attrs.int("k")
+    return lambda predictions, targets: _in_top_k(predictions, targets, count)
+
+
+@kernel("InTopKV2", types={"T": {dtypes.int32, dtypes.int64}})
+def make_in_top_k(_: Attrs) -> Kernel:
+    """Whether each row's target is among its k best: fewer than k are better."""
+
+    def compute(predictions: Value, targets: Value, k: Value) -> Value:
+        if k.ndim:
+            raise InvalidArgumentError(f"k must be 0-D, got shape {shape_text(k.shape)}")
+        return _in_top_k(predictions, targets, int(k))
+
+    return compute
+
+
+def _in_top_k(predictions: Value, targets: Value, k: int) -> Array:
+    """Rows with a number that is not finite, or a target outside, have no best ones."""
+    _check_targets(predictions, targets)
+    rows, classes = predictions.shape
+    is_inside: Array = (targets >= 0) & (targets < classes)
+    if classes == 0:
+        return is_inside
+    chosen = predictions[np.arange(rows), np.where(is_inside, targets, 0)]
+    better = np.count_nonzero(predictions > chosen[:, None], axis=1)
+    is_in: Array = is_inside & (better < k) & np.isfinite(predictions).all(axis=1)
+    return is_in
+
+
+def _check_targets(predictions: Value, targets: Value) -> None:
+    if predictions.ndim != 2:
+        raise InvalidArgumentError("predictions must be 2-dimensional")
+    if targets.ndim != 1:
+        raise InvalidArgumentError("targets must be 1-dimensional")
+    if len(predictions) != len(targets):
+        raise InvalidArgumentError(
+            f"First dimension of predictions {len(predictions)} must match length of "
+            f"targets {len(targets)}"
+        )
