@@ -8,7 +8,7 @@ Not:  stops nothing itself, and calls nothing while it holds its lock.
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Condition, Lock, get_ident
+from threading import Event, Lock, get_ident
 from typing import TypeAlias
 
 from penstock.errors import InternalError
@@ -24,9 +24,9 @@ class CancellationManager:
     """
 
     def __init__(self, parent: CancellationManager | None = None) -> None:
-        #: Guards all that follows, and announces the end of a cancellation.  Innermost:
-        #: nothing is called under it, not even a parent or a child.
-        self._changed = Condition(Lock())
+        #: Guards all that follows.  Innermost: nothing is called under it, not even a parent
+        #: or a child.
+        self._lock = Lock()
         #: True once all callbacks ran.  Read without the lock; set once, never cleared.
         self.is_cancelled = False
         #: True while callbacks run; never together with ``is_cancelled``.
@@ -37,6 +37,8 @@ class CancellationManager:
         self._callbacks: dict[int, Callback] = {}
         #: Children that are not closed.  Empty unless idle.
         self._children: set[CancellationManager] = set()
+        #: Set when the cancellation under way is over; None as long as nobody waits for it.
+        self._finished: Event | None = None
         #: The next token; all smaller ones are given out.
         self._next_token = 0
         #: Who tells this one; None if nobody does, or after ``close``.
@@ -46,7 +48,7 @@ class CancellationManager:
 
     def get_cancellation_token(self) -> int:
         """A token that nobody else has."""
-        with self._changed:
+        with self._lock:
             self._next_token += 1
             return self._next_token - 1
 
@@ -55,7 +57,7 @@ class CancellationManager:
 
         After False the callback is never called: the caller must act itself.
         """
-        with self._changed:
+        with self._lock:
             if self._is_too_late():
                 return False
             self._callbacks[token] = callback
@@ -71,17 +73,19 @@ class CancellationManager:
             True if the callback will never run; False if it has run, to its end.
 
         """
-        with self._changed:
+        with self._lock:
             if not self._is_too_late():
                 self._callbacks.pop(token, None)
                 return True
-            if self._canceller != get_ident():
-                self._changed.wait_for(lambda: self.is_cancelled)
-            return False
+            if self.is_cancelled or self._canceller == get_ident():
+                return False
+            finished = self._finished = self._finished or Event()
+        finished.wait()
+        return False
 
     def try_deregister_callback(self, token: int) -> bool:
         """Take a callback back if that needs no waiting; False may mean that it runs now."""
-        with self._changed:
+        with self._lock:
             return not self._is_too_late() and self._callbacks.pop(token, None) is not None
 
     def start_cancel(self) -> None:
@@ -91,7 +95,7 @@ class CancellationManager:
             Exception: the first that a callback raised; all were called all the same.
 
         """
-        with self._changed:
+        with self._lock:
             if self._is_too_late():
                 return
             self.is_cancelling = True
@@ -101,12 +105,14 @@ class CancellationManager:
         try:
             call_all([*callbacks.values(), *(child.start_cancel for child in children)])
         finally:
-            with self._changed:
+            with self._lock:
                 # In this order a reader without the lock never sees an idle manager here.
                 self.is_cancelled = True
                 self.is_cancelling = False
                 self._canceller = None
-                self._changed.notify_all()
+                finished = self._finished
+            if finished is not None:
+                finished.set()
 
     def close(self) -> None:
         """Leave the parent, which would otherwise keep this manager for as long as it lives.
@@ -119,7 +125,7 @@ class CancellationManager:
 
     def check(self) -> None:
         """Raise InternalError unless the laws of this class hold."""
-        with self._changed:
+        with self._lock:
             if self._is_too_late() and (self._callbacks or self._children):
                 raise InternalError("cancelled, yet callbacks or children are still there")
             if (self._canceller is not None) != self.is_cancelling:
@@ -131,12 +137,12 @@ class CancellationManager:
         return self.is_cancelled or self.is_cancelling
 
     def _adopt(self, child: CancellationManager) -> bool:
-        with self._changed:
+        with self._lock:
             if self._is_too_late():
                 return False
             self._children.add(child)
             return True
 
     def _disown(self, child: CancellationManager) -> None:
-        with self._changed:
+        with self._lock:
             self._children.discard(child)
