@@ -332,3 +332,22 @@ def test_a_choice_needs_something_to_choose(choice: Any) -> None:
     """No branches are a mistake of the call."""
     with pytest.raises(TypeError, match="at least one"):
         choice()
+
+
+def test_choices_of_many_work_in_loops(graph: Graph) -> None:
+    """A case in a loop chooses anew in every iteration, with a loop in one of its branches."""
+    k = constant(3)
+
+    def body(i: Any, s: Any) -> Any:
+        def count() -> Any:
+            def step(j: Any, t: Any) -> Any:
+                return j + 1, switch_case(j, [lambda: t + 1, lambda: t * k], lambda: t - i)
+
+            return while_loop(lambda j, _: j < k, step, (0, s))[1]
+
+        return i + 1, case([(i < 1, lambda: s + k), (i < 3, count)], lambda: s * 2)
+
+    result = while_loop(lambda i, _: i < 5, body, (0, 1))[1]
+
+    # 1 + 3 = 4; (4 + 1) * 3 - 1 = 14; (14 + 1) * 3 - 2 = 43; then doubled twice.
+    assert run(graph, result) == 172
