@@ -19,6 +19,7 @@ rendezvous and cancels the step, and what is ready still runs, as in TensorFlow.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -217,19 +218,18 @@ class ExecutorState:
 
     def _drive(self) -> None:
         """Run whatever is ready until there is nothing to do but wait."""
-        is_finished = False
         with np.errstate(all="ignore"):
             while True:
                 try:
+                    self._take_completions()
                     self._run_ready()
                 except BaseException as crash:  # noqa: BLE001  (a signal handler's, say)
                     self._abort(from_exception(crash))
                 with self._lock:
-                    if not self._inbox:
+                    if not self._inbox and not self._ready:
                         self._driving = False
                         is_finished = not self._running
                         break
-                self._take_completions()
         if is_finished:
             self._finish()
 
@@ -249,7 +249,7 @@ class ExecutorState:
             try:
                 if item.step == _PLAIN and costs[item.id] <= _CHEAP and not is_observed:
                     result = item.compute(*self._take_inputs(item, iteration))
-                    outputs = (result,) if item.has_bare_output else result or ()
+                    outputs = (result,) if item.has_bare_output else _as_outputs(item, result)
                     if item.is_checked:
                         self._check_outputs(item, outputs)
                 else:
@@ -345,7 +345,6 @@ class ExecutorState:
     # -- kernels elsewhere ----------------------------------------------------------------
 
     def _run_on_pool(self, pool: Runner, tagged: TaggedNode, inputs: Sequence[Any]) -> None:
-        self._running[id(tagged)] = tagged
         item, start = tagged[0], perf_counter()
         compute, cost = item.compute, self._executor.costs[item.id]
 
@@ -354,13 +353,14 @@ class ExecutorState:
             try:
                 with np.errstate(all="ignore"):
                     result = compute(*inputs)
-            except Exception as cause:  # noqa: BLE001  (goes to the border of kernels)
+            except BaseException as cause:  # noqa: BLE001  (goes to the border of kernels)
                 result = cause
             self._note_cost(item, cost, perf_counter() - begin)
             if self._post(tagged, start, result):
                 self._drive()
 
-        pool(run)
+        pool(run)  # raises if the pool is shut down, and then nothing runs
+        self._running[id(tagged)] = tagged
 
     def _start_async(self, tagged: TaggedNode, start: float) -> None:
         item, _, iteration, _ = tagged
@@ -376,7 +376,7 @@ class ExecutorState:
 
         try:
             item.compute(self._context(tagged, inputs), done, *inputs)
-        except Exception as cause:  # noqa: BLE001  (goes to the border of kernels)
+        except BaseException as cause:  # noqa: BLE001  (goes to the border of kernels)
             done(cause)
 
     def _post(self, tagged: TaggedNode, start: float, result: object) -> bool:
@@ -410,10 +410,18 @@ class ExecutorState:
     def _check_outputs(self, item: NodeItem, outputs: Sequence[Value]) -> None:
         """Compare outputs with what the node declares."""
         declared = item.output_types
-        if len(outputs) != len(declared):
+        if not isinstance(outputs, (tuple, list)):
             raise InternalError(
-                f"Missing {len(outputs)}-th output from {{{{node {item.name}}}}}: the kernel "
-                f"returned {len(outputs)} outputs, the op has {len(declared)}"
+                f"The kernel of {{{{node {item.name}}}}} returned {type(outputs).__name__}, "
+                f"not a tuple of {len(declared)} outputs"
+            )
+        if len(outputs) != len(declared):
+            missing = (
+                f"Missing {len(outputs)}-th" if len(outputs) < len(declared) else "Superfluous"
+            )
+            raise InternalError(
+                f"{missing} output from {{{{node {item.name}}}}}: the kernel returned "
+                f"{len(outputs)} outputs, the op has {len(declared)}"
             )
         for slot, (value, dtype) in enumerate(zip(outputs, declared, strict=True)):
             if value is DEAD and item.may_omit_outputs:
@@ -442,11 +450,15 @@ class ExecutorState:
             return
         reason = self._interrupt.reason
         self._error = error if reason is None else reason
-        if self._args.cancellation_manager.is_cancelled and reason is None:
+        manager, rendezvous = self._args.cancellation_manager, self._args.rendezvous
+        if reason is None and (manager.is_cancelled or manager.is_cancelling):
             error.derived = True
-        if self._args.rendezvous is not None:
-            self._args.rendezvous.start_abort(self._error)
-        self._args.cancellation_manager.start_cancel()
+        # Those who are told may fail in turn; the error that matters is known already.
+        if rendezvous is not None:
+            with contextlib.suppress(Exception):
+                rendezvous.start_abort(self._error)
+        with contextlib.suppress(Exception):
+            manager.start_cancel()
 
     def _drop_ready(self, reason: OpError) -> None:
         self._ready.clear()
