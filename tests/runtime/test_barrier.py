@@ -41,7 +41,7 @@ def test_the_first_error_aborts_the_rendezvous() -> None:
     barrier = ExecutorBarrier(2, rendezvous, outcome.append)
     root = InvalidArgumentError("root")
     barrier.arrive(root)
-    with pytest.raises(AbortedError, match="Stopping remaining executors.") as caught:
+    with pytest.raises(AbortedError, match="Stopping remaining executors") as caught:
         rendezvous.send("x", 1)
     assert caught.value.derived
     assert outcome == []

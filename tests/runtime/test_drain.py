@@ -224,7 +224,7 @@ def test_observers_see_every_live_output() -> None:
         b = Neg(s:0)
     """)
 
-    def note(name: str, slot: int, _value: Any, is_dead: bool) -> None:  # noqa: FBT001
+    def note(name: str, slot: int, _value: Any, is_dead: bool) -> None:
         seen.append((name, slot, is_dead))
 
     assert outcome_of(executor, node_outputs_callback=note) is None

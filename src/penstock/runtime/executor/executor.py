@@ -218,6 +218,7 @@ class ExecutorState:
 
     def _drive(self) -> None:
         """Run whatever is ready until there is nothing to do but wait."""
+        is_finished = False
         with np.errstate(all="ignore"):
             while True:
                 try:
@@ -237,6 +238,7 @@ class ExecutorState:
         ready, interrupt, executor = self._ready, self._interrupt, self._executor
         propagate, costs, args = self._propagator.propagate, executor.costs, self._args
         is_observed = args.stats_collector is not None or args.node_outputs_callback is not None
+        outputs: Sequence[Value] | None
         while ready:
             if interrupt.reason is not None:
                 self._drop_ready(interrupt.reason)
