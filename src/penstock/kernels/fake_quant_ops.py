@@ -5,6 +5,8 @@ Out:  the numbers that a network would see after quantisation, or gradients of t
 Not:  makes no integers.
 
 The range is shifted a little first, so that zero is one of the numbers that are possible.
+A number half way between two goes where TensorFlow's order of operations takes it: the op
+with one variable range divides by the distance of numbers, the others multiply.
 """
 
 from __future__ import annotations
@@ -24,8 +26,11 @@ class _Nudged(NamedTuple):
 
     low: Any
     high: Any
-    #: Distance of neighbouring numbers.
+    #: Distance of neighbouring numbers, and one over it, rounded on its own.
     step: Any
+    per_step: Any
+    #: How many steps zero is above ``low``.
+    zero: Any
 
 
 class _Nudge:
@@ -44,13 +49,18 @@ class _Nudge:
         step = (high - low) / (last - first)
         exact = first - low / step
         zero = np.minimum(np.maximum(np.floor(exact + np.float32(0.5)), first), last)
-        return _Nudged((first - zero) * step, (last - zero) * step, step)
+        per_step = (last - first) / (high - low)
+        return _Nudged((first - zero) * step, (last - zero) * step, step, per_step, zero - first)
 
 
-def _rounded(values: Value, nudged: _Nudged) -> Value:
-    inside = np.maximum(np.minimum(values, nudged.high), nudged.low)
-    steps = np.floor((inside - nudged.low) * (np.float32(1) / nudged.step) + np.float32(0.5))
-    return steps * nudged.step + nudged.low
+def _above(values: Value, nudged: _Nudged) -> Value:
+    """How far numbers, or the ends of the range for those outside, are above its start."""
+    return np.maximum(np.minimum(values, nudged.high), nudged.low) - nudged.low
+
+
+def _rounded(steps: Value, nudged: _Nudged) -> Value:
+    """The numbers nearest to so many steps above the start of the range."""
+    return np.floor(steps - nudged.zero + np.float32(0.5)) * nudged.step
 
 
 def _constant_range(attrs: Attrs) -> _Nudged:
@@ -66,7 +76,7 @@ def make_fake_quant_args(attrs: Attrs) -> Kernel:
     nudged = _constant_range(attrs)
 
     def fake_quant(values: Value) -> Value:
-        return _rounded(values, nudged)
+        return _rounded(_above(values, nudged) * nudged.per_step, nudged)
 
     return fake_quant
 
@@ -101,7 +111,8 @@ def make_fake_quant_vars(attrs: Attrs) -> Kernel:
         _check_scalars(low, high)
         if low == 0 and high == 0:
             return np.zeros_like(values)[()]
-        return _rounded(values, nudge(low, high))
+        nudged = nudge(low, high)
+        return _rounded(_above(values, nudged) / nudged.step, nudged)
 
     return fake_quant
 
@@ -113,7 +124,8 @@ def make_fake_quant_channels(attrs: Attrs) -> Kernel:
 
     def fake_quant(values: Array, low: Array, high: Array) -> Array:
         _check_channels(values, low, high)
-        rounded = _rounded(values, nudge(low, high))
+        nudged = nudge(low, high)
+        rounded = _rounded(_above(values, nudged) * nudged.per_step, nudged)
         return np.where(_is_zero(low, high), np.float32(0), rounded)
 
     return fake_quant

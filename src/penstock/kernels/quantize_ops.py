@@ -166,16 +166,16 @@ def _spread_combined(dtype: DType) -> _Quantize:
 def _spread_from_first(dtype: DType) -> _Quantize:
     """MIN_FIRST: zero has an integer of its own, and the lowest is rounded first."""
     first, last = _limits(dtype)
-    steps = float(last - first + 1)
+    steps = np.float32(last - first)
     top = np.float32(last)
     if int(top) > last:
         top = np.nextafter(top, np.float32(0))
 
     def from_first(array: Array, given: _Range) -> tuple[Array, _Range]:
         _refuse_slices(given)
-        low, high = (bound.astype(np.float64) for bound in given)
-        scale = (steps / ((high - low) * (steps / (steps - 1)))).astype(np.float32)
-        start = _round_away(given[0] * scale) - np.float32(first)
+        low, high = given
+        scale = steps / (high - low)
+        start = _round_away(low * scale) - np.float32(first)
         return np.fmin(np.fmax(_round_away(array * scale) - start, np.float32(first)), top), given
 
     return from_first

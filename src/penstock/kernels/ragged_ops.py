@@ -81,14 +81,13 @@ def _same_length(*values: Value) -> list[Array]:
 def _counts(first: Array, last: Array, step: Array) -> Array:
     """How many numbers each row has."""
     if first.dtype.kind == "f":
-        exact = np.maximum(np.ceil((last - first) / step), 0)
-        if not (exact < 2.0**63).all():
-            raise ValueError("Requires ((limit - start) / delta) <= 9223372036854775807")
-        return exact.astype(np.int64)
-    # Python's integers where a difference could wrap around.
-    wide = object if first.dtype.itemsize == 8 else np.int64
-    counts = -((first.astype(wide) - last.astype(wide)) // step.astype(wide))
-    return np.asarray(np.maximum(counts, 0), np.int64)
+        counts = np.ceil((last - first) / step)
+    else:  # with Python's integers where a difference could wrap around
+        wide = object if first.dtype.itemsize == 8 else np.int64
+        counts = -((first.astype(wide) - last.astype(wide)) // step.astype(wide))
+    if not (counts < 2**63).all():
+        raise ValueError("Requires ((limit - start) / delta) <= 9223372036854775807")
+    return np.asarray(np.maximum(counts, 0)).astype(np.int64)
 
 
 def _accumulated(first: np.floating, step: np.floating, count: int) -> Array:
