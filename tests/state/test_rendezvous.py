@@ -290,8 +290,9 @@ def test_abort_fails_early_and_late_receivers_alike(meeting: Rendezvous) -> None
 
     assert early.errors == [first]
     assert late.errors == [first]
-    with pytest.raises(AbortedError, match="node a failed"):
+    with pytest.raises(AbortedError, match="node a failed") as caught:
         meeting.recv(X)
+    assert caught.value is not first  # each thread that raises it has its own traceback
 
 
 def test_abort_drops_values_and_refuses_new_ones(meeting: Rendezvous) -> None:
@@ -397,6 +398,18 @@ def test_cancellation_takes_out_only_its_own_receiver(meeting: Rendezvous) -> No
     assert askers[0].values == ["a"]
     assert isinstance(askers[1].errors[0], CancelledError)
     assert askers[2].values == ["b"]
+
+
+def test_cancellation_that_comes_too_late_takes_out_nobody(meeting: Rendezvous) -> None:
+    """A receiver that is served while its manager cancels leaves the next one in its place."""
+    manager = CancellationManager()
+    manager.register_callback(manager.get_cancellation_token(), lambda: meeting.send(X, "a"))
+    served, waiting = Asker(meeting, X, manager), Asker(meeting, X)
+    manager.start_cancel()
+    meeting.send(X, "b")
+
+    assert served.answers == [(None, "a", False)]
+    assert waiting.answers == [(None, "b", False)]
 
 
 @pytest.mark.parametrize("ending", ["value", "abort"])

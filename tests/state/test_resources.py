@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -90,22 +91,27 @@ def test_making_may_look_up_others(manager: ResourceManager) -> None:
 
 
 def test_many_threads_make_one_resource(manager: ResourceManager) -> None:
-    """Whoever comes first makes it; all get the same."""
-    start = threading.Barrier(8)
+    """Whoever comes while it is made waits and gets the same."""
+    start = threading.Barrier(4)
+    made: list[object] = []
     got: list[object] = []
+
+    def make() -> object:
+        time.sleep(0.01)  # so that the others come meanwhile
+        made.append(object())
+        return made[-1]
 
     def ask() -> None:
         start.wait(10)
-        got.append(manager.lookup_or_create("", "x", "Var", object))
+        got.append(manager.lookup_or_create("", "x", "Var", make))
 
-    threads = [threading.Thread(target=ask, daemon=True) for _ in range(8)]
+    threads = [threading.Thread(target=ask, daemon=True) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(10)
 
-    assert len(got) == 8
-    assert len(set(map(id, got))) == 1
+    assert got == made * 4
 
 
 def test_dropped_resources_are_closed(manager: ResourceManager) -> None:
