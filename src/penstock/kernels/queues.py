@@ -17,7 +17,7 @@ from typing import Final
 
 from penstock.core.dtypes import DType
 from penstock.core.shapes import UNKNOWN, TensorShape
-from penstock.core.values import Value, freeze, shape_of
+from penstock.core.values import Value, keep, shape_of
 from penstock.errors import InvalidArgumentError, OpError
 from penstock.kernels.arrays import shape_text, zeros
 from penstock.kernels.batches import stack_padded
@@ -69,7 +69,7 @@ class Queue:
         """Put one element in, when there is room."""
         for at, value in enumerate(components):
             self._check_shape(at, shape_of(value), self._shape(at))
-        self._submit(Put(done, [tuple(map(freeze, components))]), cancellation)
+        self._submit(Put(done, [tuple(map(keep, components))]), cancellation)
 
     def enqueue_many(
         self, components: Sequence[Value], cancellation: CancellationManager, done: Done
@@ -84,7 +84,7 @@ class Queue:
         if count == 0:
             done(None)
             return
-        self._submit(Put(done, zip(*map(freeze, components), strict=True)), cancellation)
+        self._submit(Put(done, zip(*map(keep, components), strict=True)), cancellation)
 
     def dequeue(self, cancellation: CancellationManager, done: Done) -> None:
         """Take one element out, when there is one."""
