@@ -7,6 +7,7 @@ Not:  feeds nothing; the step does.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
 from penstock.core.shapes import UNKNOWN, TensorShape
-from penstock.core.values import Array, ResourceHandle, Value
+from penstock.core.values import Array, ResourceHandle, Value, freeze
 from penstock.errors import InvalidArgumentError
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
@@ -56,6 +57,15 @@ def as_fed(value: Any, dtype: DType, shape: TensorShape, endpoint: str) -> Value
     return view
 
 
+def kept(fed: Mapping[str, Value]) -> dict[str, Value]:
+    """The same feeds for a step that goes on while the caller may change its arrays."""
+    return {name: _copied(value) for name, value in fed.items()}
+
+
+def _copied(value: Value) -> Value:
+    return freeze(value.copy()) if isinstance(value, np.ndarray) else value
+
+
 def declared_shape(graph: Graph, node: Node) -> TensorShape:
     """The shape that a placeholder promises; unknown for every other node."""
     shape = node.attrs.get("shape")
@@ -67,29 +77,32 @@ def declared_shape(graph: Graph, node: Node) -> TensorShape:
 
 
 def _as_array(value: Any, dtype: DType, endpoint: str) -> Array:
-    if isinstance(value, ResourceHandle) or hasattr(value, "op_name"):
+    if isinstance(value, (ResourceHandle, Node)) or hasattr(value, "graph"):
         raise InvalidArgumentError(
-            f"The value of feed {endpoint} cannot be a node or handle",
+            f"The value of feed {endpoint} cannot be a node, a tensor or a handle",
             next_step="feed arrays, numbers, strings or lists of them",
         )
-    if dtype is dtypes.string:
-        return _as_strings(value)
     try:
-        array = np.asarray(value, dtype.numpy) if not _is_text(value) else None
+        if dtype is dtypes.string:
+            return _as_strings(value)
+        if _has_text(value):
+            raise TypeError("numbers are not read out of text")
+        array = np.asarray(value, dtype.numpy)
+        if isinstance(value, int) and dtype.is_integer and int(array) != value:
+            raise OverflowError(f"{value} is no {dtype}")
     except (TypeError, ValueError, OverflowError) as cause:
         raise _wrong_type(value, dtype, endpoint) from cause
-    if array is None:
-        raise _wrong_type(value, dtype, endpoint)
-    if isinstance(value, int) and dtype.is_integer and int(array) != value:
-        raise _wrong_type(value, dtype, endpoint)
     return array
 
 
-def _is_text(value: Any) -> bool:
-    """Whether numpy might read numbers out of text, which TensorFlow would not."""
-    if isinstance(value, np.ndarray):
-        return value.dtype.kind in "OSU" and value.size > 0
-    return isinstance(value, (str, bytes))
+def _has_text(value: Any) -> bool:
+    """Whether numpy would have to read numbers out of text."""
+    if not isinstance(value, (str, bytes, list, tuple, np.ndarray)):
+        return False
+    array = np.asarray(value)
+    if array.dtype.kind == "O":
+        return any(isinstance(item, (str, bytes)) for item in array.flat)
+    return array.dtype.kind in "SU"
 
 
 def _wrong_type(value: Any, dtype: DType, endpoint: str) -> InvalidArgumentError:
@@ -105,8 +118,7 @@ def _as_strings(value: Any) -> Array:
     array = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
     out = np.empty(array.shape, object)
     for index, item in np.ndenumerate(array):
-        if isinstance(item, str):
-            out[index] = item.encode()
-        else:
-            out[index] = bytes(item) if isinstance(item, (bytes, bytearray)) else str(item).encode()
+        if not isinstance(item, (str, bytes, bytearray)):
+            raise TypeError(f"a {type(item).__name__} is no string")
+        out[index] = item.encode() if isinstance(item, str) else bytes(item)
     return out

@@ -10,6 +10,7 @@ Not:  knows no graph; whether the names exist is for others to say.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -60,15 +61,22 @@ class _Planner:
     def visit(self, fetches: Any) -> _Rebuild:
         """Note what is asked for; returns how to rebuild this part."""
         if isinstance(fetches, Mapping):
-            keys = list(fetches)
-            parts = [self.visit(fetches[key]) for key in keys]
-            kind = type(fetches) if isinstance(fetches, dict) else dict
-            return lambda values: kind(
-                (key, part(values)) for key, part in zip(keys, parts, strict=True)
-            )
+            return self._visit_mapping(fetches)
         if isinstance(fetches, (list, tuple)):
             return self._visit_sequence(fetches)
         return self._visit_element(name_of(fetches))
+
+    def _visit_mapping(self, fetches: Mapping[Any, Any]) -> _Rebuild:
+        parts = {key: self.visit(item) for key, item in fetches.items()}
+
+        def rebuild(values: Sequence[Any]) -> Any:
+            # A copy has the class and, say, the factory of a defaultdict.
+            result = copy.copy(fetches) if isinstance(fetches, dict) else {}
+            for key, part in parts.items():
+                result[key] = part(values)
+            return result
+
+        return rebuild
 
     def _visit_sequence(self, fetches: Sequence[Any]) -> _Rebuild:
         parts = [self.visit(item) for item in fetches]

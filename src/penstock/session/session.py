@@ -20,7 +20,7 @@ from penstock.config import Config, RunMetadata, RunOptions
 from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
 from penstock.core.shapes import TensorShape
-from penstock.core.values import Array, Value, as_value
+from penstock.core.values import Value, as_value
 from penstock.defs.codec import load_graph_def
 from penstock.errors import (
     CancelledError,
@@ -46,7 +46,7 @@ from penstock.runtime.prepare import (
 )
 from penstock.runtime.step import Step
 from penstock.runtime.thread_pool import new_pool, scheduler, shared_pool, thread_count
-from penstock.session.feeds import as_fed, declared_shape, feed_endpoint
+from penstock.session.feeds import as_fed, declared_shape, feed_endpoint, kept
 from penstock.session.fetches import FetchPlan, plan_fetches
 from penstock.state.devices import Device, local_devices
 from penstock.state.session_state import SessionState
@@ -129,6 +129,7 @@ class Session:
         """Like ``run``, on a thread of its own; the ``Run`` can be waited for or cancelled."""
         plan = plan_fetches(fetches)
         job = self._start(plan, feed_dict or {}, RunOptions.of(options))
+        job.fed = kept(job.fed)
         return Run(job.step, lambda: plan.rebuild(self._finish(job, run_metadata)))
 
     def make_callable(
@@ -180,7 +181,7 @@ class Session:
                 dtype = job.prepared.fetch_types[index]
                 values[name] = np.empty(0, dtype.numpy) if value is None else value
             job.step.tensor_store.save_tensors(request.fetches, self._session_state)
-        return [_handed_out(values[name]) for name in job.plan.endpoints]
+        return _handed_out([values[name] for name in job.plan.endpoints])
 
     def _add_step(self, step: Step) -> None:
         with self._lock:
@@ -337,14 +338,14 @@ class Session:
         plan = plan_fetches(fetches)
         if plan.targets:
             raise InvalidArgumentError("partial_run() requires empty target_list.")
-        fed = self._fed_values(feed_dict or {})
+        fed = kept(self._fed_values(feed_dict or {}))
         try:
             values = run.step(fed, plan.endpoints, self._config.operation_timeout_in_ms)
         finally:
             if run.is_done:
                 with self._lock:
                     self._partial_runs.pop(handle, None)
-        return plan.rebuild([_handed_out(value) for value in values])
+        return plan.rebuild(_handed_out(values))
 
     # -- life --------------------------------------------------------------------------
 
@@ -479,15 +480,18 @@ class Run:
         return self._result
 
 
-def _handed_out(value: Value) -> Any:
-    """A value that the caller may keep and change: arrays that others hold are copied."""
-    if isinstance(value, np.ndarray):
-        if value.ndim == 0:
-            return as_value(value)
-        if not value.flags.writeable or value.base is not None:
-            copy: Array = value.copy()
-            return copy
-    return value
+def _handed_out(values: Sequence[Value]) -> list[Any]:
+    """Values that the caller may keep and change: arrays that others hold are copied."""
+    given: list[Any] = []
+    #: Identities of arrays that are given: an array may have come under two names.
+    own: set[int] = set()
+    for value in values:
+        if isinstance(value, np.ndarray) and value.ndim:
+            if not value.flags.writeable or value.base is not None or id(value) in own:
+                value = value.copy()
+            own.add(id(value))
+        given.append(as_value(value))
+    return given
 
 
 def _extending(proto: Any, names: Mapping[str, str]) -> ImportOptions:
