@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, Final
 
@@ -92,12 +92,13 @@ class Step:
         container = StepContainer()
         try:
             self._start(frame, container)
-            self._loop.run(poll=self._poll if handler else None, period=_POLL_SECONDS)
+            self._work(self._poll if handler else None)
         finally:
             if handler is not None:
                 signal.signal(signal.SIGINT, handler)
             if timer is not None:
                 timer.cancel()
+            self._states.clear()  # breaks a cycle, so that memory is freed at once
             container.close()
         if self._was_ctrl_c:
             raise KeyboardInterrupt
@@ -130,6 +131,17 @@ class Step:
             )
             self._states.append(executor.run_async(args, barrier.arrive))
 
+    def _work(self, poll: Callable[[], None] | None) -> None:
+        """Do what can be done on this thread, until all executors are done."""
+        try:
+            self._loop.run(poll=poll, period=_POLL_SECONDS)
+        except BaseException:
+            # A handler of the program's own raised.  A step that was left alone would go on
+            # by itself, and take what it waits for from others.
+            self.cancel()
+            self._loop.run()
+            raise
+
     def _finished(self, error: OpError | None) -> None:
         # An interrupt that comes when all work is done comes too late to matter.
         self._error = error
@@ -138,7 +150,8 @@ class Step:
     def _start_timer(self, timeout_in_ms: int) -> threading.Timer | None:
         if timeout_in_ms <= 0:
             return None
-        timer = threading.Timer(timeout_in_ms / 1000, self._expire)
+        seconds = min(timeout_in_ms / 1000, threading.TIMEOUT_MAX)
+        timer = threading.Timer(seconds, self._expire)
         timer.daemon = True
         timer.start()
         return timer

@@ -139,6 +139,7 @@ class Session:
 
         A dead fetch gives an empty array, where ``run`` would raise.
         """
+        self._check_open()
         plan, run_options = plan_fetches(fetches), RunOptions.of(options)
         keys = list(feed_list or ())
 
@@ -168,9 +169,9 @@ class Session:
         values: dict[str, Any] = dict(job.fed)
         if request.fetches or request.targets:
             self._add_step(job.step)
-            timeout = job.options.timeout_in_ms or self._config.operation_timeout_in_ms
             try:
-                results = job.step.run([job.fed[name] for name in request.feeds], timeout)
+                feeds = [job.fed[name] for name in request.feeds]
+                results = job.step.run(feeds, self._timeout_of(job.options))
             finally:
                 with self._lock:
                     self._steps.discard(job.step)
@@ -182,6 +183,10 @@ class Session:
                 values[name] = np.empty(0, dtype.numpy) if value is None else value
             job.step.tensor_store.save_tensors(request.fetches, self._session_state)
         return _handed_out([values[name] for name in job.plan.endpoints])
+
+    def _timeout_of(self, options: RunOptions) -> int:
+        timeout = options.timeout_in_ms
+        return timeout if timeout > 0 else self._config.operation_timeout_in_ms
 
     def _add_step(self, step: Step) -> None:
         with self._lock:
