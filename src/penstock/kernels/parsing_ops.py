@@ -26,7 +26,15 @@ from penstock.kernels.strings import items_of
 def make_serialize_tensor(attrs: Attrs) -> Kernel:
     """The tensor as a serialized TensorProto."""
     dtype = attrs.dtype("T")
-    return lambda tensor: to_proto(as_array(tensor), dtype).SerializeToString()
+
+    def serialize(tensor: Value) -> bytes:
+        proto = to_proto(as_array(tensor), dtype)
+        # A scalar's shape has nothing in it, but is there.
+        proto.tensor_shape.SetInParent()
+        text: bytes = proto.SerializeToString()
+        return text
+
+    return serialize
 
 
 @kernel("ParseTensor")

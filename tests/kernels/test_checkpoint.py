@@ -1,0 +1,236 @@
+"""Checkpoints: files of TensorFlow, and files of our own."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from penstock import errors
+from penstock.core import dtypes
+from support.ops import run_op
+
+#: Written by TensorFlow: a bool, int32, bfloat16 [1], float16 [1], complex128 [1], a string,
+#: strings [2,2] and uint16 [1] called a to h.
+MIXED_INDEX = (
+    "AAAGCAEaAggBAAELYQgKEgAoATUFKyhDAAENYggDEgAgASgENdnGnEMAARFjCA4SBBICCAEgBSgCNX2z/5MAARFkCB"
+    "MSBBICCAEgBygCNc3GC6UAARFlCBISBBICCAEgCSgQNSVZNV4AAQ1mCAcSACAZKAg15tsphAABFWcIBxIIEgIIAhIC"
+    "CAIgISgNNcQ4wHgAARFoCBESBBICCAEgLigCNfEAsh8AAAAAAQAAAADGK0tqAAAAAAEAAAAAwPKhsAABA2kArwEAAA"
+    "AAAQAAAAB0/X+6tAEIwQEPAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAFf7gIskdUfb"
+)
+MIXED_DATA = "AQUAAACAPwA+AAAAAAAA8D8AAAAAAAAAQANjP38oc3RyAQIAAsjGbdxhYmJjYwcA"
+#: Written by TensorFlow: [1, 2, 3, 4] in two parts of two, called a.
+PARTS_INDEX = (
+    "AAAGCAEaAggBAAgPAGEAAQEBgIIIARIEEgIIAigINVk85TUGAhGCgggBEgQSAggCIAgoCDViCpdrAAEWYQgBEgQS"
+    "AggEOgQKAhACOgYKBAgCEAIAAAAAAQAAAAC17dVVAAAAAAEAAAAAwPKhsAABAmIAWwAAAAABAAAAAJN0zMtgCG0O"
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAV/uAiyR1R9s="
+)
+PARTS_DATA = "AACAPwAAAEAAAEBAAACAQA=="
+
+
+def strings(*items: bytes) -> Any:
+    """A vector of strings."""
+    return np.array(items, object)
+
+
+def store(prefix: Path, index: str, data: str) -> bytes:
+    """Put recorded files where they belong."""
+    Path(f"{prefix}.index").write_bytes(base64.b64decode(index))
+    Path(f"{prefix}.data-00000-of-00001").write_bytes(base64.b64decode(data))
+    return bytes(prefix)
+
+
+def save(prefix: Path, tensors: dict[bytes, Any], slices: Any = None) -> None:
+    """Write a checkpoint."""
+    names = strings(*tensors)
+    parts = strings(*(slices or [b""] * len(tensors)))
+    run_op("SaveV2", bytes(prefix), names, parts, list(tensors.values()))
+
+
+def restore(prefix: Path, *wanted: tuple[bytes, Any], part: bytes = b"") -> Any:
+    """Read tensors of these names and types."""
+    names, types = zip(*wanted, strict=True)
+    parts = strings(*[part] * len(names))
+    return run_op("RestoreV2", bytes(prefix), strings(*names), parts, dtypes=types)
+
+
+@pytest.fixture
+def prefix(tmp_path: Path) -> Path:
+    """Where a checkpoint may be written."""
+    return tmp_path / "ckpt"
+
+
+def test_reads_what_tensorflow_wrote(prefix: Path) -> None:
+    """All kinds of types, at rank 0 and above."""
+    store(prefix, MIXED_INDEX, MIXED_DATA)
+
+    a, b, c, d, e, f, g, h = restore(
+        prefix,
+        (b"a", dtypes.bool_), (b"b", dtypes.int32), (b"c", dtypes.bfloat16),
+        (b"d", dtypes.float16), (b"e", dtypes.complex128), (b"f", dtypes.string),
+        (b"g", dtypes.string), (b"h", dtypes.uint16),
+    )  # fmt: skip
+
+    assert (a, b, f) == (True, 5, b"str")
+    assert (c.tolist(), d.tolist(), e.tolist(), h.tolist()) == ([1], [1.5], [1 + 2j], [7])
+    assert g.tolist() == [[b"a", b"bb"], [b"", b"cc"]]
+
+
+def test_reads_parts_that_tensorflow_wrote(prefix: Path) -> None:
+    """A tensor that was saved in parts is put together, and cut in other ways."""
+    store(prefix, PARTS_INDEX, PARTS_DATA)
+
+    assert restore(prefix, (b"a", dtypes.float32))[0].tolist() == [1, 2, 3, 4]
+    assert restore(prefix, (b"a", dtypes.float32), part=b"4 1,2")[0].tolist() == [2, 3]
+
+
+def test_writes_parts_under_tensorflows_keys(prefix: Path) -> None:
+    """Our files of the same parts are those of TensorFlow but for the index of blocks."""
+    run_op(
+        "SaveV2",
+        bytes(prefix),
+        strings(b"a", b"a"),
+        strings(b"4 0,2", b"4 2,2"),
+        [np.float32([1, 2]), np.float32([3, 4])],
+    )
+
+    data = Path(f"{prefix}.data-00000-of-00001").read_bytes()
+    index = Path(f"{prefix}.index").read_bytes()
+    assert data == base64.b64decode(PARTS_DATA)
+    assert index[:90] == base64.b64decode(PARTS_INDEX)[:90]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.float32(1.5),
+        np.zeros((0, 3), np.int64),
+        np.array([1.5], ml_dtypes.bfloat16),
+        np.arange(100_000, dtype=np.float64).reshape(100, 1000).T,
+        np.array([b"", b"x" * 100_000, b"\0"], object),
+        np.zeros(3, dtypes.qint8.numpy),
+    ],
+    ids=["scalar", "empty", "bfloat16", "transposed", "strings", "quantised"],
+)
+def test_round_trip(prefix: Path, value: Any) -> None:
+    """What is saved is what is restored, bit by bit."""
+    save(prefix, {b"name": value})
+
+    (out,) = restore(prefix, (b"name", dtypes.as_dtype(dtypes.of_numpy(value.dtype))))
+
+    assert out.dtype == value.dtype
+    assert out.shape == value.shape
+    assert out.tolist() == value.tolist()
+
+
+def test_large_numbers_in_keys_of_parts(prefix: Path) -> None:
+    """Parts far inside large tensors are found again."""
+    value = np.arange(20, dtype=np.int8).reshape(2, 10)
+    save(prefix, {b"\xffn\0": value}, [b"1000 100000 998,2:70000,10"])
+
+    with pytest.raises(errors.DataLossError, match="are not complete"):
+        restore(prefix, (b"\xffn\0", dtypes.int8))
+    save(prefix, {b"m": value}, [b"2 10 -:-"])
+    assert restore(prefix, (b"m", dtypes.int8))[0].tolist() == value.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "part", "error", "text"),
+    [
+        (b"zz", dtypes.float32, b"", errors.NotFoundError, "Key zz not found in checkpoint"),
+        (b"a", dtypes.int32, b"", errors.InvalidArgumentError,
+         "expected dtype int32 does not equal original dtype float"),
+        (b"a", dtypes.float32, b"3 0,1", errors.InvalidArgumentError,
+         r"spec \[3\] does not match the shape stored in checkpoint: \[2\]"),
+        (b"a", dtypes.float32, b"2 1,5", errors.InternalError,
+         r"Extent in dimension 0 out of bounds: shape = \[2\], slice = 1,5"),
+        (b"a", dtypes.float32, b"xx", errors.InvalidArgumentError, "least two elements"),
+        (b"a", dtypes.float32, b"2 0,x", errors.InvalidArgumentError, "pair of numbers or '-'"),
+        (b"a", dtypes.float32, b"2 0,1:0,1", errors.InvalidArgumentError, "Mismatching ranks"),
+    ],
+)  # fmt: skip
+def test_refusals(
+    prefix: Path, name: bytes, dtype: Any, part: bytes, error: type[Exception], text: str
+) -> None:
+    """Missing names, other types and parts that do not fit have TensorFlow's codes."""
+    save(prefix, {b"a": np.float32([1, 2])})
+
+    with pytest.raises(error, match=text):
+        restore(prefix, (name, dtype), part=part)
+
+
+def test_missing_files(prefix: Path) -> None:
+    """No index and no data file are both NOT_FOUND; so is a folder to save to."""
+    with pytest.raises(errors.NotFoundError, match="Failed to find any matching files"):
+        restore(prefix, (b"a", dtypes.float32))
+    save(prefix, {b"a": np.float32([1, 2])})
+    Path(f"{prefix}.data-00000-of-00001").unlink()
+    with pytest.raises(errors.NotFoundError):
+        restore(prefix, (b"a", dtypes.float32))
+    with pytest.raises(errors.NotFoundError):
+        save(prefix / "no" / "folder", {b"a": np.float32(1)})
+
+
+@pytest.mark.parametrize("change", ["flip", "cut"])
+def test_damaged_data_is_noticed(prefix: Path, change: str) -> None:
+    """A checksum guards the elements; a file that is too short is OUT_OF_RANGE."""
+    save(prefix, {b"a": np.arange(1000.0), b"s": strings(b"abc")})
+    path = Path(f"{prefix}.data-00000-of-00001")
+    data = bytearray(path.read_bytes())
+    path.write_bytes(data[:100] if change == "cut" else bytes(byte ^ 1 for byte in data))
+
+    error = errors.OutOfRangeError if change == "cut" else errors.DataLossError
+    with pytest.raises(error):
+        restore(prefix, (b"a", dtypes.float64))
+    with pytest.raises((errors.OutOfRangeError, errors.DataLossError)):
+        restore(prefix, (b"s", dtypes.string))
+
+
+def test_failed_save_leaves_the_old_checkpoint(prefix: Path) -> None:
+    """Files are replaced only when all is written, and nothing else is left behind."""
+    save(prefix, {b"a": np.float32([1])})
+    with pytest.raises(errors.InvalidArgumentError, match="Adding duplicate key: a"):
+        run_op(
+            "SaveV2",
+            bytes(prefix),
+            strings(b"a", b"a"),
+            strings(b"", b""),
+            [np.float32([2]), np.float32([3])],
+        )
+
+    assert restore(prefix, (b"a", dtypes.float32))[0].tolist() == [1]
+    assert len(list(prefix.parent.iterdir())) == 2
+
+
+def test_counts_must_agree(prefix: Path) -> None:
+    """As many names as parts, and as many tensors."""
+    with pytest.raises(errors.InvalidArgumentError, match=r"different number of elements: 1 vs. 2"):
+        run_op("SaveV2", bytes(prefix), strings(b"a"), strings(b"", b""), [np.float32(1)])
+    with pytest.raises(errors.InvalidArgumentError, match="Got 2 tensor names but 1 tensors"):
+        run_op("SaveV2", bytes(prefix), strings(b"a", b"b"), strings(b"", b""), [np.float32(1)])
+    with pytest.raises(errors.InvalidArgumentError, match="does not match the shape of the tensor"):
+        save(prefix, {b"a": np.float32([1, 2])}, [b"4 0,3"])
+
+
+def test_merging(tmp_path: Path) -> None:
+    """Shards become one checkpoint, and their folder goes if it is empty."""
+    (tmp_path / "parts").mkdir()
+    first, second = tmp_path / "parts" / "p1", tmp_path / "parts" / "p2"
+    save(first, {b"a": np.float32([1]), b"m": np.float32([1])})
+    save(second, {b"b": np.float32([2])})
+    target = tmp_path / "out" / "ckpt"
+    both = strings(bytes(first), bytes(second))
+
+    run_op("MergeV2Checkpoints", both, bytes(target))
+
+    a, b = restore(target, (b"a", dtypes.float32), (b"b", dtypes.float32))
+    assert (a.tolist(), b.tolist()) == ([1], [2])
+    assert not (tmp_path / "parts").exists()
+    with pytest.raises(errors.InvalidArgumentError, match="allow_missing_files was set to false"):
+        run_op("MergeV2Checkpoints", both, bytes(target))
+    with pytest.raises(errors.InvalidArgumentError, match="At least one prefix checkpoint"):
+        run_op("MergeV2Checkpoints", both, bytes(target), allow_missing_files=True)
