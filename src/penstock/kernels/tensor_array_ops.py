@@ -27,11 +27,16 @@ from penstock.kernels.context import OpKernelContext
 from penstock.kernels.registry import Cost, Kernel, context_kernel
 from penstock.kernels.strings import string_array
 from penstock.kernels.tensor_array import TensorArray, TensorArrayOptions
+from penstock.kernels.types import OBJECTS, PLAIN
 
 _KIND: Final = "TensorArray"
 _CONTAINER: Final = "_tensor_arrays"
 _GRADIENTS: Final = "_tensor_array_grads"
 _FLOW: Final = np.float32(0)
+#: Types of elements, as TensorFlow's kernels have them.
+_ELEMENTS: Final = PLAIN | OBJECTS
+_JOINED: Final = PLAIN | {dtypes.string} | {dtypes.qint8, dtypes.quint8, dtypes.qint32}
+_STACKED: Final = _JOINED | {dtypes.variant}
 
 
 def _array(context: OpKernelContext, handle: Value) -> TensorArray:
@@ -146,7 +151,13 @@ def make_tensor_array_size(_attrs: Attrs) -> Kernel:
 # -- writing ---------------------------------------------------------------------------
 
 
-@context_kernel("TensorArrayWrite", "TensorArrayWriteV2", "TensorArrayWriteV3", cost=Cost.CHEAP)
+@context_kernel(
+    "TensorArrayWrite",
+    "TensorArrayWriteV2",
+    "TensorArrayWriteV3",
+    cost=Cost.CHEAP,
+    types={"T": _ELEMENTS},
+)
 def make_tensor_array_write(attrs: Attrs) -> Kernel:
     """The flow; the array has one element more."""
     dtype = attrs.dtype("T")
@@ -163,7 +174,10 @@ def make_tensor_array_write(attrs: Attrs) -> Kernel:
 
 
 @context_kernel(
-    "TensorArrayScatter", "TensorArrayScatterV2", "TensorArrayScatterV3", cost=Cost.CHEAP
+    "TensorArrayScatter",
+    "TensorArrayScatterV2",
+    "TensorArrayScatterV3",
+    types={"T": _ELEMENTS},
 )
 def make_tensor_array_scatter(attrs: Attrs) -> Kernel:
     """The flow; rows of a tensor became the elements at the given indices."""
@@ -178,7 +192,7 @@ def make_tensor_array_scatter(attrs: Attrs) -> Kernel:
     return scatter
 
 
-@context_kernel("TensorArrayUnpack", cost=Cost.CHEAP)
+@context_kernel("TensorArrayUnpack", types={"T": _ELEMENTS})
 def make_tensor_array_unpack(attrs: Attrs) -> Kernel:
     """The flow; rows of a tensor became the array's elements."""
     dtype = attrs.dtype("T")
@@ -223,7 +237,12 @@ def _scatter(array: TensorArray, dtype: DType, indices: list[int], value: Value)
     array.write_many(indices, value)
 
 
-@context_kernel("TensorArraySplit", "TensorArraySplitV2", "TensorArraySplitV3", cost=Cost.CHEAP)
+@context_kernel(
+    "TensorArraySplit",
+    "TensorArraySplitV2",
+    "TensorArraySplitV3",
+    types={"T": _ELEMENTS},
+)
 def make_tensor_array_split(attrs: Attrs) -> Kernel:
     """The flow; pieces of a tensor, cut along its first axis, became the array's elements."""
     dtype = attrs.dtype("T")
@@ -271,7 +290,13 @@ def _pieces(value: Value, lengths: Value) -> list[Array]:
 # -- reading ---------------------------------------------------------------------------
 
 
-@context_kernel("TensorArrayRead", "TensorArrayReadV2", "TensorArrayReadV3", cost=Cost.CHEAP)
+@context_kernel(
+    "TensorArrayRead",
+    "TensorArrayReadV2",
+    "TensorArrayReadV3",
+    cost=Cost.CHEAP,
+    types={"dtype": _ELEMENTS},
+)
 def make_tensor_array_read(attrs: Attrs) -> Kernel:
     """One element."""
     dtype = attrs.dtype("dtype")
@@ -284,7 +309,9 @@ def make_tensor_array_read(attrs: Attrs) -> Kernel:
     return read
 
 
-@context_kernel("TensorArrayGather", "TensorArrayGatherV2", "TensorArrayGatherV3")
+@context_kernel(
+    "TensorArrayGather", "TensorArrayGatherV2", "TensorArrayGatherV3", types={"dtype": _STACKED}
+)
 def make_tensor_array_gather(attrs: Attrs) -> Kernel:
     """The elements at the given indices, stacked along a new first axis."""
     dtype, element_shape = attrs.dtype("dtype"), attrs.shape("element_shape")
@@ -296,7 +323,7 @@ def make_tensor_array_gather(attrs: Attrs) -> Kernel:
     return gather
 
 
-@context_kernel("TensorArrayPack")
+@context_kernel("TensorArrayPack", types={"dtype": _STACKED})
 def make_tensor_array_pack(attrs: Attrs) -> Kernel:
     """All elements, stacked along a new first axis."""
     dtype, element_shape = attrs.dtype("dtype"), attrs.shape("element_shape")
@@ -338,7 +365,9 @@ def _gather(
     return stack(values, dtype)
 
 
-@context_kernel("TensorArrayConcat", "TensorArrayConcatV2", "TensorArrayConcatV3")
+@context_kernel(
+    "TensorArrayConcat", "TensorArrayConcatV2", "TensorArrayConcatV3", types={"dtype": _JOINED}
+)
 def make_tensor_array_concat(attrs: Attrs) -> Kernel:
     """All elements, end to end along their first axis, and how long each is."""
     dtype, tail = attrs.dtype("dtype"), attrs.shape("element_shape_except0")
