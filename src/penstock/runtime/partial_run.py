@@ -15,11 +15,18 @@ from collections.abc import Mapping, Sequence
 
 from penstock.core.names import parse_endpoint
 from penstock.core.values import DEAD, Value
-from penstock.errors import InvalidArgumentError, OpError
-from penstock.graph.graph import Graph, Node
+from penstock.errors import (
+    DeadlineExceededError,
+    InvalidArgumentError,
+    OpError,
+    from_exception,
+)
+from penstock.graph.graph import Graph
+from penstock.graph.roles import Role
 from penstock.kernels.context import Interrupt
 from penstock.runtime.executor.executor import ExecutorArgs, ExecutorBarrier
 from penstock.runtime.prepare import PreparedStep
+from penstock.runtime.step_loop import start_timer
 from penstock.state.cancellation import CancellationManager
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.resources import StepContainer
@@ -69,12 +76,17 @@ class PartialRun:
 
     def cancel(self, reason: OpError) -> None:
         """End the run; waits until nothing of it is active."""
-        self._interrupt.reason = reason
-        self._rendezvous.start_abort(reason)
-        self._cancellation.start_cancel()
+        self._interrupt_by(reason)
         self._finished.wait()
         self._container.close()
         self.is_done = True
+
+    def _interrupt_by(self, reason: OpError) -> None:
+        """Wake whoever waits in the run, and drop what is ready."""
+        if self._interrupt.reason is None:
+            self._interrupt.reason = reason
+        self._rendezvous.start_abort(reason)
+        self._cancellation.start_cancel()
 
     def step(
         self, feeds: Mapping[str, Value], fetches: Sequence[str], timeout_in_ms: int
@@ -84,18 +96,32 @@ class PartialRun:
         Raises:
             InvalidArgumentError: a feed or fetch is not of this run, or comes too early or
                 twice; the run goes on.
-            OpError: the step's own error; the run is over.
+            OpError: the step's own error, or DeadlineExceededError; the run is over.
 
         """
         with self._lock:
             self._check(feeds, fetches)
+            timer = start_timer(timeout_in_ms, self._expire)
             try:
-                return self._exchange(feeds, fetches, timeout_in_ms)
-            except OpError as error:
-                self.cancel(error)
+                values = self._exchange(feeds, fetches)
+                self._close_if_served()
+            except BaseException as cause:
+                # What was taken out of the rendezvous is lost, so nobody could go on.
+                self.cancel(from_exception(cause))
                 raise
             finally:
-                self._close_if_served()
+                if timer is not None:
+                    timer.cancel()
+            return values
+
+    def _expire(self) -> None:
+        self._interrupt_by(
+            DeadlineExceededError(
+                "Timed out waiting for notification\n  waiting for "
+                + (", ".join(self._rendezvous.waiting()) or "the end of the step"),
+                next_step="feed what is missing, or allow more time by operation_timeout_in_ms",
+            )
+        )
 
     def _check(self, feeds: Mapping[str, Value], fetches: Sequence[str]) -> None:
         request = self._prepared.request
@@ -115,31 +141,30 @@ class PartialRun:
 
     def _check_computable(self, fetches: Sequence[str], missing: set[str]) -> None:
         """Walk back from the fetches; a feed that is still to come must not be met."""
-        waiting: list[Node] = [self._graph.node(parse_endpoint(name).node) for name in fetches]
-        seen = {node.id for node in waiting}
+        waiting = [self._graph.endpoint(parse_endpoint(name)) for name in fetches]
+        seen = set(waiting)
         while waiting:
-            node = waiting.pop()
-            for slot in range(len(node.output_types)):
-                if f"{node.name}:{slot}" in missing:
-                    raise InvalidArgumentError(
-                        f"Fetch {node.name}:{slot} can't be computed from the feeds that have "
-                        "been fed so far."
-                    )
+            node, slot = waiting.pop()
+            if f"{node.name}:{slot}" in missing:
+                raise InvalidArgumentError(
+                    f"Fetch {node.name}:{slot} can't be computed from the feeds that have "
+                    "been fed so far."
+                )
             for edge in node.in_edges():
-                if edge.src.id not in seen:
-                    seen.add(edge.src.id)
-                    waiting.append(edge.src)
+                # Who waits for a placeholder waits for its feed.
+                is_fed = edge.is_control and edge.src.role is Role.PLACEHOLDER
+                source = (edge.src, 0 if is_fed else edge.src_slot)
+                if source not in seen:
+                    seen.add(source)
+                    waiting.append(source)
 
-    def _exchange(
-        self, feeds: Mapping[str, Value], fetches: Sequence[str], timeout_in_ms: int
-    ) -> list[Value]:
+    def _exchange(self, feeds: Mapping[str, Value], fetches: Sequence[str]) -> list[Value]:
         for name, value in feeds.items():
             self._rendezvous.send(name, value)
             self._pending_feeds.discard(name)
-        timeout = timeout_in_ms / 1000 if timeout_in_ms > 0 else None
         values = []
         for name in fetches:
-            value = self._rendezvous.recv(name, timeout=timeout)
+            value = self._rendezvous.recv(name)
             if value is DEAD:
                 raise InvalidArgumentError(f"The tensor returned for {name} was not valid.")
             self._pending_fetches.discard(name)

@@ -25,7 +25,7 @@ from penstock.kernels.context import Interrupt
 from penstock.runtime.executor.executor import ExecutorArgs, ExecutorBarrier, ExecutorState
 from penstock.runtime.prepare import PreparedStep
 from penstock.runtime.stats import StatsCollector
-from penstock.runtime.step_loop import StepLoop
+from penstock.runtime.step_loop import StepLoop, start_timer
 from penstock.state.call_frame import CallFrame
 from penstock.state.cancellation import CancellationManager
 from penstock.state.rendezvous import Rendezvous
@@ -87,7 +87,7 @@ class Step:
         """
         frame = CallFrame(self._prepared.feed_types, self._prepared.fetch_types)
         frame.set_args(feeds)
-        timer = self._start_timer(timeout_in_ms)
+        timer = start_timer(timeout_in_ms, self._expire)
         handler = self._catch_ctrl_c()
         container = StepContainer()
         try:
@@ -146,15 +146,6 @@ class Step:
         # An interrupt that comes when all work is done comes too late to matter.
         self._error = error
         self._loop.stop()
-
-    def _start_timer(self, timeout_in_ms: int) -> threading.Timer | None:
-        if timeout_in_ms <= 0:
-            return None
-        seconds = min(timeout_in_ms / 1000, threading.TIMEOUT_MAX)
-        timer = threading.Timer(seconds, self._expire)
-        timer.daemon = True
-        timer.start()
-        return timer
 
     def _expire(self) -> None:
         self.cancel(

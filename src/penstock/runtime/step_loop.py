@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from threading import Condition, Lock
+from threading import TIMEOUT_MAX, Condition, Lock, Timer
 
 
 class StepLoop:
@@ -82,3 +82,13 @@ class Trampoline:
                     return
                 closure = self._closures.popleft()
             closure()
+
+
+def start_timer(timeout_in_ms: int, expire: Callable[[], None]) -> Timer | None:
+    """Have ``expire`` called after a time, unless the timer is cancelled before; 0 is never."""
+    if timeout_in_ms <= 0:
+        return None
+    timer = Timer(min(timeout_in_ms / 1000, TIMEOUT_MAX), expire)
+    timer.daemon = True
+    timer.start()
+    return timer

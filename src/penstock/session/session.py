@@ -344,13 +344,15 @@ class Session:
         if plan.targets:
             raise InvalidArgumentError("partial_run() requires empty target_list.")
         fed = kept(self._fed_values(feed_dict or {}))
+        fetches = [name for name in plan.endpoints if name not in fed]
         try:
-            values = run.step(fed, plan.endpoints, self._config.operation_timeout_in_ms)
+            results = run.step(fed, fetches, self._config.operation_timeout_in_ms)
         finally:
             if run.is_done:
                 with self._lock:
                     self._partial_runs.pop(handle, None)
-        return plan.rebuild(_handed_out(values))
+        values = fed | dict(zip(fetches, results, strict=True))
+        return plan.rebuild(_handed_out([values[name] for name in plan.endpoints]))
 
     # -- life --------------------------------------------------------------------------
 
