@@ -45,8 +45,11 @@ class FunctionLibrary:
             InvalidArgumentError: a name is taken by another function, or by an op.
 
         """
+        new: dict[str, Message] = {}
         for function in library.function:
-            self._check_new(function)
+            name = function.signature.name
+            self._check_new(function, self._functions.get(name, new.get(name)))
+            new.setdefault(name, function)
         gradients = {g.function_name: g.gradient_func for g in library.gradient}
         for name, gradient in gradients.items():
             if self._gradients.get(name, gradient) != gradient:
@@ -54,13 +57,13 @@ class FunctionLibrary:
                     f"Cannot assign gradient function '{gradient}' to '{name}' because it "
                     f"already has gradient function '{self._gradients[name]}'"
                 )
-        for function in library.function:
-            self._functions.setdefault(function.signature.name, function)
+        for name, function in new.items():
+            self._functions.setdefault(name, function)
         self._gradients |= gradients
 
-    def _check_new(self, function: Message) -> None:
+    @staticmethod
+    def _check_new(function: Message, known: Message | None) -> None:
         name = function.signature.name
-        known = self._functions.get(name)
         if known is not None and known != function:
             raise InvalidArgumentError(
                 f"Cannot add function '{name}' because a different function with the same "

@@ -5,16 +5,16 @@ Out:  ``FunctionBody``: a graph with ``_Arg`` and ``_Retval`` nodes.
 Not:  runs nothing; looks into no function that the body calls.
 
 Inside a body, inputs are written ``arg``, ``arg:index``, ``node:output`` or
-``node:output:index``; one that stands for a list may stand for all of it.
+``node:output:index``.  Without an index, the name of a list stands for all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.catalogue.op_def import OpDef
+from penstock.catalogue.op_def import ArgDef, OpDef
 from penstock.catalogue.registry import get_op
 from penstock.core.dtypes import DType
 from penstock.defs.attrs import Attr, FuncAttr, PlaceholderAttr
@@ -155,82 +155,123 @@ class _Instantiation:
         """All edges into one node."""
         node = self.outputs[proto.name].node
         slot, controls = 0, []
-        for text in proto.input:
+        for position, text in enumerate(proto.input):
             if text.startswith("^"):
-                controls.append(self.control_source(text[1:]))
+                source = self.control_source(text[1:])
+                if source is None:
+                    raise InvalidArgumentError(
+                        f"input[{position}] == '{text}', is not found: {_tag(node)}"
+                    )
+                controls.append(source)
                 continue
-            if controls:
+            endpoints = self.resolve(text)
+            if endpoints is None:
+                raise InvalidArgumentError(f"input {text} is not found: {_tag(node)}")
+            if controls or (endpoints and slot == len(node.inputs)):
                 raise InvalidArgumentError(
-                    f"Expected input '{text}' of {node.name} to be a control input."
+                    f"Expected input[{position}] == '{text}' to be a control input: {_tag(node)}"
                 )
-            for src, src_slot in self.resolve(text):
-                if slot >= len(node.inputs):
-                    raise InvalidArgumentError(f"Input {text} too long for inputs of {node.name}")
-                self.graph.add_edge(src, src_slot, node, slot)
-                slot += 1
+            slot = self.add_data_edges(endpoints, node, slot, text)
         if slot < len(node.inputs):
+            count = len(proto.input) - len(controls)
             raise InvalidArgumentError(
-                f"Attempt to access beyond input size: {slot} >= {slot} of {node.name}"
+                f"Attempt to access beyond input size: {count} >= {count}: {_tag(node)}"
             )
         if controls:
             self.graph.add_control_edges(controls, node)
 
-    def control_source(self, name: str) -> Node:
+    def add_data_edges(
+        self, endpoints: Sequence[tuple[Node, int]], node: Node, slot: int, text: str
+    ) -> int:
+        """Edges from all that ``text`` stands for, from ``slot`` on; returns the next slot."""
+        name, start, stop = _input_at(node, slot)
+        if slot + len(endpoints) > stop:
+            raise InvalidArgumentError(f"Input {text} too long for inputs: {_tag(node)}")
+        for index, (src, src_slot) in enumerate(endpoints):
+            given, wanted = src.output_types[src_slot], node.input_types[slot]
+            if given is not wanted and (wanted.is_ref or given.base is not wanted):
+                raise InvalidArgumentError(
+                    f"input {name}[{slot - start}] expected type {wanted} != {given}, "
+                    f"the type of {text}[{index}]: {_tag(node)}"
+                )
+            self.graph.add_edge(src, src_slot, node, slot)
+            slot += 1
+        return slot
+
+    def control_source(self, name: str) -> Node | None:
         """The node or argument that a control input names."""
         if name in self.outputs:
             return self.outputs[name].node
-        if self.args.get(name):
-            return self.args[name][0]
-        raise InvalidArgumentError(f"input '^{name}' is not found.")
+        return self.args[name][0] if self.args.get(name) else None
 
-    def resolve(self, text: str) -> list[tuple[Node, int]]:
-        """The endpoints that an input string stands for."""
+    def resolve(self, text: str) -> list[tuple[Node, int]] | None:
+        """The endpoints that an input string stands for; None if it names nothing."""
         name, *rest = text.split(":")
         if name in self.args:
-            nodes = self.args[name]
-            chosen = nodes if not rest else [self.item(nodes, rest[-1], text)]
-            return [(node, 0) for node in chosen]
-        if name not in self.outputs:
-            raise InvalidArgumentError(f"input {text} is not found")
-        outputs = self.outputs[name]
-        if not rest or rest[0] not in outputs.slots:
-            slot = int(rest[0]) if rest and rest[0].isdigit() else 0
-            return [(outputs.node, slot)]
-        slots = outputs.slots[rest[0]]
-        chosen_slots = slots if len(rest) == 1 else [self.item(slots, rest[1], text)]
-        return [(outputs.node, slot) for slot in chosen_slots]
-
-    @staticmethod
-    def item(items: Any, index: str, text: str) -> Any:
-        """One of a list, by an index written as text."""
-        if not index.isdigit() or int(index) >= len(items):
-            raise InvalidArgumentError(f"input {text} is not found: no such index")
-        return items[int(index)]
+            endpoints = [(node, 0) for node in self.args[name]]
+        elif name in self.outputs and rest and rest[0] in self.outputs[name].slots:
+            outputs = self.outputs[name]
+            endpoints = [(outputs.node, slot) for slot in outputs.slots[rest.pop(0)]]
+        else:
+            return None
+        if not rest:
+            return endpoints
+        is_index = len(rest) == 1 and rest[0].isdecimal() and int(rest[0]) < len(endpoints)
+        return [endpoints[int(rest[0])]] if is_index else None
 
     def add_results(self) -> list[Node]:
         """One ``_Retval`` per result tensor; returns everything that must run."""
-        op, index, wanted = get_op("_Retval"), 0, []
-        for out in self.signature.outputs:
-            if out.name not in self.function.ret:
-                raise InvalidArgumentError(f"Return {out.name} missing.")
-            endpoints = self.resolve(self.function.ret[out.name])
-            types = out.types(self.attrs)
-            if len(endpoints) != len(types):
-                raise InvalidArgumentError(
-                    f"Return {out.name} has {len(endpoints)} tensors, not {len(types)}"
-                )
-            for position, ((src, slot), dtype) in enumerate(zip(endpoints, types, strict=True)):
-                if src.output_types[slot].base is not dtype.base:
-                    raise InvalidArgumentError(
-                        f"Invalid ret types {out.name} : {dtype} vs. {src.output_types[slot]}"
-                    )
-                suffix = f"_RetVal_{position}" if out.is_list else "_RetVal"
-                ret = self.graph.add_node(out.name + suffix, op, {"T": dtype, "index": index})
+        op = get_op("_Retval")
+        wanted: list[Node] = []
+        names = [out.name for out in self.signature.outputs]
+        for position, out in enumerate(self.signature.outputs):
+            if out.name in names[:position]:
+                raise InvalidArgumentError(f"Duplicated ret name {out.name}")
+            for item, (src, slot) in enumerate(self.result(out)):
+                name = f"{out.name}_RetVal_{item}" if out.is_list else f"{out.name}_RetVal"
+                facts = {"T": src.output_types[slot].base, "index": len(wanted)}
+                ret = self.graph.add_node(name, op, facts)
                 self.graph.add_edge(src, slot, ret, 0)
                 wanted.append(ret)
-                index += 1
-        wanted += [self.control_source(name) for name in self.function.control_ret.values()]
+        for name, target in self.function.control_ret.items():
+            source = self.control_source(target)
+            if source is None:
+                raise InvalidArgumentError(f"control output {name} -> {target} is not found")
+            wanted.append(source)
         return wanted
+
+    def result(self, out: ArgDef) -> list[tuple[Node, int]]:
+        """The endpoints that one result, which may be a list, is taken from."""
+        if out.name not in self.function.ret:
+            raise InvalidArgumentError(f"Return {out.name} missing.")
+        text = self.function.ret[out.name]
+        endpoints = self.resolve(text)
+        if endpoints is None:
+            raise InvalidArgumentError(f"Return {out.name} -> {text} is not found.")
+        wanted = [dtype.base for dtype in out.types(self.attrs)]
+        given = [src.output_types[slot].base for src, slot in endpoints]
+        if given != wanted:
+            raise InvalidArgumentError(
+                f"Invalid ret types {out.name} : {', '.join(map(str, wanted))} vs. "
+                f"{', '.join(map(str, given))}"
+            )
+        return endpoints
+
+
+def _input_at(node: Node, slot: int) -> tuple[str, int, int]:
+    """The input argument of ``node`` that ``slot`` belongs to: name, first slot, slot after."""
+    start = 0
+    for arg in node.op.inputs:
+        stop = start + len(arg.types(node.attrs))
+        if slot < stop:
+            return arg.name, start, stop
+        start = stop
+    return "", start, start
+
+
+def _tag(node: Node) -> str:
+    """The node as error messages mark it."""
+    return f"{{{{node {node.name}}}}}"
 
 
 def prune_body(graph: Graph, wanted: Iterable[Node]) -> None:
