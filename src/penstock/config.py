@@ -109,6 +109,8 @@ class RunOptions:
         if isinstance(options, cls):
             return options
         proto = _parse(options, schema.RunOptions, "options")
+        if proto.trace_level not in set(TraceLevel):
+            raise InvalidArgumentError(f"There is no trace_level {proto.trace_level}")
         return cls(
             trace_level=TraceLevel(proto.trace_level),
             timeout_in_ms=proto.timeout_in_ms,

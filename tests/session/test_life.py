@@ -81,9 +81,9 @@ def test_extend_refuses_what_is_there() -> None:
 def test_a_static_graph_does_not_grow() -> None:
     """With optimize_for_static_graph, extend is refused."""
     graph = graph_to_def(sketch("x = Const() value=1.0"))
-    with ps.Session(graph, config=ps.Config(optimize_for_static_graph=True)) as session:
-        with pytest.raises(errors.FailedPreconditionError, match="static"):
-            session.extend(graph_to_def(sketch("y = Const() value=1.0")))
+    session = ps.Session(graph, config=ps.Config(optimize_for_static_graph=True))
+    with session, pytest.raises(errors.FailedPreconditionError, match="static"):
+        session.extend(graph_to_def(sketch("y = Const() value=1.0")))
 
 
 def test_a_session_is_a_context_manager() -> None:
@@ -133,9 +133,9 @@ def test_an_unfetched_handle_keeps_nothing() -> None:
 @pytest.mark.parametrize("handle", ["", "nonsense", "a;b;c;d"])
 def test_bad_handles(handle: str) -> None:
     """A handle that nobody gave is refused."""
-    with ps.Session(sketch(HANDLES)) as session:
-        with pytest.raises(errors.InvalidArgumentError, match="not in the session store"):
-            session.run("get:0", {"h": handle})
+    session = ps.Session(sketch(HANDLES))
+    with session, pytest.raises(errors.InvalidArgumentError, match="not in the session store"):
+        session.run("get:0", {"h": handle})
 
 
 # -- many threads --------------------------------------------------------------------
@@ -228,9 +228,8 @@ def test_variables_survive_runs_and_requests() -> None:
 def test_feeding_a_variable_that_is_assigned_is_refused() -> None:
     """A fed reference is a value, to which nothing can be assigned."""
     text = "v = VariableV2() dtype=float32 shape=[]\nx = Const() value=1.0\nset = Assign(v, x)"
-    with ps.Session(sketch(text)) as session:
-        with pytest.raises(errors.InvalidArgumentError):
-            session.run("set:0", {"v": 3.0})
+    with ps.Session(sketch(text)) as session, pytest.raises(errors.InvalidArgumentError):
+        session.run("set:0", {"v": 3.0})
 
 
 # -- memory --------------------------------------------------------------------------

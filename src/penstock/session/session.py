@@ -157,6 +157,11 @@ class Session:
 
     def _start(self, plan: FetchPlan, feed_dict: Mapping[Any, Any], options: RunOptions) -> _Job:
         self._check_open()
+        if options.output_partition_graphs and self._config.disable_output_partition_graphs:
+            raise InvalidArgumentError(
+                "RunOptions.output_partition_graphs() is not supported when "
+                "disable_output_partition_graphs is true."
+            )
         fed = self._fed_values(feed_dict)
         prepared = self._prepare_for(plan, tuple(sorted(fed)))
         return _Job(plan, fed, prepared, Step(prepared, options, self._session_state), options)
@@ -194,11 +199,6 @@ class Session:
             self._steps.add(step)
 
     def _record(self, job: _Job, metadata: RunMetadata | None) -> None:
-        if job.options.output_partition_graphs and self._config.disable_output_partition_graphs:
-            raise InvalidArgumentError(
-                "RunOptions.output_partition_graphs() is not supported when "
-                "disable_output_partition_graphs is true."
-            )
         if metadata is None:
             return
         partitions = job.prepared.partitions
