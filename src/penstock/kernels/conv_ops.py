@@ -29,8 +29,8 @@ from penstock.kernels.windows import Window, margins_of, pad, per_dimension, sli
 _AT_ONCE: Final = 2 << 20
 #: Channels from which on a depthwise convolution goes through einsum: measured.
 _DEEP: Final = 160
-_Convolve = Callable[[Array, Array], Array]
-_MakeWindows = Callable[[Array], list[Window]]
+Convolve = Callable[[Array, Array], Array]
+MakeWindows = Callable[[Sequence[int]], list[Window]]
 
 
 @kernel("Conv2D", types={"T": FLOATS | {dtypes.int32}})
@@ -40,56 +40,55 @@ def make_conv2d(attrs: Attrs) -> Kernel:
     With filters of less depth than the images, group g of the outputs sees group g of the
     inputs only.
     """
-    make_windows = _windows(attrs)
+    make_windows = window_maker(attrs)
 
     def conv2d(images: Array, filters: Array) -> Array:
-        _check_rank(images, filters)
+        check_rank(4, input=images, filter=filters)
         if 0 in filters.shape[:3]:
             raise ValueError(
                 "filter must not have zero elements (i.e. all dimensions must be non-zero), "
                 f"got shape {filters.shape}"
             )
         groups = _groups(images.shape[3], *filters.shape[2:])
-        windows = make_windows(filters)
+        windows = make_windows(filters.shape[:2])
         if groups > 1:
             return _grouped(images, filters, windows, groups)
         if all(w.size == 1 and not (w.margins and any(w.margins)) for w in windows):
             return _pointwise(images, filters, windows)
-        return _windowed(images, filters, windows)
+        return windowed(images, filters, windows)
 
-    return _in_layout(attrs, _in_precision(attrs, conv2d))
+    return _in_layout(attrs, in_precision(attrs, conv2d))
 
 
 @kernel("DepthwiseConv2dNative", types={"T": FLOATS})
 def make_depthwise_conv2d(attrs: Attrs) -> Kernel:
     """Each output is the sum of one channel of a window times one channel of a filter."""
-    make_windows = _windows(attrs)
+    make_windows = window_maker(attrs)
 
     def depthwise_conv2d(images: Array, filters: Array) -> Array:
-        _check_rank(images, filters)
+        check_rank(4, input=images, filter=filters)
         if images.shape[3] != filters.shape[2]:
             raise ValueError(
                 "input and filter must have the same depth: "
                 f"{images.shape[3]} vs {filters.shape[2]}"
             )
-        return _depthwise(images, filters, make_windows(filters))
+        return _depthwise(images, filters, make_windows(filters.shape[:2]))
 
-    return _in_layout(attrs, _in_precision(attrs, depthwise_conv2d))
+    return _in_layout(attrs, in_precision(attrs, depthwise_conv2d))
 
 
-def _windows(attrs: Attrs) -> _MakeWindows:
-    """What makes the windows for filters of some size."""
+def window_maker(attrs: Attrs) -> MakeWindows:
+    """What makes the windows for filters of some size, over any number of dimensions."""
     layout = attrs.str("data_format")
     strides = _spatial(attrs, "strides", layout)
     dilations = _spatial(attrs, "dilations", layout)
     margins = margins_of(attrs, layout)
-    if attrs.str("padding") != "EXPLICIT" and attrs.list("explicit_paddings"):
+    if attrs.str("padding") != "EXPLICIT" and attrs.values.get("explicit_paddings"):
         raise ValueError(
             "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT"
         )
 
-    def make_windows(filters: Array) -> list[Window]:
-        sizes = filters.shape[:2]
+    def make_windows(sizes: Sequence[int]) -> list[Window]:
         facts = zip(sizes, strides, dilations, margins, strict=True)
         return [Window(*fact) for fact in facts]
 
@@ -109,12 +108,13 @@ def _spatial(attrs: Attrs, name: str, layout: str) -> list[int]:
     return list(of_letter.values())
 
 
-def _in_precision(attrs: Attrs, convolve: _Convolve) -> _Convolve:
+def in_precision(attrs: Attrs, convolve: Convolve) -> Convolve:
+    """The function, in float32 if the type is narrow."""
     dtype = attrs.dtype("T")
     return in_float32(convolve, dtype) if dtype in NARROW else convolve
 
 
-def _in_layout(attrs: Attrs, convolve: _Convolve) -> _Convolve:
+def _in_layout(attrs: Attrs, convolve: Convolve) -> Convolve:
     """Let a function of images with the depth last serve those with the depth second."""
     if attrs.str("data_format") == "NHWC":
         return convolve
@@ -128,10 +128,11 @@ def _in_layout(attrs: Attrs, convolve: _Convolve) -> _Convolve:
     return convolve_nchw
 
 
-def _check_rank(images: Value, filters: Value) -> None:
-    for word, value in (("input", images), ("filter", filters)):
-        if np.ndim(value) != 4:
-            raise ValueError(f"{word} must be 4-dimensional: shape {np.shape(value)}")
+def check_rank(rank: int, **values: Value) -> None:
+    """Raise unless the values, given by their names, are of this rank."""
+    for word, value in values.items():
+        if np.ndim(value) != rank:
+            raise ValueError(f"{word} must be {rank}-dimensional: shape {np.shape(value)}")
 
 
 def _groups(depth: int, filter_depth: int, filter_count: int) -> int:
@@ -158,15 +159,18 @@ def _pointwise(images: Array, filters: Array, windows: Sequence[Window]) -> Arra
     return product.reshape(batch, rows, columns, count)
 
 
-def _windowed(images: Array, filters: Array, windows: Sequence[Window]) -> Array:
-    """Lay out windows as rows of a matrix, and multiply by the filters as columns."""
+def windowed(images: Array, filters: Array, windows: Sequence[Window]) -> Array:
+    """Lay out windows as rows of a matrix, and multiply by the filters as columns.
+
+    Serves any number of spatial dimensions.
+    """
     view = slide(images, windows)
-    count = filters.shape[3]
-    matrix = filters.reshape(prod(filters.shape[:3]), count)
-    result = np.empty((*view.shape[:3], count), images.dtype)
-    for batch, rows in _chunks(view):
+    count = filters.shape[-1]
+    matrix = filters.reshape(prod(filters.shape[:-1]), count)
+    result = np.empty((*view.shape[: 1 + len(windows)], count), images.dtype)
+    for batch, rows in chunks(view):
         part = result[batch, rows]
-        places = prod(part.shape[:3])
+        places = prod(part.shape[:-1])
         laid_out = view[batch, rows].reshape(places, len(matrix))
         np.matmul(laid_out, matrix, out=part.reshape(places, count))
     return result
@@ -181,7 +185,7 @@ def _grouped(
     if deep == 1:
         return _depthwise(images, filters.reshape(rows, columns, groups, wide), windows)
     parts = [
-        _windowed(
+        windowed(
             images[..., group * deep : (group + 1) * deep],
             np.ascontiguousarray(filters[..., group * wide : (group + 1) * wide]),
             windows,
@@ -191,7 +195,7 @@ def _grouped(
     return np.concatenate(parts, -1)
 
 
-def _chunks(view: Array) -> Iterator[tuple[slice, slice]]:
+def chunks(view: Array) -> Iterator[tuple[slice, slice]]:
     """Slices of batches and rows whose windows, laid out, are not too many at once."""
     batch, rows = view.shape[:2]
     row_bytes = max(view[:1, :1].size * view.itemsize, 1)

@@ -1,0 +1,345 @@
+"""Gradients of convolutions, and convolution over three spatial dimensions.
+
+In:   gradients of what a convolution gave; the images, or the filters, that it was given; the
+      size of the other.
+Out:  the gradient of the other.
+Not:  no gradients for filters in groups, other than depthwise.
+
+The gradient of images adds up, for each element of the window, what all places send back to
+it: one product of matrices each.  The gradient of filters is one product of matrices, of
+windows laid out as rows, some megabytes at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.values import Array, Value, shape_of
+from penstock.kernels.arrays import check_new, shape_text
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.conv_ops import (
+    check_rank,
+    chunks,
+    in_precision,
+    window_maker,
+    windowed,
+)
+from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.types import FLOATS
+from penstock.kernels.windows import Fit, Window, pad, slide, tap
+
+_Shape: TypeAlias = tuple[int, ...]
+#: (gradients, filters, windows, shape of the images) to the gradient of the images.
+_InputGrad: TypeAlias = Callable[[Array, Array, Sequence[Window], _Shape], Array]
+#: (images, gradients, windows, shape of the filters) to the gradient of the filters.
+_FilterGrad: TypeAlias = Callable[[Array, Array, Sequence[Window], _Shape], Array]
+_WIDE: Final = FLOATS - {dtypes.bfloat16}
+
+
+@kernel("Conv3D", types={"T": FLOATS})
+def make_conv3d(attrs: Attrs) -> Kernel:
+    """Each output is the sum of a window, of three dimensions, times a filter."""
+    make_windows = window_maker(attrs)
+
+    def conv3d(images: Array, filters: Array) -> Array:
+        check_rank(5, input=images, filter=filters)
+        if images.shape[4] != filters.shape[3]:
+            raise ValueError(
+                f"Number of channels in filter ({filters.shape[3]}) must match last dimension "
+                f"of input ({images.shape[4]})"
+            )
+        windows = make_windows(filters.shape[:3])
+        return windowed(images[_centred(windows, images.shape)], filters, windows)
+
+    convolve = in_precision(attrs, conv3d)
+    if attrs.str("data_format") == "NDHWC":
+        return convolve
+    return lambda images, filters: _to_first(convolve(_to_last(images), filters))
+
+
+def _centred(windows: Sequence[Window], shape: _Shape) -> tuple[slice, ...]:
+    """What of the images is seen: "SAME" windows smaller than their strides start inside.
+
+    Half of what no window would see is skipped at the beginning, in three dimensions only.
+    """
+    firsts = [0]
+    for window, length in zip(windows, shape[1:-1], strict=True):
+        places = -(-length // window.stride)
+        unseen = length - (places - 1) * window.stride - window.extent
+        firsts.append(max(unseen, 0) // 2 if window.margins is None else 0)
+    return tuple(slice(first, None) for first in firsts)
+
+
+# -- gradients of images ---------------------------------------------------------------------
+
+
+def _input_grad(
+    grads: Array, filters: Array, windows: Sequence[Window], shape: _Shape
+) -> Array:
+    """What each place got, times the filters, goes back to where the place looked."""
+    depth, count = filters.shape[-2:]
+    rows = grads.reshape(prod(grads.shape[:-1]), count)
+
+    def sent_back(element: tuple[int, ...]) -> Array:
+        product: Array = rows @ filters[element].T
+        return product.reshape(*grads.shape[:-1], depth)
+
+    return _spread(sent_back, windows, shape, grads.dtype)
+
+
+def _depthwise_input_grad(
+    grads: Array, filters: Array, windows: Sequence[Window], shape: _Shape
+) -> Array:
+    depth, multiplier = filters.shape[-2:]
+    apart = grads.reshape(*grads.shape[:-1], depth, multiplier)
+
+    def sent_back(element: tuple[int, ...]) -> Array:
+        if multiplier == 1:
+            product: Array = np.multiply(grads, filters[element][:, 0])
+            return product
+        return np.asarray(np.einsum("...cm,cm->...c", apart, filters[element]))
+
+    return _spread(sent_back, windows, shape, grads.dtype)
+
+
+def _spread(
+    sent_back: Callable[[tuple[int, ...]], Array],
+    windows: Sequence[Window],
+    shape: _Shape,
+    dtype: np.dtype[Any],
+) -> Array:
+    """Add up what the places send back for each element of the window."""
+    fits = _fits(windows, shape)
+    sizes = shape[1:-1]
+    outer = [n + fit.before + fit.after for n, fit in zip(sizes, fits, strict=True)]
+    padded_shape = (shape[0], *outer, shape[-1])
+    check_new(padded_shape, dtype)
+    padded = np.zeros(padded_shape, dtype)
+    for element, where in _taps(windows, fits):
+        padded[where] += sent_back(element)
+    inside = [slice(fit.before, fit.before + n) for n, fit in zip(sizes, fits, strict=True)]
+    return padded[(slice(None), *inside)]
+
+
+def _fits(windows: Sequence[Window], shape: _Shape) -> list[Fit]:
+    return [w.fit(n) for w, n in zip(windows, shape[1:-1], strict=True)]
+
+
+def _taps(
+    windows: Sequence[Window], fits: Sequence[Fit]
+) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+    """Each element of the window, and where the padded images meet it."""
+    for element in itertools.product(*(range(w.size) for w in windows)):
+        facts = zip(windows, fits, element, strict=True)
+        yield element, (slice(None), *(tap(*fact) for fact in facts))
+
+
+# -- gradients of filters ----------------------------------------------------------------------
+
+
+def _filter_grad(
+    images: Array, grads: Array, windows: Sequence[Window], shape: _Shape
+) -> Array:
+    """Windows, laid out as rows of a matrix, transposed, times what their places got."""
+    view, count = slide(images, windows), shape[-1]
+    length = prod(shape[:-1])
+    total = np.zeros((length, count), images.dtype)
+    for batch, rows in chunks(view):
+        part = grads[batch, rows]
+        places = prod(part.shape[:-1])
+        laid_out = view[batch, rows].reshape(places, length)
+        total += laid_out.T @ part.reshape(places, count)
+    return total.reshape(shape)
+
+
+def _depthwise_filter_grad(
+    images: Array, grads: Array, windows: Sequence[Window], shape: _Shape
+) -> Array:
+    fits = _fits(windows, images.shape)
+    padded = pad(images, fits, 0)
+    apart = grads.reshape(*grads.shape[:-1], *shape[-2:])
+    total = np.empty(shape, images.dtype)
+    for element, where in _taps(windows, fits):
+        np.einsum("nhwc,nhwcm->cm", padded[where], apart, out=total[element])
+    return total
+
+
+# -- registration -----------------------------------------------------------------------------
+
+
+@kernel("Conv2DBackpropInput", types={"T": FLOATS | {dtypes.int32}})
+@kernel("Conv3DBackpropInputV2", types={"T": FLOATS})
+@kernel("Conv3DBackpropInput", types={"T": _WIDE})
+def make_conv_backprop_input(attrs: Attrs) -> Kernel:
+    """The gradient of the images; their shape is given, or images that have it."""
+    return _for_images(attrs, _input_grad, _check_depth)
+
+
+@kernel("DepthwiseConv2dNativeBackpropInput", types={"T": FLOATS})
+def make_depthwise_backprop_input(attrs: Attrs) -> Kernel:
+    """The gradient of the images that each channel's own filters saw."""
+    return _for_images(attrs, _depthwise_input_grad, _check_depthwise)
+
+
+@kernel("Conv2DBackpropFilter", types={"T": FLOATS})
+@kernel("Conv3DBackpropFilterV2", types={"T": FLOATS})
+@kernel("Conv3DBackpropFilter", types={"T": _WIDE})
+def make_conv_backprop_filter(attrs: Attrs) -> Kernel:
+    """The gradient of the filters; their shape is given, or filters that have it."""
+    return _for_filters(attrs, _filter_grad, _check_depth)
+
+
+@kernel("DepthwiseConv2dNativeBackpropFilter", types={"T": FLOATS})
+def make_depthwise_backprop_filter(attrs: Attrs) -> Kernel:
+    """The gradient of each channel's own filters."""
+    return _for_filters(attrs, _depthwise_filter_grad, _check_depthwise)
+
+
+_CheckDepth: TypeAlias = Callable[[int, _Shape, int], None]
+
+
+def _for_images(attrs: Attrs, gradient: _InputGrad, check_depth: _CheckDepth) -> Kernel:
+    make_windows, layout = window_maker(attrs), _layout(attrs)
+    read_shape = _shape_reader(attrs, "input_sizes", layout)
+
+    def backprop(sizes: Value, filters: Array, grads: Array) -> Array:
+        shape = read_shape(sizes, grads, filters)
+        check_rank(len(layout), filter=filters)
+        windows = make_windows(filters.shape[:-2])
+
+        def compute(filters: Array, grads: Array) -> Array:
+            _check(shape, filters.shape, grads.shape, windows, check_depth)
+            return gradient(grads, filters, windows, shape)
+
+        return in_precision(attrs, compute)(filters, grads)
+
+    return _last_channels(layout, backprop, places=(2,), is_image=True)
+
+
+def _for_filters(attrs: Attrs, gradient: _FilterGrad, check_depth: _CheckDepth) -> Kernel:
+    make_windows, layout = window_maker(attrs), _layout(attrs)
+    read_shape = _shape_reader(attrs, "filter_sizes", "")
+
+    def backprop(images: Array, sizes: Value, grads: Array) -> Array:
+        shape = read_shape(sizes, grads, images)
+        check_rank(len(layout), input=images, filter=np.broadcast_to(0, shape))
+        windows = make_windows(shape[:-2])
+
+        def compute(images: Array, grads: Array) -> Array:
+            _check(images.shape, shape, grads.shape, windows, check_depth)
+            return gradient(images, grads, windows, shape)
+
+        return in_precision(attrs, compute)(images, grads)
+
+    return _last_channels(layout, backprop, places=(0, 2), is_image=False)
+
+
+def _layout(attrs: Attrs) -> str:
+    return attrs.str("data_format") if "data_format" in attrs.values else "NDHWC"
+
+
+_ReadShape: TypeAlias = Callable[[Value, Array, Array], _Shape]
+
+
+def _shape_reader(attrs: Attrs, name: str, layout: str) -> _ReadShape:
+    """What reads the shape of the result, with the depth last, out of the op's input."""
+    if attrs.op.name in ("Conv3DBackpropInput", "Conv3DBackpropFilter"):
+        return lambda like, _grads, _other: shape_of(like)
+
+    def read(sizes: Value, grads: Array, other: Array) -> _Shape:
+        if np.ndim(sizes) != 1:
+            raise ValueError(f"{attrs.op.name}: {name} input must be 1-dim, not {np.ndim(sizes)}")
+        numbers = sizes.tolist()
+        if layout and len(numbers) == 2 and np.ndim(other) == 4:  # rows and columns only
+            return (grads.shape[0], *numbers, other.shape[2])
+        if layout and len(numbers) != len(layout):
+            raise ValueError(
+                f"{attrs.op.name} requires {name} to contain {len(layout)} values, "
+                f"but got: {len(numbers)}"
+            )
+        if layout[1:2] == "C":
+            numbers.append(numbers.pop(1))
+        if min(numbers, default=0) < 0:
+            raise ValueError(f"Dimension {min(numbers)} must be >= 0")
+        return tuple(numbers)
+
+    return read
+
+
+def _check(
+    images: _Shape, filters: _Shape, grads: _Shape, windows: Sequence[Window], depth: _CheckDepth
+) -> None:
+    """Raise unless the convolution of such images and filters gives such results."""
+    if len(grads) != len(images):
+        raise ValueError(
+            f"out_backprop must be {len(images)}-dimensional: shape {shape_text(grads)}"
+        )
+    if images[0] != grads[0]:
+        raise ValueError(
+            "input and out_backprop must have the same batch size. "
+            f"Input batch: {images[0]}, outbackprop batch: {grads[0]}"
+        )
+    depth(images[-1], filters, grads[-1])
+    for axis, (window, fit) in enumerate(zip(windows, _fits(windows, images), strict=True), 1):
+        if fit.places != grads[axis]:
+            raise ValueError(
+                f"Size of out_backprop doesn't match computed: actual = {grads[axis]}, "
+                f"computed = {fit.places} spatial_dim: {axis} input: {images[axis]} "
+                f"filter: {window.size} output: {grads[axis]} stride: {window.stride} "
+                f"dilation: {window.dilation}"
+            )
+
+
+def _check_depth(depth: int, filters: _Shape, count: int) -> None:
+    if depth != filters[-2]:
+        raise ValueError(
+            "Gradients for grouped convolutions are not supported: input depth "
+            f"{depth} doesn't match filter input depth {filters[-2]}"
+        )
+    if count != filters[-1]:
+        raise ValueError(
+            "filter and out_backprop must have the same out_depth: "
+            f"{filters[-1]} vs {count}"
+        )
+
+
+def _check_depthwise(depth: int, filters: _Shape, count: int) -> None:
+    if depth != filters[-2]:
+        raise ValueError(
+            f"input and filter must have the same in_depth: {depth} vs {filters[-2]}"
+        )
+    if depth * filters[-1] != count:
+        raise ValueError(
+            "depth_multiplier * in_depth not equal to out_depth: "
+            f"{filters[-1]} * {depth} vs {count}"
+        )
+
+
+def _last_channels(
+    layout: str, backprop: Kernel, *, places: tuple[int, ...], is_image: bool
+) -> Kernel:
+    """The kernel for a layout; ``places`` tells which inputs are images."""
+    if layout[1] != "C":
+        return backprop
+
+    def channels_first(*inputs: Value) -> Array:
+        turned = [_to_last(x) if place in places else x for place, x in enumerate(inputs)]
+        result = backprop(*turned)
+        return _to_first(result) if is_image else result
+
+    return channels_first
+
+
+def _to_last(images: Value) -> Array:
+    array = np.asarray(images)
+    return np.moveaxis(array, 1, -1) if array.ndim > 1 else array
+
+
+def _to_first(images: Array) -> Array:
+    return np.ascontiguousarray(np.moveaxis(images, -1, 1))
