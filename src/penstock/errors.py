@@ -65,6 +65,8 @@ class Where:
     device: str = ""
     frame: str = ""
     iteration: int = 0
+    #: The function whose body the node is in; empty for the graph's own nodes.
+    function: str = ""
 
     def __str__(self) -> str:
         text = f"[[{{{{node {self.node}}}}}]]"
@@ -74,6 +76,8 @@ class Where:
             text += f" on {self.device}"
         if self.frame:
             text += f", frame {self.frame}, iteration {self.iteration}"
+        if self.function:
+            text += f", in function {self.function}"
         return text
 
 

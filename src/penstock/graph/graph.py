@@ -105,7 +105,9 @@ class Versions:
 class Graph:
     """A list of nodes with a function library."""
 
-    def __init__(self, library: FunctionLibrary | None = None) -> None:
+    def __init__(self, library: FunctionLibrary | None = None, *, function: str = "") -> None:
+        #: The function whose body this is; empty for a graph of its own.
+        self.function = function
         #: Nodes by id, in order of creation; a removed node leaves no entry.
         self._nodes: dict[int, Node] = {}
         #: The same nodes by name.

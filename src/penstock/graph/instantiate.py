@@ -74,7 +74,7 @@ class _Instantiation:
         self.function = function
         self.signature = signature
         self.attrs = self.bound_attrs(attrs)
-        self.graph = Graph(library)
+        self.graph = Graph(library, function=signature.name)
         #: Argument nodes by the argument's name.
         self.args: dict[str, list[Node]] = {}
         #: Body nodes by name.

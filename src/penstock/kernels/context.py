@@ -35,8 +35,13 @@ class FunctionCaller(Protocol):
         args: Sequence[Value],
         context: OpKernelContext,
         done: Done,
+        *,
+        allow_dead: bool = False,
     ) -> None:
-        """Start a function; ``done`` gets a tuple of its results, or the error."""
+        """Start a function; ``done`` gets a tuple of its results, or the error.
+
+        A dead result is an error, or an empty tensor if ``allow_dead``.
+        """
 
 
 class Interrupt:

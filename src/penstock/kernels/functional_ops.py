@@ -11,40 +11,73 @@ woken by each function's end, so that no call stack grows with its turns.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from penstock.core.values import Value
+from penstock.core.dtypes import DType
+from penstock.core.values import Value, describe, has_dtype
 from penstock.defs.attrs import FuncAttr
-from penstock.errors import InternalError, InvalidArgumentError
+from penstock.errors import InternalError, InvalidArgumentError, NotFoundError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext
 from penstock.kernels.registry import Kernel, async_kernel
 
+_EXECUTOR_TYPES: Final = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
 
-def call(context: OpKernelContext, func: FuncAttr, args: Sequence[Value], done: Done) -> None:
+
+def call(
+    context: OpKernelContext,
+    func: FuncAttr,
+    args: Sequence[Value],
+    done: Done,
+    *,
+    allow_dead: bool = False,
+) -> None:
     """Start a function of the graph's library."""
     functions = context.step.functions
     if functions is None:
         raise InternalError(f"{context.op} needs a function library, and the step has none")
-    functions.call(func.name, func.attrs, args, context, done)
+    functions.call(func.name, func.attrs, args, context, done, allow_dead=allow_dead)
 
 
 def as_bool(value: Value) -> bool:
     """How If and While read a condition: not zero, not empty text, not an empty tensor."""
     if isinstance(value, np.ndarray) and value.ndim:
         return value.size > 0
+    if not isinstance(value, (np.generic, np.ndarray, bytes)):
+        raise InvalidArgumentError(f"{describe(value)} cannot be converted to a bool")
     return bool(value)
+
+
+def expecting(types: Sequence[DType], done: Done) -> Done:
+    """A ``done`` that refuses results that are not what the node declares."""
+
+    def check(results: Sequence[Value]) -> None:
+        if len(results) != len(types):
+            raise InternalError(f"Expect to produce {len(types)} tensors, but get {len(results)}")
+        for slot, (value, dtype) in enumerate(zip(results, types, strict=True)):
+            if not has_dtype(value, dtype):
+                raise InternalError(
+                    f"Expect {slot}-th output is of type {dtype} but get {describe(value)}"
+                )
+        done(results)
+
+    return guarded(check, done)
 
 
 @async_kernel("PartitionedCall", "StatefulPartitionedCall")
 def make_call(attrs: Attrs) -> Kernel:
-    """Call a function."""
-    func = attrs.func("f")
+    """Call a function; its dead results become empty tensors."""
+    func, types = attrs.func("f"), attrs.output_types
+    executor_type = attrs.str("executor_type")
+    if executor_type not in _EXECUTOR_TYPES:
+        raise NotFoundError(
+            f"No executor factory registered for the given executor type: {executor_type}"
+        )
 
     def run(context: OpKernelContext, done: Done, *args: Value) -> None:
-        call(context, func, args, done)
+        call(context, func, args, expecting(types, done), allow_dead=True)
 
     return run
 
@@ -52,10 +85,10 @@ def make_call(attrs: Attrs) -> Kernel:
 @async_kernel("RemoteCall")
 def make_remote_call(attrs: Attrs) -> Kernel:
     """Call a function on another device; here all devices share the process."""
-    func = attrs.func("f")
+    func, types = attrs.func("f"), attrs.output_types
 
     def run(context: OpKernelContext, done: Done, _target: Value, *args: Value) -> None:
-        call(context, func, args, done)
+        call(context, func, args, expecting(types, done))
 
     return run
 
@@ -64,9 +97,11 @@ def make_remote_call(attrs: Attrs) -> Kernel:
 def make_if(attrs: Attrs) -> Kernel:
     """Call one of two functions."""
     then_branch, else_branch = attrs.func("then_branch"), attrs.func("else_branch")
+    types = attrs.output_types
 
     def run(context: OpKernelContext, done: Done, cond: Value, *args: Value) -> None:
-        call(context, then_branch if as_bool(cond) else else_branch, args, done)
+        branch = then_branch if as_bool(cond) else else_branch
+        call(context, branch, args, expecting(types, done))
 
     return run
 
@@ -74,12 +109,12 @@ def make_if(attrs: Attrs) -> Kernel:
 @async_kernel("Case", "StatelessCase")
 def make_case(attrs: Attrs) -> Kernel:
     """Call the function with the index; out of range means the last one."""
-    branches = attrs.list("branches")
+    branches, types = attrs.list("branches"), attrs.output_types
 
     def run(context: OpKernelContext, done: Done, index: Value, *args: Value) -> None:
         chosen = int(index)
         in_range = 0 <= chosen < len(branches)
-        call(context, branches[chosen if in_range else -1], args, done)
+        call(context, branches[chosen if in_range else -1], args, expecting(types, done))
 
     return run
 
@@ -163,11 +198,15 @@ def make_for(attrs: Attrs) -> Kernel:
         context: OpKernelContext, done: Done, start: Value, limit: Value, delta: Value, *args: Value
     ) -> None:
         first, last, step = int(start), int(limit), int(delta)
-        if step == 0 or (step > 0 and first > last) or (step < 0 and first < last):
-            raise InvalidArgumentError(f"For cannot go from {first} to {last} in steps of {step}")
-        indices = iter(range(first, last, step))
+        if first != last and (step == 0 or (last > first) != (step > 0)):
+            raise InvalidArgumentError(f"Invalid start/limit/delta: {first} {last} {step}")
+        indices = iter(range(first, last, step or 1))
 
         def turn(values: Sequence[Value]) -> None:
+            if len(values) != len(args):
+                raise InvalidArgumentError(
+                    f"For loop body returned {len(values)} arguments. Expected: {len(args)}"
+                )
             index = next(indices, None)
             if index is None:
                 done(tuple(values))

@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
-from penstock.core.values import Value
+import numpy as np
+
+from penstock.core.dtypes import DType
+from penstock.core.values import Value, freeze
 from penstock.defs.attrs import Attr, FuncAttr, TensorAttr
-from penstock.errors import OpError, ResourceExhaustedError
+from penstock.errors import CancelledError, OpError, ResourceExhaustedError
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.instantiate import FunctionBody, instantiate
 from penstock.kernels.context import Done, OpKernelContext
@@ -56,8 +59,13 @@ class FunctionRuntime:
         args: Sequence[Value],
         context: OpKernelContext,
         done: Done,
+        *,
+        allow_dead: bool = False,
     ) -> None:
         """Start a function; see ``FunctionCaller``."""
+        if context.cancellation_manager.is_cancelled:
+            # What makes a loop of calls end when something else in its step has failed.
+            raise CancelledError("Function was cancelled before it was started", derived=True)
         depth = context.step.call_depth + 1
         if depth > MAX_CALL_DEPTH:
             raise ResourceExhaustedError(
@@ -73,11 +81,13 @@ class FunctionRuntime:
                 done(error)
                 return
             try:
-                results = tuple(frame.consume_retvals(allow_dead=False))
+                results = frame.consume_retvals(allow_dead=allow_dead)
             except OpError as missing:
                 done(missing)
                 return
-            done(results)
+            if allow_dead and any(result is None for result in results):
+                results = list(map(_or_empty, results, instance.body.ret_types))
+            done(tuple(results))
 
         step = context.step
         instance.executor.run_async(
@@ -106,6 +116,11 @@ class FunctionRuntime:
         made = _Instance(body, self._new_executor(body))
         with self._lock:
             return self._instances.setdefault(key, made)
+
+
+def _or_empty(result: Value | None, dtype: DType) -> Value:
+    """A result; for a dead one, a tensor without elements."""
+    return freeze(np.empty(0, dtype.numpy)) if result is None else result
 
 
 def _canonical(attrs: Mapping[str, Attr]) -> str:

@@ -49,7 +49,7 @@ from penstock.kernels.context import (
 from penstock.runtime.executor.dump import dump
 from penstock.runtime.executor.graph_view import BoundKernel, GraphView, NodeItem, Step
 from penstock.runtime.executor.propagate import Propagator
-from penstock.runtime.executor.state import FrameState, IterationState, ReadyQueue, TaggedNode
+from penstock.runtime.executor.state import IterationState, ReadyQueue, TaggedNode
 from penstock.runtime.step_loop import StepLoop, Trampoline
 from penstock.state.call_frame import CallFrame
 from penstock.state.cancellation import CancellationManager
@@ -171,9 +171,7 @@ class Executor:
 def new_local_executor(params: LocalExecutorParams, graph: Graph) -> Executor:
     """An executor for a partition that is to run on this process's own device.
 
-    Raises:
-        OpError: a frame is malformed, or a kernel cannot be made; the node is named.
-
+    Raises OpError if a frame is malformed or a kernel cannot be made; the node is named.
     """
     view = GraphView(graph, params.device, params.make_kernel, check_outputs=params.check_outputs)
     return Executor(params, view)
@@ -443,18 +441,22 @@ class ExecutorState:
         if error.where is None:
             error = error if error is not cause else error.copy()
             error.at(item.where(self._executor.view.device, frame.label, iteration.number))
+            # An error that has a place was judged there: in a function, or on another device.
+            manager = self._args.cancellation_manager
+            error.derived |= manager.is_cancelled or manager.is_cancelling
         if error is not cause:
             error.__cause__ = cause
         self._abort(error)
 
     def _abort(self, error: OpError) -> None:
-        if self._error is not None:
-            return
         reason = self._interrupt.reason
-        self._error = error if reason is None else reason
         manager, rendezvous = self._args.cancellation_manager, self._args.rendezvous
-        if reason is None and (manager.is_cancelled or manager.is_cancelling):
-            error.derived = True
+        if self._error is not None:
+            # What a function's error cancels may be heard of before the function itself.
+            if self._error.derived and not error.derived:
+                self._error = error
+            return
+        self._error = error if reason is None else reason
         # Those who are told may fail in turn; the error that matters is known already.
         if rendezvous is not None:
             with contextlib.suppress(Exception):
@@ -592,8 +594,6 @@ __all__ = [
     "ExecutorArgs",
     "ExecutorBarrier",
     "ExecutorState",
-    "FrameState",
-    "Interrupt",
     "LocalExecutorParams",
     "new_local_executor",
     "summarize",

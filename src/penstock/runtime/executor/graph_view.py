@@ -102,6 +102,8 @@ class NodeItem:
     initialized_refs: tuple[tuple[int, str], ...]
     #: What clears its inputs after use.
     no_inputs: tuple[None, ...]
+    #: The function whose body the node is in; empty for the graph's own nodes.
+    function: str = ""
     #: The value of a constant.
     constant: Value = None
     #: The frame that an Enter opens.
@@ -113,7 +115,7 @@ class NodeItem:
 
     def where(self, device: str, frame: str = "", iteration: int = 0) -> Where:
         """The node as a place in an error message."""
-        return Where(self.name, self.op, device, frame, iteration)
+        return Where(self.name, self.op, device, frame, iteration, self.function)
 
     def __repr__(self) -> str:
         return f"<{self.op} {self.name}>"
@@ -168,6 +170,7 @@ class GraphView:
 
         """
         self.device = device
+        self._function = graph.function
         self._check_outputs = check_outputs
         info = build_control_flow_info(graph)
         #: Static frames; the root comes first.
@@ -200,7 +203,8 @@ class GraphView:
         try:
             return make_kernel(node)
         except OpError as error:
-            raise error.at(Where(node.name, node.op.name, self.device)) from error.__cause__
+            where = Where(node.name, node.op.name, self.device, function=self._function)
+            raise error.at(where) from error.__cause__
 
     def _add_item(self, node: Node, frame: FrameInfo, kernel: BoundKernel) -> NodeItem:
         is_merge = node.role is Role.MERGE
@@ -240,6 +244,7 @@ class GraphView:
             derefs=_derefs(node),
             initialized_refs=_initialized_refs(node),
             no_inputs=(None,) * len(node.inputs),
+            function=self._function,
             constant=kernel.compute() if is_constant else None,
         )
         frame.total_inputs += item.num_inputs
