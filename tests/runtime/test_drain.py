@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import penstock as ps
 from penstock import errors
 from penstock.kernels.context import Interrupt, OpKernelContext
 from penstock.runtime import Executor, ExecutorArgs
@@ -95,9 +96,13 @@ def test_an_error_in_a_loop_says_where() -> None:
 
 
 def test_an_error_of_a_cancelled_step_is_derived() -> None:
-    """What fails after a cancellation is a mere consequence."""
+    """What is cancelled with its step is a mere consequence."""
+
+    def give_up(_x: Any) -> None:
+        raise errors.CancelledError("woken")
+
     with custom_kernels("ExFail(x: float32) -> (y: float32)") as register:
-        register("ExFail", fail)
+        register("ExFail", give_up)
         manager = CancellationManager()
         manager.start_cancel()
         executor = executor_of("x = Const() value=1.0\na = ExFail(x)")
@@ -242,3 +247,17 @@ def test_kernels_see_no_numpy_warnings() -> None:
     executor = executor_of("x = Const() value=1.0\nz = Const() value=0.0\na = Div(x, z)")
     with np.errstate(all="raise"):
         assert outcome_of(executor) is None
+
+
+def test_a_kernel_that_refuses_its_attributes_names_its_node() -> None:
+    """Makers raise plain Python errors too; who made the graph learns which node it was."""
+    with custom_kernels("ExOdd() -> (y: float32) [n: int]"):
+
+        @ps.kernel("ExOdd")
+        def make(attrs: Any) -> Any:
+            raise ValueError(f"{attrs.int('n')} is odd")
+
+        with pytest.raises(errors.InvalidArgumentError, match="3 is odd") as caught:
+            executor_of("strange = ExOdd() n=3")
+    assert caught.value.node_name == "strange"
+    assert isinstance(caught.value.__cause__, ValueError)

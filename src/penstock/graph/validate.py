@@ -110,7 +110,7 @@ def _count(arg: ArgDef, attrs: dict[str, Attr]) -> int | None:
 
 
 def _show(item: Any) -> str:
-    return f'"{item.decode()}"' if isinstance(item, bytes) else str(item)
+    return f'"{item.decode(errors="backslashreplace")}"' if isinstance(item, bytes) else str(item)
 
 
 def _error(node: Message, text: str) -> InvalidArgumentError:

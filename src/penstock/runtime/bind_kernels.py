@@ -13,6 +13,7 @@ from __future__ import annotations
 from threading import Lock
 
 from penstock.core.device_names import DeviceName
+from penstock.errors import OpError, from_exception
 from penstock.graph.graph import Node
 from penstock.graph.roles import Role
 from penstock.kernels.attrs import Attrs
@@ -36,7 +37,13 @@ class KernelBinder:
         self._stateful: dict[str, tuple[Node, BoundKernel]] = {}
 
     def bind(self, node: Node) -> BoundKernel:
-        """The kernel of ``node``; raises InvalidArgumentError if there is none."""
+        """The kernel of ``node``.
+
+        Raises:
+            InvalidArgumentError: there is none.
+            OpError: an attribute makes no sense to it.
+
+        """
         if not node.op.is_stateful or node.role in _FRESH_EACH_TIME:
             return self._make(node)
         with self._lock:
@@ -52,4 +59,10 @@ class KernelBinder:
         if node.op.is_function:
             return BoundKernel(make_named_call(node.op.name, attrs), Calling.ASYNC, Cost.CHEAP)
         found = get_kernel(node.op.name, self._device_type, node.attrs)
-        return BoundKernel(found.make(attrs), found.calling, found.cost, found.is_builtin)
+        try:
+            compute = found.make(attrs)
+        except OpError:
+            raise
+        except Exception as cause:  # the one border of makers
+            raise from_exception(cause) from cause
+        return BoundKernel(compute, found.calling, found.cost, found.is_builtin)
