@@ -32,7 +32,7 @@ from penstock.kernels.conv_ops import (
 )
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS
-from penstock.kernels.windows import Fit, Window, pad, slide, tap
+from penstock.kernels.windows import Fit, Window, centred, pad, slide, tap
 
 _Shape: TypeAlias = tuple[int, ...]
 #: (gradients, filters, windows, shape of the images) to the gradient of the images.
@@ -55,25 +55,12 @@ def make_conv3d(attrs: Attrs) -> Kernel:
                 f"of input ({images.shape[4]})"
             )
         windows = make_windows(filters.shape[:3])
-        return windowed(images[_centred(windows, images.shape)], filters, windows)
+        return windowed(centred(images, windows), filters, windows)
 
     convolve = in_precision(attrs, conv3d)
     if attrs.str("data_format") == "NDHWC":
         return convolve
     return lambda images, filters: _to_first(convolve(_to_last(images), filters))
-
-
-def _centred(windows: Sequence[Window], shape: _Shape) -> tuple[slice, ...]:
-    """What of the images is seen: "SAME" windows smaller than their strides start inside.
-
-    Half of what no window would see is skipped at the beginning, in three dimensions only.
-    """
-    firsts = [0]
-    for window, length in zip(windows, shape[1:-1], strict=True):
-        places = -(-length // window.stride)
-        unseen = length - (places - 1) * window.stride - window.extent
-        firsts.append(max(unseen, 0) // 2 if window.margins is None else 0)
-    return tuple(slice(first, None) for first in firsts)
 
 
 # -- gradients of images ---------------------------------------------------------------------

@@ -1,10 +1,10 @@
-"""Pooling over two spatial dimensions.
+"""Pooling over two or three spatial dimensions.
 
 In:   images and the size of a window.
 Out:  at each place of the sliding window, the greatest or the mean of what is under it.
 Not:  no gradients, no index of the greatest.
 
-A window is a rectangle, so pooling along the rows and then along the columns gives the
+A window is a rectangle or a block, so pooling along one dimension after the other gives the
 same with fewer comparisons or additions.
 """
 
@@ -22,14 +22,17 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS, REALS
-from penstock.kernels.windows import Fit, Window, margins_of, pad, per_dimension, tap
+from penstock.kernels.windows import Fit, Window, centred, margins_of, pad, per_dimension, tap
 
 _Pool: TypeAlias = Callable[[Array], Array]
 _Sizes: TypeAlias = Mapping[str, int]
 _COMPARED: Final = REALS - {dtypes.uint32, dtypes.uint64}
+#: Types that are pooled over three dimensions.
+_CUBOID: Final = frozenset({dtypes.float32, dtypes.bfloat16})
 
 
 @kernel("MaxPool", types={"T": _COMPARED})
+@kernel("MaxPool3D", types={"T": _CUBOID})
 def make_max_pool(attrs: Attrs) -> Kernel:
     """The greatest element under a window, or of neighbouring channels.
 
@@ -47,13 +50,14 @@ def make_max_pool_v2(attrs: Attrs) -> Kernel:
     layout = attrs.str("data_format")
 
     def max_pool_v2(images: Array, ksize: Value, strides: Value) -> Array:
-        sizes = _by_letter(ksize, "ksize", layout)
-        return _max_pool(attrs, sizes, _by_letter(strides, "strides", layout))(images)
+        sizes = by_letter(ksize, "ksize", layout)
+        return _max_pool(attrs, sizes, by_letter(strides, "strides", layout))(images)
 
     return max_pool_v2
 
 
-def _by_letter(value: Value, name: str, layout: str) -> _Sizes:
+def by_letter(value: Value, name: str, layout: str) -> _Sizes:
+    """An input that has one number for each letter of the layout."""
     numbers = np.ravel(value).tolist()
     if len(numbers) != len(layout):
         raise ValueError(
@@ -64,11 +68,11 @@ def _by_letter(value: Value, name: str, layout: str) -> _Sizes:
 
 def _max_pool(attrs: Attrs, sizes: _Sizes, strides: _Sizes) -> _Pool:
     """The function that does it for these sizes."""
-    _check_sizes(sizes, strides)
+    check_sizes(sizes, strides)
     layout = attrs.str("data_format")
     if sizes["C"] > 1:
         return _in_layout(layout, _max_of_depth(sizes, strides))
-    windows = _windows(attrs, sizes, strides)
+    windows = pool_windows(attrs, sizes, strides)
     for window in windows:
         if window.margins and max(window.margins) >= window.size:
             raise ValueError(
@@ -94,7 +98,7 @@ def _least(dtype: np.dtype[Any]) -> Any:
 
 def _max_of_depth(sizes: _Sizes, strides: _Sizes) -> _Pool:
     size = sizes["C"]
-    if sizes["H"] > 1 or sizes["W"] > 1:
+    if any(sizes[letter] > 1 for letter in sizes.keys() - {"N", "C"}):
         raise UnimplementedError(
             "MaxPooling supports exactly one of pooling across depth or pooling across "
             "width/height."
@@ -123,29 +127,33 @@ def _max_of_depth(sizes: _Sizes, strides: _Sizes) -> _Pool:
 
 
 @kernel("AvgPool", types={"T": FLOATS})
+@kernel("AvgPool3D", types={"T": _CUBOID})
 def make_avg_pool(attrs: Attrs) -> Kernel:
     """The mean of what is under a window; padding does not count."""
     layout = attrs.str("data_format")
     sizes = per_dimension(attrs, "ksize", layout)
     strides = per_dimension(attrs, "strides", layout)
-    _check_sizes(sizes, strides)
+    check_sizes(sizes, strides)
     if sizes["C"] > 1:
         raise UnimplementedError("Non-spatial pooling is not yet supported.")
-    windows = _windows(attrs, sizes, strides)
+    windows = pool_windows(attrs, sizes, strides)
     dtype = attrs.dtype("T")
     wide = np.dtype(np.float32) if dtype in NARROW else dtype.numpy
 
     def avg_pool(images: Array) -> Array:
         sums = _reduce(images.astype(wide, copy=False), windows, np.add, wide.type(0))
-        rows, columns = (
-            _counts(window, length)
-            for window, length in zip(windows, images.shape[1:3], strict=True)
-        )
-        count = (rows[:, None] * columns)[..., None].astype(wide)
-        means: Array = sums / count
+        means: Array = sums / counts(windows, images.shape[1:-1]).astype(wide)
         return means.astype(dtype.numpy, copy=False)
 
     return _in_layout(layout, avg_pool)
+
+
+def counts(windows: Sequence[Window], lengths: Sequence[int]) -> Array:
+    """How many elements that are no padding the windows see in each place, for any depth."""
+    seen = np.ones(1, np.int64)
+    for window, length in zip(windows, lengths, strict=True):
+        seen = seen[..., None, :] * _counts(window, length)[:, None]
+    return seen
 
 
 def _counts(window: Window, length: int) -> Array:
@@ -155,7 +163,7 @@ def _counts(window: Window, length: int) -> Array:
     return np.minimum(start + window.size, length) - np.maximum(start, 0)
 
 
-def _check_sizes(sizes: _Sizes, strides: _Sizes) -> None:
+def check_sizes(sizes: _Sizes, strides: _Sizes) -> None:
     """Raise unless windows and strides are positive, and leave the batch alone."""
     if min(sizes.values()) < 1:
         raise ValueError(
@@ -168,34 +176,44 @@ def _check_sizes(sizes: _Sizes, strides: _Sizes) -> None:
         raise UnimplementedError("Pooling is not yet supported on the batch dimension.")
 
 
-def _windows(attrs: Attrs, sizes: _Sizes, strides: _Sizes) -> list[Window]:
-    margins = margins_of(attrs, attrs.str("data_format"))
+def pool_windows(attrs: Attrs, sizes: _Sizes, strides: _Sizes) -> list[Window]:
+    """How windows of these sizes slide, by spatial dimension."""
+    layout = layout_of(attrs)
+    spatial = [letter for letter in layout if letter not in "NC"]
     return [
         Window(sizes[letter], strides[letter], margins=margin)
-        for letter, margin in zip("HW", margins, strict=True)
+        for letter, margin in zip(spatial, margins_of(attrs, layout), strict=True)
     ]
+
+
+def layout_of(attrs: Attrs) -> str:
+    """The order of an op's dimensions; some ops know only one."""
+    return attrs.str("data_format") if "data_format" in attrs.values else "NHWC"
 
 
 def _in_layout(layout: str, pool: _Pool) -> _Pool:
     """A function of images in a layout from one of images with the depth last."""
-    if layout not in ("NHWC", "NCHW"):
+    if layout not in ("NHWC", "NCHW", "NDHWC", "NCDHW"):
         raise UnimplementedError(f"pooling of images in the layout {layout}")
 
     def pool_images(images: Array) -> Array:
-        if np.ndim(images) != 4:
+        if np.ndim(images) != len(layout):
             raise ValueError(
-                f"tensor_in_shape must have 2 spatial dimensions: shape {np.shape(images)}"
+                f"tensor_in_shape must have {len(layout) - 2} spatial dimensions: "
+                f"shape {np.shape(images)}"
             )
-        if layout == "NHWC":
+        if layout[-1] == "C":
             return pool(images)
-        return np.ascontiguousarray(pool(images.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2))
+        return np.ascontiguousarray(np.moveaxis(pool(np.moveaxis(images, 1, -1)), -1, 1))
 
     return pool_images
 
 
 def _reduce(images: Array, windows: Sequence[Window], join: np.ufunc, fill: Any) -> Array:
     """Join what is under the windows, one spatial dimension after the other."""
-    fits = [w.fit(n) for w, n in zip(windows, images.shape[1:3], strict=True)]
+    if images.ndim > 4:
+        images = centred(images, windows)
+    fits = [w.fit(n) for w, n in zip(windows, images.shape[1:-1], strict=True)]
     joined = pad(images, fits, fill)
     for axis, (window, fit) in enumerate(zip(windows, fits, strict=True), 1):
         joined = _reduce_along(joined, axis, window, fit, join)
@@ -204,8 +222,7 @@ def _reduce(images: Array, windows: Sequence[Window], join: np.ufunc, fill: Any)
 
 def _reduce_along(images: Array, axis: int, window: Window, fit: Fit, join: np.ufunc) -> Array:
     def seen(where: slice) -> Array:
-        view: Array = images[:, where] if axis == 1 else images[:, :, where]
-        return view
+        return images[(slice(None),) * axis + (where,)]
 
     if window.size == 1:
         return seen(tap(window, fit, 0))

@@ -72,6 +72,20 @@ def pad(array: Array, fits: Sequence[Fit], fill: Value) -> Array:
     return padded
 
 
+def centred(array: Array, windows: Sequence[Window]) -> Array:
+    """The array without what windows skip first, as TensorFlow has it in three dimensions.
+
+    "SAME" windows that are smaller than their strides do not start with the first element
+    there: half of what no window sees is skipped.
+    """
+    firsts = [0]
+    for window, length in zip(windows, array.shape[1:-1], strict=True):
+        places = -(-length // window.stride)
+        unseen = length - (places - 1) * window.stride - window.extent
+        firsts.append(max(unseen, 0) // 2 if window.margins is None else 0)
+    return array[tuple(slice(first, None) for first in firsts)] if any(firsts) else array
+
+
 def slide(array: Array, windows: Sequence[Window], fill: Value = 0) -> Array:
     """A read-only view of what is under the windows in every place.
 

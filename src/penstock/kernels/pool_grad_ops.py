@@ -1,0 +1,328 @@
+"""Gradients of pooling, and pooling that tells where the greatest elements were.
+
+In:   images that were pooled, and gradients of what came out; or of what went in.
+Out:  gradients of the other, places of the greatest elements.
+Not:  no pooling over the depth.
+
+Which element of its window is the greatest is found once, as the element's number in the
+window; where that is among the images follows from where the window was.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.values import Array, Value
+from penstock.errors import UnimplementedError
+from penstock.kernels.arrays import check_new, shape_text
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.pool_ops import by_letter, check_sizes, counts, layout_of, pool_windows
+from penstock.kernels.precision import NARROW
+from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.types import FLOATS, REALS
+from penstock.kernels.windows import Fit, Window, pad, per_dimension, tap
+
+_Windows: TypeAlias = Sequence[Window]
+_Shape: TypeAlias = tuple[int, ...]
+_CUBOID: Final = frozenset({dtypes.float32, dtypes.bfloat16})
+
+
+# -- the mean ----------------------------------------------------------------------------------
+
+
+@kernel("AvgPoolGrad", types={"T": FLOATS})
+@kernel("AvgPool3DGrad", types={"T": _CUBOID})
+def make_avg_pool_grad(attrs: Attrs) -> Kernel:
+    """Each gradient, in equal parts, to all that its window saw; padding gets nothing."""
+    windows, layout, dtype = _static_windows(attrs), layout_of(attrs), attrs.dtype("T")
+    wide = np.dtype(np.float32) if dtype in NARROW else dtype.numpy
+
+    def avg_pool_grad(sizes: Value, grads: Array) -> Array:
+        shape = _shape_in(sizes, layout)
+        _check_places(shape, grads.shape, windows)
+        parts = grads.astype(wide, copy=False) / counts(windows, shape[1:-1]).astype(wide)
+        for axis, (window, length) in enumerate(zip(windows, shape[1:-1], strict=True), 1):
+            parts = _spread_along(parts, axis, window, length)
+        return parts.astype(dtype.numpy, copy=False)
+
+    return _in_layout(layout, avg_pool_grad, (1,))
+
+
+def _shape_in(sizes: Value, layout: str) -> _Shape:
+    """The shape of the images, with the depth last."""
+    if np.ndim(sizes) != 1 or len(sizes) != len(layout):
+        raise ValueError(
+            f"out_backprop and orig_input_shape must have {len(layout)} elements: "
+            f"shape {shape_text(np.shape(sizes))}"
+        )
+    shape = sizes.tolist()
+    if layout[1] == "C":
+        shape.append(shape.pop(1))
+    if min(shape) < 0:
+        raise ValueError(f"Dimension {min(shape)} must be >= 0")
+    return tuple(shape)
+
+
+def _spread_along(parts: Array, axis: int, window: Window, length: int) -> Array:
+    """Give what is in each place to all elements of its window along one dimension."""
+    fit, before = window.fit(length), (slice(None),) * axis
+    shape = list(parts.shape)
+    shape[axis] = length + fit.before + fit.after
+    check_new(shape, parts.dtype)
+    padded = np.zeros(shape, parts.dtype)
+    for element in range(window.size):
+        padded[(*before, tap(window, fit, element))] += parts
+    return padded[(*before, slice(fit.before, fit.before + length))]
+
+
+# -- the greatest ------------------------------------------------------------------------------
+
+
+@kernel("MaxPoolGrad", "MaxPoolGradGrad", types={"T": REALS})
+@kernel("MaxPool3DGrad", types={"T": _CUBOID, "TInput": _CUBOID})
+@kernel("MaxPool3DGradGrad", types={"T": _CUBOID})
+def make_max_pool_grad(attrs: Attrs) -> Kernel:
+    """Each gradient to the greatest that its window saw, or from there back.
+
+    In two dimensions that is the first of the greatest, in three it is all of them.
+    """
+    windows, layout = _static_windows(attrs), layout_of(attrs)
+    give = _GIVES[attrs.op.name]
+
+    def max_pool_grad(images: Array, pooled: Array, grads: Array) -> Array:
+        return give(images, pooled, grads, windows)
+
+    return _in_layout(layout, max_pool_grad, (0, 1, 2))
+
+
+@kernel("MaxPoolGradV2", "MaxPoolGradGradV2", types={"T": REALS})
+def make_max_pool_grad_v2(attrs: Attrs) -> Kernel:
+    """The same with sizes and strides of the window as inputs."""
+    layout = attrs.str("data_format")
+    give = _GIVES[attrs.op.name.removesuffix("V2")]
+
+    def max_pool_grad(
+        images: Array, pooled: Array, grads: Array, ksize: Value, strides: Value
+    ) -> Array:
+        sizes, jumps = by_letter(ksize, "ksize", layout), by_letter(strides, "strides", layout)
+        return give(images, pooled, grads, _windows_over_places(attrs, sizes, jumps))
+
+    return _in_layout(layout, max_pool_grad, (0, 1, 2))
+
+
+def _give_back(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:
+    """Gradients of what came out, given to the first of the greatest that went in."""
+    _check_places(images.shape, pooled.shape, windows)
+    _check_like("out_backprop", grads, pooled)
+    number_of, nothing = _greatest(images, windows)[1], grads.dtype.type(0)
+    parts = (np.where(number_of == n, grads, nothing) for n in itertools.count())
+    return _added_up(parts, images, windows, grads.dtype)
+
+
+def _give_to_all(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:
+    """Gradients of what came out, given to all that are as great."""
+    _check_places(images.shape, pooled.shape, windows)
+    _check_like("out_backprop", grads, pooled)
+    nothing = grads.dtype.type(0)
+    parts = (np.where(seen == pooled, grads, nothing) for seen in _seen(images, windows))
+    return _added_up(parts, images, windows, grads.dtype)
+
+
+def _added_up(
+    parts: Iterator[Array], images: Array, windows: _Windows, dtype: np.dtype[Any]
+) -> Array:
+    """The sum of parts for each element of the window, put where that meets the images."""
+    fits, sizes = _fits(windows, images.shape), images.shape[1:-1]
+    outer = [n + fit.before + fit.after for n, fit in zip(sizes, fits, strict=True)]
+    wide = np.dtype(np.float32) if dtype.name == "bfloat16" else dtype
+    padded = np.zeros((len(images), *outer, images.shape[-1]), wide)
+    for where, part in zip(_taps(windows, fits), parts, strict=False):
+        padded[where] += part
+    inside = [slice(fit.before, fit.before + n) for n, fit in zip(sizes, fits, strict=True)]
+    return padded[(slice(None), *inside)].astype(dtype, copy=False)
+
+
+def _take_out(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:
+    """Gradients of what went in, taken where the first of the greatest were."""
+    _check_places(images.shape, pooled.shape, windows)
+    _check_like("grad", grads, images)
+    number_of, taken = _greatest(images, windows)[1], np.zeros(pooled.shape, grads.dtype)
+    for number, gradient in enumerate(_seen(grads, windows, 0)):
+        np.copyto(taken, gradient, where=number_of == number)
+    return taken
+
+
+def _take_equal(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:
+    """Gradients of what went in, taken where the first were that are as great; else zero."""
+    _check_places(images.shape, pooled.shape, windows)
+    _check_like("grad", grads, images)
+    taken, is_free = np.zeros(pooled.shape, grads.dtype), np.ones(pooled.shape, bool)
+    for image, gradient in zip(_seen(images, windows), _seen(grads, windows, 0), strict=True):
+        is_here = (image == pooled) & is_free
+        np.copyto(taken, gradient, where=is_here)
+        is_free &= ~is_here
+    return taken
+
+
+def _seen(images: Array, windows: _Windows, fill: float = np.nan) -> Iterator[Array]:
+    """What each element of the window sees in all places."""
+    fits = _fits(windows, images.shape)
+    padded = pad(images, fits, fill)
+    return (padded[where] for where in _taps(windows, fits))
+
+
+_GIVES: Final[dict[str, Callable[[Array, Array, Array, _Windows], Array]]] = {
+    "MaxPoolGrad": _give_back,
+    "MaxPoolGradGrad": _take_out,
+    "MaxPool3DGrad": _give_to_all,
+    "MaxPool3DGradGrad": _take_equal,
+}
+
+
+def _greatest(images: Array, windows: _Windows) -> tuple[Array, Array]:
+    """The greatest element under the windows, and its number in the window.
+
+    The first of equals; nothing is greater than NaN if that comes first.
+    """
+    fits = _fits(windows, images.shape)
+    padded = pad(images, fits, 0)
+    is_seen = None if padded is images else _is_seen(images.shape, fits)
+    taps = _taps(windows, fits)
+    shape = (len(images), *(fit.places for fit in fits), images.shape[-1])
+    best, number_of = np.zeros(shape, images.dtype), np.full(shape, -1, np.intp)
+    for number, where in enumerate(taps):
+        other = padded[where]
+        is_better = (other > best) | (number_of < 0)
+        if is_seen is not None:
+            is_better &= is_seen[where]
+        np.copyto(best, other, where=is_better)
+        np.copyto(number_of, number, where=is_better)
+    return best, number_of
+
+
+def _is_seen(shape: _Shape, fits: Sequence[Fit]) -> Array:
+    """Which of the padded elements are no padding."""
+    inside = np.ones((1, *shape[1:-1], 1), bool)
+    return pad(inside, fits, 0)
+
+
+def _fits(windows: _Windows, shape: _Shape) -> list[Fit]:
+    return [w.fit(n) for w, n in zip(windows, shape[1:-1], strict=True)]
+
+
+def _taps(windows: _Windows, fits: Sequence[Fit]) -> Iterator[tuple[slice, ...]]:
+    """Where the padded images meet each element of the window, in order."""
+    for element in itertools.product(*(range(w.size) for w in windows)):
+        yield (slice(None), *map(tap, windows, fits, element))
+
+
+# -- with places -------------------------------------------------------------------------------
+
+
+@kernel("MaxPoolWithArgmax", types={"T": REALS, "Targmax": {dtypes.int32, dtypes.int64}})
+def make_max_pool_with_argmax(attrs: Attrs) -> Kernel:
+    """The greatest under each window, and its place in the image, or in the whole batch."""
+    windows, dtype = _static_windows(attrs), attrs.dtype("Targmax").numpy
+    counts_batch = attrs.bool("include_batch_in_index")
+
+    def max_pool_with_argmax(images: Array) -> tuple[Array, Array]:
+        _check_rank(images, 4)
+        best, number_of = _greatest(images, windows)
+        first, place = _fits(windows, images.shape), np.zeros((), np.int64)
+        elements = np.unravel_index(np.maximum(number_of, 0), [w.size for w in windows])
+        for axis, (window, fit) in enumerate(zip(windows, first, strict=True)):
+            start = np.arange(fit.places) * window.stride - fit.before
+            start = start.reshape(-1, *(1,) * (len(windows) - axis))
+            place = place * images.shape[1 + axis] + start + elements[axis]
+        place = place * images.shape[-1] + np.arange(images.shape[-1])
+        if counts_batch:
+            batch = np.arange(len(images)).reshape(-1, 1, 1, 1)
+            place = place + batch * prod(images.shape[1:])
+        return best, place.astype(dtype)
+
+    return max_pool_with_argmax
+
+
+@kernel("MaxPoolGradWithArgmax", types={"T": REALS, "Targmax": {dtypes.int64}})
+def make_max_pool_grad_with_argmax(attrs: Attrs) -> Kernel:
+    """Each gradient to the place that is given with it."""
+    counts_batch = attrs.bool("include_batch_in_index")
+    windows = _static_windows(attrs)
+
+    def max_pool_grad(images: Array, grads: Array, places: Array) -> Array:
+        _check_rank(images, 4)
+        _check_places(images.shape, grads.shape, windows)
+        _check_like("argmax", places, grads)
+        if not counts_batch:
+            batch = np.arange(len(images)).reshape(-1, 1, 1, 1)
+            places = places + batch * prod(images.shape[1:])
+        if places.size and not 0 <= places.min() <= places.max() < images.size:
+            raise ValueError(
+                f"Invalid indices: argmax must be in [0, {images.size}), "
+                f"found {places.min()} to {places.max()}"
+            )
+        total = np.zeros(images.size, grads.dtype)
+        np.add.at(total, places.ravel(), grads.ravel())
+        return total.reshape(images.shape)
+
+    return max_pool_grad
+
+
+# -- windows -----------------------------------------------------------------------------------
+
+
+def _static_windows(attrs: Attrs) -> list[Window]:
+    layout = layout_of(attrs)
+    sizes = per_dimension(attrs, "ksize", layout)
+    return _windows_over_places(attrs, sizes, per_dimension(attrs, "strides", layout))
+
+
+def _windows_over_places(attrs: Attrs, sizes: Any, strides: Any) -> list[Window]:
+    check_sizes(sizes, strides)
+    if sizes["C"] > 1 or strides["C"] > 1:
+        raise UnimplementedError(f"{attrs.op.name} is not yet supported on the depth dimension.")
+    return pool_windows(attrs, sizes, strides)
+
+
+def _check_rank(images: Array, rank: int) -> None:
+    if np.ndim(images) != rank:
+        raise ValueError(f"tensor_in must be {rank}-dimensional: {shape_text(np.shape(images))}")
+
+
+def _check_places(images: _Shape, pooled: _Shape, windows: _Windows) -> None:
+    """Raise unless pooling such images gives such results."""
+    expected = (images[0], *(fit.places for fit in _fits(windows, images)), images[-1])
+    if pooled != expected:
+        raise ValueError(
+            f"Expected orig_output and out_backprop of shape {shape_text(expected)}, "
+            f"got {shape_text(pooled)}"
+        )
+
+
+def _check_like(name: str, value: Array, other: Array) -> None:
+    if np.shape(value) != other.shape:
+        raise ValueError(
+            f"Expected {name} shape to be {shape_text(other.shape)}, "
+            f"got {shape_text(np.shape(value))}"
+        )
+
+
+def _in_layout(layout: str, compute: Kernel, places: Sequence[int]) -> Kernel:
+    """A function of images in a layout, which are the inputs at these places."""
+    rank = len(layout)
+
+    def in_layout(*inputs: Value) -> Array:
+        for place in places:
+            _check_rank(inputs[place], rank)
+        if layout[-1] == "C":
+            return np.asarray(compute(*inputs))
+        turned = [np.moveaxis(x, 1, -1) if at in places else x for at, x in enumerate(inputs)]
+        return np.ascontiguousarray(np.moveaxis(compute(*turned), -1, 1))
+
+    return in_layout
