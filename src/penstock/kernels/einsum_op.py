@@ -11,6 +11,7 @@ Every character is a label, a blank too.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Iterator, Sequence
@@ -158,7 +159,7 @@ def _contract(
 def _multiply(x: Array, y: Array, multiply: Kernel) -> Array:
     if x.shape[-2] == 1 and y.shape[-1] == 1 and x.ndim > 2:
         # A batch of products of two vectors: numpy would call BLAS for each of them.
-        return np.einsum("...ik,...kj->...ij", x, y)
+        multiply = functools.partial(np.einsum, "...ik,...kj->...ij")
     product: Array = multiply(x, y)
     return product
 
