@@ -307,3 +307,15 @@ def test_intermediate_arrays_are_freed_as_soon_as_they_were_used() -> None:
         finally:
             tracemalloc.stop()
     assert peak < 6 * feed.nbytes
+
+
+def test_a_merge_reads_the_variable_it_is_given() -> None:
+    """A reference that meets a Merge of values is read there."""
+    text = (
+        "v = VariableV2() dtype=float32 shape=[]\nc = Const() value=5.0\n"
+        "p = Placeholder() dtype=bool\nset = Assign(v, c)\nside = Switch(c, p)\n"
+        "m = Merge(v, side:0)\ny = Neg(m)"
+    )
+    with ps.Session(sketch(text)) as session:
+        session.run("set")
+        assert session.run("y:0", {"p": True}) == -5.0

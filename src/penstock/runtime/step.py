@@ -32,8 +32,10 @@ from penstock.state.rendezvous import Rendezvous
 from penstock.state.resources import StepContainer
 from penstock.state.session_state import SessionState, TensorStore
 
-#: Numbers steps throughout the process; ``next`` on it is atomic.
+#: Numbers steps throughout the process; taken under ``_step_ids_lock``, since ``next`` is not
+#: atomic on every Python.
 _step_ids: Final = itertools.count(1)
+_step_ids_lock: Final = threading.Lock()
 #: Seconds between two looks at whether Ctrl-C was pressed, while the caller sleeps.
 _POLL_SECONDS: Final = 0.05
 
@@ -113,7 +115,8 @@ class Step:
         if self._options.trace_level > TraceLevel.NO_TRACE:
             self.stats = StatsCollector([part.device for part in self._prepared.partitions])
         barrier = ExecutorBarrier(len(executors), rendezvous, self._finished)
-        step_id = next(_step_ids)
+        with _step_ids_lock:
+            step_id = next(_step_ids)
         for executor in executors:
             device = executor.params.device
             args = ExecutorArgs(

@@ -287,7 +287,6 @@ def _derefs(node: Node) -> tuple[tuple[int, str], ...]:
         if edge is not None
         and edge.src.output_types[edge.src_slot].is_ref
         and not node.input_types[slot].is_ref
-        and node.role is not Role.MERGE
     )
 
 
