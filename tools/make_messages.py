@@ -9,7 +9,12 @@ Out:  one block per message or enum: field numbers, labels, types and names, not
 from __future__ import annotations
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
-from tensorflow.core.framework import op_def_pb2  # noqa: F401  (registers files)
+from tensorflow.core.example import example_pb2
+from tensorflow.core.framework import (
+    device_attributes_pb2,
+    op_def_pb2,
+    step_stats_pb2,
+)
 from tensorflow.core.protobuf import (
     config_pb2,
     device_properties_pb2,
@@ -18,9 +23,10 @@ from tensorflow.core.protobuf import (
     saver_pb2,
     tensor_bundle_pb2,
 )
-from tensorflow.core.framework import device_attributes_pb2, step_stats_pb2
-from tensorflow.core.example import example_pb2
 
+HEADER = (
+    "# TensorFlow's messages by field number.  Made by tools/make_messages.py; not edited by hand."
+)
 ROOTS = [
     op_def_pb2.OpList,
     saved_model_pb2.SavedModel,
@@ -96,13 +102,18 @@ def type_name(field: FieldDescriptor) -> str:
 def field_line(field: FieldDescriptor) -> str:
     """``number [label] type name [in oneof]``."""
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
-        key, value = field.message_type.fields_by_name["key"], field.message_type.fields_by_name["value"]
+        key, value = (
+            field.message_type.fields_by_name["key"],
+            field.message_type.fields_by_name["value"],
+        )
         return f"{field.number} map {type_name(key)} {type_name(value)} {field.name}"
     words = [str(field.number)]
     if field.is_repeated:
         words.append("repeated")
         scalar = field.message_type is None and field.type not in (
-            FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES)
+            FieldDescriptor.TYPE_STRING,
+            FieldDescriptor.TYPE_BYTES,
+        )
         if scalar and not field.is_packed:
             words.append("unpacked")
     words += [type_name(field), field.name]
@@ -132,7 +143,7 @@ def show_message(message: Descriptor, indent: str = "") -> None:
 def main() -> None:
     """Print the table."""
     messages, enums = reachable(ROOTS)
-    print("# TensorFlow's messages by field number.  Made by tools/make_messages.py; not edited by hand.")
+    print(HEADER)
     for name in sorted(messages):
         print()
         show_message(messages[name])
