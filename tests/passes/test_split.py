@@ -172,3 +172,36 @@ def test_reads_of_remote_references_come_last() -> None:
     recv = next(n for n in got["B"] if n.op.name == "_Recv")
 
     assert [edge.src.name for edge in recv.control_inputs] == ["x"]
+
+
+def test_readers_of_a_remote_reference_do_not_wait_for_each_other() -> None:
+    """Each reader has a Recv of its own: a shared one would wait for what waits for it."""
+    got = cut(
+        """
+        v = VariableV2 @A
+        x = Placeholder @B
+        y = Add(v, x) @B
+        z = Mul(v, y) @B
+        """
+    )
+    recvs = {n.name: n for n in got["B"] if n.op.name == "_Recv"}
+    of = {name: got["B"].node(name).input(0).src for name in ("y", "z")}
+
+    assert len(recvs) == ops(got["A"])["_Send"] == 2
+    assert [edge.src.name for edge in of["y"].control_inputs] == ["x"]
+    assert [edge.src.name for edge in of["z"].control_inputs] == ["y"]
+
+
+def test_a_reference_may_be_read_twice_by_one_node() -> None:
+    """Two remote references of one reader do not wait for each other."""
+    got = cut("v = VariableV2 @A\ny = Add(v, v) @B")
+
+    assert all(not n.control_inputs for n in got["B"] if n.op.name == "_Recv")
+
+
+def test_names_that_are_taken_are_not_given_to_transfers() -> None:
+    """A graph may have nodes whose names look like those of transfers."""
+    got = cut("x = Placeholder @A\nx/_1 = Neg(x) @A\nx/_2 = Neg(x) @B\ny = Neg(x/_1) @B")
+
+    assert ops(got["A"]) == {"Placeholder": 1, "Neg": 1, "_Send": 2}
+    assert ops(got["B"]) == {"Neg": 2, "_Recv": 2}

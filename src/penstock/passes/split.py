@@ -7,7 +7,8 @@ Not:  does not run anything, and does not know what a device can do.
 
 Runs last, so that no other pass has to know Send and Recv.  How edges are cut:
 
-- A data edge: Send there, Recv here.  One Recv serves all consumers of a value.
+- A data edge: Send there, Recv here.  One Recv serves all consumers of a value, but each
+  reader of a reference has its own, which comes after the reader's other inputs.
 - A control edge: an empty Const that waits for the source is sent; here an Identity of the
   Recv stands for the source.  (A Recv is itself alive when a dead tensor comes; its
   Identity is dead, and that is what must reach the consumer.)
@@ -162,26 +163,29 @@ class _Splitter:
 
     def fresh(self, name: str) -> str:
         """A name for a node that is inserted because of the node called ``name``."""
-        self.next_number += 1
-        return f"{name}/_{self.next_number}"
+        while True:
+            self.next_number += 1
+            made = f"{name}/_{self.next_number}"
+            if made not in self.source:
+                return made
 
     # -- edges ---------------------------------------------------------------------
 
     def join(self, edge: Edge) -> None:
         """Copy an edge; where it crosses, its source is what the transfer delivers."""
-        src, dst = self.copies[edge.src], self.copies[edge.dst]
+        src, slot, dst = self.copies[edge.src], edge.src_slot, self.copies[edge.dst]
         graph = self.graph_of(dst.assigned_device)
-        if self.is_cut(src, dst):
-            src = self.transferred(edge.src, edge.src_slot, dst.assigned_device)
+        if self.crosses(edge):
+            src, slot = self.transferred(edge.src, slot, dst.assigned_device), 0
         if edge.is_control:
             graph.add_control_edge(src, dst)
         else:
-            slot = 0 if self.is_cut(self.copies[edge.src], dst) else edge.src_slot
             graph.add_edge(src, slot, dst, edge.dst_slot)
 
-    def is_cut(self, src: Node, dst: Node) -> bool:
-        """Whether two nodes are in different partitions."""
-        return self.partition_of(src.assigned_device) != self.partition_of(dst.assigned_device)
+    def crosses(self, edge: Edge) -> bool:
+        """Whether the ends of an edge are in different partitions."""
+        src, dst = self.device_of[edge.src.id], self.device_of[edge.dst.id]
+        return self.partition_of(src) != self.partition_of(dst)
 
     def transferred(self, source: Node, slot: int, device: str) -> Node:
         """What stands for an output of ``source`` on ``device``."""
@@ -189,9 +193,13 @@ class _Splitter:
         return self.transfer(self.copies[source], slot, device, frame)
 
     def transfer(self, src: Node, slot: int, device: str, frame: Frame) -> Node:
-        """A Recv on ``device`` of an output (for control, an Identity of it); made once."""
+        """A Recv on ``device`` of an output (for control, an Identity of it).
+
+        It is made once, except for references: a Recv that waits for what one reader waits
+        for must not keep another reader waiting.
+        """
         key = (src, slot, self.partition_of(device))
-        if key in self.received:
+        if key in self.received and not _is_reference(src, slot):
             return self.received[key]
         if slot == CONTROL_SLOT:
             token = self.control_token(src)
@@ -232,21 +240,15 @@ class _Splitter:
     def order_reads_of_references(self) -> None:
         """A remote read of a reference comes after all other inputs of its reader."""
         for node in self.source:
-            dst = self.copies[node]
-            for edge in node.inputs:
-                assert edge is not None
-                is_ref = edge.src.output_types[edge.src_slot].is_ref
-                if is_ref and self.is_cut(self.copies[edge.src], dst):
-                    self.read_last(dst, edge.dst_slot)
-
-    def read_last(self, dst: Node, slot: int) -> None:
-        """Make the Recv at ``slot`` wait for the sources of the other value inputs."""
-        recv = dst.input(slot).src
-        graph = self.graph_of(dst.assigned_device)
-        for other in dst.inputs:
-            is_value = other is not None and not other.src.output_types[other.src_slot].is_ref
-            if other is not None and is_value and other.src is not recv:
-                graph.add_control_edge(other.src, recv)
+            edges = [edge for edge in node.inputs if edge is not None]
+            remote = [e for e in edges if _is_reference(e.src, e.src_slot) and self.crosses(e)]
+            if remote:
+                dst = self.copies[node]
+                values = [e.dst_slot for e in edges if not _is_reference(e.src, e.src_slot)]
+                sources = [dst.input(slot).src for slot in values]
+                for edge in remote:
+                    recv = dst.input(edge.dst_slot).src
+                    self.graph_of(dst.assigned_device).add_control_edges(sources, recv)
 
     # -- control loops ---------------------------------------------------------------
 
@@ -312,3 +314,7 @@ class _Splitter:
                 value: int = node.attrs["parallel_iterations"]
                 return value
         return 10
+
+
+def _is_reference(src: Node, slot: int) -> bool:
+    return slot != CONTROL_SLOT and src.output_types[slot].is_ref
