@@ -1,0 +1,219 @@
+"""Batch normalisation.
+
+In:   images with the channels last or second, and each channel's scale, offset, mean and
+      variance; for gradients what is sent back.
+Out:  images whose channels have mean 0 and variance 1, scaled and moved; statistics; or
+      gradients of images, scale and offset.
+Not:  keeps no running averages, that is the graph's business.
+
+Ioffe and Szegedy, Batch normalization, 2015.  All is computed in float32.  Images are looked
+at as matrices: rows of channels, or in the layouts with the channels second rows of pixels.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.values import Array, Value
+from penstock.kernels.arrays import shape_text
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.registry import Kernel, kernel
+
+_HALVES: Final = frozenset({dtypes.float16, dtypes.bfloat16, dtypes.float32})
+_ANY: Final = {"T": _HALVES, "U": frozenset({dtypes.float32})}
+_OLD: Final = frozenset({dtypes.float16, dtypes.float32, dtypes.float64})
+_Statistics: TypeAlias = tuple[Array, Array]
+#: With fewer channels, numbers per channel are repeated, so that numpy sees longer rows.
+_FEW: Final = 64
+_LONG_ROW: Final = 512
+
+
+@kernel("FusedBatchNorm", types={"T": {dtypes.float32}})
+@kernel("FusedBatchNormV2", "FusedBatchNormV3", types=_ANY)
+def make_fused_batch_norm(attrs: Attrs) -> Kernel:
+    """Images normalised by their own mean and variance, or by those that are given.
+
+    While training, averages are updated by a factor, the variance without bias; what the
+    gradient needs comes out as reserve space.
+    """
+    channels, epsilon = _Channels(attrs), np.float32(attrs.float("epsilon"))
+    factor = np.float32(attrs.float("exponential_avg_factor"))
+    is_training = attrs.bool("is_training")
+    rest = (np.float32(0),) if attrs.op.name.endswith("V3") else ()
+
+    def fused_batch_norm(x: Value, scale: Value, offset: Value, mean: Value, var: Value) -> Any:
+        count = channels.check(x, scale=scale, offset=offset)
+        if not is_training or factor != 1:
+            channels.check(x, mean=mean, variance=var)
+        if not x.size:
+            empty = np.full(count, np.nan, np.float32)
+            return (np.empty_like(x), empty, empty, empty, empty, *rest)
+        wide = x.astype(np.float32, copy=False)
+        if not is_training:
+            y = channels.normalised(wide, (mean, var), (scale, offset), epsilon)
+            return (y.astype(x.dtype, copy=False), mean, var, mean, var, *rest)
+        own = channels.statistics(wide)
+        y = channels.normalised(wide, own, (scale, offset), epsilon)
+        new = _averaged((mean, var), own, x.size // count, factor)
+        return (y.astype(x.dtype, copy=False), *new, *own, *rest)
+
+    return fused_batch_norm
+
+
+def _averaged(old: _Statistics, own: _Statistics, size: int, factor: np.float32) -> _Statistics:
+    """Averages after this batch; a variance without bias is a little larger."""
+    mean, var = own[0], own[1] * np.float32(size / max(size - 1, 1))
+    if factor == 1:
+        return mean, var
+    kept = np.float32(1) - factor
+    return kept * old[0] + factor * mean, kept * old[1] + factor * var
+
+
+@kernel("FusedBatchNormGrad", types={"T": {dtypes.float32}})
+@kernel("FusedBatchNormGradV2", "FusedBatchNormGradV3", types=_ANY)
+def make_fused_batch_norm_grad(attrs: Attrs) -> Kernel:
+    """Gradients of images, scale and offset.
+
+    While training the images' mean and variance depend on the images too.
+    """
+    channels, epsilon = _Channels(attrs), np.float32(attrs.float("epsilon"))
+    is_training, nothing = attrs.bool("is_training"), np.empty(0, np.float32)
+
+    def fused_batch_norm_grad(
+        grads: Value, x: Value, scale: Value, mean: Value, var: Value, *_rest: Value
+    ) -> tuple[Array, ...]:
+        if grads.shape != x.shape:
+            raise ValueError(
+                f"x and y_backprop must have same shape, but x has shape {shape_text(x.shape)} "
+                f"and y_backprop has shape {shape_text(grads.shape)}"
+            )
+        count = channels.check(x, scale=scale, reserve_space_1=mean, reserve_space_2=var)
+        if not x.size:
+            zeros = np.zeros(count, np.float32)
+            return np.empty_like(x), zeros, zeros, nothing, nothing
+        wide = grads.astype(np.float32, copy=False)
+        inverse = np.float32(1) / np.sqrt(var + epsilon)
+        centred = channels.combined(np.subtract, x.astype(np.float32, copy=False), mean)
+        of_offset = channels.sums(wide)
+        product = channels.sums(wide * centred)
+        if is_training:
+            size = np.float32(x.size // count)
+            centred = channels.combined(np.multiply, centred, product * inverse * inverse / size)
+            wide = channels.combined(np.subtract, wide, of_offset / size)
+            wide -= centred
+        gradient = channels.combined(np.multiply, wide, scale * inverse)
+        gradient = gradient.astype(x.dtype, copy=False)
+        return gradient, product * inverse, of_offset, nothing, nothing
+
+    return fused_batch_norm_grad
+
+
+class _Channels:
+    """Where the channels of images are, and arithmetic with one number for each of them."""
+
+    def __init__(self, attrs: Attrs) -> None:
+        layout = attrs.str("data_format") if "data_format" in attrs.values else "NHWC"
+        self._is_second: Final = layout[1] == "C"
+        self._layout: Final = layout
+
+    def check(self, x: Value, **values: Value) -> int:
+        """The number of channels; raises ValueError unless each value has as many."""
+        if x.ndim != len(self._layout):
+            raise ValueError(
+                f"input must be 4 or 5-dimensional, as {self._layout} is: {shape_text(x.shape)}"
+            )
+        count: int = x.shape[1 if self._is_second else -1]
+        for name, value in values.items():
+            if value.ndim != 1:
+                raise ValueError(f"{name} must be 1-dimensional: {shape_text(value.shape)}")
+            if len(value) != count:
+                raise ValueError(
+                    f"{name} must have the same number of elements as the channels of x, "
+                    f"got {len(value)} and {count}"
+                )
+        return count
+
+    def combined(self, ufunc: np.ufunc, x: Array, numbers: Array, *, reuse: bool = False) -> Array:
+        """A function of each element and its channel's number; into ``x`` on demand."""
+        if self._is_second:
+            numbers = numbers.reshape(-1, *(1,) * (x.ndim - 2))
+            return np.asarray(ufunc(x, numbers, out=x if reuse else None))
+        if x.shape[-1] < _FEW and x.flags.c_contiguous:
+            times = _divisor(prod(x.shape[1:-1]), _LONG_ROW // x.shape[-1])
+            rows = x.reshape(-1, times * x.shape[-1])
+            done = ufunc(rows, np.tile(numbers, times), out=rows if reuse else None)
+            return np.asarray(done).reshape(x.shape)
+        return np.asarray(ufunc(x, numbers, out=x if reuse else None))
+
+    def sums(self, x: Array) -> Array:
+        """The sum of each channel."""
+        if self._is_second:
+            total: Array = x.reshape(*x.shape[:2], -1).sum(-1).sum(0)
+            return total
+        rows = x.reshape(-1, x.shape[-1])
+        return np.asarray(np.ones(len(rows), x.dtype) @ rows)
+
+    def statistics(self, x: Array) -> _Statistics:
+        """Mean and variance of each channel."""
+        size = np.float32(x.size // x.shape[1 if self._is_second else -1])
+        mean = self.sums(x) / size
+        centred = self.combined(np.subtract, x, mean)
+        np.multiply(centred, centred, out=centred)
+        return mean, self.sums(centred) / size
+
+    def normalised(
+        self, x: Array, by: _Statistics, affine: _Statistics, epsilon: np.float32
+    ) -> Array:
+        """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
+        (mean, var), (scale, offset) = by, affine
+        y = self.combined(np.subtract, x, mean)
+        y = self.combined(np.multiply, y, scale / np.sqrt(var + epsilon), reuse=True)
+        return self.combined(np.add, y, offset, reuse=True)
+
+
+def _divisor(size: int, limit: int) -> int:
+    """The greatest divisor of ``size`` up to ``limit``."""
+    return next((d for d in range(min(size, limit), 1, -1) if size % d == 0), 1)
+
+
+# -- the old form ----------------------------------------------------------------------------------
+
+
+@kernel("BatchNormWithGlobalNormalization", types={"T": _OLD})
+def make_batch_norm_with_global_normalization(attrs: Attrs) -> Kernel:
+    """(t - m) / sqrt(v + epsilon), times gamma if asked for, plus beta."""
+    epsilon = attrs.dtype("T").numpy.type(attrs.float("variance_epsilon"))
+    is_scaled, channels = attrs.bool("scale_after_normalization"), _Channels(attrs)
+
+    def batch_norm(t: Value, m: Value, v: Value, beta: Value, gamma: Value) -> Array:
+        channels.check(t, m=m, v=v, beta=beta, gamma=gamma)
+        inverse = epsilon.dtype.type(1) / np.sqrt(v + epsilon)
+        normal: Array = (t - m) * (inverse * gamma if is_scaled else inverse) + beta
+        return normal
+
+    return batch_norm
+
+
+@kernel("BatchNormWithGlobalNormalizationGrad", types={"T": _OLD})
+def make_batch_norm_with_global_normalization_grad(attrs: Attrs) -> Kernel:
+    """Gradients of all inputs; mean and variance are constants here."""
+    number = attrs.dtype("T").numpy.type
+    epsilon = number(attrs.float("variance_epsilon"))
+    is_scaled, channels = attrs.bool("scale_after_normalization"), _Channels(attrs)
+
+    def batch_norm_grad(
+        t: Value, m: Value, v: Value, gamma: Value, grads: Value
+    ) -> tuple[Array, ...]:
+        channels.check(t, m=m, v=v, gamma=gamma)
+        inverse = number(1) / np.sqrt(v + epsilon)
+        scale = inverse * gamma if is_scaled else inverse
+        total, product = channels.sums(grads), channels.sums(grads * (t - m))
+        of_v = product * scale * inverse * inverse * number(-0.5)
+        of_gamma = product * inverse if is_scaled else np.zeros_like(gamma)
+        return grads * scale, -total * scale, of_v, total, of_gamma
+
+    return batch_norm_grad

@@ -1,0 +1,117 @@
+"""Softmax and cross entropy in one.
+
+In:   logits, one row each, and labels: probabilities of all classes, or numbers of classes.
+Out:  the loss of each row, and its gradient for the logits.
+Not:  no mean over the rows.
+
+The largest logit is subtracted first, so that nothing overflows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.values import Array, Value
+from penstock.kernels.arrays import as_array, shape_text
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.precision import NARROW
+from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.types import FLOATS
+
+
+@kernel("SoftmaxCrossEntropyWithLogits", types={"T": FLOATS})
+def make_softmax_cross_entropy(attrs: Attrs) -> Kernel:
+    """-sum(labels * log(softmax(logits))) of each row, and softmax(logits) - labels."""
+    narrow, wide = _precision(attrs)
+
+    def softmax_cross_entropy(features: Value, labels: Value) -> tuple[Array, Array]:
+        logits, targets = _same_shape(as_array(features), as_array(labels))
+        targets = targets.astype(wide, copy=False)
+        if not logits.size:
+            return np.zeros(logits.shape[:1], narrow), np.zeros(logits.shape, narrow)
+        shifted, powers, totals = _powers(logits.astype(wide, copy=False))
+        loss = np.add.reduce(targets * (np.log(totals) - shifted), 1)
+        powers /= totals
+        powers -= targets
+        return loss.astype(narrow, copy=False), powers.astype(narrow, copy=False)
+
+    return softmax_cross_entropy
+
+
+def _precision(attrs: Attrs) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    """The type of results, and the type to compute in."""
+    dtype = attrs.dtype("T")
+    return dtype.numpy, np.dtype(np.float32) if dtype in NARROW else dtype.numpy
+
+
+def _same_shape(logits: Array, labels: Array) -> tuple[Array, Array]:
+    """Both, broadcast to the same two dimensions."""
+    try:
+        shape = np.broadcast_shapes(logits.shape, labels.shape)
+    except ValueError:
+        raise ValueError(
+            "logits and labels must be broadcastable: logits_size="
+            f"{shape_text(logits.shape)} labels_size={shape_text(labels.shape)}"
+        ) from None
+    if len(shape) != 2:
+        raise ValueError(
+            "logits and labels must be either 2-dimensional, or broadcasted to be "
+            f"2-dimensional, got {shape_text(logits.shape)} and {shape_text(labels.shape)}"
+        )
+    return np.broadcast_to(logits, shape), np.broadcast_to(labels, shape)
+
+
+def _powers(logits: Array) -> tuple[Array, Array, Array]:
+    """How far logits are below their row's largest, e to the power of that, and its sums."""
+    shifted: Array = logits - np.maximum.reduce(logits, 1, keepdims=True)
+    powers = np.exp(shifted)
+    return shifted, powers, np.add.reduce(powers, 1, keepdims=True)
+
+
+@kernel(
+    "SparseSoftmaxCrossEntropyWithLogits",
+    types={"T": FLOATS, "Tlabels": {dtypes.int32, dtypes.int64}},
+)
+def make_sparse_softmax_cross_entropy(attrs: Attrs) -> Kernel:
+    """-log(softmax(logits)) at each row's label, and softmax(logits), less 1 at the label."""
+    narrow, wide = _precision(attrs)
+
+    def sparse_softmax_cross_entropy(logits: Value, labels: Value) -> tuple[Array, Array]:
+        _check_sparse(logits, labels)
+        if not labels.size:
+            return np.zeros(0, narrow), np.zeros(logits.shape, narrow)
+        shifted, powers, totals = _powers(logits.astype(wide, copy=False))
+        rows = np.arange(len(labels))
+        loss = np.log(totals[:, 0]) - shifted[rows, labels]
+        powers /= totals
+        powers[rows, labels] -= wide.type(1)
+        return loss.astype(narrow, copy=False), powers.astype(narrow, copy=False)
+
+    return sparse_softmax_cross_entropy
+
+
+def _check_sparse(logits: Value, labels: Value) -> None:
+    """Raise unless there is one label for each row, and a class for each label."""
+    if logits.ndim != 2:
+        raise ValueError(f"logits must be 2-D, but got shape {shape_text(logits.shape)}")
+    if labels.ndim != 1:
+        raise ValueError(f"labels must be 1-D, but got shape {shape_text(labels.shape)}")
+    if len(logits) != len(labels):
+        raise ValueError(
+            "logits and labels must have the same first dimension, got logits shape "
+            f"{shape_text(logits.shape)} and labels shape {shape_text(labels.shape)}"
+        )
+    classes = logits.shape[1]
+    if classes == 0:
+        raise ValueError(
+            f"Must have at least one class, but got logits shape {shape_text(logits.shape)}"
+        )
+    if labels.size and not 0 <= labels.min() <= labels.max() < classes:
+        bad = labels[(labels < 0) | (labels >= classes)][0]
+        raise ValueError(
+            f"Received a label value of {bad} which is outside the valid range of "
+            f"[0, {classes})"
+        )
