@@ -7,7 +7,7 @@ Not:  executes nothing: pickled arrays are refused, literals are numbers, text a
 | VALUE | meaning |
 | --- | --- |
 | ``x.npy`` | the array in the file |
-| ``x.npz:key`` | one array of several |
+| ``x.npz:key`` | one array of several; the key of a single one may be left out |
 | ``x.png`` | an image: rows, columns and, unless it is grey, channels |
 | anything else | a literal such as ``3``, ``[[1, 2]]`` or ``true``; if it is none, text |
 """
@@ -15,6 +15,7 @@ Not:  executes nothing: pickled arrays are refused, literals are numbers, text a
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +28,19 @@ from penstock.kernels.extras import require
 from penstock.session.feeds import declared_shape, feed_endpoint
 
 _WORDS: Final = {"true": True, "false": False}
+#: Kinds of image that hold no samples, and what they are turned into.
+_PLAIN_MODE_OF: Final = {"1": "L", "P": "RGB", "PA": "RGBA", "CMYK": "RGB"}
+
+
+def parse_feeds(texts: Sequence[str], graph: Graph) -> dict[str, Any]:
+    """Values by endpoint; raises what ``parse_feed`` does, and for an endpoint fed twice."""
+    values: dict[str, Any] = {}
+    for text in texts:
+        endpoint, value = parse_feed(text, graph)
+        if endpoint in values:
+            raise InvalidArgumentError(f"{endpoint} is fed twice")
+        values[endpoint] = value
+    return values
 
 
 def parse_feed(text: str, graph: Graph) -> tuple[str, Any]:
@@ -44,11 +58,9 @@ def parse_feed(text: str, graph: Graph) -> tuple[str, Any]:
             next_step="write NAME=VALUE, such as images:0=batch.npy or keep_prob:0=1.0",
         )
     endpoint = feed_endpoint(name)
-    path, _, key = value.rpartition(":")
-    if path.endswith(".npz"):
-        return endpoint, _read_npz(Path(path), key)
-    if value.endswith(".npz"):
-        return endpoint, _read_npz(Path(value), "")
+    stem, is_archive, key = f"{value}:".partition(".npz:")
+    if is_archive:
+        return endpoint, _read_npz(Path(f"{stem}.npz"), key.removesuffix(":"))
     if value.endswith(".npy"):
         return endpoint, _load(Path(value))
     if value.lower().endswith(".png"):
@@ -66,13 +78,16 @@ def _load(path: Path) -> Any:
 
 
 def _read_npz(path: Path, key: str) -> Array:
-    arrays = _load(path)
-    if key not in arrays:
-        raise NotFoundError(
-            f"{path} has no array '{key}'",
-            next_step=f"name one of: {', '.join(arrays)}, as in {path}:{next(iter(arrays), 'key')}",
-        )
-    array: Array = arrays[key]
+    with _load(path) as arrays:
+        if not key and len(arrays.files) == 1:
+            key = arrays.files[0]
+        if key not in arrays.files:
+            listed, first = ", ".join(arrays), next(iter(arrays), "key")
+            raise NotFoundError(
+                f"{path} has no array '{key}'" if key else f"{path} has several arrays",
+                next_step=f"name one of: {listed}, as in {path}:{first}",
+            )
+        array: Array = arrays[key]
     return array
 
 
@@ -87,20 +102,19 @@ def _read_png(path: Path, endpoint: str, graph: Graph) -> Array:
     image_module = require("PIL.Image", "images")
     try:
         with image_module.open(path) as image:
-            array = np.asarray(image)
+            plain = _PLAIN_MODE_OF.get(image.mode)
+            array = np.asarray(image.convert(plain) if plain else image)
     except (OSError, ValueError, SyntaxError) as cause:
         raise InvalidArgumentError(f"{path} is not an image: {cause}") from cause
     node = graph.find(endpoint.rpartition(":")[0])
     if node is None:
         return array
     if node.output_types[0].base.is_floating:
-        array = (array / 255).astype(node.output_types[0].base.numpy)
-    shape = declared_shape(graph, node)
-    if shape.dims is not None and len(shape.dims) == array.ndim + 2:
+        array = (array / np.iinfo(array.dtype).max).astype(node.output_types[0].base.numpy)
+    dims = declared_shape(graph, node).dims or ()
+    if array.ndim == 2 and (len(dims) == 4 or (len(dims) == 3 and dims[-1] == 1)):
         array = array[..., np.newaxis]
-    if shape.dims is not None and len(shape.dims) == array.ndim + 1:
-        array = array[np.newaxis] if shape.dims[-1] != 1 else array[..., np.newaxis]
-    return array
+    return array[np.newaxis] if len(dims) == array.ndim + 1 else array
 
 
 def _literal(text: str) -> Any:

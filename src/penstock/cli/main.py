@@ -8,6 +8,7 @@ Not:  does nothing that the Python interface cannot do.
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import click
@@ -27,13 +28,20 @@ class _Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
         except OpError as error:
             click.echo(f"{error.code.name}: {error.message}", err=True)
             sys.exit(_FAILED)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             sys.exit(_INTERRUPTED)
+
+
+def _show_warning(message: Warning | str, *_where: Any, **_named: Any) -> None:
+    """A warning as users want it: without the line of code that it comes from."""
+    click.echo(f"warning: {message}", err=True)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

@@ -3,123 +3,151 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
+from penstock.cli.layout import counted, heading, print_items, print_rows
+from penstock.core.shapes import TensorShape
 from penstock.defs.codec import load_graph_def
 from penstock.errors import OpError
-from penstock.graph.frames import build_control_flow_info
+from penstock.graph.frames import Frame, build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.graph.roles import Role
 from penstock.kernels.registry import kernels_of
 from penstock.session.feeds import declared_shape
 
+_VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
+
 
 @click.command()
 @click.argument("graph", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--nodes", is_flag=True, help="List every node with its inputs.")
 def show(graph: Path, *, nodes: bool) -> None:
-    """Show what GRAPH contains: inputs, outputs, ops, loops, devices, what is not supported.
+    """Show what GRAPH contains: inputs, outputs, ops, loops, and what is not supported.
 
     \b
     Examples:
       penstock show model.pb
-      penstock show model.pb --nodes
+      penstock show model.pb --nodes | grep Conv2D
     """
     loaded = graph_from_def(load_graph_def(str(graph)))
-    console = Console(highlight=False, soft_wrap=True)
-    versions = loaded.versions
-    console.print(f"{graph}: {len(loaded)} nodes, graph version {versions.producer}")
-    _show_endpoints(console, "inputs", _inputs(loaded), loaded)
-    _show_endpoints(console, "outputs", _outputs(loaded), loaded)
-    _show_frames(console, loaded)
-    _show_devices(console, loaded)
-    if len(loaded.library):
-        console.print("functions: " + ", ".join(loaded.library))
-    _show_ops(console, loaded)
-    _show_unsupported(console, loaded)
+    count = counted(len(loaded), "node")
+    click.echo(f"{click.style(str(graph), bold=True)}  {count}, version {loaded.versions.producer}")
+    _section("inputs", _endpoints(loaded, _inputs(loaded)))
+    _section("outputs", _endpoints(loaded, _outputs(loaded)))
+    _section("variables", _variables(loaded))
+    _section("loops", _loops(loaded))
+    _section("devices", _devices(loaded))
+    _section("functions", _functions(loaded))
+    heading("ops")
+    counts = Counter(node.op.name for node in loaded).most_common()
+    width = len(str(max((n for _, n in counts), default=0)))
+    print_items([f"{n:>{width}} {op}" for op, n in counts])
+    _show_unsupported(loaded)
     if nodes:
+        heading("nodes")
         for node in loaded:
-            console.print(_node_line(node), markup=False)
+            click.echo(f"  {_node_line(node)}")
+
+
+def _section(title: str, rows: Sequence[Sequence[str]]) -> None:
+    if rows:
+        heading(title)
+        print_rows(rows)
 
 
 def _inputs(graph: Graph) -> list[Node]:
     """Placeholders: what is meant to be fed."""
-    placeholders = {Role.PLACEHOLDER}
-    return [n for n in graph if n.role in placeholders or n.op.name == "PlaceholderWithDefault"]
+    return [n for n in graph if n.role is Role.PLACEHOLDER or n.op.name == "PlaceholderWithDefault"]
 
 
 def _outputs(graph: Graph) -> list[Node]:
     """Nodes with results that nobody in the graph uses: what is probably meant to be fetched."""
-    return [n for n in graph if n.output_types and not any(not e.is_control for e in n.out_edges)]
+    return [n for n in graph if n.output_types and all(e.is_control for e in n.out_edges)]
 
 
-def _show_endpoints(console: Console, title: str, nodes: list[Node], graph: Graph) -> None:
-    if not nodes:
-        return
-    console.print(f"{title}:")
-    for node in nodes[:50]:
-        for slot, dtype in enumerate(node.output_types):
-            shape = declared_shape(graph, node)
-            text = f"  {node.name}:{slot}  {dtype}{shape if shape.dims is not None else ''}"
-            console.print(f"{text}  ({node.op.name})", markup=False)
-    if len(nodes) > 50:
-        console.print(f"  … and {len(nodes) - 50} more")
+def _endpoints(graph: Graph, nodes: Sequence[Node]) -> list[tuple[str, str, str]]:
+    return [
+        (f"{node.name}:{slot}", f"{dtype}{_sizes(declared_shape(graph, node))}", node.op.name)
+        for node in nodes
+        for slot, dtype in enumerate(node.output_types)
+    ]
 
 
-def _show_frames(console: Console, graph: Graph) -> None:
+def _variables(graph: Graph) -> list[tuple[str, str, str]]:
+    return [
+        (node.name, f"{node.attrs['dtype']}{_sizes(node.attrs['shape'])}", node.op.name)
+        for node in graph
+        if node.op.name in _VARIABLES
+    ]
+
+
+def _sizes(shape: TensorShape) -> str:
+    return "" if shape.dims is None else str(shape)
+
+
+def _loops(graph: Graph) -> list[tuple[str, ...]]:
     """Loops, with the number of nodes that run inside each."""
     try:
         info = build_control_flow_info(graph)
     except OpError as error:
-        console.print(f"frames: malformed: {error.message}", markup=False)
-        return
+        return [(f"malformed: {error.message}",)]
     inside = Counter(frame for frame in info.frame_of.values() if frame.parent is not None)
-    if inside:
-        console.print("frames:")
-    for frame, count in inside.items():
-        parent = f" inside {frame.parent}" if frame.parent and frame.parent.parent else ""
-        console.print(f"  {frame.name}  {count} nodes{parent}", markup=False)
+    return [
+        ("  " * (_depth(frame) - 1) + frame.name, counted(n, "node")) for frame, n in inside.items()
+    ]
 
 
-def _show_devices(console: Console, graph: Graph) -> None:
-    devices = Counter(node.requested_device for node in graph if node.requested_device)
-    for device, count in devices.items():
-        console.print(f"device {device} is asked for by {count} nodes", markup=False)
+def _depth(frame: Frame) -> int:
+    """How many loops a node of the frame runs in."""
+    depth = 0
+    while frame.parent is not None:
+        frame, depth = frame.parent, depth + 1
+    return depth
 
 
-def _show_ops(console: Console, graph: Graph) -> None:
-    table = Table("op", "nodes", box=None)
-    for op, count in sorted(Counter(node.op.name for node in graph).items()):
-        table.add_row(op, str(count))
-    console.print(table)
+def _devices(graph: Graph) -> list[tuple[str, str]]:
+    asked = Counter(node.requested_device for node in graph if node.requested_device)
+    return [(device, f"asked for by {counted(n, 'node')}") for device, n in asked.items()]
+
+
+def _functions(graph: Graph) -> list[tuple[str, str]]:
+    protos = [graph.library.get(name) for name in graph.library]
+    return [(_signature(proto), counted(len(proto.node_def), "node")) for proto in protos]
+
+
+def _signature(proto: Any) -> str:
+    """A function with the names of what it takes and gives."""
+    args = ", ".join(arg.name for arg in proto.signature.input_arg)
+    results = ", ".join(arg.name for arg in proto.signature.output_arg)
+    return f"{proto.signature.name}({args}) -> ({results})"
 
 
 def _unsupported(graph: Graph) -> Counter[str]:
     """Ops without any kernel, with the number of their nodes, function bodies included."""
-    ops = Counter(node.op.name for node in graph if not node.op.is_function)
+    counts = Counter(node.op.name for node in graph if not node.op.is_function)
     for name in graph.library:
-        ops.update(node.op for node in graph.library.get(name).node_def)
+        counts.update(node.op for node in graph.library.get(name).node_def)
     return Counter(
-        {op: n for op, n in ops.items() if op not in graph.library and not kernels_of(op)}
+        {op: n for op, n in counts.items() if op not in graph.library and not kernels_of(op)}
     )
 
 
-def _show_unsupported(console: Console, graph: Graph) -> None:
+def _show_unsupported(graph: Graph) -> None:
     missing = _unsupported(graph)
     if not missing:
-        console.print("every op has a kernel")
+        heading("every op has a kernel")
         return
-    console.print("not supported (the graph loads; only what needs these ops fails):")
-    for op, count in sorted(missing.items()):
-        console.print(f"  {op}  {count} nodes")
+    heading("not supported (the graph loads; only what needs these ops fails)")
+    print_rows([(op, counted(n, "node")) for op, n in sorted(missing.items())], limit=1000)
 
 
 def _node_line(node: Node) -> str:
     inputs = [str(e.src.name) + (f":{e.src_slot}" if e.src_slot else "") for e in node.inputs if e]
     inputs += [f"^{edge.src.name}" for edge in node.control_inputs]
-    return f"{node.name} = {node.op.name}({', '.join(inputs)})"
+    device = f" @{node.requested_device}" if node.requested_device else ""
+    return f"{node.name} = {node.op.name}({', '.join(inputs)}){device}"

@@ -6,12 +6,13 @@ are its roots; there are no explicit source and sink nodes.  Edges join (node, s
 
 Law: a node's id is its place in the order of creation and is never given twice; names are
 unique; every edge stands in its source's ``out_edges`` and in its destination's ``inputs``
-(by slot) or ``control_inputs``.  ``graph/check.py`` states the laws; only ``Graph`` changes
-edges.
+(by slot) or ``control_inputs``.  Only ``Graph`` changes edges.
 """
 
 from __future__ import annotations
 
+import difflib
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -142,6 +143,12 @@ class Graph:
         if found is None:
             raise InvalidArgumentError(f"The graph has no node called '{name}'")
         return found
+
+    def hint(self, name: str) -> str:
+        """What to do when there is no node called ``name``."""
+        near = difflib.get_close_matches(name, list(itertools.islice(self._by_name, 10_000)))
+        found = f"did you mean {' or '.join(near)}? " if near else ""
+        return f"{found}penstock show lists the graph's inputs and outputs"
 
     def names(self) -> Iterable[str]:
         """The names of all nodes."""

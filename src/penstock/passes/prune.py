@@ -128,7 +128,7 @@ def _find_fetched(graph: Graph, text: str) -> tuple[Node, int]:
     name, slot = parse_endpoint(text)
     node = graph.find(name)
     if node is None:
-        raise NotFoundError(f"FetchOutputs node {text}: not found")
+        raise NotFoundError(f"FetchOutputs node {text}: not found", next_step=graph.hint(name))
     if not node.output_types:
         raise InvalidArgumentError(
             f"Tried to fetch data for '{text}', which produces no output.",
@@ -144,7 +144,10 @@ def _find_fetched(graph: Graph, text: str) -> tuple[Node, int]:
 def _find_targets(graph: Graph, targets: Sequence[str]) -> list[Node]:
     missing = [name for name in targets if name not in graph]
     if missing:
-        raise NotFoundError(f"PruneForTargets: Some target nodes not found: {' '.join(missing)}")
+        raise NotFoundError(
+            f"PruneForTargets: Some target nodes not found: {' '.join(missing)}",
+            next_step=graph.hint(missing[0]),
+        )
     return [graph.node(name) for name in targets]
 
 

@@ -298,7 +298,7 @@ class Session:
         if node is None or slot >= len(node.output_types):
             raise InvalidArgumentError(
                 f"Cannot interpret feed_dict key as Tensor: the graph has no tensor '{endpoint}'",
-                next_step="penstock show lists the graph's inputs",
+                next_step=self.graph.hint(name),
             )
         return node.output_types[slot].base, declared_shape(self.graph, node)
 
