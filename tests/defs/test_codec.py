@@ -10,7 +10,7 @@ from google.protobuf import text_format
 
 from penstock.defs.codec import load_graph_def
 from penstock.defs.schema import GraphDef
-from penstock.errors import InvalidArgumentError, NotFoundError
+from penstock.errors import InvalidArgumentError, NotFoundError, OpError
 from support.graphs import graph_def
 
 GRAPH = graph_def("x = Placeholder\ny = Neg(x)")
@@ -31,9 +31,13 @@ def test_formats_are_told_apart_by_content(tmp_path: Path, form: str, packed: bo
     assert load_graph_def(path.read_bytes()) == GRAPH
 
 
-def test_messages_are_taken_as_they_are() -> None:
-    """A GraphDef needs no reading."""
-    assert load_graph_def(GRAPH) is GRAPH
+def test_messages_are_copied() -> None:
+    """What is read does not change when the caller goes on with its message."""
+    mine = graph_def("x = Placeholder\ny = Neg(x)")
+    read = load_graph_def(mine)
+    mine.node[0].name = "changed"
+
+    assert read == GRAPH
 
 
 def test_text_with_comments_and_leading_blank_lines() -> None:
@@ -65,6 +69,15 @@ def test_missing_files_and_folders(tmp_path: Path) -> None:
         load_graph_def(tmp_path / "nowhere.pb")
     with pytest.raises(InvalidArgumentError, match="is a folder"):
         load_graph_def(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "path", ["a\0b", "x" * 5000, "/dev/null/graph.pb", 'node { name: "a" op: "NoOp" }' * 50]
+)
+def test_impossible_paths(path: str) -> None:
+    """A path that no file can have is an error of Penstock's, not of Python's."""
+    with pytest.raises(OpError):
+        load_graph_def(path)
 
 
 def test_things_that_hold_no_graph() -> None:

@@ -107,6 +107,19 @@ def test_absent_attributes_take_the_default() -> None:
     assert made.node("b").attrs["transpose_a"] is False
 
 
+def test_placeholder_attributes_belong_into_functions() -> None:
+    """Outside of a function nothing could be put in their place."""
+    with pytest.raises(InvalidArgumentError, match="attr 'T' is a placeholder") as caught:
+        graph("a = Placeholder\nb = Neg[T=$T](a)")
+    assert caught.value.node_name == "b"
+
+
+def test_a_number_too_long_for_a_slot_is_part_of_a_name() -> None:
+    """An input with thousands of digits is an unknown node, and no Python error."""
+    with pytest.raises(InvalidArgumentError, match="Unknown input node"):
+        graph(f"a = Placeholder\nb = Neg(a:{'9' * 5000})")
+
+
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [

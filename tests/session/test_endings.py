@@ -20,7 +20,7 @@ from penstock import errors
 from penstock.runtime.step import Step
 from support.custom import custom_kernels
 from support.loops import counting_loop
-from support.sketch import sketch
+from support.sketch import CPU, sketch
 
 FOREVER = 2**31 - 1
 GRAPH = (
@@ -299,7 +299,7 @@ CTRL_C = """
     import os, signal, threading
     import penstock as ps
     from session.test_endings import ENDLESS, GRAPH, check_usable
-    from support.sketch import sketch
+    from support.sketch import CPU, sketch
 
     text = GRAPH + '''
         v = VarHandleOp() dtype=int32 shape=[] shared_name="v"
@@ -348,3 +348,26 @@ def test_a_step_can_be_used_once() -> None:
             ids = [one.run("s:0"), two.run("s:0"), one.run("s:0")]
     assert ids == sorted(set(ids))
     assert Step.__doc__
+
+
+LONELY_RECV = (
+    'value = _Recv() tensor_type=float32 tensor_name="nobody" client_terminated=False '
+    f'send_device="{CPU}" send_device_incarnation=1 recv_device="{CPU}"'
+)
+
+
+@pytest.mark.parametrize("how", ["deadline", "cancel", "close"])
+def test_a_receiver_that_nobody_sends_to_can_be_ended(how: str) -> None:
+    """A Recv is woken like everything else that waits, though it knows no cancellation."""
+    session = ps.Session(sketch(LONELY_RECV))
+    options = ps.RunOptions(timeout_in_ms=40 if how == "deadline" else 0)
+    run = session.run_async("value:0", options=options)
+    time.sleep(0.01)
+    if how == "cancel":
+        run.cancel()
+    if how == "close":
+        session.close()
+    kind = errors.DeadlineExceededError if how == "deadline" else errors.CancelledError
+    with pytest.raises(kind):
+        run.result(5.0)
+    session.close()

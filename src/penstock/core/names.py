@@ -18,7 +18,8 @@ _TAIL = r"[A-Za-z0-9_.\\/\-]*"
 _PIECES = rf"{_TAIL}(?:>[A-Za-z0-9.]{_TAIL})*"
 _PUBLIC: Final = re.compile(rf"[A-Za-z0-9.]{_PIECES}")
 _INTERNAL: Final = re.compile(rf"[A-Za-z0-9._]{_PIECES}")
-_SLOT: Final = re.compile(r"(.*):([0-9]+)", re.DOTALL)
+# A longer number is part of a name; Python refuses to read one of thousands of digits.
+_SLOT: Final = re.compile(r"(.*):([0-9]{1,1000})", re.DOTALL)
 
 
 class Endpoint(NamedTuple):

@@ -19,7 +19,12 @@ from google.protobuf.message import DecodeError, EncodeError
 from google.protobuf.message import Message as ProtobufMessage
 
 from penstock.defs.schema import GraphDef, Message
-from penstock.errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError
+from penstock.errors import (
+    InvalidArgumentError,
+    NotFoundError,
+    ResourceExhaustedError,
+    from_exception,
+)
 
 _GZIP = b"\x1f\x8b"
 #: A compressed graph may not grow beyond this.
@@ -31,12 +36,12 @@ def load_graph_def(source: Any) -> Message:
 
     Raises:
         NotFoundError: there is no such file.
+        PermissionDeniedError: the file may not be read.
         InvalidArgumentError: the content is no GraphDef.
 
     """
-    if isinstance(source, GraphDef):
-        return source
     if isinstance(source, ProtobufMessage):
+        # Ours too: constants are decoded late, and the caller may change its message before.
         return parse_graph_def(_serialized(source), f"a {type(source).__name__} message")
     if isinstance(source, (bytes, bytearray, memoryview)):
         return parse_graph_def(bytes(source), f"{len(source)} bytes")
@@ -78,6 +83,8 @@ def _read(path: Path) -> bytes:
             f"{path} is a folder, not a GraphDef",
             next_step="give the file that holds the graph, such as frozen_graph.pb",
         ) from None
+    except (OSError, ValueError) as cause:  # a name that no file can have is a ValueError
+        raise from_exception(cause) from cause
 
 
 def _decompressed(content: bytes, origin: str) -> bytes:

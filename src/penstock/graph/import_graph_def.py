@@ -25,7 +25,7 @@ from penstock.core.names import (
     parse_endpoint,
     scopes_of,
 )
-from penstock.defs.attrs import Attr
+from penstock.defs.attrs import Attr, PlaceholderAttr
 from penstock.defs.schema import Message
 from penstock.errors import (
     InvalidArgumentError,
@@ -296,6 +296,7 @@ class _Import:
             op = self.graph.op_def(proto.op)
             self.check_deprecation(op)
             attrs = validated_attrs(proto, op)
+            self.check_bound(proto, attrs)
             data = [e for e in self.inputs[index] if e.slot != CONTROL_SLOT]
             check_input_count(proto, op.input_types(attrs), len(data))
             node = self.add_node(proto, op, attrs)
@@ -314,6 +315,15 @@ class _Import:
             if group.startswith(_COLOCATE) and target not in self.position:
                 raise InvalidArgumentError(
                     f"Node '{proto.name}' expects to be colocated with unknown node '{target}'"
+                )
+
+    def check_bound(self, proto: Message, attrs: Mapping[str, Attr]) -> None:
+        """Refuse attributes that stand for those of an enclosing function: there is none."""
+        for name, value in attrs.items():
+            if isinstance(value, PlaceholderAttr):
+                raise InvalidArgumentError(
+                    f"Node '{proto.name}': attr '{name}' is a placeholder for '{value.name}', "
+                    "which only the body of a function may have"
                 )
 
     def check_deprecation(self, op: OpDef) -> None:

@@ -55,6 +55,8 @@ class Step:
         self._session_state = session_state
         self._interrupt = Interrupt()
         self._cancellation = CancellationManager()
+        #: None if nothing in this step sends or receives.
+        self._rendezvous = Rendezvous() if prepared.has_transfers else None
         self._loop = StepLoop()
         self.tensor_store = TensorStore()
         #: What was recorded, if the options ask for it.
@@ -71,6 +73,12 @@ class Step:
         """End the step early; ``run`` raises ``reason``, unless it is done already."""
         if self._interrupt.reason is None:
             self._interrupt.reason = reason or CancelledError("Run call was cancelled")
+        self._wake_waiting(self._interrupt.reason)
+
+    def _wake_waiting(self, reason: OpError) -> None:
+        """Tell kernels that wait; those of Recv hear of it by the rendezvous alone."""
+        if self._rendezvous is not None:
+            self._rendezvous.start_abort(reason)
         self._cancellation.start_cancel()
 
     def dump_state(self) -> str:
@@ -111,17 +119,16 @@ class Step:
     def _start(self, frame: CallFrame, container: StepContainer) -> None:
         """Start all executors; they run when the loop does."""
         executors = self._prepared.executors
-        rendezvous = Rendezvous() if self._prepared.has_transfers else None
         if self._options.trace_level > TraceLevel.NO_TRACE:
             self.stats = StatsCollector([part.device for part in self._prepared.partitions])
-        barrier = ExecutorBarrier(len(executors), rendezvous, self._finished)
+        barrier = ExecutorBarrier(len(executors), self._rendezvous, self._finished)
         with _step_ids_lock:
             step_id = next(_step_ids)
         for executor in executors:
             device = executor.params.device
             args = ExecutorArgs(
                 step_id=step_id,
-                rendezvous=rendezvous,
+                rendezvous=self._rendezvous,
                 stats_collector=self.stats.devices[device] if self.stats else None,
                 call_frame=frame,
                 cancellation_manager=self._cancellation,
@@ -180,5 +187,5 @@ class Step:
         self._interrupt.reason = CancelledError("Run call was cancelled by Ctrl-C")
 
     def _poll(self) -> None:
-        if self._was_ctrl_c:
-            self._cancellation.start_cancel()
+        if self._was_ctrl_c and self._interrupt.reason is not None:
+            self._wake_waiting(self._interrupt.reason)
