@@ -12,6 +12,7 @@ import pytest
 
 from penstock import Config, RunOptions, Session, errors
 from penstock.kernels.registry import Kernel, kernel
+from penstock.runtime import call_functions
 from support.custom import custom_kernels
 from support.functions import graph_def_with, session_with
 
@@ -536,6 +537,20 @@ def test_endless_recursion() -> None:
     """
     with pytest.raises(errors.ResourceExhaustedError, match="levels deep"):
         run("x = Const[value=1]\nr = Down(x)", functions, "r:0")
+
+
+def test_endless_recursion_in_two_branches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function that calls itself twice at once is stopped by the number of open calls."""
+    monkeypatch.setattr(call_functions, "MAX_CALLS_IN_FLIGHT", 500)
+    body = """
+    Both(n: int32) -> (r: int32)
+    a = Both(n)
+    b = Both(n)
+    sum = Add[T=int32](a:r, b:r)
+    return r = sum:z
+    """
+    with pytest.raises(errors.ResourceExhaustedError, match="500 calls are unfinished"):
+        run("n = Placeholder[dtype=int32]\nf = Both(n)", body, "f:0", {"n:0": 1})
 
 
 # -- errors -------------------------------------------------------------------------------

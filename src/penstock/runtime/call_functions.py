@@ -29,6 +29,8 @@ from penstock.state.call_frame import CallFrame
 
 #: Deeper recursion than this is taken for endless.
 MAX_CALL_DEPTH: Final = 5000
+#: So is wider recursion: a function that calls itself twice doubles at every level.
+MAX_CALLS_IN_FLIGHT: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class FunctionRuntime:
         #: throws its work away.
         self._lock = Lock()
         self._instances: dict[tuple[str, str], _Instance] = {}
+        #: Calls that are not finished.  Also guarded by ``_lock``.
+        self._in_flight = 0
 
     def call(
         self,
@@ -68,26 +72,15 @@ class FunctionRuntime:
             raise CancelledError("Function was cancelled before it was started", derived=True)
         depth = context.step.call_depth + 1
         if depth > MAX_CALL_DEPTH:
-            raise ResourceExhaustedError(
-                f"Function {name} is called more than {MAX_CALL_DEPTH} levels deep",
-                next_step="the recursion probably never ends",
-            )
+            raise _endless(f"Function {name} is called more than {MAX_CALL_DEPTH} levels deep")
         instance = self._instance(name, attrs)
         frame = CallFrame(instance.body.arg_types, instance.body.ret_types)
         frame.set_args(args)
+        self._begin(name)
 
         def finished(error: OpError | None) -> None:
-            if error is not None:
-                done(error)
-                return
-            try:
-                results = frame.consume_retvals(allow_dead=allow_dead)
-            except OpError as missing:
-                done(missing)
-                return
-            if allow_dead and any(result is None for result in results):
-                results = list(map(_or_empty, results, instance.body.ret_types))
-            done(tuple(results))
+            self._end()
+            done(error if error is not None else _results(frame, instance.body, allow_dead))
 
         step = context.step
         instance.executor.run_async(
@@ -106,6 +99,18 @@ class FunctionRuntime:
             finished,
         )
 
+    def _begin(self, name: str) -> None:
+        with self._lock:
+            if self._in_flight >= MAX_CALLS_IN_FLIGHT:
+                raise _endless(
+                    f"Function {name} is called while {MAX_CALLS_IN_FLIGHT} calls are unfinished"
+                )
+            self._in_flight += 1
+
+    def _end(self) -> None:
+        with self._lock:
+            self._in_flight -= 1
+
     def _instance(self, name: str, attrs: Mapping[str, Attr]) -> _Instance:
         key = (name, _canonical(attrs))
         with self._lock:
@@ -116,6 +121,21 @@ class FunctionRuntime:
         made = _Instance(body, self._new_executor(body))
         with self._lock:
             return self._instances.setdefault(key, made)
+
+
+def _results(frame: CallFrame, body: FunctionBody, allow_dead: bool) -> object:  # noqa: FBT001
+    """What ``done`` is told: a tuple of results, or the error that one is missing."""
+    try:
+        results = frame.consume_retvals(allow_dead=allow_dead)
+    except OpError as missing:
+        return missing
+    if allow_dead and any(result is None for result in results):
+        results = list(map(_or_empty, results, body.ret_types))
+    return tuple(results)
+
+
+def _endless(reason: str) -> ResourceExhaustedError:
+    return ResourceExhaustedError(reason, next_step="the recursion probably never ends")
 
 
 def _or_empty(result: Value | None, dtype: DType) -> Value:
