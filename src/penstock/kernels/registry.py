@@ -154,7 +154,7 @@ def _registrar(
     frozen = {name: frozenset(allowed) for name, allowed in (types or {}).items()}
 
     def register(make: _Make) -> _Make:
-        is_builtin = make.__module__.startswith("penstock.kernels.")
+        is_builtin = (make.__module__ or "").startswith("penstock.kernels.")
         for name in ops:
             get_op(name)
             _add(KernelDef(name, device, make, calling, cost, frozen, priority, is_builtin))

@@ -18,7 +18,7 @@ from penstock.graph.graph import Node
 from penstock.graph.roles import Role
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.functional_ops import make_named_call
-from penstock.kernels.registry import Calling, Cost, get_kernel
+from penstock.kernels.registry import Calling, Cost, find_kernel, get_kernel
 from penstock.runtime.executor.graph_view import BoundKernel
 
 #: Stateful by declaration, but their state is the run's and not the kernel's.
@@ -40,7 +40,7 @@ class KernelBinder:
         """The kernel of ``node``.
 
         Raises:
-            InvalidArgumentError: there is none.
+            InvalidArgumentError: there is none, neither for the device nor for a CPU.
             OpError: an attribute makes no sense to it.
 
         """
@@ -58,7 +58,10 @@ class KernelBinder:
         )
         if node.op.is_function:
             return BoundKernel(make_named_call(node.op.name, attrs), Calling.ASYNC, Cost.CHEAP)
-        found = get_kernel(node.op.name, self._device_type, node.attrs)
+        # The placer chooses devices by their kernels.  What comes later, the nodes that join
+        # devices, works everywhere as it does on a CPU.
+        own = find_kernel(node.op.name, self._device_type, node.attrs)
+        found = own or get_kernel(node.op.name, "CPU", node.attrs)
         try:
             compute = found.make(attrs)
         except OpError:

@@ -1,0 +1,150 @@
+"""What README.md and docs/add-an-op.md show works as it is written there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import penstock as ps
+from penstock.catalogue.op_def import parse_row
+from penstock.catalogue.registry import get_op
+from penstock.cli import main
+from penstock.kernels import registry as kernels
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.types import FLOATS
+from penstock.state import devices
+from support.custom import custom_kernels
+from support.ops import run_op
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+
+
+def snippets(name: str) -> list[str]:
+    """The Python code of a page, block by block."""
+    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL)
+
+
+RUN_MODEL, BUILD_GRAPH = snippets("README.md")
+SOFTSIGN, TEST_SOFTSIGN, SCALE_BY, NEW_DEVICE = snippets("docs/add-an-op.md")
+
+
+def test_the_first_command_of_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the installation, the network reads the digits of the test set."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    commands = text.partition("<!-- commands -->")[2].partition("<!-- end")[0].split("\n")
+    first, second = (line.strip() for line in commands if line.strip())
+    install, _, command = first.partition(" && penstock ")
+    monkeypatch.chdir(ROOT)
+    done = CliRunner().invoke(main, shlex.split(command), catch_exceptions=False)
+
+    assert install == "pip install ."
+    assert second == "pip install -e '.[test]' && pytest"
+    assert done.exit_code == 0
+    assert done.stdout.startswith("digit:0  int32[397]\n[0 4 2 7 7 9 1 9 0 9 3 8 6")
+
+
+def test_commands_of_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every command line that it lists is understood."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    lines = re.findall(r"^penstock (.*?)(?:   .*)?$", text, re.MULTILINE)
+    model = ps.Graph()
+    with model.as_default():
+        x = ps.ops.placeholder(ps.dtypes.float32, [2], name="x")
+        ps.ops.neg(x, name="y")
+    (tmp_path / "model.pb").write_bytes(ps.graph_to_def(model).SerializeToString())
+    np.save(tmp_path / "in.npy", np.float32([1, 2]))
+    monkeypatch.chdir(tmp_path)
+
+    assert len(lines) == 3
+    for line in lines:
+        done = CliRunner().invoke(main, shlex.split(line), catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    with np.load("y.npz") as written:
+        assert written["y:0"].tolist() == [-1, -2]
+
+
+def test_a_model_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A file, a name to fetch and a name to feed are enough."""
+    shutil.copy(EXAMPLES / "digits_cnn.pb", tmp_path / "model.pb")
+    monkeypatch.chdir(tmp_path)
+    with np.load(EXAMPLES / "digits_test.npz") as arrays:
+        names: dict[str, Any] = {"images": arrays["images"][:20]}
+        labels = arrays["labels"][:20]
+    exec(RUN_MODEL, names)
+
+    assert names["digits"].tolist() == labels.tolist()
+
+
+def test_a_graph_is_built(capsys: pytest.CaptureFixture[str]) -> None:
+    """The loop prints what the comment says."""
+    exec(BUILD_GRAPH, {})
+
+    assert capsys.readouterr().out.split() == re.findall(r"# (\d+)$", BUILD_GRAPH, re.MULTILINE)
+
+
+def test_a_row_of_the_table() -> None:
+    """The row that the page shows is the table's own."""
+    text = (ROOT / "docs" / "add-an-op.md").read_text("utf-8")
+    (row,) = re.findall(r"^    (Softsign\(.*)$", text, re.MULTILINE)
+
+    assert parse_row(row) == get_op("Softsign")
+
+
+def test_a_kernel_for_an_op_of_tensorflow() -> None:
+    """The maker registers itself, and passes the test that the page gives it."""
+    names: dict[str, Any] = {
+        "Attrs": Attrs,
+        "FLOATS": FLOATS,
+        "Kernel": Kernel,
+        "kernel": kernel,
+        "np": np,
+        "run_op": run_op,
+    }
+    with custom_kernels():
+        del kernels._kernels["Softsign"]
+        exec(SOFTSIGN, names)
+        exec(TEST_SOFTSIGN, names)
+
+        assert kernels.kernels_of("Softsign")[0].make is names["make_softsign"]
+        names["test_softsign_keeps_the_sign"]()
+
+
+def test_an_op_of_ones_own() -> None:
+    """It works as the page says: by name in the builder, with its outputs checked."""
+    with custom_kernels():
+        exec(SCALE_BY, {})
+        graph = ps.Graph()
+        with graph.as_default():
+            y = ps.ops.scale_by(ps.ops.constant(2.0), factor=3.0)
+            z = ps.ops.scale_by(y)
+        with ps.Session(graph) as sess:
+            assert sess.run([y, z]) == [6, 12]
+
+
+def test_a_device_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new device type takes the nodes that have kernels for it, and sessions list it."""
+    monkeypatch.setattr(devices, "_types", dict(devices._types))
+
+    def make_devices(task: str, count: int | None, incarnation: int) -> list[ps.Device]:
+        names = [f"{task}/device:TPU:{index}" for index in range(count or 1)]
+        return [ps.Device(name, "TPU", incarnation=incarnation) for name in names]
+
+    exec(NEW_DEVICE, {"ps": ps, "make_devices": make_devices})
+    with custom_kernels("OnTpu(x: int32) -> (y: int32)"):
+        ps.kernel("OnTpu", device="TPU")(lambda _attrs: lambda x: x + np.int32(2))
+        graph = ps.Graph()
+        with graph.as_default():
+            once = ps.ops.on_tpu(ps.ops.constant(4))
+            [many] = ps.ops.while_loop(lambda x: x < 20, ps.ops.on_tpu, [ps.ops.constant(1)])
+        with ps.Session(graph) as sess:
+            assert {device.device_type for device in sess.list_devices()} == {"CPU", "TPU"}
+            assert sess.run([once, many]) == [6, 21]
