@@ -319,3 +319,16 @@ def test_a_merge_reads_the_variable_it_is_given() -> None:
     with ps.Session(sketch(text)) as session:
         session.run("set")
         assert session.run("y:0", {"p": True}) == -5.0
+
+
+def test_readers_of_a_variable_see_what_it_holds_when_they_run() -> None:
+    """What an Identity of a variable gives is the variable's memory, not a copy of it."""
+    text = (
+        "v = VariableV2() dtype=float32 shape=[]\nc = Const() value=5.0\none = Const() value=1.0\n"
+        "set = Assign(v, c)\nread = Identity(v)\nadd = AssignAdd(v, one, ^read)\n"
+        "late = Neg(read, ^add)"
+    )
+    with ps.Session(sketch(text)) as session:
+        session.run("set")
+        options, recorded = ps.RunOptions(trace_level=ps.RunOptions.FULL_TRACE), ps.RunMetadata()
+        assert session.run("late:0", options=options, run_metadata=recorded) == -6.0

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import get_ident
 
 from penstock.core.shapes import TensorShape
-from penstock.core.values import DEAD, Value, describe, dtype_of, shape_of, size_in_bytes
+from penstock.core.values import DEAD, Ref, Value, describe, dtype_of, shape_of, size_in_bytes
 from penstock.defs import schema
 from penstock.defs.schema import Message
 from penstock.defs.tensors import shape_to_proto
@@ -49,10 +49,14 @@ class DeviceStats:
             return
         described = tuple(
             (slot, dtype_of(v).number, shape_of(v), size_in_bytes(v), describe(v))
-            for slot, v in enumerate(outputs)
+            for slot, v in enumerate(map(_behind_reference, outputs))
             if v is not DEAD and v is not None
         )
         self.records.append(_Record(item, scheduled, start, end, get_ident(), described))
+
+
+def _behind_reference(value: Value) -> Value:
+    return value.value if isinstance(value, Ref) else value
 
 
 class StatsCollector:

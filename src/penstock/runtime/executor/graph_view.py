@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -181,6 +181,7 @@ class GraphView:
         reachable = [node for node in graph if node.id in info.frame_of]
         #: Every node that can run, in the graph's order; an item's id is its index.
         self.items: list[NodeItem] = []
+        self._reads = _reads(reachable)
         items: dict[Node, NodeItem] = {}
         for node in reachable:
             frame = self.frames[info.frame_of[node.id]]
@@ -239,10 +240,11 @@ class GraphView:
             is_control_trigger=node.role is Role.CONTROL_TRIGGER,
             is_transfer=is_recv or node.role is Role.SEND,
             may_omit_outputs=is_recv or node.role is Role.SWITCH,
-            is_checked=self._check_outputs or is_recv or not kernel.is_builtin,
+            is_checked=(self._check_outputs or is_recv or not kernel.is_builtin)
+            and node not in self._reads,
             is_measured=kernel.cost is Cost.MEASURED and step is Step.PLAIN,
-            derefs=_derefs(node),
-            initialized_refs=_initialized_refs(node),
+            derefs=self._derefs(node),
+            initialized_refs=self._initialized_refs(node),
             no_inputs=(None,) * len(node.inputs),
             function=self._function,
             constant=kernel.compute() if is_constant else None,
@@ -251,6 +253,28 @@ class GraphView:
         frame.nodes.append(item)
         self.items.append(item)
         return item
+
+    def _derefs(self, node: Node) -> tuple[tuple[int, str], ...]:
+        if node in self._reads:
+            return ()
+        return tuple(
+            (slot, edge.src.name)
+            for slot, edge in enumerate(node.inputs)
+            if edge is not None
+            and (edge.src.output_types[edge.src_slot].is_ref or edge.src in self._reads)
+            and not node.input_types[slot].is_ref
+        )
+
+    def _initialized_refs(self, node: Node) -> tuple[tuple[int, str], ...]:
+        if node in self._reads:
+            return ((0, node.input(0).src.name),)
+        if node.op.allows_uninitialized_input or node.role in _PASSES_REFS:
+            return ()
+        return tuple(
+            (slot, node.input(slot).src.name)
+            for slot, dtype in enumerate(node.input_types)
+            if dtype.is_ref
+        )
 
     @staticmethod
     def _open_frame(node: Node, item: NodeItem, child: FrameInfo) -> None:
@@ -275,29 +299,20 @@ def _join(node: Node, items: Mapping[Node, NodeItem]) -> None:
     )
 
 
-def _source_text(node: Node, slot: int) -> str:
-    """How an input is called in messages: as its author wrote it."""
-    return node.input(slot).src.name
+def _reads(nodes: Iterable[Node]) -> set[Node]:
+    """Identities that read a reference, directly or through others that do.
 
-
-def _derefs(node: Node) -> tuple[tuple[int, str], ...]:
-    return tuple(
-        (slot, _source_text(node, slot))
-        for slot, edge in enumerate(node.inputs)
-        if edge is not None
-        and edge.src.output_types[edge.src_slot].is_ref
-        and not node.input_types[slot].is_ref
-    )
-
-
-def _initialized_refs(node: Node) -> tuple[tuple[int, str], ...]:
-    if node.op.allows_uninitialized_input or node.role in _PASSES_REFS:
-        return ()
-    return tuple(
-        (slot, _source_text(node, slot))
-        for slot, dtype in enumerate(node.input_types)
-        if dtype.is_ref
-    )
+    In TensorFlow what such an Identity gives is the variable's own memory: its consumers see
+    what the variable holds when they run, even if that is long after the Identity ran.  Here
+    it hands on the reference itself, and its consumers do the reading.
+    """
+    reads: set[Node] = set()
+    for node in nodes:  # sources first: only a Merge may have a later one
+        if node.op.name == "Identity" and node.inputs[0] is not None:
+            edge = node.inputs[0]
+            if edge.src.output_types[edge.src_slot].is_ref or edge.src in reads:
+                reads.add(node)
+    return reads
 
 
 #: Nodes that hand a reference on without looking at the value behind it.
