@@ -26,13 +26,9 @@ from penstock.defs.codec import load_graph_def
 from penstock.graph.export import graph_to_def
 from penstock.graph.import_graph_def import ImportOptions, ImportResults, import_graph_def
 from penstock.kernels.registry import async_kernel, context_kernel, kernel
-from penstock.runtime.executor.executor import (
-    Executor,
-    ExecutorArgs,
-    ExecutorBarrier,
-    LocalExecutorParams,
-    new_local_executor,
-)
+from penstock.runtime.executor.barrier import ExecutorBarrier
+from penstock.runtime.executor.executor import Executor, new_local_executor
+from penstock.runtime.executor.params import ExecutorArgs, LocalExecutorParams
 from penstock.session import Run, Session
 from penstock.state.cancellation import CancellationManager
 from penstock.state.devices import Device, register_device_type

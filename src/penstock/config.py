@@ -8,9 +8,9 @@ Not:  never says what to compute.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 from google.protobuf.message import Message as ProtobufMessage
@@ -18,6 +18,16 @@ from google.protobuf.message import Message as ProtobufMessage
 from penstock.defs import schema
 from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError
+
+
+class ThreadPoolOption(NamedTuple):
+    """One of the pools that a session's steps can choose from."""
+
+    #: 0 means as many as ``inter_op_parallelism_threads`` says.
+    num_threads: int = 0
+    #: Pools of the same name are the same throughout the process; one without a name is the
+    #: session's own.
+    global_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +45,10 @@ class Config:
     allow_soft_placement: bool = True
     #: Print each node's device when the graph is placed.
     log_device_placement: bool = False
-    #: Threads for slow kernels: 0 means one per core, 1 or less means none but the caller's.
+    #: Threads for slow kernels: 0 means one per core, 1 or below 0 none but the caller's.
     inter_op_parallelism_threads: int = 0
+    #: Pools that ``RunOptions.inter_op_thread_pool`` chooses from; none means there is one.
+    session_inter_op_thread_pool: Sequence[ThreadPoolOption] = ()
     #: A pool of this session's own, rather than the process's.
     use_per_session_threads: bool = False
     #: Every run fails after this time, unless its own options say otherwise; 0 means never.
@@ -67,6 +79,10 @@ class Config:
             allow_soft_placement=proto.allow_soft_placement,
             log_device_placement=proto.log_device_placement,
             inter_op_parallelism_threads=proto.inter_op_parallelism_threads,
+            session_inter_op_thread_pool=tuple(
+                ThreadPoolOption(pool.num_threads, pool.global_name)
+                for pool in proto.session_inter_op_thread_pool
+            ),
             use_per_session_threads=proto.use_per_session_threads,
             operation_timeout_in_ms=proto.operation_timeout_in_ms,
             place_pruned_graph=proto.graph_options.place_pruned_graph,
@@ -96,7 +112,7 @@ class RunOptions:
     trace_level: TraceLevel = TraceLevel.NO_TRACE
     #: The run fails with DeadlineExceededError after this time; 0 means never.
     timeout_in_ms: int = 0
-    #: -1 keeps everything on the caller's thread; 0 is the session's pool.
+    #: Which of the session's pools to use, counted from 0; -1 is the caller's own thread.
     inter_op_thread_pool: int = 0
     #: Put the graphs that really ran into the run's metadata.
     output_partition_graphs: bool = False

@@ -15,7 +15,7 @@ from penstock.errors import (
     OpError,
     Where,
 )
-from penstock.runtime.executor.executor import ExecutorBarrier, summarize
+from penstock.runtime.executor.barrier import ExecutorBarrier, summarize
 from penstock.state.rendezvous import Rendezvous
 
 

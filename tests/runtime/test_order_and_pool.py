@@ -15,7 +15,7 @@ from penstock import errors
 from penstock.runtime import ExecutorArgs
 from penstock.runtime.ready_order import ShuffledQueue, ready_queues
 from penstock.runtime.step_loop import StepLoop, Trampoline
-from penstock.runtime.thread_pool import shared_pool, thread_count
+from penstock.runtime.thread_pool import SessionPools, thread_count
 from support.custom import custom_kernels
 from support.loops import NESTED_LOOPS
 from support.sketch import executor_of, sketch
@@ -164,13 +164,12 @@ def test_a_pool_that_is_shut_down_does_not_hang_the_step() -> None:
     pool = ThreadPoolExecutor(2)
     pool.shutdown()
     executor = executor_of(
-        "x = Const() value=1.0\na = Neg(x)\nb = Neg(x)\nc = Add(a, b)",
-        pool=lambda closure: pool.submit(closure) and None,
-        offload_seconds=0.0,
+        "x = Const() value=1.0\na = Neg(x)\nb = Neg(x)\nc = Add(a, b)", offload_seconds=0.0
     )
+    args = ExecutorArgs(pool=lambda closure: pool.submit(closure) and None)
     outcome: list[errors.OpError | None] = []
     thread = threading.Thread(
-        target=lambda: outcome.append(executor.run_async(ExecutorArgs(), outcome.append) and None)
+        target=lambda: outcome.append(executor.run_async(args, outcome.append) and None)
     )
     thread.start()
     thread.join(10.0)
@@ -235,13 +234,8 @@ def test_a_trampoline_never_nests() -> None:
     assert seen == ["outer", "inner"]
 
 
-def test_pools_are_shared_by_size() -> None:
-    """One thread means no pool but the caller; zero means one per core."""
-    assert shared_pool(1) is None
-    assert thread_count(-3) == 1
+def test_threads_are_counted() -> None:
+    """Zero means one per core; below zero there is the caller's thread only."""
+    assert thread_count(-3) == thread_count(1) == 1
     assert thread_count(0) >= 1
-    pool = shared_pool(3)
-    assert pool is not None
-    done = threading.Event()
-    pool(done.set)
-    assert done.wait(5.0)
+    assert SessionPools(ps.Config(inter_op_parallelism_threads=1)).runner(0) is None

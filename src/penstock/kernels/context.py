@@ -23,6 +23,8 @@ from penstock.state.session_state import SessionState, TensorStore
 #: Called exactly once by an asynchronous kernel, from any thread: with its outputs (as a
 #: synchronous kernel would return them) or with the exception that it would raise.
 Done: TypeAlias = Callable[[object], None]
+#: Has a closure run, now or later, on this thread or another.
+Runner: TypeAlias = Callable[[Callable[[], None]], None]
 
 
 class FunctionCaller(Protocol):
@@ -83,7 +85,9 @@ class StepContext:
     tensor_store: TensorStore | None = None
     functions: FunctionCaller | None = None
     #: Schedules a closure within the step.
-    runner: Callable[[Callable[[], None]], None] | None = None
+    runner: Runner | None = None
+    #: Where slow kernels run; None keeps them on the step's own thread.
+    pool: Runner | None = None
     interrupt: Interrupt = field(default_factory=Interrupt)
     #: How many function calls the step is inside of.
     call_depth: int = 0

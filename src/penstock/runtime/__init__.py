@@ -8,12 +8,8 @@ What is named here runs one partition without a session:
 """
 
 from penstock.runtime.bind_kernels import KernelBinder
-from penstock.runtime.executor.executor import (
-    Executor,
-    ExecutorArgs,
-    LocalExecutorParams,
-    new_local_executor,
-)
+from penstock.runtime.executor.executor import Executor, new_local_executor
+from penstock.runtime.executor.params import ExecutorArgs, LocalExecutorParams
 
 __all__ = [
     "Executor",

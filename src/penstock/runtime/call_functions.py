@@ -24,7 +24,8 @@ from penstock.errors import CancelledError, OpError, ResourceExhaustedError
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.instantiate import FunctionBody, instantiate
 from penstock.kernels.context import Done, OpKernelContext
-from penstock.runtime.executor.executor import Executor, ExecutorArgs
+from penstock.runtime.executor.executor import Executor
+from penstock.runtime.executor.params import ExecutorArgs
 from penstock.state.call_frame import CallFrame
 
 #: Deeper recursion than this is taken for endless.
@@ -93,6 +94,7 @@ class FunctionRuntime:
                 tensor_store=step.tensor_store,
                 step_container=step.step_container,
                 runner=step.runner,
+                pool=step.pool,
                 interrupt=step.interrupt,
                 call_depth=depth,
             ),

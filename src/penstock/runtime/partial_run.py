@@ -23,8 +23,9 @@ from penstock.errors import (
 )
 from penstock.graph.graph import Graph
 from penstock.graph.roles import Role
-from penstock.kernels.context import Interrupt
-from penstock.runtime.executor.executor import ExecutorArgs, ExecutorBarrier
+from penstock.kernels.context import Interrupt, Runner
+from penstock.runtime.executor.barrier import ExecutorBarrier
+from penstock.runtime.executor.params import ExecutorArgs
 from penstock.runtime.prepare import PreparedStep
 from penstock.runtime.step_loop import start_timer
 from penstock.state.cancellation import CancellationManager
@@ -55,7 +56,7 @@ class PartialRun:
         #: Whether nothing more can come of this run.
         self.is_done = False
 
-    def start(self) -> None:
+    def start(self, pool: Runner | None) -> None:
         """Start all executors; they run until they wait for a feed."""
         executors = self._prepared.executors
         barrier = ExecutorBarrier(len(executors), self._rendezvous, self._finish)
@@ -65,6 +66,7 @@ class PartialRun:
             session_state=self._session_state,
             tensor_store=TensorStore(),
             step_container=self._container,
+            pool=pool,
             interrupt=self._interrupt,
         )
         for executor in executors:

@@ -23,9 +23,9 @@ from penstock.passes.prune import ClientDevice, Request, find_wanted, needed_nod
 from penstock.passes.split import split
 from penstock.runtime.bind_kernels import KernelBinder
 from penstock.runtime.call_functions import FunctionRuntime
-from penstock.runtime.executor.executor import Executor, LocalExecutorParams, new_local_executor
+from penstock.runtime.executor.executor import Executor, new_local_executor
+from penstock.runtime.executor.params import LocalExecutorParams
 from penstock.runtime.ready_order import ready_queues
-from penstock.runtime.thread_pool import Schedule
 from penstock.state.devices import DeviceSet
 from penstock.state.resources import ResourceManager
 
@@ -49,9 +49,7 @@ class PreparedStep:
 class Environment:
     """What a session gives to all of its requests: devices, their state, their kernels."""
 
-    def __init__(
-        self, graph: Graph, config: Config, devices: DeviceSet, pool: Schedule | None
-    ) -> None:
+    def __init__(self, graph: Graph, config: Config, devices: DeviceSet) -> None:
         self.config = config
         self.devices = devices
         self.resources = ResourceManager()
@@ -59,7 +57,7 @@ class Environment:
         assert client is not None  # local_devices always makes a CPU
         self.client = ClientDevice(client.name, client.incarnation)
         self._params: Mapping[str, LocalExecutorParams] = {
-            device.name: self._device_params(device.name, graph, pool) for device in devices
+            device.name: self._device_params(device.name, graph) for device in devices
         }
 
     def params_of(self, device: str) -> LocalExecutorParams:
@@ -70,9 +68,7 @@ class Environment:
         """The number that tells this instance of a device from earlier ones."""
         return self.devices.lookup(device).incarnation
 
-    def _device_params(
-        self, device: str, graph: Graph, pool: Schedule | None
-    ) -> LocalExecutorParams:
+    def _device_params(self, device: str, graph: Graph) -> LocalExecutorParams:
         def new_executor(body: FunctionBody) -> Executor:
             # Each body has kernels of its own, so that equal node names share no state.
             own = dataclasses.replace(params, make_kernel=KernelBinder(device).bind)
@@ -83,7 +79,6 @@ class Environment:
             make_kernel=KernelBinder(device).bind,
             resources=self.resources,
             functions=FunctionRuntime(graph.library, new_executor),
-            pool=pool,
             make_ready_queue=ready_queues(self.config.ready_order_seed),
             offload_seconds=self.config.offload_seconds,
             check_outputs=self.config.check_outputs,

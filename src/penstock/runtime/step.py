@@ -20,9 +20,11 @@ from typing import Any, Final
 
 from penstock.config import RunOptions, TraceLevel
 from penstock.core.values import Value
-from penstock.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OpError
-from penstock.kernels.context import Interrupt
-from penstock.runtime.executor.executor import ExecutorArgs, ExecutorBarrier, ExecutorState
+from penstock.errors import CancelledError, DeadlineExceededError, OpError
+from penstock.kernels.context import Interrupt, Runner
+from penstock.runtime.executor.barrier import ExecutorBarrier
+from penstock.runtime.executor.executor import ExecutorState
+from penstock.runtime.executor.params import ExecutorArgs
 from penstock.runtime.prepare import PreparedStep
 from penstock.runtime.stats import StatsCollector
 from penstock.runtime.step_loop import StepLoop, start_timer
@@ -44,14 +46,15 @@ class Step:
     """One run of one request; used once."""
 
     def __init__(
-        self, prepared: PreparedStep, options: RunOptions, session_state: SessionState
+        self,
+        prepared: PreparedStep,
+        options: RunOptions,
+        session_state: SessionState,
+        pool: Runner | None,
     ) -> None:
-        if not -1 <= options.inter_op_thread_pool <= 0:
-            raise InvalidArgumentError(
-                f"Invalid inter_op_thread_pool: {options.inter_op_thread_pool}"
-            )
         self._prepared = prepared
         self._options = options
+        self._pool = pool
         self._session_state = session_state
         self._interrupt = Interrupt()
         self._cancellation = CancellationManager()
@@ -137,7 +140,7 @@ class Step:
                 step_container=container,
                 runner=self._loop.schedule,
                 interrupt=self._interrupt,
-                runs_inline=self._options.inter_op_thread_pool < 0,
+                pool=self._pool,
             )
             self._states.append(executor.run_async(args, barrier.arrive))
 

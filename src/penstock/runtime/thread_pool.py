@@ -1,4 +1,4 @@
-"""Threads for slow kernels, shared by the whole process unless a session wants its own.
+"""Threads for slow kernels: pools of the process, pools with a name, a session's own.
 
 In:   closures.
 Out:  they run, some time soon, on some thread.
@@ -11,42 +11,149 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
-from typing import Final, TypeAlias
+from typing import Final
+from weakref import WeakSet
 
-Schedule: TypeAlias = Callable[[Callable[[], None]], None]
+from penstock.config import Config, ThreadPoolOption
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.context import Runner
 
-#: Guards ``_shared``.  Innermost.
+
+class Pool:
+    """A number of threads, started when they are first needed."""
+
+    __slots__ = ("__weakref__", "_executor", "_lock", "count")
+
+    def __init__(self, count: int) -> None:
+        self.count: Final = count
+        #: Guards the start of the threads.  Innermost.
+        self._lock = Lock()
+        #: None as long as nothing was scheduled, and in a forked process, which has the
+        #: memory of its parent but not the threads.
+        self._executor: ThreadPoolExecutor | None = None
+        with _lock:
+            _pools.add(self)
+
+    def schedule(self, closure: Callable[[], None]) -> None:
+        """Have ``closure`` run; raises RuntimeError after ``close``."""
+        executor = self._executor
+        (executor if executor is not None else self._start()).submit(closure)
+
+    def close(self) -> None:
+        """Run what is scheduled and then end the threads; does not wait."""
+        self._start().shutdown(wait=False)
+
+    def forget_threads(self) -> None:
+        """Start anew: this process was forked."""
+        self._lock = Lock()
+        self._executor = None
+
+    def _start(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(self.count, thread_name_prefix="penstock")
+            return self._executor
+
+
+#: Guards ``_pools``.  Innermost.
 _lock: Final = Lock()
-#: The process's pools by number of threads; they live until the process ends.
-_shared: Final[dict[int, ThreadPoolExecutor]] = {}
+#: All pools there are, so that a forked process can start anew.
+_pools: Final[WeakSet[Pool]] = WeakSet()
+#: The process's pools by number of threads.  Like the next it only grows, by ``setdefault``,
+#: which is atomic: a pool that loses the race has started no thread yet.
+_shared: Final[dict[int, Pool]] = {}
+#: Pools by name, each with the number that was asked for when it was made.
+_named: Final[dict[str, tuple[int, Pool]]] = {}
+
+
+def _start_anew() -> None:
+    _lock.release()
+    for pool in list(_pools):
+        pool.forget_threads()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_start_anew
+    )
 
 
 def thread_count(configured: int) -> int:
-    """How many threads a setting means: 0 is one per core; less than 1 is none."""
+    """How many threads a setting means: 0 is one per core; below 0 means 1, the caller's."""
     return (os.cpu_count() or 1) if configured == 0 else max(configured, 1)
 
 
-def shared_pool(configured: int) -> Schedule | None:
-    """The process's pool of that size; None if one thread, the caller's, is all there is."""
-    count = thread_count(configured)
-    if count == 1:
-        return None
-    with _lock:
-        if count not in _shared:
-            _shared[count] = new_pool(count)
-        pool = _shared[count]
-    return scheduler(pool)
+class SessionPools:
+    """The pools that the steps of one session can choose from, by number."""
+
+    def __init__(self, config: Config) -> None:
+        """Find or make the pools.
+
+        Raises:
+            InvalidArgumentError: a pool of that name has another number of threads.
+
+        """
+        #: How many threads a pool has that does not say.
+        self._default = thread_count(config.inter_op_parallelism_threads)
+        #: Pools that end with the session.
+        self._own: list[Pool] = []
+        listed = tuple(map(self._listed, config.session_inter_op_thread_pool))
+        #: By number; at least one.
+        self._pools = listed or (self._only(config),)
+
+    def runner(self, number: int) -> Runner | None:
+        """What schedules on a pool; None if the caller's thread is all there is.
+
+        Raises:
+            InvalidArgumentError: there is no pool of that number; -1 is the caller's thread.
+
+        """
+        if not -1 <= number < len(self._pools):
+            raise InvalidArgumentError(
+                f"Invalid inter_op_thread_pool: {number}",
+                next_step=f"the session has {len(self._pools)}, counted from 0; -1 is the "
+                "caller's own thread",
+            )
+        if number < 0 or self._pools[number].count == 1:
+            return None
+        return self._pools[number].schedule
+
+    def close(self) -> None:
+        """End the session's own threads; those that others share go on."""
+        for pool in self._own:
+            pool.close()
+
+    def _only(self, config: Config) -> Pool:
+        if config.use_per_session_threads:
+            return self._new_own(self._default)
+        return _shared_pool(self._default)
+
+    def _listed(self, option: ThreadPoolOption) -> Pool:
+        count = self._default if option.num_threads == 0 else max(option.num_threads, 1)
+        if not option.global_name:
+            return self._new_own(count)
+        return _named_pool(option, count)
+
+    def _new_own(self, count: int) -> Pool:
+        self._own.append(Pool(count))
+        return self._own[-1]
 
 
-def new_pool(count: int) -> ThreadPoolExecutor:
-    """A pool of its own; whoever makes it shuts it down."""
-    return ThreadPoolExecutor(count, thread_name_prefix="penstock")
+def _shared_pool(count: int) -> Pool:
+    """The process's pool of that size."""
+    known = _shared.get(count)
+    return known if known is not None else _shared.setdefault(count, Pool(count))
 
 
-def scheduler(pool: ThreadPoolExecutor) -> Schedule:
-    """A function that hands closures to ``pool``."""
-
-    def schedule(closure: Callable[[], None]) -> None:
-        pool.submit(closure)
-
-    return schedule
+def _named_pool(option: ThreadPoolOption, count: int) -> Pool:
+    """The process's pool of that name, made by whoever asks first."""
+    name, asked = option.global_name, option.num_threads
+    known = _named.get(name)
+    if known is None:
+        known = _named.setdefault(name, (asked, Pool(count)))
+    if known[0] != asked:
+        raise InvalidArgumentError(
+            f"Pool {name} configured previously with num_threads={known[0]}; cannot "
+            f"re-configure with num_threads={asked}"
+        )
+    return known[1]

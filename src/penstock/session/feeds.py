@@ -34,6 +34,41 @@ def feed_endpoint(key: Any) -> str:
     return f"{node}:{slot}"
 
 
+def fed_values(graph: Graph, feed_dict: Mapping[Any, Any]) -> dict[str, Value]:
+    """Feeds by canonical endpoint, as values of the right type.
+
+    Raises:
+        InvalidArgumentError: a key names no tensor of the graph, two name the same one, or a
+            value does not fit.
+
+    """
+    if not isinstance(feed_dict, Mapping):
+        raise InvalidArgumentError(
+            f"feed_dict is a {type(feed_dict).__name__}, not a dictionary",
+            next_step="write {'x:0': value}",
+        )
+    fed: dict[str, Value] = {}
+    for key, value in feed_dict.items():
+        name = feed_endpoint(key)
+        if name in fed:
+            raise InvalidArgumentError(f'Endpoint "{name}" fed more than once.')
+        dtype, shape = signature_of(graph, name)
+        fed[name] = as_fed(value, dtype, shape, name)
+    return fed
+
+
+def signature_of(graph: Graph, endpoint: str) -> tuple[DType, TensorShape]:
+    """The type and shape that a feed must have; raises InvalidArgumentError for a stranger."""
+    name, slot = parse_endpoint(endpoint)
+    node = graph.find(name)
+    if node is None or slot >= len(node.output_types):
+        raise InvalidArgumentError(
+            f"Cannot interpret feed_dict key as Tensor: the graph has no tensor '{endpoint}'",
+            next_step=graph.hint(name),
+        )
+    return node.output_types[slot].base, declared_shape(graph, node)
+
+
 def as_fed(value: Any, dtype: DType, shape: TensorShape, endpoint: str) -> Value:
     """``value`` as a read-only value for ``endpoint``.
 

@@ -2,7 +2,7 @@
 
 In:   a name, a Tensor or Operation, or a list, tuple, dict or nesting of them.
 Out:  ``FetchPlan``: the distinct endpoints to fetch, the nodes to run, and how to put the
-      results together again.
+      results together again; values that the caller may keep.
 Not:  knows no graph; whether the names exist is for others to say.
 
 ``x:0`` is a tensor; ``x`` is an operation, which is run and gives None.
@@ -15,7 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from penstock.core.names import parse_endpoint
+from penstock.core.values import Value, as_value
 from penstock.errors import InvalidArgumentError
 
 _Rebuild: TypeAlias = Callable[[Sequence[Any]], Any]
@@ -49,6 +52,20 @@ def name_of(element: Any) -> str:
             next_step="give a name such as 'x:0', a Tensor, an Operation, or a nesting of them",
         )
     return name
+
+
+def handed_out(values: Sequence[Value]) -> list[Any]:
+    """Values that the caller may keep and change: arrays that others hold are copied."""
+    given: list[Any] = []
+    #: Identities of arrays that are given: an array may have come under two names.
+    own: set[int] = set()
+    for value in values:
+        if isinstance(value, np.ndarray) and value.ndim:
+            if not value.flags.writeable or value.base is not None or id(value) in own:
+                value = value.copy()
+            own.add(id(value))
+        given.append(as_value(value))
+    return given
 
 
 class _Planner:

@@ -8,46 +8,32 @@ Not:  does no work of its own: it keeps what the runtime prepared, and the sessi
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from penstock.config import Config, RunMetadata, RunOptions
-from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
-from penstock.core.shapes import TensorShape
-from penstock.core.values import Value, as_value
+from penstock.core.values import Value
 from penstock.defs.codec import load_graph_def
-from penstock.errors import (
-    CancelledError,
-    FailedPreconditionError,
-    InvalidArgumentError,
-)
+from penstock.errors import CancelledError, FailedPreconditionError, InvalidArgumentError
 from penstock.graph.export import graph_to_def
-from penstock.graph.graph import Graph, Node
+from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import ImportOptions, graph_from_def, import_graph_def
-from penstock.graph.stages import Placed
-from penstock.passes.place import PlacerOptions
 from penstock.passes.prune import Medium, Request
 from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.explain_dead import dead_fetch_error
 from penstock.runtime.partial_run import PartialRun
-from penstock.runtime.prepare import (
-    Environment,
-    PreparedStep,
-    place_for,
-    place_whole,
-    prepare,
-    prune_for,
-)
+from penstock.runtime.prepare import Environment, PreparedStep, prepare, prune_for
 from penstock.runtime.step import Step
-from penstock.runtime.thread_pool import new_pool, scheduler, shared_pool, thread_count
-from penstock.session.feeds import as_fed, declared_shape, feed_endpoint, kept
-from penstock.session.fetches import FetchPlan, plan_fetches
+from penstock.runtime.thread_pool import SessionPools
+from penstock.session.feeds import fed_values, feed_endpoint, kept, signature_of
+from penstock.session.fetches import FetchPlan, handed_out, plan_fetches
+from penstock.session.placement import Placement
+from penstock.session.run import Run
 from penstock.state.devices import Device, local_devices
 from penstock.state.session_state import SessionState
 
@@ -69,25 +55,20 @@ class Session:
         """
         self._config = Config.of(config)
         self.graph = graph if isinstance(graph, Graph) else graph_from_def(load_graph_def(graph))
-        self._own_pool = self._make_own_pool()
-        pool = scheduler(self._own_pool) if self._own_pool else self._shared_pool()
+        self._pools = SessionPools(self._config)
         devices = local_devices(self._config.device_count)
-        self._environment = Environment(self.graph, self._config, devices, pool)
+        self._environment = Environment(self.graph, self._config, devices)
+        self._placement = Placement(self.graph, devices, self._config)
         self._session_state = SessionState()
         #: Guards what follows.  Not held while a request is prepared or run.
         self._lock = threading.Lock()
         #: What was prepared, by request.  The loser of a race throws its work away.
         self._prepared: dict[Request, PreparedStep] = {}
-        #: The whole graph, placed, and its length then; None until it is needed.
-        self._placed: tuple[int, Placed] | None = None
-        #: Devices of nodes with state, by name: they stay where they are.
-        self._stateful_devices: dict[str, str] = {}
         #: Runs under way, to be cancelled when the session closes.
         self._steps: set[Step] = set()
         self._partial_runs: dict[str, PartialRun] = {}
         self._partial_run_count = 0
         self._is_closed = False
-        self._has_warned = False
 
     # -- running ---------------------------------------------------------------------
 
@@ -162,9 +143,11 @@ class Session:
                 "RunOptions.output_partition_graphs() is not supported when "
                 "disable_output_partition_graphs is true."
             )
-        fed = self._fed_values(feed_dict)
+        pool = self._pools.runner(options.inter_op_thread_pool)
+        fed = fed_values(self.graph, feed_dict)
         prepared = self._prepare_for(plan, tuple(sorted(fed)))
-        return _Job(plan, fed, prepared, Step(prepared, options, self._session_state), options)
+        step = Step(prepared, options, self._session_state, pool)
+        return _Job(plan, fed, prepared, step, options)
 
     def _finish(
         self, job: _Job, metadata: RunMetadata | None, *, allow_dead: bool = False
@@ -187,7 +170,7 @@ class Session:
                 dtype = job.prepared.fetch_types[index]
                 values[name] = np.empty(0, dtype.numpy) if value is None else value
             job.step.tensor_store.save_tensors(request.fetches, self._session_state)
-        return _handed_out([values[name] for name in job.plan.endpoints])
+        return handed_out([values[name] for name in job.plan.endpoints])
 
     def _timeout_of(self, options: RunOptions) -> int:
         timeout = options.timeout_in_ms
@@ -225,82 +208,22 @@ class Session:
             return known
         if not fetches and not plan.targets:
             return PreparedStep(Request(), (), (), (), ())
-        made = prepare(self._placed_for(request), request, self._environment)
+        made = prepare(self._placement.placed_for(request), request, self._environment)
         with self._lock:
             return self._prepared.setdefault(request, made)
-
-    def _placed_for(self, request: Request) -> Placed:
-        """The graph with devices: all of it, unless the configuration says otherwise."""
-        self._check_not_empty()
-        devices, options = self._environment.devices, self._placer_options()
-        if self._config.place_pruned_graph:
-            return place_for(self.graph, request, devices, options)
-        placed, size = self._placed, self.graph.next_id
-        if placed is None or placed[0] != size:
-            made = place_whole(self.graph, devices, options)
-            placed = self._placed = (size, made)
-            for node in self.graph:
-                if node.op.is_stateful and node.id in made.device_of:
-                    self._stateful_devices[node.name] = made.device_of[node.id]
-        return placed[1]
-
-    def _check_not_empty(self) -> None:
-        if not len(self.graph):
-            raise InvalidArgumentError("The Session graph is empty.")
-
-    def _placer_options(self) -> PlacerOptions:
-        return PlacerOptions(
-            allow_soft_placement=self._config.allow_soft_placement,
-            assigned=dict(self._stateful_devices),
-            log=print if self._config.log_device_placement else None,
-            on_fallback=self._warn_of_fallback,
-        )
-
-    def _warn_of_fallback(self, node: Node, wanted: str, got: str) -> None:
-        """Say once that the graph was made for devices that this host lacks."""
-        if not self._has_warned:
-            self._has_warned = True
-            warnings.warn(
-                f"Node '{node.name}' and perhaps others ask for device '{wanted}', which is not "
-                f"here; they run on '{got}'. Config(allow_soft_placement=False) refuses instead.",
-                stacklevel=2,
-            )
 
     def placement(self, fetches: Any) -> dict[str, str]:
         """The device of every node that ``fetches`` need, by name, before any optimisation."""
         plan = plan_fetches(fetches)
         request = Request((), plan.endpoints, plan.targets)
         pruned = colocate_loop_nodes(
-            prune_for(self._placed_for(request), request, self._environment)
+            prune_for(self._placement.placed_for(request), request, self._environment)
         )
         return {
             node.name: pruned.device_of[node.id]
             for node in pruned.graph
             if not node.op.name.startswith("_")
         }
-
-    # -- feeding -----------------------------------------------------------------------
-
-    def _fed_values(self, feed_dict: Mapping[Any, Any]) -> dict[str, Value]:
-        """Feeds by canonical endpoint, as values of the right type."""
-        fed: dict[str, Value] = {}
-        for key, value in feed_dict.items():
-            name = feed_endpoint(key)
-            if name in fed:
-                raise InvalidArgumentError(f'Endpoint "{name}" fed more than once.')
-            dtype, shape = self._signature_of(name)
-            fed[name] = as_fed(value, dtype, shape, name)
-        return fed
-
-    def _signature_of(self, endpoint: str) -> tuple[DType, TensorShape]:
-        name, slot = parse_endpoint(endpoint)
-        node = self.graph.find(name)
-        if node is None or slot >= len(node.output_types):
-            raise InvalidArgumentError(
-                f"Cannot interpret feed_dict key as Tensor: the graph has no tensor '{endpoint}'",
-                next_step=self.graph.hint(name),
-            )
-        return node.output_types[slot].base, declared_shape(self.graph, node)
 
     # -- partial runs --------------------------------------------------------------------
 
@@ -315,15 +238,16 @@ class Session:
         plan = plan_fetches(fetches)
         fed = tuple(map(feed_endpoint, feeds or ()))
         for name in fed:
-            self._signature_of(name)
+            signature_of(self.graph, name)
         request = Request(fed, plan.endpoints, plan.targets, Medium.RENDEZVOUS)
-        prepared = prepare(self._placed_for(request), request, self._environment)
+        prepared = prepare(self._placement.placed_for(request), request, self._environment)
         run = PartialRun(self.graph, prepared, self._session_state)
         with self._lock:
+            self._check_open()
             self._partial_run_count += 1
             handle = f"partial_run;{self._partial_run_count}"
             self._partial_runs[handle] = run
-        run.start()
+        run.start(self._pools.runner(0))
         return handle
 
     def partial_run(
@@ -343,7 +267,7 @@ class Session:
         plan = plan_fetches(fetches)
         if plan.targets:
             raise InvalidArgumentError("partial_run() requires empty target_list.")
-        fed = kept(self._fed_values(feed_dict or {}))
+        fed = kept(fed_values(self.graph, feed_dict or {}))
         fetches = [name for name in plan.endpoints if name not in fed]
         try:
             results = run.step(fed, fetches, self._config.operation_timeout_in_ms)
@@ -352,7 +276,7 @@ class Session:
                 with self._lock:
                     self._partial_runs.pop(handle, None)
         values = fed | dict(zip(fetches, results, strict=True))
-        return plan.rebuild(_handed_out([values[name] for name in plan.endpoints]))
+        return plan.rebuild(handed_out([values[name] for name in plan.endpoints]))
 
     # -- life --------------------------------------------------------------------------
 
@@ -402,8 +326,7 @@ class Session:
         for run in runs:
             run.cancel(CancelledError("PRun cancellation"))
         self._environment.resources.close()
-        if self._own_pool is not None:
-            self._own_pool.shutdown(wait=False)
+        self._pools.close()
 
     def __enter__(self) -> Session:
         return self
@@ -420,85 +343,16 @@ class Session:
         if self._is_closed:
             raise CancelledError("Session has been closed.")
 
-    def _make_own_pool(self) -> ThreadPoolExecutor | None:
-        count = thread_count(self._config.inter_op_parallelism_threads)
-        return new_pool(count) if self._config.use_per_session_threads and count > 1 else None
 
-    def _shared_pool(self) -> Any:
-        return shared_pool(self._config.inter_op_parallelism_threads)
-
-
+@dataclass(frozen=False, slots=True)
 class _Job:
     """Everything about one call of ``run``."""
 
-    __slots__ = ("fed", "options", "plan", "prepared", "step")
-
-    def __init__(
-        self,
-        plan: FetchPlan,
-        fed: dict[str, Value],
-        prepared: PreparedStep,
-        step: Step,
-        options: RunOptions,
-    ) -> None:
-        self.plan = plan
-        self.fed = fed
-        self.prepared = prepared
-        self.step = step
-        self.options = options
-
-
-class Run:
-    """A run under way on a thread of its own."""
-
-    def __init__(self, step: Step, finish: Callable[[], Any]) -> None:
-        self._step = step
-        self._finish = finish
-        self._result: Any = None
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._work, name="penstock-run", daemon=True)
-        self._thread.start()
-
-    def _work(self) -> None:
-        try:
-            self._result = self._finish()
-        except BaseException as error:  # noqa: BLE001  (raised again by ``result``)
-            self._error = error
-
-    def cancel(self) -> None:
-        """End the run early: ``result`` raises CancelledError, unless it is done already."""
-        self._step.cancel()
-
-    def is_done(self) -> bool:
-        """Whether ``result`` returns at once."""
-        return not self._thread.is_alive()
-
-    def dump_state(self) -> str:
-        """What every unfinished node waits for."""
-        return self._step.dump_state()
-
-    def result(self, timeout: float | None = None) -> Any:
-        """Wait for the values; raises the run's error, or TimeoutError after so many seconds."""
-        self._thread.join(timeout)
-        if self._thread.is_alive():
-            raise TimeoutError(f"the run is not done after {timeout} seconds")
-        if self._error is not None:
-            raise self._error
-        return self._result
-
-
-def _handed_out(values: Sequence[Value]) -> list[Any]:
-    """Values that the caller may keep and change: arrays that others hold are copied."""
-    given: list[Any] = []
-    #: Identities of arrays that are given: an array may have come under two names.
-    own: set[int] = set()
-    for value in values:
-        if isinstance(value, np.ndarray) and value.ndim:
-            if not value.flags.writeable or value.base is not None or id(value) in own:
-                value = value.copy()
-            own.add(id(value))
-        given.append(as_value(value))
-    return given
+    plan: FetchPlan
+    fed: dict[str, Value]
+    prepared: PreparedStep
+    step: Step
+    options: RunOptions
 
 
 def _extending(proto: Any, names: Mapping[str, str]) -> ImportOptions:

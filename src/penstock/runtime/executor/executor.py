@@ -21,44 +21,25 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from threading import Lock
 from time import perf_counter
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
-from penstock.core.values import DEAD, Ref, Value, describe, has_dtype
-from penstock.errors import (
-    AbortedError,
-    CancelledError,
-    FailedPreconditionError,
-    InternalError,
-    InvalidArgumentError,
-    OpError,
-    from_exception,
-)
-from penstock.graph.graph import Graph, Node
-from penstock.kernels.context import (
-    FunctionCaller,
-    Interrupt,
-    OpKernelContext,
-    StepContext,
-)
+from penstock.core.values import DEAD, Value
+from penstock.errors import CancelledError, OpError, from_exception
+from penstock.graph.graph import Graph
+from penstock.kernels.context import OpKernelContext, Runner, StepContext
 from penstock.runtime.executor.dump import dump
-from penstock.runtime.executor.graph_view import BoundKernel, GraphView, NodeItem, Step
+from penstock.runtime.executor.graph_view import GraphView, NodeItem, Step
+from penstock.runtime.executor.outputs import as_outputs, check_outputs, merge
+from penstock.runtime.executor.params import DoneCallback, ExecutorArgs, LocalExecutorParams
 from penstock.runtime.executor.propagate import Propagator
+from penstock.runtime.executor.references import prepare_refs
 from penstock.runtime.executor.state import IterationState, ReadyQueue, TaggedNode
 from penstock.runtime.step_loop import StepLoop, Trampoline
-from penstock.state.call_frame import CallFrame
-from penstock.state.cancellation import CancellationManager
-from penstock.state.rendezvous import Rendezvous
-from penstock.state.resources import ResourceManager, StepContainer
-from penstock.state.session_state import SessionState, TensorStore
-
-Runner: TypeAlias = Callable[[Callable[[], None]], None]
-DoneCallback: TypeAlias = Callable[[OpError | None], None]
 
 #: A kernel found cheap this many times in a row is not measured again.
 _SETTLED_AFTER: Final = 3
@@ -72,74 +53,19 @@ _ASYNC: Final = int(Step.ASYNC)
 _LOOP_COND: Final = int(Step.LOOP_COND)
 
 
-class Observer(Protocol):
-    """Watches the activations of one step on one device."""
-
-    def computed(
-        self, item: NodeItem, scheduled: float, start: float, end: float, outputs: Sequence[Value]
-    ) -> None:
-        """A kernel ran; times are in seconds of ``perf_counter``."""
-
-
-NodeOutputsCallback: TypeAlias = Callable[[str, int, Value, bool], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalExecutorParams:
-    """What an executor keeps for all its steps."""
-
-    device: str
-    make_kernel: Callable[[Node], BoundKernel]
-    resources: ResourceManager = field(default_factory=ResourceManager)
-    functions: FunctionCaller | None = None
-    #: Where expensive kernels run; None runs them in the driver.
-    pool: Runner | None = None
-    make_ready_queue: Callable[[], ReadyQueue] = deque
-    #: Kernels that take longer may go to the pool; a hop costs about 30 us.
-    offload_seconds: float = 100e-6
-    check_outputs: bool = False
-    #: Waits for work that a device still does when its kernels have returned.
-    sync_device: Callable[[], None] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutorArgs:
-    """What one step brings along."""
-
-    step_id: int = 0
-    rendezvous: Rendezvous | None = None
-    stats_collector: Observer | None = None
-    call_frame: CallFrame | None = None
-    cancellation_manager: CancellationManager = field(default_factory=CancellationManager)
-    session_state: SessionState | None = None
-    tensor_store: TensorStore | None = None
-    step_container: StepContainer = field(default_factory=StepContainer)
-    #: Wait for the device before ``done`` is called.
-    sync_on_finish: bool = False
-    #: Schedules the driver when a step starts and when an asynchronous kernel is done.
-    runner: Runner | None = None
-    node_outputs_callback: NodeOutputsCallback | None = None
-    interrupt: Interrupt = field(default_factory=Interrupt)
-    #: Keep slow kernels in the driver too.
-    runs_inline: bool = False
-    #: How many function calls this run is inside of.
-    call_depth: int = 0
-
-
 class Executor:
     """One partition, ready to run any number of steps, also at the same time."""
 
     def __init__(self, params: LocalExecutorParams, view: GraphView) -> None:
         self.params = params
         self.view = view
+        unknown = 0.0 if params.offload_seconds > 0 else 1.0
         #: Mean seconds of each measured kernel; below zero if it is known to be cheap, and
         #: counting down to ``_CHEAP`` on the way there.  Written by any driver: a lost
         #: update only delays a verdict.
-        is_worth_measuring = params.pool is not None
-        unknown = 0.0 if params.offload_seconds > 0 else 1.0
-        self.costs: list[float] = [
-            unknown if item.is_measured and is_worth_measuring else _CHEAP for item in view.items
-        ]
+        self.costs = [unknown if item.is_measured else _CHEAP for item in view.items]
+        #: The same for steps without a pool, which have no use for a verdict.
+        self.no_costs: Sequence[float] = (_CHEAP,) * len(view.items)
 
     def run(self, args: ExecutorArgs) -> None:
         """Run one step on this thread, helped by the pool; raises the step's error."""
@@ -234,7 +160,8 @@ class ExecutorState:
 
     def _run_ready(self) -> None:
         ready, interrupt, executor = self._ready, self._interrupt, self._executor
-        propagate, costs, args = self._propagator.propagate, executor.costs, self._args
+        propagate, args = self._propagator.propagate, self._args
+        costs = executor.costs if args.pool is not None else executor.no_costs
         is_observed = args.stats_collector is not None or args.node_outputs_callback is not None
         outputs: Sequence[Value] | None
         while ready:
@@ -249,9 +176,9 @@ class ExecutorState:
             try:
                 if item.step == _PLAIN and costs[item.id] <= _CHEAP and not is_observed:
                     result = item.compute(*self._take_inputs(item, iteration))
-                    outputs = (result,) if item.has_bare_output else _as_outputs(item, result)
+                    outputs = (result,) if item.has_bare_output else as_outputs(item, result)
                     if item.is_checked:
-                        self._check_outputs(item, outputs)
+                        check_outputs(item, outputs)
                 else:
                     outputs = self._activate(tagged)
                     if outputs is None:
@@ -272,7 +199,7 @@ class ExecutorState:
             taken = inputs[start : start + count]
             inputs[start : start + count] = item.no_inputs
         if item.derefs or item.initialized_refs:
-            return _prepare_refs(item, taken)
+            return prepare_refs(item, taken)
         return taken
 
     def _activate(self, tagged: TaggedNode) -> Sequence[Value] | None:
@@ -283,20 +210,15 @@ class ExecutorState:
         if step == _CONSTANT:
             outputs: Sequence[Value] = (item.constant,)
         elif step == _MERGE:
-            outputs = _merge(item, self._take_inputs(item, iteration))
+            outputs = merge(item, self._take_inputs(item, iteration))
         elif step == _PLAIN:
             inputs = self._take_inputs(item, iteration)
-            cost = self._executor.costs[item.id]
-            params = self._executor.params
-            pool = None if self._args.runs_inline else params.pool
-            if (
-                pool is not None
-                and cost >= params.offload_seconds
-                and (self._ready or self._running)
-            ):
+            cost, pool = self._executor.costs[item.id], self._args.pool
+            is_slow = cost >= self._executor.params.offload_seconds
+            if pool is not None and is_slow and (self._ready or self._running):
                 self._run_on_pool(pool, tagged, inputs)
                 return None
-            outputs = _as_outputs(item, item.compute(*inputs))
+            outputs = as_outputs(item, item.compute(*inputs))
             self._note_cost(item, cost, perf_counter() - start)
         elif step == _LOOP_COND:
             if self._args.cancellation_manager.is_cancelled:
@@ -304,7 +226,7 @@ class ExecutorState:
             outputs = self._take_inputs(item, iteration)
         elif step == _CONTEXT:
             inputs = self._take_inputs(item, iteration)
-            outputs = _as_outputs(item, item.compute(self._context(tagged, inputs), *inputs))
+            outputs = as_outputs(item, item.compute(self._context(tagged, inputs), *inputs))
         elif step == _ASYNC:
             self._start_async(tagged, start)
             return None
@@ -316,7 +238,7 @@ class ExecutorState:
     def _observe(self, item: NodeItem, start: float, outputs: Sequence[Value]) -> None:
         """Check outputs if they are to be checked, and tell whoever watches."""
         if item.is_checked:
-            self._check_outputs(item, outputs)
+            check_outputs(item, outputs)
         args = self._args
         if args.stats_collector is not None:
             args.stats_collector.computed(item, start, start, perf_counter(), outputs)
@@ -398,7 +320,7 @@ class ExecutorState:
                 self._fail(tagged, result)
                 continue
             try:
-                outputs = _as_outputs(item, result)
+                outputs = as_outputs(item, result)
                 self._observe(item, start, outputs)
             except Exception as cause:  # noqa: BLE001  (the one border of kernels)
                 self._fail(tagged, cause)
@@ -406,33 +328,6 @@ class ExecutorState:
             self._propagator.propagate(item, frame, iteration, None if is_dead else outputs)
 
     # -- errors and the end -----------------------------------------------------------------
-
-    def _check_outputs(self, item: NodeItem, outputs: Sequence[Value]) -> None:
-        """Compare outputs with what the node declares."""
-        declared = item.output_types
-        if not isinstance(outputs, (tuple, list)):
-            raise InternalError(
-                f"The kernel of {{{{node {item.name}}}}} returned {type(outputs).__name__}, "
-                f"not a tuple of {len(declared)} outputs"
-            )
-        if len(outputs) != len(declared):
-            missing = (
-                f"Missing {len(outputs)}-th" if len(outputs) < len(declared) else "Superfluous"
-            )
-            raise InternalError(
-                f"{missing} output from {{{{node {item.name}}}}}: the kernel returned "
-                f"{len(outputs)} outputs, the op has {len(declared)}"
-            )
-        for slot, (value, dtype) in enumerate(zip(outputs, declared, strict=True)):
-            if value is DEAD and item.may_omit_outputs:
-                continue
-            if value is None or value is DEAD:
-                raise InternalError(f"Missing {slot}-th output from {{{{node {item.name}}}}}")
-            if not has_dtype(value, dtype):
-                raise InternalError(
-                    f"Output {slot} of type {describe(value)} does not match declared output "
-                    f"type {dtype} for node {{{{node {item.name}}}}}"
-                )
 
     def _fail(self, tagged: TaggedNode, cause: BaseException) -> None:
         """A kernel failed: keep the first error, and cancel what can be cancelled."""
@@ -493,108 +388,7 @@ def _step_context(params: LocalExecutorParams, args: ExecutorArgs, runner: Runne
         tensor_store=args.tensor_store,
         functions=params.functions,
         runner=runner,
+        pool=args.pool,
         interrupt=args.interrupt,
         call_depth=args.call_depth,
     )
-
-
-def _as_outputs(item: NodeItem, result: Any) -> Sequence[Value]:
-    """What a kernel returned, as a sequence of outputs."""
-    if item.has_bare_output:
-        return (result,)
-    return () if result is None else result
-
-
-def _merge(item: NodeItem, inputs: Sequence[Any]) -> tuple[Value, Value]:
-    """The live input of a Merge, and its index."""
-    for index, value in enumerate(inputs):
-        if value is not None:
-            return value, np.int32(index)
-    raise InternalError(f"{{{{node {item.name}}}}} ran without a live input")
-
-
-def _prepare_refs(item: NodeItem, inputs: Sequence[Any]) -> list[Any]:
-    """Read references where values are wanted; refuse uninitialised ones."""
-    prepared = list(inputs)
-    for slot, source in item.initialized_refs:
-        ref = prepared[slot]
-        if not isinstance(ref, Ref):
-            raise InvalidArgumentError(f"{slot}-th input expects a ref type")
-        if ref.value is None:
-            raise _uninitialized(source)
-    for slot, source in item.derefs:
-        ref = prepared[slot]
-        if isinstance(ref, Ref):
-            if ref.value is None:
-                raise _uninitialized(source)
-            prepared[slot] = ref.value
-    return prepared
-
-
-def _uninitialized(source: str) -> FailedPreconditionError:
-    return FailedPreconditionError(
-        f"Attempting to use uninitialized value {source}",
-        next_step="run the variable's initializer, or restore it, first",
-    )
-
-
-class ExecutorBarrier:
-    """Waits for several executors of one step, and sums their errors up."""
-
-    def __init__(self, count: int, rendezvous: Rendezvous | None, done: DoneCallback) -> None:
-        self._rendezvous = rendezvous
-        self._done = done
-        #: Guards what follows.  Innermost.
-        self._lock = Lock()
-        self._pending = count
-        #: Errors in order of arrival.
-        self._errors: list[OpError] = []
-
-    def arrive(self, error: OpError | None) -> None:
-        """One executor is done; the last one to arrive calls ``done``."""
-        with self._lock:
-            is_first_error = error is not None and not self._errors
-            if error is not None:
-                self._errors.append(error)
-            self._pending -= 1
-            is_last = self._pending == 0
-        if is_first_error and self._rendezvous is not None:
-            self._rendezvous.start_abort(
-                AbortedError("Stopping remaining executors.", derived=True)
-            )
-        if is_last:
-            self._done(summarize(self._errors))
-
-
-def summarize(errors: Sequence[OpError]) -> OpError | None:
-    """One error for several executors: the root ones, not their consequences."""
-    if not errors:
-        return None
-    roots: list[OpError] = []
-    for error in errors:
-        is_new = all((e.code, e.message) != (error.code, error.message) for e in roots)
-        if not error.derived and is_new:
-            roots.append(error)
-    if not roots:
-        return errors[0]
-    if len(roots) == 1:
-        return roots[0]
-    first = next((e for e in roots if not isinstance(e, CancelledError)), roots[0])
-    share = 8192 // len(roots)
-    listed = "\n".join(f"  ({i}) {e.code.name}: {e.message[:share]}" for i, e in enumerate(roots))
-    ignored = len(errors) - len(roots)
-    return type(first)(
-        f"{len(roots)} root error(s) found.\n{listed}\n{ignored} derived errors ignored.",
-        where=first.where,
-    )
-
-
-__all__ = [
-    "Executor",
-    "ExecutorArgs",
-    "ExecutorBarrier",
-    "ExecutorState",
-    "LocalExecutorParams",
-    "new_local_executor",
-    "summarize",
-]

@@ -1,0 +1,79 @@
+"""What an executor is given: once for all its steps, and anew by each step.
+
+In:   facts about the device, and the objects that a step's kernels share.
+Out:  ``LocalExecutorParams`` and ``ExecutorArgs``.
+Not:  nothing here changes, though what it refers to may.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from penstock.core.values import Value
+from penstock.errors import OpError
+from penstock.graph.graph import Node
+from penstock.kernels.context import FunctionCaller, Interrupt, Runner
+from penstock.runtime.executor.graph_view import BoundKernel, NodeItem
+from penstock.runtime.executor.state import ReadyQueue
+from penstock.state.call_frame import CallFrame
+from penstock.state.cancellation import CancellationManager
+from penstock.state.rendezvous import Rendezvous
+from penstock.state.resources import ResourceManager, StepContainer
+from penstock.state.session_state import SessionState, TensorStore
+
+#: Called once, with None or the error, when nothing of a step runs any more.
+DoneCallback: TypeAlias = Callable[[OpError | None], None]
+#: Told (node, output slot, value, whether it is dead) of every output.
+NodeOutputsCallback: TypeAlias = Callable[[str, int, Value, bool], None]
+
+
+class Observer(Protocol):
+    """Watches the activations of one step on one device."""
+
+    def computed(
+        self, item: NodeItem, scheduled: float, start: float, end: float, outputs: Sequence[Value]
+    ) -> None:
+        """A kernel ran; times are in seconds of ``perf_counter``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalExecutorParams:
+    """What an executor keeps for all its steps."""
+
+    device: str
+    make_kernel: Callable[[Node], BoundKernel]
+    resources: ResourceManager = field(default_factory=ResourceManager)
+    functions: FunctionCaller | None = None
+    make_ready_queue: Callable[[], ReadyQueue] = deque
+    #: Kernels that take longer may go to the pool; a hop costs about 30 us.
+    offload_seconds: float = 100e-6
+    check_outputs: bool = False
+    #: Waits for work that a device still does when its kernels have returned.
+    sync_device: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorArgs:
+    """What one step brings along."""
+
+    step_id: int = 0
+    rendezvous: Rendezvous | None = None
+    stats_collector: Observer | None = None
+    call_frame: CallFrame | None = None
+    cancellation_manager: CancellationManager = field(default_factory=CancellationManager)
+    session_state: SessionState | None = None
+    tensor_store: TensorStore | None = None
+    step_container: StepContainer = field(default_factory=StepContainer)
+    #: Wait for the device before ``done`` is called.
+    sync_on_finish: bool = False
+    #: Schedules the driver when a step starts and when an asynchronous kernel is done.
+    runner: Runner | None = None
+    node_outputs_callback: NodeOutputsCallback | None = None
+    interrupt: Interrupt = field(default_factory=Interrupt)
+    #: Where slow kernels run; None keeps them in the driver.
+    pool: Runner | None = None
+    #: How many function calls this run is inside of.
+    call_depth: int = 0

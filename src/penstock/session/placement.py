@@ -1,0 +1,83 @@
+"""Where the nodes of a session's graph lie.
+
+In:   the session's graph, devices and configuration; then requests.
+Out:  Placed: the whole graph, or the part that a request needs.
+Not:  chooses no device itself; the pass does.
+
+The graph is placed when somebody first needs it, and again when it has grown.  Nodes with
+state stay where they are.
+"""
+
+from __future__ import annotations
+
+import warnings
+from threading import Lock
+
+from penstock.config import Config
+from penstock.errors import InvalidArgumentError
+from penstock.graph.graph import Graph, Node
+from penstock.graph.stages import Placed
+from penstock.passes.place import PlacerOptions
+from penstock.passes.prune import Request
+from penstock.runtime.prepare import place_for, place_whole
+from penstock.state.devices import DeviceSet
+
+
+class Placement:
+    """The placement of one session's graph, as far as it is known."""
+
+    def __init__(self, graph: Graph, devices: DeviceSet, config: Config) -> None:
+        self._graph = graph
+        self._devices = devices
+        self._config = config
+        #: Guards what follows.  Held while the graph is placed, so that it is placed once and
+        #: nodes with state get one device only.  Outermost.
+        self._lock = Lock()
+        #: The whole graph and the ``next_id`` that it had then; None until it is needed.
+        self._whole: tuple[int, Placed] | None = None
+        #: Devices of nodes with state, by name.
+        self._stateful_devices: dict[str, str] = {}
+        self._has_warned = False
+
+    def placed_for(self, request: Request) -> Placed:
+        """The graph with devices: all of it, unless the configuration says otherwise.
+
+        Raises:
+            InvalidArgumentError: the graph is empty, or a node cannot be placed.
+
+        """
+        if not len(self._graph):
+            raise InvalidArgumentError("The Session graph is empty.")
+        with self._lock:
+            if self._config.place_pruned_graph:
+                return self._noted(place_for(self._graph, request, self._devices, self._options()))
+            size = self._graph.next_id
+            if self._whole is None or self._whole[0] != size:
+                placed = place_whole(self._graph, self._devices, self._options())
+                self._whole = (size, self._noted(placed))
+            return self._whole[1]
+
+    def _noted(self, placed: Placed) -> Placed:
+        """Remember where nodes with state lie."""
+        for node in self._graph:
+            if node.op.is_stateful and node.id in placed.device_of:
+                self._stateful_devices[node.name] = placed.device_of[node.id]
+        return placed
+
+    def _options(self) -> PlacerOptions:
+        return PlacerOptions(
+            allow_soft_placement=self._config.allow_soft_placement,
+            assigned=self._stateful_devices,
+            log=print if self._config.log_device_placement else None,
+            on_fallback=self._warn_of_fallback,
+        )
+
+    def _warn_of_fallback(self, node: Node, wanted: str, got: str) -> None:
+        """Say once that the graph was made for devices that this host lacks."""
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"Node '{node.name}' and perhaps others ask for device '{wanted}', which is not "
+                f"here; they run on '{got}'. Config(allow_soft_placement=False) refuses instead.",
+                stacklevel=2,
+            )
