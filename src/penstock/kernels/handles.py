@@ -1,0 +1,45 @@
+"""Handles of resources that a node makes, in both generations.
+
+In:   a node's attributes, a context, a kind of resource.
+Out:  its handle: a resource, or a reference to two strings; and the resource of a handle.
+Not:  registers no kernel; makes no resource itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.core import dtypes
+from penstock.core.values import Ref, ResourceHandle, Value, as_value, shape_of
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.arrays import shape_text
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.context import OpKernelContext
+from penstock.kernels.strings import string_array
+from penstock.kernels.variables import resource_name
+
+
+def make_handle(
+    context: OpKernelContext, attrs: Attrs, kind: str, create: Callable[[str], Any]
+) -> tuple[Value, Any]:
+    """The handle of the node's resource, and the resource, made if it is not there."""
+    container, name = resource_name(attrs)
+    found = context.resources.lookup_or_create(container, name, kind, lambda: create(name))
+    if attrs.output_types[0] is dtypes.resource:
+        return ResourceHandle(context.step.device, container, name, kind), found
+    texts = string_array((container.encode(), name.encode()), (2,))
+    return Ref(name, dtypes.string, texts), found
+
+
+def resource_of(context: OpKernelContext, handle: Value, kind: str) -> Any:
+    """The resource that a handle of either generation means."""
+    handle = as_value(handle)
+    if isinstance(handle, ResourceHandle):
+        return context.resources.lookup(handle.container, handle.name, kind)
+    text = handle.value if isinstance(handle, Ref) else handle
+    if shape_of(text) != (2,):
+        raise InvalidArgumentError(
+            f"{kind} handle must have two elements, but had shape: {shape_text(shape_of(text))}"
+        )
+    return context.resources.lookup(text[0].decode(), text[1].decode(), kind)

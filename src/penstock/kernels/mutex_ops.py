@@ -1,0 +1,83 @@
+"""Mutexes: one holder at a time, across steps.
+
+In:   a mutex; or the right to it.
+Out:  the right, as a variant, once nobody else has it.
+Not:  blocks no thread.
+"""
+
+from __future__ import annotations
+
+from penstock.core.values import Value, as_value
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.handles import make_handle, resource_of
+from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
+from penstock.kernels.waiting import NOT_YET, Line
+
+_KIND = "mutex"
+
+
+class _Mutex:
+    """A mutex, and those who wait for it."""
+
+    def __init__(self) -> None:
+        self.line = Line("Mutex")
+        self.is_held = False
+
+    def take(self) -> object:
+        if self.is_held:
+            return NOT_YET
+        self.is_held = True
+        return MutexHold(self)
+
+    def free(self) -> None:
+        self.is_held = False
+
+
+class MutexHold:
+    """The right to a mutex; ends when it is given back, or when nobody has it any more."""
+
+    __slots__ = ("_mutex",)
+
+    def __init__(self, mutex: _Mutex) -> None:
+        self._mutex: _Mutex | None = mutex
+
+    def release(self) -> None:
+        """Give the right back; a second time does nothing."""
+        mutex, self._mutex = self._mutex, None
+        if mutex is not None:
+            mutex.line.run(mutex.free)
+
+    def __del__(self) -> None:
+        self.release()
+
+
+@context_kernel("MutexV2", cost=Cost.CHEAP)
+def make_mutex(attrs: Attrs) -> Kernel:
+    """A handle of the mutex."""
+    return lambda context: make_handle(context, attrs, _KIND, lambda _name: _Mutex())[0]
+
+
+@async_kernel("MutexLock")
+def make_mutex_lock(_attrs: Attrs) -> Kernel:
+    """The right to the mutex, once it is free."""
+
+    def lock(context: OpKernelContext, done: Done, handle: Value) -> None:
+        mutex: _Mutex = resource_of(context, handle, _KIND)
+        mutex.line.submit(mutex.take, context.cancellation_manager, done)
+
+    return lock
+
+
+@context_kernel("ConsumeMutexLock")
+def make_consume_mutex_lock(_attrs: Attrs) -> Kernel:
+    """Nothing; the mutex is free again."""
+
+    def consume(_context: OpKernelContext, lock: Value) -> None:
+        held = as_value(lock)
+        if not isinstance(held, MutexHold):
+            raise InvalidArgumentError(f"a mutex lock is wanted, got {type(held).__name__}")
+        held.release()
+
+    return consume
