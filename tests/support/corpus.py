@@ -175,7 +175,9 @@ def _tolerance(dtype: str, rtol: float, atol: float) -> tuple[float, float]:
 
 
 def _compare_floats(got: Array, want: Array, rtol: float, atol: float) -> str | None:
-    parts = [(got.real, want.real), (got.imag, want.imag)] if got.dtype.kind == "c" else [(got, want)]
+    parts = (
+        [(got.real, want.real), (got.imag, want.imag)] if got.dtype.kind == "c" else [(got, want)]
+    )
     with np.errstate(invalid="ignore", over="ignore"):
         size = np.abs(want).astype(np.float64)
         for mine, theirs in parts:

@@ -135,6 +135,7 @@ def local_devices(
         device_count: how many devices of a type; a type that is missing decides itself.
         task: the name of the process.
         incarnation: the number of this life of the process.
+
     """
     wanted = device_count or {}
     devices: list[Device] = []
