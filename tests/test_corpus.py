@@ -39,6 +39,7 @@ def opened(case: Case, graph: Any = None, **options: Any) -> Iterator[ps.Session
         "device_count": case.meta.get("device_count") or {},
         "allow_soft_placement": bool(case.meta.get("allow_soft_placement", False)),
         "check_outputs": True,
+        "check_graphs": True,
         **options,
     }
     try:

@@ -65,6 +65,8 @@ class Config:
     offload_seconds: float = 100e-6
     #: Compare every output with its declared type, also those of Penstock's own kernels.
     check_outputs: bool = False
+    #: Compare graphs with their laws after every pass, to find mistakes of the passes.
+    check_graphs: bool = False
 
     @classmethod
     def of(cls, config: Config | Message | bytes | None) -> Config:

@@ -119,6 +119,7 @@ class DeviceName:
         Raises:
             InvalidArgumentError: they name different processes; or, in strict mode, different
                 types or ids.
+
         """
         if other is ANY or other is self:
             return self

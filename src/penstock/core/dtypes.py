@@ -46,6 +46,10 @@ class DType:
         """The reference form."""
         return self if self.is_ref else _BY_NUMBER[self.number + _REF]
 
+    def may_feed(self, wanted: DType) -> bool:
+        """Whether an output of this type may feed an input of ``wanted``: references are read."""
+        return self is wanted or (not wanted.is_ref and self.base is wanted)
+
     @property
     def is_floating(self) -> bool:
         """Whether values are real floating-point numbers, bfloat16 and float8 included."""

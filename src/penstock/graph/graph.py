@@ -6,7 +6,8 @@ are its roots; there are no explicit source and sink nodes.  Edges join (node, s
 
 Law: a node's id is its place in the order of creation and is never given twice; names are
 unique; every edge stands in its source's ``out_edges`` and in its destination's ``inputs``
-(by slot) or ``control_inputs``.  Only ``Graph`` changes edges.
+(by slot) or ``control_inputs``.  ``graph/check.py`` states the laws one by one; only
+``Graph`` changes edges.
 """
 
 from __future__ import annotations
@@ -206,7 +207,7 @@ class Graph:
                 f"does not have input {dst_slot}"
             )
         given, wanted = src.output_types[src_slot], dst.input_types[dst_slot]
-        if given is not wanted and (wanted.is_ref or given.base is not wanted):
+        if not given.may_feed(wanted):
             raise InvalidArgumentError(
                 f"Input {dst_slot} of node {dst.name} was passed {given} from "
                 f"{src.name}:{src_slot} incompatible with expected {wanted}."

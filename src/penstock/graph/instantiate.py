@@ -189,7 +189,7 @@ class _Instantiation:
             raise InvalidArgumentError(f"Input {text} too long for inputs: {_tag(node)}")
         for index, (src, src_slot) in enumerate(endpoints):
             given, wanted = src.output_types[src_slot], node.input_types[slot]
-            if given is not wanted and (wanted.is_ref or given.base is not wanted):
+            if not given.may_feed(wanted):
                 raise InvalidArgumentError(
                     f"input {name}[{slot - start}] expected type {wanted} != {given}, "
                     f"the type of {text}[{index}]: {_tag(node)}"

@@ -2,6 +2,8 @@
 
 In:   a graph, and what a pass found out about it.
 Out:  a type that only that pass makes, so that a stage cannot be skipped.
+
+``graph/check.py`` states the laws of each.
 """
 
 from __future__ import annotations
@@ -15,10 +17,10 @@ from penstock.graph.graph import Graph
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A graph with a device for every node."""
+    """A graph with a device for every node that can run here."""
 
     graph: Graph
-    #: Full device name by node id; has every node of the graph.
+    #: Full device name by node id; a node that no kernel supports, or nobody needs, has none.
     device_of: Mapping[int, str]
 
 

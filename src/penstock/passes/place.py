@@ -55,6 +55,7 @@ def place(graph: Graph, devices: DeviceSet, options: PlacerOptions | None = None
         InvalidArgumentError: an op has no kernel, a device name is malformed, or requests
             contradict each other or what there is.
         InternalError: an earlier placement does not fit the devices or kernels.
+
     """
     if not len(devices):
         raise FailedPreconditionError("No devices are registered")

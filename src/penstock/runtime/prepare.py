@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from penstock.config import Config
 from penstock.core.dtypes import DType
 from penstock.errors import OpError
+from penstock.graph.check import check_graph, check_partitions, check_placed, check_pruned
 from penstock.graph.graph import Graph, Node, extract
 from penstock.graph.instantiate import FunctionBody
 from penstock.graph.stages import Partition, Placed, Pruned
@@ -70,6 +71,8 @@ class Environment:
 
     def _device_params(self, device: str, graph: Graph) -> LocalExecutorParams:
         def new_executor(body: FunctionBody) -> Executor:
+            if self.config.check_graphs:
+                check_graph(body.graph)
             # Each body has kernels of its own, so that equal node names share no state.
             own = dataclasses.replace(params, make_kernel=KernelBinder(device).bind)
             return new_local_executor(own, body.graph)
@@ -93,8 +96,15 @@ def prepare(placed: Placed, request: Request, environment: Environment) -> Prepa
         OpError: the request does not fit the graph, or the graph cannot be run.
 
     """
+    is_checked = environment.config.check_graphs
+    if is_checked:
+        check_placed(placed)
     pruned = prune_for(placed, request, environment)
+    if is_checked:
+        check_pruned(pruned)
     partitions = split(pruned, incarnation_of=environment.incarnation_of)
+    if is_checked:
+        check_partitions(partitions)
     executors = [
         new_local_executor(environment.params_of(part.device), part.graph) for part in partitions
     ]
