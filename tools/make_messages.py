@@ -14,6 +14,7 @@ from tensorflow.core.framework import (
     device_attributes_pb2,
     op_def_pb2,
     step_stats_pb2,
+    summary_pb2,
 )
 from tensorflow.core.protobuf import (
     config_pb2,
@@ -43,6 +44,7 @@ ROOTS = [
     tensor_bundle_pb2.BundleEntryProto,
     example_pb2.Example,
     example_pb2.SequenceExample,
+    summary_pb2.Summary,
 ]
 SCALARS = {
     FieldDescriptor.TYPE_DOUBLE: "double",

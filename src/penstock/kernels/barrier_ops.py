@@ -1,7 +1,7 @@
 """Barriers: tuples whose components come one by one, by key.
 
 In:   components for some keys; a number of tuples that is wanted.
-Out:  complete tuples, in the order in which their keys came first.
+Out:  complete tuples, in the order in which they became complete.
 Not:  survives no session.
 """
 
@@ -75,7 +75,7 @@ class Barrier:
             raise InvalidArgumentError(_twice(key, component, self.name))
 
     def take(self, count: int, *, may_be_fewer: bool) -> object:
-        """So many complete tuples, the oldest keys first."""
+        """So many complete tuples, in the order in which they became complete."""
         available = len(self.ready)
         if available < count:
             if not self.is_closed or (self.incomplete and not self.is_cancelled):
@@ -85,7 +85,7 @@ class Barrier:
                     f"Barrier '{self.name}' is closed and has insufficient elements "
                     f"(requested {count}, total size {available})."
                 )
-        numbers = sorted(self.ready)[:count]
+        numbers = list(self.ready)[:count]
         taken = [self.ready.pop(number) for number in numbers]
         indices = np.array(numbers, np.int64)
         keys = string_array((key for key, _ in taken), (len(taken),))

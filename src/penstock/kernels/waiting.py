@@ -82,7 +82,7 @@ class Line:
             for request in [*self._waiting]:
                 try:
                     request.outcome = request.attempt()
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 - handed to done
                     request.outcome = error
                 if request.outcome is not NOT_YET:
                     self._waiting.remove(request)

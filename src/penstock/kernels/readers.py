@@ -1,0 +1,188 @@
+"""Readers: the records of files whose names come out of a queue.
+
+In:   the name of one file after the other.
+Out:  records, each with a key that says where it is from.
+Not:  registers no kernel; knows no queue.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import struct
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from threading import Lock
+from typing import Any, Final, TypeAlias
+
+from penstock.errors import DataLossError, InvalidArgumentError, OpError
+from penstock.kernels.context import Done
+from penstock.kernels.files import read_file
+
+#: Key and value.
+Record: TypeAlias = tuple[bytes, bytes]
+#: All records of a file, given its path; keys without the path.
+Format: TypeAlias = Callable[[str], Iterator[Record]]
+#: Asks for the next file's name; calls back with it, or with an exception.
+NextName: TypeAlias = Callable[[Done], None]
+
+
+class Reader:
+    """The records of all files, in turn; requests are served one after the other."""
+
+    def __init__(self, read_records: Format) -> None:
+        self._format: Final = read_records
+        #: Guards ``_requests`` and ``_is_busy``; nothing is called under it.
+        self._lock = Lock()
+        #: Requests that wait for their turn: how many records, next name, done.
+        self._requests: deque[tuple[int, NextName, Done]] = deque()
+        self._is_busy = False
+        # The rest belongs to whoever made ``_is_busy`` true.
+        self._records: Iterator[Record] | None = None
+        self.produced = 0
+        self.completed = 0
+
+    def reset(self) -> None:
+        """Forget the current file and all counts."""
+        self._records, self.produced, self.completed = None, 0, 0
+
+    def read(self, count: int, next_name: NextName, done: Done) -> None:
+        """Get up to so many records of one file, at least one; ``done`` gets them as a list."""
+        with self._lock:
+            self._requests.append((count, next_name, done))
+            if self._is_busy:
+                return
+            self._is_busy = True
+        self._serve()
+
+    def _serve(self) -> None:
+        """Serve what waits, as long as no file name has to be waited for."""
+        while True:
+            with self._lock:
+                if not self._requests:
+                    self._is_busy = False
+                    return
+                count, next_name, done = self._requests[0]
+            try:
+                records = self._take(count)
+            except OpError as error:
+                self._finish(done, error)
+                continue
+            if records:
+                self._finish(done, records)
+                continue
+            next_name(self._begin)
+            return
+
+    def _finish(self, done: Done, outcome: object) -> None:
+        with self._lock:
+            self._requests.popleft()
+        done(outcome)
+
+    def _take(self, count: int) -> list[Record]:
+        """Records of the current file; none at its end, or if there is no file."""
+        if self._records is None:
+            return []
+        records: list[Record] = []
+        for record in self._records:
+            records.append(record)
+            if len(records) == count:
+                break
+        else:
+            self._records = None
+            self.completed += 1
+        self.produced += len(records)
+        return records
+
+    def _begin(self, outcome: Any) -> None:
+        """Go on with the file whose name has come."""
+        if isinstance(outcome, BaseException):
+            self._finish(self._requests[0][2], outcome)
+        else:
+            name: bytes = outcome
+            try:
+                self._records = _with_path(name, self._format(name.decode()))
+            except OpError as error:
+                self._finish(self._requests[0][2], error)
+        self._serve()
+
+
+def _with_path(name: bytes, records: Iterator[Record]) -> Iterator[Record]:
+    for key, value in records:
+        yield (name + b":" + key if key else name), value
+
+
+# -- formats ---------------------------------------------------------------------------
+
+
+def text_lines(skip: int) -> Format:
+    """Lines without their ends, keyed by their number."""
+
+    def read(path: str) -> Iterator[Record]:
+        lines = read_file(path).split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        for at, line in enumerate(lines):
+            if at >= skip:
+                yield str(at + 1).encode(), line.removesuffix(b"\r")
+
+    return read
+
+
+def whole_file(path: str) -> Iterator[Record]:
+    """Everything that is in the file."""
+    yield b"", read_file(path)
+
+
+def only_name(path: str) -> Iterator[Record]:
+    """The file's name itself; no file is read."""
+    yield b"", path.encode()
+
+
+def fixed_records(header: int, size: int, footer: int, hop: int, encoding: str) -> Format:
+    """Records of so many bytes between a header and a footer, one ``hop`` behind another."""
+
+    def read(path: str) -> Iterator[Record]:
+        data = read_file(path)
+        if encoding:
+            data = _unpacked(data, encoding)
+        end = len(data) - footer
+        for number, at in enumerate(range(header, end - size + 1, hop or size)):
+            yield str(number).encode(), data[at : at + size]
+
+    return read
+
+
+def tf_records(compression: str) -> Format:
+    """Records with their lengths in front, keyed by where they begin."""
+
+    def read(path: str) -> Iterator[Record]:
+        data = read_file(path)
+        if compression:
+            data = _unpacked(data, compression)
+        file, at = io.BytesIO(data), 0
+        while head := file.read(12):
+            if len(head) < 12:
+                raise DataLossError(f"truncated record at {at}")
+            (length,) = struct.unpack_from("<Q", head)
+            value, tail = file.read(min(length, len(data))), file.read(4)
+            if len(value) < length or len(tail) < 4:
+                raise DataLossError(f"truncated record at {at}")
+            yield str(at).encode(), value
+            at = file.tell()
+
+    return read
+
+
+def _unpacked(data: bytes, method: str) -> bytes:
+    try:
+        return gzip.decompress(data) if method == "GZIP" else zlib.decompress(data)
+    except (OSError, EOFError, zlib.error) as cause:
+        raise DataLossError(f"cannot unpack {method}: {cause}") from cause
+
+
+def check_count(count: int) -> None:
+    """Raise unless at least one record is asked for."""
+    if count < 1:
+        raise InvalidArgumentError(f"num_records must be at least 1, got {count}")
