@@ -47,10 +47,7 @@ def programs() -> st.SearchStrategy[Program]:
 def feeds() -> st.SearchStrategy[dict[str, Any]]:
     """Values for ``FEEDS``, as numpy scalars."""
     return st.fixed_dictionaries(
-        {
-            name: _VALUES[kind].map(np.dtype(DTYPES[kind]).type)
-            for name, kind in FEEDS.items()
-        }
+        {name: _VALUES[kind].map(np.dtype(DTYPES[kind]).type) for name, kind in FEEDS.items()}
     )
 
 
@@ -112,9 +109,7 @@ class _Maker:
         total = self.new_name("t")
         if collected is not None:
             kinds[total] = "int"
-        return Repeat(
-            names, counter, trips, variables, first, keep_on, body, collected, total
-        )
+        return Repeat(names, counter, trips, variables, first, keep_on, body, collected, total)
 
     def bind(self, kinds: dict[str, str], bound: list[str], prefix: str) -> tuple[str, ...]:
         names = tuple(self.new_name(prefix) for _ in bound)

@@ -44,9 +44,7 @@ def test_cond_makes_one_switch_per_branch_and_captured_tensor(graph: Graph) -> N
 
     cond(p, lambda: x + x, lambda: x * x)
 
-    assert ops_in(graph) == Counter(
-        Placeholder=2, Identity=3, Switch=3, AddV2=1, Mul=1, Merge=1
-    )
+    assert ops_in(graph) == Counter(Placeholder=2, Identity=3, Switch=3, AddV2=1, Mul=1, Merge=1)
 
 
 def test_a_branch_takes_the_side_of_its_switch() -> None:
@@ -174,9 +172,7 @@ def test_branches_may_return_operations(graph: Graph) -> None:
     """An operation among the results becomes one that runs the operation of the branch taken."""
     p, counter = placeholder("bool", ()), Variable(1)
 
-    value, done = cond(
-        p, lambda: (5, counter.assign_add(10).op), lambda: (6, no_op())
-    )
+    value, done = cond(p, lambda: (5, counter.assign_add(10).op), lambda: (6, no_op()))
     with control_dependencies([done]):
         result = counter.read_value()
 

@@ -227,9 +227,7 @@ def test_structures_go_around_as_they_are(graph: Graph) -> None:
         assert isinstance(state, Pair)
         return i + 1, Pair(state.left * 2, {"a": [state.right["a"][0] + i]})
 
-    _, state = while_loop(
-        lambda i, _: i < 4, body, (0, Pair(constant(1.0), {"a": [constant(0)]}))
-    )
+    _, state = while_loop(lambda i, _: i < 4, body, (0, Pair(constant(1.0), {"a": [constant(0)]})))
 
     assert run(graph, [state.left, state.right["a"][0]]) == [16.0, 6]
 

@@ -30,10 +30,7 @@ def convolved(
     """The definition, term by term: one sum per place and filter."""
     padded = np.pad(images, ((0, 0), *margins, (0, 0)))
     extents = [(n - 1) * d + 1 for n, d in zip(filters.shape, dilations, strict=False)]
-    places = [
-        (n - e) // s + 1
-        for n, e, s in zip(padded.shape[1:3], extents, strides, strict=True)
-    ]
+    places = [(n - e) // s + 1 for n, e, s in zip(padded.shape[1:3], extents, strides, strict=True)]
     groups = images.shape[3] // filters.shape[2]
     result = np.zeros((len(images), *places, filters.shape[3]), np.float32)
     for image, row, column, number in np.ndindex(*result.shape):

@@ -101,9 +101,7 @@ def test_gather_of_nothing(shape: Any, indices: Any, axis: int, expected: Any) -
 )
 def test_gather_in_batches(indices: Any, axis: int, batch_dims: int, expected: Any) -> None:
     """Each part of the batch has indices of its own; their leading dimensions are shared."""
-    result = run_op(
-        "GatherV2", CUBE, np.array(indices), np.int32(axis), batch_dims=batch_dims
-    )
+    result = run_op("GatherV2", CUBE, np.array(indices), np.int32(axis), batch_dims=batch_dims)
 
     np.testing.assert_array_equal(result, expected)
 
@@ -117,9 +115,7 @@ def test_gather_in_batches(indices: Any, axis: int, batch_dims: int, expected: A
         ([0, 1], 0, 1, r"batch_dims \(1\) must be less than or equal to axis \(0\)"),
     ],
 )
-def test_gather_in_batches_refuses(
-    indices: Any, axis: int, batch_dims: int, message: str
-) -> None:
+def test_gather_in_batches_refuses(indices: Any, axis: int, batch_dims: int, message: str) -> None:
     """The batches must be the same on both sides, and come before the axis."""
     with pytest.raises(InvalidArgumentError, match=message):
         run_op("GatherV2", CUBE, np.array(indices), np.int32(axis), batch_dims=batch_dims)

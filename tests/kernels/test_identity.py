@@ -50,9 +50,7 @@ def test_placeholder_with_default_does_not_look_at_the_shape() -> None:
         (dtypes.bool_, TensorShape(None), "dtype bool"),
     ],
 )
-def test_placeholders_ask_to_be_fed(
-    dtype: dtypes.DType, shape: TensorShape, expected: str
-) -> None:
+def test_placeholders_ask_to_be_fed(dtype: dtypes.DType, shape: TensorShape, expected: str) -> None:
     """The message has TensorFlow's words, its spelling of types, and no shape of rank 0."""
     with pytest.raises(InvalidArgumentError) as caught:
         run_op("Placeholder", dtype=dtype, shape=shape)

@@ -100,9 +100,7 @@ def test_mirror_pad_refuses(values: Any, margins: Any, mode: str, message: str) 
         run_op("MirrorPad", values, ints(margins), mode=mode)
 
 
-@pytest.mark.parametrize(
-    ("mode", "expected"), [("REFLECT", [1, 6, 3]), ("SYMMETRIC", [1, 2, 7])]
-)
+@pytest.mark.parametrize(("mode", "expected"), [("REFLECT", [1, 6, 3]), ("SYMMETRIC", [1, 2, 7])])
 def test_mirror_pad_grad(mode: str, expected: list[float]) -> None:
     """Every mirror image adds to the element that it shows."""
     values = np.arange(5, dtype=np.float32)

@@ -155,9 +155,7 @@ def test_dequantize_by_mode(
     mode: str, dtype: DType, integers: list[int], expected: list[float]
 ) -> None:
     """The range -1 to 5 in each mode."""
-    got = run_op(
-        "Dequantize", quantized(integers, dtype), np.float32(-1), np.float32(5), mode=mode
-    )
+    got = run_op("Dequantize", quantized(integers, dtype), np.float32(-1), np.float32(5), mode=mode)
 
     assert got.dtype == np.float32
     assert got == pytest.approx(np.float32(expected), rel=1e-5, abs=1e-6)

@@ -85,14 +85,10 @@ def test_reverse_sequence(lengths: list[int], seq_dim: int, batch_dim: int, expe
         (2, 1, 0, "seq_lengths must be 1-dim, not 0"),
     ],
 )
-def test_reverse_sequence_refuses(
-    lengths: Any, seq_dim: int, batch_dim: int, message: str
-) -> None:
+def test_reverse_sequence_refuses(lengths: Any, seq_dim: int, batch_dim: int, message: str) -> None:
     """Lengths and dimensions must fit the array."""
     with pytest.raises(InvalidArgumentError, match=message):
-        run_op(
-            "ReverseSequence", MATRIX, np.array(lengths), seq_dim=seq_dim, batch_dim=batch_dim
-        )
+        run_op("ReverseSequence", MATRIX, np.array(lengths), seq_dim=seq_dim, batch_dim=batch_dim)
 
 
 @pytest.mark.parametrize(

@@ -183,9 +183,7 @@ def test_vectors_are_permuted_between_layouts() -> None:
         ([1, 2], ("NHWC", "NCHX"), "must determine a permutation, got NHWC and NCHX"),
     ],
 )
-def test_layouts_and_vectors_must_agree(
-    array: Any, formats: tuple[str, str], message: str
-) -> None:
+def test_layouts_and_vectors_must_agree(array: Any, formats: tuple[str, str], message: str) -> None:
     """Layouts are permutations of each other, vectors as long as they or two shorter."""
     with pytest.raises(ValueError, match=message):
         run_op(

@@ -169,8 +169,7 @@ def _first_true(preds: Sequence[Tensor], functions: Sequence[BranchFunction]) ->
         any_before = any_before | pred
     branches.append(choice.branch(any_before, _FALSE))
     results = [
-        choice.build(branch, function)
-        for branch, function in zip(branches, functions, strict=True)
+        choice.build(branch, function) for branch, function in zip(branches, functions, strict=True)
     ]
     return choice.merge(branches, results)
 

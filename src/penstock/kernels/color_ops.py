@@ -37,9 +37,7 @@ def _to_hue(colors: Array) -> tuple[Array, Array, Array]:
     hue = np.where(
         red == most,
         step * (green - blue),
-        np.where(
-            green == most, step * (blue - red) + third, step * (red - green) + third + third
-        ),
+        np.where(green == most, step * (blue - red) + third, step * (red - green) + third + third),
     )
     hue = np.where(spread > 0, hue, number(0))
     return np.where(hue < 0, hue + number(1), hue), most, least

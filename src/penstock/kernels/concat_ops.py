@@ -61,9 +61,7 @@ def _cannot_concat(values: Sequence[Value], number: int) -> InvalidArgumentError
     shapes = [shape_of(value) for value in values]
     rank = len(shapes[0])
     if rank == 0:
-        return InvalidArgumentError(
-            "ConcatOp : Can't concatenate scalars (use tf.stack instead)"
-        )
+        return InvalidArgumentError("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
     if not -rank <= number < rank:
         return InvalidArgumentError(
             f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), "

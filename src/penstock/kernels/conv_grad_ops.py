@@ -66,9 +66,7 @@ def make_conv3d(attrs: Attrs) -> Kernel:
 # -- gradients of images ---------------------------------------------------------------------
 
 
-def _input_grad(
-    grads: Array, filters: Array, windows: Sequence[Window], shape: _Shape
-) -> Array:
+def _input_grad(grads: Array, filters: Array, windows: Sequence[Window], shape: _Shape) -> Array:
     """What each place got, times the filters, goes back to where the place looked."""
     depth, count = filters.shape[-2:]
     rows = grads.reshape(prod(grads.shape[:-1]), count)
@@ -130,9 +128,7 @@ def _taps(
 # -- gradients of filters ----------------------------------------------------------------------
 
 
-def _filter_grad(
-    images: Array, grads: Array, windows: Sequence[Window], shape: _Shape
-) -> Array:
+def _filter_grad(images: Array, grads: Array, windows: Sequence[Window], shape: _Shape) -> Array:
     """Windows, laid out as rows of a matrix, transposed, times what their places got."""
     view, count = slide(images, windows), shape[-1]
     length = prod(shape[:-1])
@@ -291,16 +287,13 @@ def _check_depth(depth: int, filters: _Shape, count: int) -> None:
         )
     if count != filters[-1]:
         raise ValueError(
-            "filter and out_backprop must have the same out_depth: "
-            f"{filters[-1]} vs {count}"
+            f"filter and out_backprop must have the same out_depth: {filters[-1]} vs {count}"
         )
 
 
 def _check_depthwise(depth: int, filters: _Shape, count: int) -> None:
     if depth != filters[-2]:
-        raise ValueError(
-            f"input and filter must have the same in_depth: {depth} vs {filters[-2]}"
-        )
+        raise ValueError(f"input and filter must have the same in_depth: {depth} vs {filters[-2]}")
     if depth * filters[-1] != count:
         raise ValueError(
             "depth_multiplier * in_depth not equal to out_depth: "

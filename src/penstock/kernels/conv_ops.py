@@ -100,8 +100,7 @@ def _spatial(attrs: Attrs, name: str, layout: str) -> list[int]:
     of_letter = per_dimension(attrs, name, layout)
     if of_letter.pop("N") != 1 or of_letter.pop("C") != 1:
         raise UnimplementedError(
-            f"Current implementation does not yet support {name} in the batch and depth "
-            "dimensions."
+            f"Current implementation does not yet support {name} in the batch and depth dimensions."
         )
     if min(of_letter.values()) < 1:
         raise ValueError(f"Row and column {name} should be larger than 0: {of_letter}")
@@ -144,8 +143,7 @@ def _groups(depth: int, filter_depth: int, filter_count: int) -> int:
     groups = depth // filter_depth
     if groups > 1 and filter_count % groups:
         raise ValueError(
-            "output depth must be evenly divisible by number of groups: "
-            f"{filter_count} vs {groups}"
+            f"output depth must be evenly divisible by number of groups: {filter_count} vs {groups}"
         )
     return groups
 
@@ -176,9 +174,7 @@ def windowed(images: Array, filters: Array, windows: Sequence[Window]) -> Array:
     return result
 
 
-def _grouped(
-    images: Array, filters: Array, windows: Sequence[Window], groups: int
-) -> Array:
+def _grouped(images: Array, filters: Array, windows: Sequence[Window], groups: int) -> Array:
     """Convolve each group of the depth with its filters."""
     rows, columns, deep, count = filters.shape
     wide = count // groups

@@ -217,8 +217,7 @@ def _check_boxes(boxes: Value, owners: Value, batch: int) -> None:
         raise ValueError(f"boxes must have 4 columns, and be 2-D{shape_text(boxes.shape)}")
     if owners.shape != boxes.shape[:1]:
         raise ValueError(
-            f"box_index has incompatible shape: {shape_text(owners.shape)} "
-            f"for {len(boxes)} boxes"
+            f"box_index has incompatible shape: {shape_text(owners.shape)} for {len(boxes)} boxes"
         )
     if owners.size and not 0 <= owners.min() <= owners.max() < batch:
         raise OutOfRangeError(f"box_index has values outside [0, batch_size): {batch}")

@@ -112,6 +112,5 @@ def _check_sparse(logits: Value, labels: Value) -> None:
     if labels.size and not 0 <= labels.min() <= labels.max() < classes:
         bad = labels[(labels < 0) | (labels >= classes)][0]
         raise ValueError(
-            f"Received a label value of {bad} which is outside the valid range of "
-            f"[0, {classes})"
+            f"Received a label value of {bad} which is outside the valid range of [0, {classes})"
         )

@@ -57,9 +57,7 @@ def make_unravel_index(attrs: Attrs) -> Kernel:
                 f'The indices can only be scalar or vector, got "{shape_text(indices.shape)}"'
             )
         if dims.ndim != 1:
-            raise InvalidArgumentError(
-                f'The dims can only be 1-D, got "{shape_text(dims.shape)}"'
-            )
+            raise InvalidArgumentError(f'The dims can only be 1-D, got "{shape_text(dims.shape)}"')
         if indices.size == 0:
             raise InvalidArgumentError("received empty tensor indices")
         sizes: list[int] = dims.tolist()
@@ -85,8 +83,7 @@ def _check_dims(sizes: list[int], limit: int) -> None:
             )
         if size == 0:
             raise InvalidArgumentError(
-                "Input dims cannot contain a dim of zero, but dims contains zero at index "
-                f"{i}"
+                f"Input dims cannot contain a dim of zero, but dims contains zero at index {i}"
             )
     if math.prod(sizes) > limit:
         raise InvalidArgumentError(

@@ -267,9 +267,7 @@ def _check_combined(
     if boxes.shape[1] != scores.shape[1]:
         raise ValueError(f"scores has incompatible shape: {shapes}")
     if boxes.shape[2] not in (1, scores.shape[2]):
-        raise ValueError(
-            f"third dimension of boxes must be either 1 or num classes: {shapes}"
-        )
+        raise ValueError(f"third dimension of boxes must be either 1 or num classes: {shapes}")
     if boxes.shape[3] != 4:
         raise ValueError(f"boxes must have 4 columns: {shapes}")
     for name, value in (("max_size_per_class", per_class), ("max_total_size", total)):

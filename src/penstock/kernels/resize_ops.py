@@ -299,9 +299,7 @@ def make_scale_and_translate_grad(attrs: Attrs) -> Kernel:
     """What each element gave to others, times what is sent back to those."""
     blend_for = _filtered(attrs)
 
-    def scale_and_translate_grad(
-        grads: Value, images: Value, scale: Value, moved: Value
-    ) -> Array:
+    def scale_and_translate_grad(grads: Value, images: Value, scale: Value, moved: Value) -> Array:
         if grads.ndim != 4 or images.ndim != 4:
             raise ValueError(f"input_grad must be 4-dimensional{shape_text(grads.shape)}")
         result = grads

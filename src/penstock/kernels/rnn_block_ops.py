@@ -146,9 +146,7 @@ def make_lstm_block_cell(attrs: Attrs) -> Kernel:
     """One step of an LSTM."""
     lstm, dtype = _Lstm.of(attrs), attrs.dtype("T").numpy
 
-    def cell(
-        x: Value, cs_prev: Value, h_prev: Value, w: Value, *rest: Value
-    ) -> tuple[Array, ...]:
+    def cell(x: Value, cs_prev: Value, h_prev: Value, w: Value, *rest: Value) -> tuple[Array, ...]:
         if x.ndim != 2:
             raise ValueError(f"x must be rank 2 but is rank {x.ndim}")
         cells = _check_state(cs_prev, h_prev, len(x))

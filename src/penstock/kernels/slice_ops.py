@@ -64,14 +64,10 @@ def _outside(shape: tuple[int, ...], begin: Array, size: Array) -> InvalidArgume
     parts = zip(begin.tolist(), size.tolist(), shape, strict=True)
     for axis, (start, count, length) in enumerate(parts):
         if not 0 <= start <= length:
-            return InvalidArgumentError(
-                f"Expected begin[{axis}] in [0, {length}], but got {start}"
-            )
+            return InvalidArgumentError(f"Expected begin[{axis}] in [0, {length}], but got {start}")
         if count != -1 and not 0 <= count <= length - start:
             break
-    return InvalidArgumentError(
-        f"Expected size[{axis}] in [0, {length - start}], but got {count}"
-    )
+    return InvalidArgumentError(f"Expected size[{axis}] in [0, {length - start}], but got {count}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +182,7 @@ def _no_such_part(shape: tuple[int, ...], index: Index) -> InvalidArgumentError:
     for axis, place in zip(axes, places, strict=True):
         if isinstance(place, int) and not -shape[axis] <= place < shape[axis]:
             wrapped = place + shape[axis] if place < 0 else place
-            return InvalidArgumentError(
-                f"slice index {wrapped} of dimension {axis} out of bounds."
-            )
+            return InvalidArgumentError(f"slice index {wrapped} of dimension {axis} out of bounds.")
     return InvalidArgumentError(f"no such part of shape {shape_text(shape)}: {index}")
 
 

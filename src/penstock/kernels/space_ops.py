@@ -124,9 +124,7 @@ def _blocks(
     return array, block.tolist(), pairs
 
 
-def _split_shape(
-    array: Array, count: int
-) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+def _split_shape(array: Array, count: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     """The size of the batch, those of ``count`` dimensions after it, and the others."""
     return array.shape[0], array.shape[1 : count + 1], array.shape[count + 1 :]
 
@@ -140,8 +138,7 @@ def make_space_to_depth(attrs: Attrs) -> Kernel:
         batch, height, width, depth = _image_sizes(images)
         if height % size or width % size:
             raise ValueError(
-                f"Image width {width} and height {height} should be divisible by "
-                f"block_size: {size}"
+                f"Image width {width} and height {height} should be divisible by block_size: {size}"
             )
         rows, columns = height // size, width // size
         blocks = images.reshape(batch, rows, size, columns, size, depth)
@@ -159,9 +156,7 @@ def make_depth_to_space(attrs: Attrs) -> Kernel:
     def depth_to_space(images: Array) -> Array:
         batch, height, width, depth = _image_sizes(images)
         if depth % (size * size):
-            raise ValueError(
-                f"Input depth dimension {depth} should be divisible by: {size * size}"
-            )
+            raise ValueError(f"Input depth dimension {depth} should be divisible by: {size * size}")
         rest = depth // (size * size)
         blocks = images.reshape(batch, height, width, size, size, rest)
         moved = blocks.transpose(0, 1, 3, 2, 4, 5)

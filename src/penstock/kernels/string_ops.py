@@ -180,8 +180,7 @@ def make_string_format(attrs: Attrs) -> Kernel:
     parts = attrs.str("template").split(attrs.str("placeholder"))
     if len(parts) - 1 != count:
         raise InvalidArgumentError(
-            "num placeholders in template and num inputs must match: "
-            f"{len(parts) - 1} vs. {count}"
+            f"num placeholders in template and num inputs must match: {len(parts) - 1} vs. {count}"
         )
 
     def string_format(*inputs: Any) -> bytes:

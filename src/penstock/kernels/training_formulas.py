@@ -75,9 +75,7 @@ def _momentum(attrs: Attrs, _number: _Number) -> Step:
     return step
 
 
-def _nesterov_momentum(
-    var: Value, accum: Value, lr: Value, grad: Value, momentum: Value
-) -> Slots:
+def _nesterov_momentum(var: Value, accum: Value, lr: Value, grad: Value, momentum: Value) -> Slots:
     accum = accum * momentum
     accum += grad
     return var - (grad * lr + accum * momentum * lr), accum
@@ -121,9 +119,7 @@ def _adagrad_v2(attrs: Attrs, _number: _Number) -> Step:
 def _proximal_adagrad(_attrs: Attrs, _number: _Number) -> Step:
     """Adagrad's step, then the proximal operator of the penalties."""
 
-    def step(
-        var: Value, accum: Value, lr: Value, l1: Value, l2: Value, grad: Value
-    ) -> Slots:
+    def step(var: Value, accum: Value, lr: Value, l1: Value, l2: Value, grad: Value) -> Slots:
         accum = accum + grad * grad
         return _proximal(var, lr / np.sqrt(accum), grad, l1, l2), accum
 
