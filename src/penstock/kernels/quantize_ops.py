@@ -206,11 +206,12 @@ def make_dequantize(attrs: Attrs) -> Kernel:
     dtype, axis = attrs.dtype("T"), attrs.int("axis")
     result_type = attrs.dtype("dtype").numpy
     restore = _restore(attrs, dtype)
+    wide = np.float64 if attrs.str("mode") == "MIN_FIRST" else np.float32
 
     def dequantize(values: Value, min_range: Value, max_range: Value) -> Value:
         integers = np.asarray(values).view(_integer(dtype))
         given = _one_range(integers, min_range, max_range, axis)
-        return as_value(restore(integers.astype(np.float32), given).astype(result_type, copy=False))
+        return as_value(restore(integers.astype(wide), given).astype(result_type, copy=False))
 
     return dequantize
 
