@@ -67,10 +67,6 @@ class HandDriver:
         if item.name in self.feeds:
             return (self.feeds[item.name],)
         inputs = iteration.inputs[item.input_start : item.input_start + item.num_inputs]
-        if item.step == Step.CONSTANT:
-            return (item.constant,)
-        if item.step == Step.MERGE:
-            return next((value, i) for i, value in enumerate(inputs) if value is not None)
         if item.step == Step.LOOP_COND:
             return inputs
         if item.step == Step.NOTHING:

@@ -3,7 +3,7 @@
 In:   a value (or a reference), and for Switch a predicate.
 Out:  the same value, or ``DEAD`` on the side that is not taken.
 Not:  moves nothing between frames and iterations; the executor's propagator does that, and
-      runs Merge, LoopCond and ControlTrigger without asking their kernels.
+      runs LoopCond and ControlTrigger without asking their kernels.
 """
 
 from __future__ import annotations
@@ -82,9 +82,17 @@ def _forward(value: Value) -> Value:
 
 
 @kernel("Merge", "RefMerge", cost=Cost.CHEAP)
-def make_merge(_attrs: Attrs) -> Kernel:
-    """Hand on the one live input; done by the executor itself."""
-    return _never
+def make_merge(attrs: Attrs) -> Kernel:
+    """Hand on the one live input and its index; where nothing came stands None."""
+    indices = tuple(map(np.int32, range(len(attrs.input_types))))
+
+    def merge(*inputs: Value | None) -> tuple[Value, Value]:
+        for value, index in zip(inputs, indices, strict=True):
+            if value is not None:
+                return value, index
+        raise InternalError("a Merge ran without a live input")
+
+    return merge
 
 
 @kernel("NoOp", "ControlTrigger", cost=Cost.CHEAP)
@@ -95,10 +103,6 @@ def make_nothing(_attrs: Attrs) -> Kernel:
 
 def _nothing() -> None:
     return None
-
-
-def _never(*_inputs: Value) -> Value:
-    raise InternalError("a Merge was called like an ordinary kernel")
 
 
 @kernel("Abort", cost=Cost.CHEAP)

@@ -34,7 +34,7 @@ from penstock.graph.graph import Graph
 from penstock.kernels.context import OpKernelContext, Runner, StepContext
 from penstock.runtime.executor.dump import dump
 from penstock.runtime.executor.graph_view import GraphView, NodeItem, Step
-from penstock.runtime.executor.outputs import as_outputs, check_outputs, merge
+from penstock.runtime.executor.outputs import as_outputs, check_outputs
 from penstock.runtime.executor.params import DoneCallback, ExecutorArgs, LocalExecutorParams
 from penstock.runtime.executor.propagate import Propagator
 from penstock.runtime.executor.references import prepare_refs
@@ -46,8 +46,6 @@ _SETTLED_AFTER: Final = 3
 _CHEAP: Final = -float(_SETTLED_AFTER)
 
 _PLAIN: Final = int(Step.PLAIN)
-_CONSTANT: Final = int(Step.CONSTANT)
-_MERGE: Final = int(Step.MERGE)
 _CONTEXT: Final = int(Step.CONTEXT)
 _ASYNC: Final = int(Step.ASYNC)
 _LOOP_COND: Final = int(Step.LOOP_COND)
@@ -198,7 +196,7 @@ class ExecutorState:
         else:
             taken = inputs[start : start + count]
             inputs[start : start + count] = item.no_inputs
-        if item.derefs or item.initialized_refs:
+        if item.has_refs:
             return prepare_refs(item, taken)
         return taken
 
@@ -207,11 +205,8 @@ class ExecutorState:
         item, _, iteration, _ = tagged
         start = perf_counter()
         step = item.step
-        if step == _CONSTANT:
-            outputs: Sequence[Value] = (item.constant,)
-        elif step == _MERGE:
-            outputs = merge(item, self._take_inputs(item, iteration))
-        elif step == _PLAIN:
+        outputs: Sequence[Value]
+        if step == _PLAIN:
             inputs = self._take_inputs(item, iteration)
             cost, pool = self._executor.costs[item.id], self._args.pool
             is_slow = cost >= self._executor.params.offload_seconds

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from penstock.core.values import DEAD, Value, describe, has_dtype
 from penstock.errors import InternalError
 from penstock.runtime.executor.graph_view import NodeItem
@@ -22,14 +20,6 @@ def as_outputs(item: NodeItem, result: Any) -> Sequence[Value]:
     if item.has_bare_output:
         return (result,)
     return () if result is None else result
-
-
-def merge(item: NodeItem, inputs: Sequence[Any]) -> tuple[Value, Value]:
-    """The live input of a Merge, and its index."""
-    for index, value in enumerate(inputs):
-        if value is not None:
-            return value, np.int32(index)
-    raise InternalError(f"{{{{node {item.name}}}}} ran without a live input")
 
 
 def check_outputs(item: NodeItem, outputs: Sequence[Value]) -> None:
