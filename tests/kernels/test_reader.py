@@ -1,0 +1,119 @@
+"""Readers in sessions, fed by a queue of file names; and barriers, which wait alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import Session, errors
+from support.sketch import sketch
+
+READER = """
+    name = Placeholder() dtype=string
+    n = Placeholder() dtype=int64
+    q = FIFOQueueV2() component_types=['string'] shapes=[[]]
+    put = QueueEnqueueV2(q, name)
+    close = QueueCloseV2(q)
+    r = {maker}
+    read = ReaderReadV2(r, q)
+    read_many = ReaderReadUpToV2(r, q, n)
+    produced = ReaderNumRecordsProducedV2(r)
+    completed = ReaderNumWorkUnitsCompletedV2(r)
+    reset = ReaderResetV2(r)
+"""
+
+
+def reader(maker: str, *paths: Path) -> Any:
+    """A function that runs nodes, after these files' names went into the queue."""
+    session = Session(sketch(READER.format(maker=maker)))
+
+    def run(*fetches: str, **given: Any) -> Any:
+        return session.run(list(fetches), {f"{key}:0": value for key, value in given.items()})
+
+    for path in paths:
+        run("put", name=str(path).encode())
+    run("close")
+    return run
+
+
+def test_text_lines(tmp_path: Path) -> None:
+    """Lines come file after file, keyed by name and number, until the queue is at its end."""
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.write_bytes(b"head\none\r\ntwo\n")
+    second.write_bytes(b"head\nthree")
+    run = reader("TextLineReaderV2() skip_header_lines=1", first, second)
+    assert run("read:0", "read:1") == [f"{first}:2".encode(), b"one"]
+    assert run("read:1") == [b"two"]
+    assert run("read:1") == [b"three"]
+    with pytest.raises(errors.OutOfRangeError, match="closed and has insufficient"):
+        run("read:1")
+    assert run("produced:0", "completed:0") == [3, 2]
+
+
+def test_read_up_to_stays_in_one_file(tmp_path: Path) -> None:
+    """Several records at once are of the same file."""
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.write_bytes(b"1\n2\n")
+    second.write_bytes(b"3\n")
+    run = reader("TextLineReaderV2()", first, second)
+    assert run("read_many:1", n=np.int64(9))[0].tolist() == [b"1", b"2"]
+    assert run("read_many:1", n=np.int64(9))[0].tolist() == [b"3"]
+
+
+def test_whole_file_and_fixed_length(tmp_path: Path) -> None:
+    """A file is one record, or several of one size between header and footer."""
+    path = tmp_path / "a"
+    path.write_bytes(b"hhaabbccf")
+    assert reader("WholeFileReaderV2()", path)("read:1") == [b"hhaabbccf"]
+    run = reader("FixedLengthRecordReaderV2() header_bytes=2 record_bytes=2 footer_bytes=1", path)
+    assert [run("read:1")[0] for _ in range(3)] == [b"aa", b"bb", b"cc"]
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    """A file that is not there is an error of the read, and the next file is read after."""
+    there = tmp_path / "b"
+    there.write_bytes(b"x\n")
+    run = reader("TextLineReaderV2()", tmp_path / "a", there)
+    with pytest.raises(errors.NotFoundError, match="No such file"):
+        run("read:1")
+    assert run("read:1") == [b"x"]
+
+
+BARRIER = """
+    keys = Placeholder() dtype=string
+    x = Placeholder() dtype=float32
+    n = Placeholder() dtype=int32
+    b = Barrier() component_types=['float32','float32'] shapes=[[],[]]
+    put0 = BarrierInsertMany(b, keys, x) component_index=0
+    put1 = BarrierInsertMany(b, keys, x) component_index=1
+    take = BarrierTakeMany(b, n) component_types=['float32','float32']
+    close = BarrierClose(b)
+    ready = BarrierReadySize(b)
+    incomplete = BarrierIncompleteSize(b)
+"""
+
+
+def test_barrier_puts_tuples_together() -> None:
+    """A key's tuple can be taken when all its components have come; then nothing is left."""
+    session = Session(sketch(BARRIER))
+
+    def put(node: str, keys: list[bytes], values: list[float]) -> None:
+        array = np.array(keys, object)
+        session.run(node, {"keys:0": array, "x:0": np.float32(values)})
+
+    put("put0", [b"a", b"b"], [1, 2])
+    put("put1", [b"b"], [20])
+    assert session.run(["ready:0", "incomplete:0"]) == [1, 1]
+    keys, first, second = session.run(["take:1", "take:2", "take:3"], {"n:0": np.int32(1)})
+    assert (keys.tolist(), first.tolist(), second.tolist()) == ([b"b"], [2], [20])
+    with pytest.raises(errors.InvalidArgumentError, match="already has a value for component 0"):
+        put("put0", [b"a"], [3])
+    session.run("close")
+    with pytest.raises(errors.CancelledError):
+        put("put0", [b"c"], [3])
+    put("put1", [b"a"], [10])
+    with pytest.raises(errors.OutOfRangeError, match="insufficient elements"):
+        session.run("take:1", {"n:0": np.int32(2)})
