@@ -34,27 +34,43 @@ def feed_endpoint(key: Any) -> str:
     return f"{node}:{slot}"
 
 
-def fed_values(graph: Graph, feed_dict: Mapping[Any, Any]) -> dict[str, Value]:
-    """Feeds by canonical endpoint, as values of the right type.
+class Feeds:
+    """How one graph is fed."""
 
-    Raises:
-        InvalidArgumentError: a key names no tensor of the graph, two name the same one, or a
-            value does not fit.
+    __slots__ = ("_graph", "_known")
 
-    """
-    if not isinstance(feed_dict, Mapping):
-        raise InvalidArgumentError(
-            f"feed_dict is a {type(feed_dict).__name__}, not a dictionary",
-            next_step="write {'x:0': value}",
-        )
-    fed: dict[str, Value] = {}
-    for key, value in feed_dict.items():
-        name = feed_endpoint(key)
-        if name in fed:
-            raise InvalidArgumentError(f'Endpoint "{name}" fed more than once.')
-        dtype, shape = signature_of(graph, name)
-        fed[name] = as_fed(value, dtype, shape, name)
-    return fed
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        #: Endpoint, type and shape of what was fed before, by the caller's spelling.  Only
+        #: grows, and stays true, since nodes never change.
+        self._known: dict[str, tuple[str, DType, TensorShape]] = {}
+
+    def values(self, feed_dict: Mapping[Any, Any]) -> dict[str, Value]:
+        """Feeds by canonical endpoint, as values of the right type.
+
+        Raises:
+            InvalidArgumentError: a key names no tensor of the graph, two name the same one, or
+                a value does not fit.
+
+        """
+        if not isinstance(feed_dict, Mapping):
+            raise InvalidArgumentError(
+                f"feed_dict is a {type(feed_dict).__name__}, not a dictionary",
+                next_step="write {'x:0': value}",
+            )
+        fed: dict[str, Value] = {}
+        for key, value in feed_dict.items():
+            text = name_of(key)
+            name, dtype, shape = self._known.get(text) or self._learn(text)
+            if name in fed:
+                raise InvalidArgumentError(f'Endpoint "{name}" fed more than once.')
+            fed[name] = as_fed(value, dtype, shape, name)
+        return fed
+
+    def _learn(self, text: str) -> tuple[str, DType, TensorShape]:
+        name = feed_endpoint(text)
+        known = self._known[text] = (name, *signature_of(self._graph, name))
+        return known
 
 
 def signature_of(graph: Graph, endpoint: str) -> tuple[DType, TensorShape]:

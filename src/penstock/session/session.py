@@ -30,7 +30,7 @@ from penstock.runtime.partial_run import PartialRun
 from penstock.runtime.prepare import Environment, PreparedStep, prepare, prune_for
 from penstock.runtime.step import Step
 from penstock.runtime.thread_pool import SessionPools
-from penstock.session.feeds import fed_values, feed_endpoint, kept, signature_of
+from penstock.session.feeds import Feeds, feed_endpoint, kept, signature_of
 from penstock.session.fetches import FetchPlan, handed_out, plan_fetches
 from penstock.session.placement import Placement
 from penstock.session.run import Run
@@ -60,6 +60,7 @@ class Session:
         self._environment = Environment(self.graph, self._config, devices)
         self._placement = Placement(self.graph, devices, self._config)
         self._session_state = SessionState()
+        self._feeds = Feeds(self.graph)
         #: Guards what follows.  Not held while a request is prepared or run.
         self._lock = threading.Lock()
         #: What was prepared, by request.  The loser of a race throws its work away.
@@ -144,7 +145,7 @@ class Session:
                 "disable_output_partition_graphs is true."
             )
         pool = self._pools.runner(options.inter_op_thread_pool)
-        fed = fed_values(self.graph, feed_dict)
+        fed = self._feeds.values(feed_dict)
         prepared = self._prepare_for(plan, tuple(sorted(fed)))
         step = Step(prepared, options, self._session_state, pool)
         return _Job(plan, fed, prepared, step, options)
@@ -267,7 +268,7 @@ class Session:
         plan = plan_fetches(fetches)
         if plan.targets:
             raise InvalidArgumentError("partial_run() requires empty target_list.")
-        fed = kept(fed_values(self.graph, feed_dict or {}))
+        fed = kept(self._feeds.values(feed_dict or {}))
         fetches = [name for name in plan.endpoints if name not in fed]
         try:
             results = run.step(fed, fetches, self._config.operation_timeout_in_ms)
