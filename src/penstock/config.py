@@ -172,6 +172,6 @@ def _parse(given: Any, message_class: Any, what: str) -> Message:
     message = message_class()
     try:
         message.ParseFromString(given)
-    except DecodeError as cause:
+    except (DecodeError, ValueError) as cause:  # bad UTF-8 may be either
         raise InvalidArgumentError(f"{what} is not a serialized message: {cause}") from cause
     return message

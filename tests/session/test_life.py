@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import tracemalloc
 import weakref
@@ -17,6 +18,7 @@ from penstock.graph.export import graph_to_def
 from penstock.runtime.executor.executor import ExecutorState
 from penstock.runtime.executor.state import FrameState, IterationState
 from penstock.runtime.step import Step
+from support.graphs import graph_def
 from support.loops import NESTED_LOOPS, counting_loop
 from support.sketch import sketch
 
@@ -332,3 +334,24 @@ def test_readers_of_a_variable_see_what_it_holds_when_they_run() -> None:
         session.run("set")
         options, recorded = ps.RunOptions(trace_level=ps.RunOptions.FULL_TRACE), ps.RunMetadata()
         assert session.run("late:0", options=options, run_metadata=recorded) == -6.0
+
+
+def test_a_graph_grows_while_it_runs() -> None:
+    """Threads that extend the graph and run what they added do not disturb each other."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ps.Session(graph_def("x = Placeholder\ny = Neg(x)")) as session:
+
+            def work(number: int) -> None:
+                for turn in range(8):
+                    name = f"n{number}_{turn}"
+                    session.extend(graph_def(f"{name} = Neg(y)\n{name}b = Neg({name})"))
+                    assert session.run(f"{name}b:0", {"x": 1.0}) == -1.0
+
+            in_threads(8, work)
+            ids = [node.id for node in session.graph]
+            assert ids == sorted(set(ids))
+            assert len(ids) == 2 + 8 * 8 * 2
+    finally:
+        sys.setswitchinterval(interval)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.builder import call
@@ -50,8 +49,6 @@ class Graph(BaseGraph):
         self.context_of: dict[int, Context] = {}
         #: The variables made in this graph, in order.
         self.variables: list[Variable] = []
-        #: Held while one call adds its nodes, so that several threads may build.
-        self.lock = RLock()
 
     def add_node(
         self,

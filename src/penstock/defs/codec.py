@@ -60,7 +60,7 @@ def parse_graph_def(content: bytes, origin: str) -> Message:
     graph_def = GraphDef()
     try:
         graph_def.ParseFromString(content)
-    except DecodeError as binary_error:
+    except (DecodeError, ValueError) as binary_error:  # bad UTF-8 may be either
         return _parse_text(content, origin, binary_error)
     return graph_def
 

@@ -96,7 +96,7 @@ def names_lead_to_nodes(graph: Graph) -> Iterator[str]:
     for node in graph:
         if graph.find(node.name) is not node:
             yield f"'{node.name}' is not found by its name"
-    if len(list(graph.names())) != len(graph):
+    if len(graph.names()) != len(graph):
         yield "there are names without nodes"
 
 

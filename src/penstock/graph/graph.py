@@ -13,9 +13,9 @@ unique; every edge stands in its source's ``out_edges`` and in its destination's
 from __future__ import annotations
 
 import difflib
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import Final, NamedTuple
 
 from penstock.catalogue.op_def import OpDef
@@ -118,6 +118,9 @@ class Graph:
         self._next_id = 0
         self.library = library if library is not None else FunctionLibrary()
         self.versions = Versions()
+        #: Held while nodes and their edges are added, and while a pass reads the whole graph,
+        #: so that several threads may build and run it.  Outermost.
+        self.lock = RLock()
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -147,13 +150,13 @@ class Graph:
 
     def hint(self, name: str) -> str:
         """What to do when there is no node called ``name``."""
-        near = difflib.get_close_matches(name, list(itertools.islice(self._by_name, 10_000)))
+        near = difflib.get_close_matches(name, self.names()[:10_000])
         found = f"did you mean {' or '.join(near)}? " if near else ""
         return f"{found}penstock show lists the graph's inputs and outputs"
 
-    def names(self) -> Iterable[str]:
+    def names(self) -> list[str]:
         """The names of all nodes."""
-        return self._by_name.keys()
+        return list(self._by_name)
 
     def op_def(self, op: str) -> OpDef:
         """The signature of an op or of a function of the library; NotFoundError if neither."""

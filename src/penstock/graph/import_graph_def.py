@@ -99,7 +99,8 @@ def import_graph_def(
         UnimplementedError: an op was removed before the graph's version.
 
     """
-    return _Import(graph, graph_def, options or ImportOptions()).run()
+    with graph.lock:
+        return _Import(graph, graph_def, options or ImportOptions()).run()
 
 
 def check_versions(versions: Message) -> None:

@@ -11,7 +11,6 @@ state stay where they are.
 from __future__ import annotations
 
 import warnings
-from threading import Lock
 
 from penstock.config import Config
 from penstock.errors import InvalidArgumentError
@@ -30,9 +29,6 @@ class Placement:
         self._graph = graph
         self._devices = devices
         self._config = config
-        #: Guards what follows.  Held while the graph is placed, so that it is placed once and
-        #: nodes with state get one device only.  Outermost.
-        self._lock = Lock()
         #: The whole graph and the ``next_id`` that it had then; None until it is needed.
         self._whole: tuple[int, Placed] | None = None
         #: Devices of nodes with state, by name.
@@ -42,20 +38,21 @@ class Placement:
     def placed_for(self, request: Request) -> Placed:
         """The graph with devices: all of it, unless the configuration says otherwise.
 
+        The caller holds the graph's lock.
+
         Raises:
             InvalidArgumentError: the graph is empty, or a node cannot be placed.
 
         """
         if not len(self._graph):
             raise InvalidArgumentError("The Session graph is empty.")
-        with self._lock:
-            if self._config.place_pruned_graph:
-                return self._noted(place_for(self._graph, request, self._devices, self._options()))
-            size = self._graph.next_id
-            if self._whole is None or self._whole[0] != size:
-                placed = place_whole(self._graph, self._devices, self._options())
-                self._whole = (size, self._noted(placed))
-            return self._whole[1]
+        if self._config.place_pruned_graph:
+            return self._noted(place_for(self._graph, request, self._devices, self._options()))
+        size = self._graph.next_id
+        if self._whole is None or self._whole[0] != size:
+            placed = place_whole(self._graph, self._devices, self._options())
+            self._whole = (size, self._noted(placed))
+        return self._whole[1]
 
     def _noted(self, placed: Placed) -> Placed:
         """Remember where nodes with state lie."""

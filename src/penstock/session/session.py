@@ -61,10 +61,10 @@ class Session:
         self._placement = Placement(self.graph, devices, self._config)
         self._session_state = SessionState()
         self._feeds = Feeds(self.graph)
+        #: What was prepared, by request.  Grows under the graph's lock; read without.
+        self._prepared: dict[Request, PreparedStep] = {}
         #: Guards what follows.  Not held while a request is prepared or run.
         self._lock = threading.Lock()
-        #: What was prepared, by request.  The loser of a race throws its work away.
-        self._prepared: dict[Request, PreparedStep] = {}
         #: Runs under way, to be cancelled when the session closes.
         self._steps: set[Step] = set()
         self._partial_runs: dict[str, PartialRun] = {}
@@ -209,17 +209,22 @@ class Session:
             return known
         if not fetches and not plan.targets:
             return PreparedStep(Request(), (), (), (), ())
-        made = prepare(self._placement.placed_for(request), request, self._environment)
-        with self._lock:
-            return self._prepared.setdefault(request, made)
+        with self.graph.lock:
+            if request not in self._prepared:
+                self._prepared[request] = self._prepare(request)
+            return self._prepared[request]
+
+    def _prepare(self, request: Request) -> PreparedStep:
+        with self.graph.lock:
+            return prepare(self._placement.placed_for(request), request, self._environment)
 
     def placement(self, fetches: Any) -> dict[str, str]:
         """The device of every node that ``fetches`` need, by name, before any optimisation."""
         plan = plan_fetches(fetches)
         request = Request((), plan.endpoints, plan.targets)
-        pruned = colocate_loop_nodes(
-            prune_for(self._placement.placed_for(request), request, self._environment)
-        )
+        with self.graph.lock:
+            placed = self._placement.placed_for(request)
+            pruned = colocate_loop_nodes(prune_for(placed, request, self._environment))
         return {
             node.name: pruned.device_of[node.id]
             for node in pruned.graph
@@ -241,7 +246,7 @@ class Session:
         for name in fed:
             signature_of(self.graph, name)
         request = Request(fed, plan.endpoints, plan.targets, Medium.RENDEZVOUS)
-        prepared = prepare(self._placement.placed_for(request), request, self._environment)
+        prepared = self._prepare(request)
         run = PartialRun(self.graph, prepared, self._session_state)
         with self._lock:
             self._check_open()
@@ -295,6 +300,10 @@ class Session:
                 "Extending the graph is not supported when optimize_for_static_graph is true."
             )
         proto = load_graph_def(graph_def)
+        with self.graph.lock:
+            self._extend(proto)
+
+    def _extend(self, proto: Any) -> None:
         producer = self.graph.versions.producer
         if len(self.graph) and proto.versions.producer != producer:
             raise InvalidArgumentError(
