@@ -106,8 +106,10 @@ def make_ctc_loss(attrs: Attrs) -> Kernel:
             rules.check(labels, number, int(lengths[number]))
         if not inputs.size:
             return np.zeros(batch, dtype), np.zeros(inputs.shape, dtype)
+        # More labels than frames, where that is allowed, cost nothing.
+        counts = np.where(np.array(list(map(len, sequences))) > lengths, 0, lengths)
         trellis = _Trellis.of(sequences, classes - 1, rules)
-        loss, gradient = _loss_and_gradient(inputs.astype(np.float64), trellis, lengths)
+        loss, gradient = _loss_and_gradient(inputs.astype(np.float64), trellis, counts)
         return loss.astype(dtype), gradient.astype(dtype)
 
     return ctc_loss
