@@ -39,13 +39,8 @@ def make_decode_wav(attrs: Attrs) -> Kernel:
             raise ValueError(f"contents must be scalar but got shape{shape_text(contents.shape)}")
         samples, rate = _parse(items_of(contents)[0])
         audio = samples.astype(np.float32) * _SCALE
-        if channels > 0 and channels != audio.shape[1]:
-            padded = np.zeros((len(audio), channels), np.float32)
-            kept = min(channels, audio.shape[1])
-            padded[:, :kept] = audio[:, :kept]
-            if audio.shape[1] == 1:
-                padded[:] = audio
-            audio = padded
+        if channels > 0:  # there are too few: the last one again
+            audio = audio.take(np.arange(channels), 1, mode="clip")
         if length >= 0 and length != len(audio):
             padded = np.zeros((length, audio.shape[1]), np.float32)
             padded[: len(audio)] = audio[:length]

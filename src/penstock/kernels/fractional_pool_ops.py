@@ -98,11 +98,10 @@ class _Borders:
 def _join(join: np.ufunc, images: Array, axis: int, starts: Array, ends: Array) -> Array:
     """What the parts along a dimension come to."""
     bounds = np.stack([starts, ends], -1).ravel()
-    padded = bounds
-    if bounds[-1] == images.shape[axis]:
-        padded = bounds[:-1]  # the last part reaches to the end anyway
-    joined = join.reduceat(images, padded, axis)
-    return np.asarray(joined.take(np.arange(0, len(padded), 2), axis))
+    # reduceat takes no bound at the very end: one more element moves it, and is not looked at
+    longer = np.concatenate([images, images.take([0], axis)], axis)
+    joined = join.reduceat(longer, bounds, axis)
+    return np.asarray(joined.take(np.arange(0, len(bounds), 2), axis))
 
 
 def _divided(sums: Array, count: Array) -> Array:
