@@ -1,0 +1,107 @@
+"""The benchmark graphs on disk: a GraphDef, feeds, fetches, and TensorFlow's answers.
+
+In:   folders with ``graph.pb``, ``feeds.npz``, ``case.json`` and perhaps ``expected.npz``.
+Out:  ``Case``.
+Not:  knows no engine, and is read by interpreters that have only numpy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parent.parent
+#: Where graphs are: those that come with the source, and the large ones that
+#: ``benchmarks.make_graphs`` writes.
+FOLDERS = (ROOT / "benchmarks" / "graphs", ROOT / "build" / "benchmark_graphs")
+#: Answers agree if they differ by less than this, relative to each value, and by a tenth of
+#: it relative to the largest: engines add up in different orders.
+TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One graph, and what to ask of it."""
+
+    folder: Path
+    group: str
+    #: What a step's time is divided by: nodes of a chain, iterations of a loop.
+    units: int
+    devices: int
+    #: Names in ``feeds.npz``, by the tensor that is fed.
+    feeds: dict[str, str]
+    fetches: list[str]
+    #: What initialises the variables; empty if there are none.
+    init_op: str
+
+    @classmethod
+    def read(cls, folder: Path) -> Case:
+        """The case of a folder."""
+        meta: dict[str, Any] = json.loads((folder / "case.json").read_text("utf-8"))
+        return cls(
+            folder=folder,
+            group=meta["group"],
+            units=meta["units"],
+            devices=meta["devices"],
+            feeds=meta["feeds"],
+            fetches=meta["fetches"],
+            init_op=meta.get("init_op", ""),
+        )
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.name
+
+    @property
+    def graph_bytes(self) -> bytes:
+        """The GraphDef as it is stored."""
+        return (self.folder / "graph.pb").read_bytes()
+
+    def fed(self) -> list[Any]:
+        """What to feed, in the order of ``feeds``."""
+        with np.load(self.folder / "feeds.npz") as stored:
+            return [stored[key] for key in self.feeds.values()]
+
+    def expected(self) -> list[Any] | None:
+        """TensorFlow's answers to the first step; None if they are too large to be kept."""
+        path = self.folder / "expected.npz"
+        return read_arrays(path) if path.is_file() else None
+
+
+def all_cases(names: Sequence[str] = ()) -> Iterator[Case]:
+    """The cases that are on this machine, or those of some names."""
+    folders = sorted(path.parent for root in FOLDERS for path in root.glob("*/case.json"))
+    for folder in sorted(folders, key=lambda folder: folder.name):
+        if not names or folder.name in names:
+            yield Case.read(folder)
+
+
+def write_arrays(path: Path, arrays: Sequence[Any]) -> None:
+    """Store results in order."""
+    np.savez_compressed(path, **{str(index): array for index, array in enumerate(arrays)})
+
+
+def read_arrays(path: Path) -> list[Any]:
+    """Results as ``write_arrays`` stored them."""
+    with np.load(path) as stored:
+        return [stored[str(index)] for index in range(len(stored.files))]
+
+
+def agree(got: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    """Whether results have the same types and shapes, and nearly the same values."""
+    return len(got) == len(wanted) and all(map(_is_near, got, wanted))
+
+
+def _is_near(got: Any, wanted: Any) -> bool:
+    if got.dtype != wanted.dtype or got.shape != wanted.shape:
+        return False
+    if wanted.dtype.kind in "biu":
+        return bool(np.array_equal(got, wanted))
+    scale = float(np.max(np.abs(wanted), initial=0.0))
+    return bool(np.allclose(got, wanted, rtol=TOLERANCE, atol=TOLERANCE / 10 * scale))

@@ -1,0 +1,156 @@
+"""Drive workers, in turn, and gather what they say.
+
+In:   a case, and an interpreter for each engine.
+Out:  one ``Measurement`` for each.
+Not:  runs no graph in this process.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cases import ROOT, Case, agree, read_arrays
+
+#: A case whose first load takes longer than this is not loaded again.
+SLOW_LOAD = 4.0
+
+
+@dataclass(frozen=False, slots=True)
+class Measurement:
+    """What one engine did with one case."""
+
+    #: Seconds of each load: from the GraphDef's bytes to the first result.
+    loads: list[float] = field(default_factory=list)
+    #: The median step of each round, in seconds.
+    rounds: list[float] = field(default_factory=list)
+    #: What loading and stepping added to the process at its peak.
+    bytes: int = 0
+    results: list[Any] = field(default_factory=list)
+    #: Why there is nothing else here; empty if there is.
+    error: str = ""
+
+    @property
+    def step(self) -> float:
+        """Seconds of the median round's median step."""
+        return statistics.median(self.rounds)
+
+    @property
+    def load(self) -> float:
+        """Seconds of the median load."""
+        return statistics.median(self.loads)
+
+    def as_json(self, case: Case) -> dict[str, Any]:
+        """The numbers, without the results."""
+        if self.error:
+            return {"group": case.group, "error": self.error}
+        return {
+            "group": case.group,
+            "step_seconds": self.step,
+            "seconds_per_unit": self.step / case.units,
+            "load_seconds": self.load,
+            "peak_bytes": self.bytes,
+            "rounds": self.rounds,
+            "loads": self.loads,
+        }
+
+
+class WorkerError(Exception):
+    """The engine said why it cannot do what it was asked."""
+
+
+class Client:
+    """A worker process, from outside."""
+
+    def __init__(self, engine: str, python: str, case: Case) -> None:
+        self._process = subprocess.Popen(
+            [python, "-m", "benchmarks.worker", engine, str(case.folder)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self._reply()
+
+    def ask(self, *command: Any) -> dict[str, Any]:
+        """Send a command and wait for what it gives; raises WorkerError."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        return self._reply()
+
+    def _reply(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise WorkerError("the process ended")
+        reply: dict[str, Any] = json.loads(line)
+        if "error" in reply:
+            raise WorkerError(reply["error"])
+        return reply
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def measure(
+    case: Case, pythons: Mapping[str, str], rounds: int, seconds: float
+) -> dict[str, Measurement]:
+    """Measure a case with each engine, alternately, so that what slows the machine slows all."""
+    found = {engine: Measurement() for engine in pythons}
+    clients: dict[str, Client] = {}
+    try:
+        for engine, python in pythons.items():
+            try:
+                clients[engine] = Client(engine, python, case)
+            except WorkerError as error:
+                found[engine].error = str(error)
+        for _ in range(rounds):
+            for engine, client in clients.items():
+                _measure_once(client, found[engine], seconds)
+        for engine, client in clients.items():
+            _take_results(client, found[engine])
+    finally:
+        for client in clients.values():
+            client.close()
+    return found
+
+
+def _measure_once(client: Client, found: Measurement, seconds: float) -> None:
+    if found.error:
+        return
+    try:
+        if not found.loads or found.loads[0] < SLOW_LOAD:
+            found.loads.append(client.ask("load")["seconds"])
+        reply = client.ask("steps", seconds)
+    except WorkerError as error:
+        found.error = str(error).splitlines()[0]
+        return
+    found.rounds.append(reply["seconds"])
+    found.bytes = max(found.bytes, reply["bytes"])
+
+
+def _take_results(client: Client, found: Measurement) -> None:
+    if found.error:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "results.npz"
+        client.ask("results", str(path))
+        found.results = read_arrays(path)
+
+
+def verdict(case: Case, found: Sequence[Measurement]) -> str:
+    """``""`` if all results are the stored ones, or else each other's; or what is wrong."""
+    wrong = next((one.error for one in found if one.error), "")
+    if wrong:
+        return wrong
+    wanted = case.expected() or found[0].results
+    return "" if all(agree(one.results, wanted) for one in found) else "WRONG RESULT"

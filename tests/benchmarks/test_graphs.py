@@ -1,0 +1,55 @@
+"""The benchmark graphs, untimed: what is measured must be right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.cases import FOLDERS, Case, agree, all_cases
+from benchmarks.compare import geometric_mean
+from benchmarks.worker import PenstockModel
+
+#: They take seconds to load, and have no op that others do not have.
+SLOW = ("big_graph", "wide_scalar")
+CASES = [
+    case
+    for case in all_cases()
+    if case.folder.parent == FOLDERS[0] and case.name not in SLOW and case.expected() is not None
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_benchmarks_give_tensorflows_answers(case: Case) -> None:
+    """The first step of every benchmark graph gives what TensorFlow's gave."""
+    model = PenstockModel(case, case.graph_bytes, case.fed())
+    try:
+        results = model.run()
+    finally:
+        model.close()
+
+    expected = case.expected()
+    assert expected is not None
+    assert agree([np.asarray(result) for result in results], expected)
+
+
+def test_every_group_has_cases() -> None:
+    """Each group of the table in docs/performance.md that fits into the source is measured."""
+    assert {case.group for case in all_cases()} >= {
+        *("latency", "control_flow", "scheduler", "training", "kernels", "load"),
+    }
+
+
+def test_wrong_answers_do_not_agree() -> None:
+    """Another value, type, shape or number of results is noticed."""
+    right = np.array([1.0, 2.0], np.float32)
+
+    assert agree([right], [right * np.float32(1.00001)])
+    assert not agree([right], [right * np.float32(1.01)])
+    assert not agree([right], [right.astype(np.float64)])
+    assert not agree([right], [right[:1]])
+    assert not agree([right, right], [right])
+
+
+def test_ratios_have_a_geometric_mean() -> None:
+    """Twice as fast and half as fast cancel."""
+    assert geometric_mean([2.0, 0.5, 1.0]) == pytest.approx(1.0)
