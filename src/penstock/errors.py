@@ -256,9 +256,6 @@ class UnauthenticatedError(OpError):
     code = Code.UNAUTHENTICATED
 
 
-ERROR_OF_CODE: dict[Code, type[OpError]] = {cls.code: cls for cls in OpError.__subclasses__()}
-
-
 def from_exception(cause: BaseException) -> OpError:
     """The canonical error for what a kernel raised.
 

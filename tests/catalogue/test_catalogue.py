@@ -71,7 +71,19 @@ def test_users_register_ops() -> None:
         register_op("MatMul() -> ()")
 
 
-@pytest.mark.parametrize("row", ["", "Bad", "Bad(x) -> (y)", "Bad(x: T) -> (y: T) [T type]"])
+@pytest.mark.parametrize(
+    "row",
+    [
+        "",
+        "Bad",
+        "Bad(x) -> (y)",
+        "Bad(x: T) -> (y: T) [T type]",
+        "Bad() -> () [s: shape = 3]",
+        "Bad() -> () [t: tensor = 3]",
+        "Bad() -> () [t: tensor = {}]",
+        "Bad() -> () [l: list(int) = 3]",
+    ],
+)
 def test_bad_rows_are_refused(row: str) -> None:
     """A row that breaks the syntax is an InvalidArgumentError."""
     with pytest.raises(InvalidArgumentError):

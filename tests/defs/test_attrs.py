@@ -30,6 +30,7 @@ VALUES = [
     ("list(bool)", (True, False)),
     ("list(float)", (0.5, 1.5)),
     ("list(func)", (FuncAttr("f", {}), FuncAttr("g", {}))),
+    ("func", FuncAttr("f", {"unset": None})),
     ("int", PlaceholderAttr("N")),
 ]
 

@@ -40,6 +40,14 @@ def test_messages_are_copied() -> None:
     assert read == GRAPH
 
 
+def test_gzip_files_may_have_several_members() -> None:
+    """What was packed in pieces, or put together from packed files, is read to its end."""
+    content = GRAPH.SerializeToString()
+    packed = gzip.compress(content[:7]) + gzip.compress(content[7:]) + bytes(3)
+
+    assert load_graph_def(packed) == GRAPH
+
+
 def test_text_with_comments_and_leading_blank_lines() -> None:
     """Text is recognised by failing to be binary, not by its first character."""
     text = b"\n# a comment\nnode { name: 'x' op: 'NoOp' }\n"

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.errors import ResourceExhaustedError
 from penstock.runtime.executor.pending_counts import (
     MERGE_WAITS_FOR_DATA,
     ONE_DEAD,
     PENDING,
+    PENDING_BITS,
     PendingCounts,
-    dead,
-    pending,
 )
+
+
+def pending(count: int) -> int:
+    """The pending part of an entry."""
+    return count & PENDING
+
+
+def dead(count: int) -> int:
+    """The dead part of an entry."""
+    return count >> PENDING_BITS
 
 
 def test_an_ordinary_node_waits_for_every_edge() -> None:
@@ -61,5 +71,5 @@ def test_too_many_inputs_are_refused() -> None:
     """More inputs than the pending part can count are refused rather than miscounted."""
     counts = PendingCounts()
     counts.add_ordinary(PENDING)
-    with pytest.raises(OverflowError):
+    with pytest.raises(ResourceExhaustedError):
         counts.add_ordinary(PENDING + 1)

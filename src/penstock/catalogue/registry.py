@@ -70,8 +70,10 @@ def register_op(row: str) -> OpDef:
     """
     try:
         op = parse_row(row)
-    except ValueError as cause:
-        raise InvalidArgumentError(str(cause), next_step="see docs/add-an-op.md") from cause
+    except (ValueError, TypeError, LookupError) as cause:  # a default of another kind
+        raise InvalidArgumentError(
+            f"not a row of the op table: {row!r} ({cause})", next_step="see docs/add-an-op.md"
+        ) from cause
     known = find_op(op.name)
     if known is not None and known != op:
         raise AlreadyExistsError(f"An op called '{op.name}' is registered already")

@@ -84,7 +84,6 @@ FIELD_OF_KIND: Final[Mapping[str, str]] = {
     "string": "s", "int": "i", "float": "f", "bool": "b", "type": "type",
     "shape": "shape", "tensor": "tensor", "func": "func",
 }  # fmt: skip
-KIND_OF_FIELD: Final[Mapping[str, str]] = {f: k for k, f in FIELD_OF_KIND.items()}
 
 
 def from_proto(proto: Message) -> Attr:
@@ -162,7 +161,10 @@ def _append(items: Any, field: str, value: Attr) -> None:
 def _store_func(proto: Message, value: FuncAttr) -> None:
     proto.name = value.name
     for name, attr in value.attrs.items():
-        proto.attr[name].CopyFrom(to_proto(kind_of(attr), attr))
+        if attr is None:
+            proto.attr[name].SetInParent()
+        else:
+            proto.attr[name].CopyFrom(to_proto(kind_of(attr), attr))
 
 
 def kind_of(value: Attr) -> str:

@@ -8,7 +8,6 @@ Not:  judges the graph; that is ``graph/import_graph_def.py``.
 
 from __future__ import annotations
 
-import gzip
 import os
 import zlib
 from pathlib import Path
@@ -89,15 +88,18 @@ def _read(path: Path) -> bytes:
 
 def _decompressed(content: bytes, origin: str) -> bytes:
     """Unpack gzip, piece by piece, so that a small file cannot fill the memory."""
-    unpacker = zlib.decompressobj(wbits=31)
-    try:
-        plain = unpacker.decompress(content, _MAX_BYTES)
+    plain = b""
+    while content.startswith(_GZIP):  # a file may have several members, one behind the other
+        unpacker = zlib.decompressobj(wbits=31)
+        try:
+            plain += unpacker.decompress(content, max(1, _MAX_BYTES - len(plain)))
+        except zlib.error as cause:
+            raise InvalidArgumentError(f"{origin} is a damaged gzip file: {cause}") from cause
         if not unpacker.eof and unpacker.unconsumed_tail:
             raise ResourceExhaustedError(f"{origin} unpacks to more than {_MAX_BYTES} bytes")
         if not unpacker.eof:
             raise InvalidArgumentError(f"{origin} is a truncated gzip file")
-    except (zlib.error, gzip.BadGzipFile) as cause:
-        raise InvalidArgumentError(f"{origin} is a damaged gzip file: {cause}") from cause
+        content = unpacker.unused_data
     return plain
 
 

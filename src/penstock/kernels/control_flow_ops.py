@@ -53,7 +53,9 @@ def make_ref_select(attrs: Attrs) -> Kernel:
 
     def ref_select(index: Any, *refs: Ref) -> Ref:
         if np.ndim(index):
-            raise InvalidArgumentError("Index must be a scalar, but it has a shape")
+            raise InvalidArgumentError(
+                f"Index must be a scalar, but it has shape {list(np.shape(index))}"
+            )
         if not 0 <= int(index) < count:
             raise InvalidArgumentError(f"Index must be in the range [0, {count}) but got {index}")
         return refs[int(index)]

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from penstock.errors import ResourceExhaustedError
+
 PENDING_BITS: Final = 20
 #: Masks the pending part.
 PENDING: Final = (1 << PENDING_BITS) - 1
@@ -41,16 +43,8 @@ class PendingCounts:
 
     def _add(self, count: int) -> int:
         if count > PENDING:
-            raise OverflowError(f"a node has {count} inputs; at most {PENDING} are supported")
+            raise ResourceExhaustedError(
+                f"A node has {count} inputs; at most {PENDING} are supported"
+            )
         self.initial.append(count)
         return len(self.initial) - 1
-
-
-def pending(count: int) -> int:
-    """The pending part of an entry."""
-    return count & PENDING
-
-
-def dead(count: int) -> int:
-    """The dead part of an entry."""
-    return count >> PENDING_BITS
