@@ -137,3 +137,11 @@ def test_damaged_tensors_are_refused(message: Message, error: type[Exception]) -
     """A message that contradicts itself, or asks for the moon, is an error and no crash."""
     with pytest.raises(error):
         tensors.from_proto(message)
+
+
+def test_a_few_bytes_do_not_fill_the_memory() -> None:
+    """A repeated element that would take most of this machine's memory is refused."""
+    size = tensors.MAX_BYTES // 8 + 1
+
+    with pytest.raises(ResourceExhaustedError):
+        tensors.from_proto(proto(dtypes.string, [size], string_val=[b"x"]))

@@ -19,13 +19,14 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
+from penstock.core.memory import PHYSICAL_MEMORY
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array, ResourceHandle, Value, as_value, dtype_of, freeze
 from penstock.defs.schema import Message, TensorProto
 from penstock.errors import InvalidArgumentError, ResourceExhaustedError
 
-#: No tensor may have more bytes than this, whatever a message claims.
-MAX_BYTES: Final = 1 << 40
+#: No tensor may have more bytes than this, whatever a few bytes of a message claim.
+MAX_BYTES: Final = PHYSICAL_MEMORY // 4
 
 
 def shape_from_proto(proto: Message) -> TensorShape:

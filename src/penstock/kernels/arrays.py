@@ -9,31 +9,21 @@ from __future__ import annotations
 
 import math
 import operator
-import os
 from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.core.dtypes import DType
+from penstock.core.memory import PHYSICAL_MEMORY
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError, ResourceExhaustedError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel
 
 _MAX_ELEMENTS: Final = 2**63 - 1
-
-
-def _physical_memory() -> int:
-    """Bytes of memory of this machine; very many if it does not tell."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return _MAX_ELEMENTS
-
-
-#: No array may be larger: systems hand out more than they have and kill whoever uses it.
-_MAX_BYTES: Final = _physical_memory()
+#: No array may be larger.
+_MAX_BYTES: Final = PHYSICAL_MEMORY
 
 
 def as_array(value: Value) -> Array:
