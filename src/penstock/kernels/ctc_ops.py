@@ -165,9 +165,7 @@ def _loss_and_gradient(inputs: Array, trellis: _Trellis, counts: Array) -> tuple
     batch = np.arange(inputs.shape[1])
     ends = forward[np.maximum(counts - 1, 0), batch]
     at_blank = ends[batch, trellis.last]
-    at_label = np.where(
-        trellis.last > 0, ends[batch, np.maximum(trellis.last - 1, 0)], -np.inf
-    )
+    at_label = np.where(trellis.last > 0, ends[batch, np.maximum(trellis.last - 1, 0)], -np.inf)
     total = np.logaddexp(at_blank, at_label)
     shares = np.exp(forward + backward - total[:, None])
     shares = np.where(np.isfinite(total)[:, None], shares, 0)

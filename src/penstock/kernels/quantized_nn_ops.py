@@ -71,8 +71,7 @@ def _numbers(integers: Array, low: float, high: float) -> Array:
     """The numbers that integers stand for, in float64."""
     limits = np.iinfo(integers.dtype)
     scale = (high - low) / (float(limits.max) - limits.min)
-    first = _round(low / scale) * scale if scale else low
-    return np.asarray(first + (integers.astype(np.float64) - limits.min) * scale)
+    return np.asarray(low + (integers.astype(np.float64) - limits.min) * scale)
 
 
 # -- products ------------------------------------------------------------------------------------
@@ -108,8 +107,7 @@ def make_quantized_matmul(attrs: Attrs) -> Kernel:
     ) -> _Ranged:
         if a.ndim != 2 or b.ndim != 2:
             raise ValueError(
-                f"In[0] and In[1] must be matrices: {shape_text(a.shape)} and "
-                f"{shape_text(b.shape)}"
+                f"In[0] and In[1] must be matrices: {shape_text(a.shape)} and {shape_text(b.shape)}"
             )
         left, left_step = _centred("a", a, min_a, max_a)
         right, right_step = _centred("b", b, min_b, max_b)
@@ -142,9 +140,7 @@ def make_quantized_mul(attrs: Attrs) -> Kernel:
     """Products element by element, broadcast."""
     dtype = attrs.dtype("Toutput")
 
-    def mul(
-        x: Value, y: Value, min_x: Value, max_x: Value, min_y: Value, max_y: Value
-    ) -> _Ranged:
+    def mul(x: Value, y: Value, min_x: Value, max_x: Value, min_y: Value, max_y: Value) -> _Ranged:
         left, left_step = _centred("x", x, min_x, max_x)
         right, right_step = _centred("y", y, min_y, max_y)
         return _product(left * right, left_step, right_step, dtype)
