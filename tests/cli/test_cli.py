@@ -628,8 +628,21 @@ def test_closed_pipes() -> None:
 @pytest.mark.parametrize("repeat", [1, 1000])
 def test_ctrl_c(tmp_path: Path, repeat: int) -> None:
     """Ctrl-C ends the run, and the process ends with 130."""
-    process = start("run", saved(tmp_path, ENDLESS), "--fetch", "exit", "--repeat", repeat)
-    time.sleep(1.5)
+    arguments = ["run", str(saved(tmp_path, ENDLESS)), "--fetch", "exit", f"--repeat={repeat}"]
+    code = (
+        "from penstock.cli import main; import sys; print('ready', file=sys.stderr, flush=True); "
+        f"main({arguments!r})"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline() == "ready\n"  # until then, Ctrl-C would end the import
+    time.sleep(0.5)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
