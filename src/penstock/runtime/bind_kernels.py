@@ -17,9 +17,9 @@ from penstock.errors import OpError, from_exception
 from penstock.graph.graph import Node
 from penstock.graph.roles import Role
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.bound import BoundKernel
 from penstock.kernels.functional_ops import make_named_call
 from penstock.kernels.registry import Calling, Cost, find_kernel, get_kernel
-from penstock.runtime.executor.graph_view import BoundKernel
 
 #: Stateful by declaration, but their state is the run's and not the kernel's.
 _FRESH_EACH_TIME = frozenset({Role.ARG, Role.RETVAL, Role.SEND, Role.RECV, Role.CALL})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -18,19 +18,11 @@ from penstock.core.dtypes import DType
 from penstock.errors import OpError, Where
 from penstock.graph.frames import Frame, build_control_flow_info
 from penstock.graph.graph import Graph, Node
+from penstock.graph.references import References
 from penstock.graph.roles import Role
+from penstock.kernels.bound import BoundKernel
 from penstock.kernels.registry import Calling, Cost, Kernel
 from penstock.runtime.executor.pending_counts import PendingCounts
-
-
-@dataclass(frozen=True, slots=True)
-class BoundKernel:
-    """A kernel made for one node, and how to call it."""
-
-    compute: Kernel
-    calling: Calling
-    cost: Cost
-    is_builtin: bool = True
 
 
 class Step(enum.IntEnum):
@@ -173,7 +165,7 @@ class GraphView:
         reachable = [node for node in graph if node.id in info.frame_of]
         #: Every node that can run, in the graph's order; an item's id is its index.
         self.items: list[NodeItem] = []
-        self._reads = _reads(reachable)
+        self._references = References(reachable)
         items: dict[Node, NodeItem] = {}
         for node in reachable:
             frame = self.frames[info.frame_of[node.id]]
@@ -200,6 +192,7 @@ class GraphView:
             raise error.at(where) from error.__cause__
 
     def _add_item(self, node: Node, frame: FrameInfo, kernel: BoundKernel) -> NodeItem:
+        references = self._references
         is_merge = node.role is Role.MERGE
         counts = frame.pending_counts
         if is_merge:
@@ -213,7 +206,7 @@ class GraphView:
         if flow is Flow.ENTER and node.attrs["is_constant"]:
             flow = Flow.CONSTANT_ENTER
         is_recv = node.role is Role.RECV
-        derefs, initialized_refs = self._derefs(node), self._initialized_refs(node)
+        derefs, initialized_refs = references.derefs(node), references.initialized(node)
         item = NodeItem(
             id=len(self.items),
             name=node.name,
@@ -233,7 +226,7 @@ class GraphView:
             is_transfer=is_recv or node.role is Role.SEND,
             may_omit_outputs=is_recv or node.role is Role.SWITCH,
             is_checked=(self._check_outputs or is_recv or not kernel.is_builtin)
-            and node not in self._reads,
+            and not references.is_read(node),
             is_measured=kernel.cost is Cost.MEASURED and step is Step.PLAIN,
             derefs=derefs,
             initialized_refs=initialized_refs,
@@ -245,28 +238,6 @@ class GraphView:
         frame.nodes.append(item)
         self.items.append(item)
         return item
-
-    def _derefs(self, node: Node) -> tuple[tuple[int, str], ...]:
-        if node in self._reads:
-            return ()
-        return tuple(
-            (slot, edge.src.name)
-            for slot, edge in enumerate(node.inputs)
-            if edge is not None
-            and (edge.src.output_types[edge.src_slot].is_ref or edge.src in self._reads)
-            and not node.input_types[slot].is_ref
-        )
-
-    def _initialized_refs(self, node: Node) -> tuple[tuple[int, str], ...]:
-        if node in self._reads:
-            return ((0, node.input(0).src.name),)
-        if node.op.allows_uninitialized_input or node.role in _PASSES_REFS:
-            return ()
-        return tuple(
-            (slot, node.input(slot).src.name)
-            for slot, dtype in enumerate(node.input_types)
-            if dtype.is_ref
-        )
 
     @staticmethod
     def _open_frame(node: Node, item: NodeItem, child: FrameInfo) -> None:
@@ -289,25 +260,3 @@ def _join(node: Node, items: Mapping[Node, NodeItem]) -> None:
     item.in_edges = tuple(
         (items[edge.src], edge.src_slot) for edge in node.in_edges() if edge.src in items
     )
-
-
-def _reads(nodes: Iterable[Node]) -> set[Node]:
-    """Identities that read a reference, directly or through others that do.
-
-    In TensorFlow what such an Identity gives is the variable's own memory: its consumers see
-    what the variable holds when they run, even if that is long after the Identity ran.  Here
-    it hands on the reference itself, and its consumers do the reading.
-    """
-    reads: set[Node] = set()
-    for node in nodes:  # sources first: only a Merge may have a later one
-        if node.op.name == "Identity" and node.inputs[0] is not None:
-            edge = node.inputs[0]
-            if edge.src.output_types[edge.src_slot].is_ref or edge.src in reads:
-                reads.add(node)
-    return reads
-
-
-#: Nodes that hand a reference on without looking at the value behind it.
-_PASSES_REFS: Final = frozenset(
-    {Role.SWITCH, Role.MERGE, Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.IDENTITY}
-)

@@ -15,8 +15,9 @@ from typing import Protocol, TypeAlias
 from penstock.core.values import Value
 from penstock.errors import OpError
 from penstock.graph.graph import Node
+from penstock.kernels.bound import BoundKernel
 from penstock.kernels.context import FunctionCaller, Interrupt, Runner
-from penstock.runtime.executor.graph_view import BoundKernel, NodeItem
+from penstock.runtime.executor.graph_view import NodeItem
 from penstock.runtime.executor.state import ReadyQueue
 from penstock.state.call_frame import CallFrame
 from penstock.state.cancellation import CancellationManager
