@@ -3,7 +3,7 @@
     python -m benchmarks.worker ENGINE FOLDER
 
 In:   commands, one JSON list per line: ``["load"]``, ``["steps", seconds]``,
-      ``["results", path]``.
+      ``["results", path]``, ``["turn_to", folder]``.
 Out:  one JSON object per line; ``{"error": text}`` if the engine cannot do it.
 Not:  compares nothing and takes no medians over rounds.
 
@@ -109,6 +109,15 @@ class Worker:
         self._first: list[Any] = []
         #: Resident bytes before any graph was loaded.
         self._at_rest = memory("VmRSS")
+
+    def turn_to(self, folder: str) -> dict[str, Any]:
+        """Leave this case for another."""
+        if self._model is not None:
+            self._model.close()
+        self._model, self._first = None, []
+        self._case = Case.read(Path(folder))
+        self._feeds, self._data = self._case.fed(), self._case.graph_bytes
+        return {}
 
     def load(self) -> dict[str, Any]:
         """Seconds from the GraphDef's bytes to the first result, in a fresh session."""
