@@ -13,7 +13,7 @@ from penstock.core.shapes import TensorShape
 from penstock.core.values import Value, as_value, dtype_of
 from penstock.defs.attrs import TensorAttr
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Calling, get_kernel
+from penstock.kernels.registry import Calling, Kernel, get_kernel
 
 
 def run_op(op_name: str, *inputs: Any, **attrs: Any) -> Any:
@@ -22,6 +22,13 @@ def run_op(op_name: str, *inputs: Any, **attrs: Any) -> Any:
     A list input is given as a Python list of arrays.  Attributes are Python values: text,
     numbers, DType, TensorShape, tuples for lists.
     """
+    compute, flat = make_op(op_name, *inputs, **attrs)
+    with np.errstate(all="ignore"):
+        return compute(*flat)
+
+
+def make_op(op_name: str, *inputs: Any, **attrs: Any) -> tuple[Kernel, list[Value]]:
+    """The kernel that ``run_op`` would call, and the inputs that it would give it."""
     op = get_op(op_name)
     values = {name: attr.default for name, attr in op.attrs.items() if attr.default is not None}
     flat = _infer(op, inputs, values)
@@ -29,8 +36,7 @@ def run_op(op_name: str, *inputs: Any, **attrs: Any) -> Any:
     facts = Attrs(op, values, op.input_types(values), op.output_types(values), "test_node")
     found = get_kernel(op_name, "CPU", values)
     assert found.calling is Calling.PLAIN, f"{op_name} needs a session"
-    with np.errstate(all="ignore"):
-        return found.make(facts)(*flat)
+    return found.make(facts), flat
 
 
 def _infer(op: OpDef, inputs: tuple[Any, ...], values: dict[str, Any]) -> list[Value]:

@@ -17,8 +17,9 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import number_in, shape_text
+from penstock.kernels.arrays import as_array, number_in, shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.constants import is_constant
 from penstock.kernels.registry import Cost, Kernel, kernel
 from penstock.kernels.types import FLOAT8, OBJECTS, PLAIN, QUANTIZED
 
@@ -26,17 +27,31 @@ _JOINABLE: Final = PLAIN | FLOAT8 | QUANTIZED | {dtypes.string}
 _PACKABLE: Final = _JOINABLE | OBJECTS
 _UNPACKABLE: Final = PLAIN | FLOAT8 | OBJECTS
 _INT4: Final = frozenset(map(dtypes.as_dtype, ("int4", "uint4")))
+_join: Final = np.concatenate
+#: Arrays of at most so many bytes are copied where they are split into pieces that are not
+#: contiguous: that is cheap, and the ops that take the pieces then need half their time.
+_SMALL: Final = 1 << 15
 _DIVISIBLE: Final = _UNPACKABLE | _INT4 | {dtypes.quint8}
 
 
 @kernel("ConcatV2", types={"T": _JOINABLE})
-def make_concat_v2(_attrs: Attrs) -> Kernel:
+def make_concat_v2(attrs: Attrs) -> Kernel:
     """The inputs one after the other along an axis."""
+    return _concat_two if attrs.int("N") == 2 else _concat_many
 
-    def concat_v2(*values_and_axis: Value) -> Array:
+
+def _concat_two(first: Value, second: Value, axis: Value) -> Array:
+    try:
+        return _join((first, second), axis)
+    except (TypeError, ValueError):
+        return _concat((first, second), axis)
+
+
+def _concat_many(*values_and_axis: Value) -> Array:
+    try:
+        return _join(values_and_axis[:-1], values_and_axis[-1])
+    except (TypeError, ValueError):
         return _concat(values_and_axis[:-1], values_and_axis[-1])
-
-    return concat_v2
 
 
 @kernel("Concat", types={"T": _JOINABLE})
@@ -50,6 +65,7 @@ def make_concat(_attrs: Attrs) -> Kernel:
 
 
 def _concat(values: Sequence[Value], axis: Value) -> Array:
+    """The same with an axis in any form; or the error that says what does not fit."""
     number = number_in(axis, "axis tensor should be a scalar integer")
     try:
         return np.concatenate(values, number)
@@ -188,6 +204,14 @@ def make_unpack(attrs: Attrs) -> Kernel:
     """The parts of the input along an axis, which they then lack."""
     count, axis = attrs.int("num"), attrs.int("axis")
 
+    def unpack_rows(values: Array) -> tuple[Value, ...]:
+        try:
+            if len(values) == count:
+                return tuple(values)
+        except TypeError:  # a scalar
+            pass
+        return unpack(values)
+
     def unpack(values: Value) -> tuple[Value, ...]:
         shape = shape_of(values)
         rank = len(shape)
@@ -202,27 +226,52 @@ def make_unpack(attrs: Attrs) -> Kernel:
         before = (slice(None),) * (axis % rank)
         return tuple(values[(*before, i)] for i in range(count))
 
-    return unpack
+    return unpack_rows if axis == 0 and not attrs.dtype("T").is_object else unpack
 
 
 @kernel("Split", types={"T": _DIVISIBLE}, cost=Cost.CHEAP)
 def make_split(attrs: Attrs) -> Kernel:
     """Parts of equal size along an axis."""
     count = attrs.int("num_split")
+    #: Axis and shape of the last call, and how such an array is split.
+    last: tuple[Value, tuple[int, ...], Kernel] = (make_split, (), make_split)
 
-    def split(axis: Value, values: Value) -> tuple[Array, ...]:
-        if axis.ndim:
-            raise InvalidArgumentError(f"split_dim must be a scalar but has rank {axis.ndim}")
-        number = _split_axis(axis, values)
-        size, rest = divmod(values.shape[number], count)
-        if rest:
-            raise InvalidArgumentError(
-                "Number of ways to split should evenly divide the split dimension, but got "
-                f"split_dim {number} (size = {values.shape[number]}) and num_split {count}"
-            )
-        return _cut(values, number, (size,) * count)
+    def split(axis: Value, values: Array) -> tuple[Array, ...]:
+        nonlocal last
+        known, shape, cut = last
+        if axis is not known or values.shape != shape:
+            cut = _equal_cut(axis, values, count)
+            if is_constant(axis):
+                last = axis, values.shape, cut
+        parts: tuple[Array, ...] = cut(values)
+        return parts
 
+    if attrs.dtype("T").is_object:
+        return lambda axis, values: split(axis, as_array(values))
     return split
+
+
+def _equal_cut(axis: Value, values: Array, count: int) -> Kernel:
+    """How arrays of this shape are split; raises if they cannot be."""
+    if axis.ndim:
+        raise InvalidArgumentError(f"split_dim must be a scalar but has rank {axis.ndim}")
+    number = _split_axis(axis, values)
+    size, rest = divmod(values.shape[number], count)
+    if rest:
+        raise InvalidArgumentError(
+            "Number of ways to split should evenly divide the split dimension, but got "
+            f"split_dim {number} (size = {values.shape[number]}) and num_split {count}"
+        )
+    if number and count > 1 and values.nbytes <= _SMALL:
+        return _copying_cut(values.shape, number, (count, size))
+    parts = _parts(number, (size,) * count)
+    return lambda values: tuple([values[part] for part in parts])
+
+
+def _copying_cut(shape: tuple[int, ...], axis: int, sizes: tuple[int, int]) -> Kernel:
+    folded = (*shape[:axis], *sizes, *shape[axis + 1 :])
+    order = (axis, *(dim for dim in range(len(folded)) if dim != axis))
+    return lambda values: tuple(values.reshape(folded).transpose(order).copy())
 
 
 @kernel("SplitV", types={"T": _DIVISIBLE}, cost=Cost.CHEAP)

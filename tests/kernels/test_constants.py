@@ -1,0 +1,69 @@
+"""Kernels that remember what they read out of a constant."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from penstock.core.values import freeze
+from support.ops import make_op, run_op
+
+MATRIX: Final = np.arange(12, dtype=np.float32).reshape(3, 4)
+CUBE: Final = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+#: By op: which input says how, two values of it, inputs with None in its place, attributes.
+CASES: Final[dict[str, tuple[int, Any, Any, list[Any], dict[str, Any]]]] = {
+    "Split": (0, np.int32(0), np.int32(1), [None, np.ones((2, 4))], {"num_split": 2}),
+}
+
+
+def _listed(outputs: Any) -> list[Any]:
+    parts = outputs if isinstance(outputs, tuple) else (outputs,)
+    return [(np.shape(part), np.asarray(part).tolist()) for part in parts]
+
+
+def _inputs(op: str, how: Any) -> list[Any]:
+    at, _, _, inputs, _ = CASES[op]
+    return [how if i == at else given for i, given in enumerate(inputs)]
+
+
+def _fresh(op: str, how: Any) -> list[Any]:
+    """What a kernel answers that was never called before."""
+    return _listed(run_op(op, *_inputs(op, how), **CASES[op][4]))
+
+
+@pytest.mark.parametrize("op", CASES)
+def test_another_constant_is_read_again(op: str) -> None:
+    """Calls in turn with two constants answer what kernels for each of them answer."""
+    _, first, second, _, attrs = CASES[op]
+    kernel, _ = make_op(op, *_inputs(op, first), **attrs)
+    hows = [freeze(how) for how in (first, first, second, first, second, second)]
+
+    answers = [_listed(kernel(*_inputs(op, how))) for how in hows]
+
+    assert answers == [_fresh(op, how) for how in hows]
+    assert answers[1] != answers[2]
+
+
+@pytest.mark.parametrize("op", [op for op, case in CASES.items() if np.ndim(case[1])])
+def test_what_can_change_is_not_remembered(op: str) -> None:
+    """An array that somebody may write into is read in every call."""
+    _, first, second, _, attrs = CASES[op]
+    kernel, _ = make_op(op, *_inputs(op, first), **attrs)
+    how = np.array(first)
+
+    before = _listed(kernel(*_inputs(op, how)))
+    how[...] = second
+    after = _listed(kernel(*_inputs(op, how)))
+
+    assert (before, after) == (_fresh(op, first), _fresh(op, second))
+
+
+def test_another_shape_under_the_same_axis() -> None:
+    """What is remembered of an axis holds for the shape that it was met with."""
+    kernel, (axis, _) = make_op("Split", np.int32(1), MATRIX, num_split=2)
+
+    assert [part.shape for part in kernel(axis, MATRIX)] == [(3, 2)] * 2
+    assert [part.shape for part in kernel(axis, CUBE[:, :2])] == [(2, 1, 4)] * 2
