@@ -7,8 +7,6 @@ Not:  no sums along an axis.
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -25,19 +23,39 @@ from penstock.kernels.types import FLOATS, NUMBERS
 @kernel("AddN", "AccumulateNV2", types={"T": NUMBERS})
 def make_add_n(attrs: Attrs) -> Kernel:
     """The sum of all inputs, first to last."""
-    op = attrs.op.name
+    op, kind = attrs.op.name, attrs.dtype("T").numpy.type
+
+    def add_two(first: Value, second: Value) -> Value:
+        if first.shape != second.shape:
+            raise _unequal(op, first, 1, second)
+        return first + second
 
     def add_n(first: Value, *others: Value) -> Value:
+        if type(first) is kind and set(map(type, others)) == {kind}:
+            return sum(others, first)
+        shape = first.shape
         for number, other in enumerate(others, 1):
-            if other.shape != first.shape:
-                raise ValueError(
-                    f"Inputs to operation {op} must have the same size and shape.  Input 0: "
-                    f"{shape_text(shape_of(first))} != input {number}: "
-                    f"{shape_text(shape_of(other))}"
-                )
-        return functools.reduce(operator.add, others, first)
+            if other.shape != shape:
+                raise _unequal(op, first, number, other)
+        return _total(first, others)
 
-    return add_n
+    return add_two if attrs.int("N") == 2 else add_n
+
+
+def _total(first: Value, others: tuple[Value, ...]) -> Value:
+    if not others:
+        return first
+    total = first + others[0]
+    for other in others[1:]:
+        total += other
+    return total
+
+
+def _unequal(op: str, first: Value, number: int, other: Value) -> ValueError:
+    return ValueError(
+        f"Inputs to operation {op} must have the same size and shape.  Input 0: "
+        f"{shape_text(shape_of(first))} != input {number}: {shape_text(shape_of(other))}"
+    )
 
 
 @kernel("L2Loss", types={"T": FLOATS})

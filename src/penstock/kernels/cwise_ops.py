@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core import dtypes
-from penstock.core.values import Value, as_value
+from penstock.core.values import Value, as_value, freeze
 from penstock.kernels.arrays import as_array
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.precision import NARROW, MakeFormula, formula, in_float32
@@ -119,12 +119,36 @@ def _complex_sign(z: Value) -> Value:
 
 def _rsqrt(kind: Callable[..., Any]) -> Kernel:
     one = kind(1)
-    return lambda x: one / np.sqrt(x)
+
+    def of_any(x: Value) -> Value:
+        return one / np.sqrt(x)
+
+    def rsqrt(x: Value) -> Value:
+        root = np.sqrt(x)
+        return np.reciprocal(root, root) if type(root) is np.ndarray else one / root
+
+    return of_any if np.iscomplexobj(one) else rsqrt
 
 
 def _sigmoid(kind: Callable[..., Any]) -> Kernel:
-    one = kind(1)
-    return lambda x: one / (one + np.exp(-x))
+    # To an array, a scalar is added in twice the time that an array of rank 0 takes.
+    one, one_array = kind(1), freeze(np.ones((), kind))
+    negative, exp, add, reciprocal = np.negative, np.exp, np.add, np.reciprocal
+
+    def of_any(x: Value) -> Value:
+        return one / (one + exp(-x))
+
+    def sigmoid(x: Value) -> Value:
+        if type(x) is kind:
+            return one / (one + exp(-x))
+        result = negative(x)
+        if type(result) is kind:  # an array of rank 0
+            return of_any(x)
+        exp(result, result)
+        add(result, one_array, result)
+        return reciprocal(result, result)
+
+    return of_any if np.iscomplexobj(one) else sigmoid
 
 
 _FORMULAS: Final[dict[str, MakeFormula]] = {"Rsqrt": _rsqrt, "Sigmoid": _sigmoid}
@@ -188,7 +212,9 @@ def make_squared_difference(attrs: Attrs) -> Kernel:
 
 
 def _squared_difference(x: Value, y: Value) -> Value:
-    return np.square(x - y)
+    difference = x - y
+    difference *= difference
+    return difference
 
 
 def _complex_squared_difference(x: Value, y: Value) -> Value:

@@ -18,6 +18,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Value, shape_of
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.constants import remembering
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import COMPLEX, FLOATS, INTEGERS, NUMBERS, REALS
 
@@ -62,13 +63,31 @@ def make_division(attrs: Attrs) -> Kernel:
 
 
 def _refusing_zero(divide: Kernel, kind: type) -> Kernel:
+    has_no_zero = remembering(_has_no_zero)
+
+    # Operators are written out: a call of the function that does the same takes 20 ns more.
+    # A scalar is its own truth; asking numpy for it takes a microsecond.
+    def floor_div(x: Value, y: Value) -> Value:
+        if not (y if type(y) is kind else has_no_zero(y)):
+            _check_empty(x, y)
+        return x // y
+
+    def floor_mod(x: Value, y: Value) -> Value:
+        if not (y if type(y) is kind else has_no_zero(y)):
+            _check_empty(x, y)
+        return x % y
+
     def refusing_zero(x: Value, y: Value) -> Value:
-        # A scalar is its own truth; asking numpy for it takes a microsecond.
-        if not (y if type(y) is kind else y.all()):
+        if not (y if type(y) is kind else has_no_zero(y)):
             _check_empty(x, y)
         return divide(x, y)
 
-    return refusing_zero
+    written_out = {operator.floordiv: floor_div, operator.mod: floor_mod}
+    return written_out.get(divide, refusing_zero)
+
+
+def _has_no_zero(y: Value) -> bool:
+    return bool(np.logical_and.reduce(y, None))
 
 
 def _check_empty(x: Value, y: Value) -> None:
