@@ -126,7 +126,7 @@ def make_stateless_int(attrs: Attrs) -> Kernel:
     return compute
 
 
-@kernel("StatelessRandomUniformIntV2", types={"dtype": _WHOLE})
+@kernel("StatelessRandomUniformIntV2", types={"dtype": _SIGNED})
 def make_stateless_int_v2(attrs: Attrs) -> Kernel:
     """Integers between two limits, from a key and a counter."""
     dtype = attrs.dtype("dtype")

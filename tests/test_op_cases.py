@@ -1,0 +1,34 @@
+"""Single ops and small graphs give TensorFlow's own answers."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+import penstock as ps
+from cases_src.casebook import numbered
+from support.corpus import run_case
+from support.op_cases import OpCase, all_op_cases
+
+SOURCES = Path(__file__).parent / "cases_src"
+FAMILIES = sorted({path.stem for path in SOURCES.glob("*.py")} - {"__init__", "casebook"})
+
+
+@pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize("case", all_op_cases(), ids=str)
+def test_answers_are_tensorflows(case: OpCase) -> None:
+    """Values, types, shapes and errors are TensorFlow's."""
+    config = ps.Config(check_outputs=True, check_graphs=True)
+    with ps.Session(case.graph_bytes, config=config) as session:
+        run_case(session, case)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_case_was_recorded(family: str) -> None:
+    """What stands in a family's source has been asked, and nothing else."""
+    cases = importlib.import_module(f"cases_src.{family}").CASES
+    recorded = [case.record["name"] for case in all_op_cases() if case.family == family]
+
+    assert recorded == list(numbered(cases))
