@@ -141,6 +141,60 @@ def test_negative_size_is_refused() -> None:
         new(size=-1)
 
 
+@pytest.mark.parametrize("clears", [True, False])
+@pytest.mark.parametrize("reads", [None, [0, 1, 2], [2, 0], [1, 1]])
+@pytest.mark.parametrize("already", [None, 1])
+def test_many_at_once_do_what_one_by_one_does(clears: Any, reads: Any, already: Any) -> None:
+    """Rows that are written, and read twice, together or singly: same elements, same errors."""
+    rows = np.arange(6, dtype=np.float32).reshape(3, 2)
+
+    def outcome(*, singly: bool) -> list[Any]:
+        array = new(clear_after_read=clears, identical_element_shapes=True)
+        wanted = range(3) if reads is None else reads
+        found: list[Any] = []
+        try:
+            if already is not None:
+                array.write(already, vector(7, 7))
+            if singly:
+                for index in range(3):
+                    array.write(index, rows[index])
+            else:
+                array.write_many([0, 1, 2], rows)
+            for _ in range(2):
+                many = [array.read(i) for i in wanted] if singly else array.read_many(reads)
+                found.append([value.tolist() for value in many])
+            array.write(0, vector(1))
+        except errors.InvalidArgumentError as error:
+            found.append(str(error))
+        return found
+
+    assert outcome(singly=True) == outcome(singly=False)
+
+
+def test_gaps_between_many_are_zeros() -> None:
+    """All elements together: those that were written, and zeros for the others."""
+    array = new(shape=[2])
+    array.write(1, vector(1, 2))
+
+    assert [value.tolist() for value in array.read_many()] == [[0, 0], [1, 2], [0, 0]]
+
+
+def test_elements_of_several_shapes() -> None:
+    """Where no shape is promised, each element has its own; a promise is kept by every write."""
+    free, bound = new(), new(shape=[None])
+    for index, value in enumerate((vector(1), vector(1, 2), np.float32(3))):
+        free.write(index, value)
+    bound.write(0, vector(1))
+    bound.write(1, vector(1, 2))
+
+    assert [np.shape(free.read(i)) for i in range(3)] == [(1,), (2,), ()]
+    with pytest.raises(errors.InvalidArgumentError, match="value shape is \\[1,1\\] which is inc"):
+        bound.write(2, np.ones((1, 1), np.float32))
+    bound.merge_element_shape(TensorShape((1,)))
+    with pytest.raises(errors.InvalidArgumentError, match="value shape is \\[2\\] which is incomp"):
+        bound.write(2, vector(1, 2))
+
+
 GRAPH = """
     size = Const() value=3
     array = TensorArrayV3(size) dtype=float32
@@ -218,6 +272,41 @@ def test_gathering_nothing_needs_a_shape() -> None:
     assert run("empty:0", indices=none).shape == (0, 2)
     with pytest.raises(errors.UnimplementedError, match="not fully defined"):
         run("gathered:0", indices=none, value=np.zeros((0, 2), np.float32))
+
+
+@pytest.mark.parametrize("second", [[1, 2, 3], [[1, 2], [3, 4]], 5])
+def test_elements_that_differ_cannot_be_stacked(second: Any) -> None:
+    """One element of another length, of another rank or without one is named."""
+    graph = sketch(
+        """
+        size = Const() value=2
+        array = TensorArrayV3(size) dtype=float32
+        zero = Const() value=0
+        one = Const() value=1
+        a = Placeholder() dtype=float32
+        b = Placeholder() dtype=float32
+        indices = Const() value=[0, 1]
+        first = TensorArrayWriteV3(array, zero, a, array:1)
+        second = TensorArrayWriteV3(array, one, b, first)
+        all = TensorArrayGatherV3(array, indices, second) dtype=float32
+        """
+    )
+    feeds = {"a:0": np.ones((2, 2), np.float32), "b:0": np.float32(second)}
+
+    if np.shape(second) == (2, 2):
+        assert Session(graph).run("all:0", feeds).tolist() == [[[1, 1], [1, 1]], second]
+        return
+    with pytest.raises(errors.InvalidArgumentError, match=r"inconsistent shapes. .*index 1 has sh"):
+        Session(graph).run("all:0", feeds)
+
+
+def test_a_handle_is_worth_nothing_in_another_step() -> None:
+    """The array of a step is gone with it, even if its handle is fed to the next one."""
+    session = Session(sketch(GRAPH))
+    handle = session.run("array:0")
+
+    with pytest.raises(errors.NotFoundError, match="does not exist in this step"):
+        session.run("as_int:0", {"array:0": handle, "array:1": np.float32(0)})
 
 
 def test_types_must_agree() -> None:

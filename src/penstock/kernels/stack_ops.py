@@ -7,6 +7,7 @@ Not:  keeps nothing itself; the stacks live in the step's container.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Final
 
@@ -20,57 +21,75 @@ from penstock.kernels.context import OpKernelContext
 from penstock.kernels.registry import Cost, Kernel, context_kernel
 from penstock.kernels.signatures import type_text
 from penstock.kernels.strings import string_array
+from penstock.state.resources import StepContainer
 
 _KIND: Final = "Stack"
 _CONTAINER: Final = "_stacks"
 
 
 class Stack:
-    """Values of one type, at most so many; safe to use from several threads."""
+    """Values of one type, at most so many; safe to use from several threads.
+
+    A list's own operations are atomic, so only a stack with bounds needs its lock.
+    """
+
+    __slots__ = ("_lock", "_max_size", "_values", "dtype", "name")
 
     def __init__(self, name: str, dtype: DType, max_size: int) -> None:
         self.name: Final = name
         self.dtype: Final = dtype
         #: Negative for a stack without bounds.
         self._max_size: Final = max_size
-        #: Guards all that follows.  Nothing is called under it.
+        #: Held while the size is compared with the bounds.  Nothing is called under it.
         self._lock = Lock()
-        #: The last one is the next to be popped.
-        self._values: list[Value] = []
-        #: True for good once the graph closed the stack.
-        self._is_closed = False
+        #: The last one is the next to be popped; None for good once the graph closed the stack.
+        self._values: list[Value] | None = []
 
     def push(self, value: Value) -> None:
         """Put a value on top."""
+        values = self._values
+        if values is None:
+            raise self._is_closed()
+        if self._max_size < 0:
+            values.append(value)
+            return
         with self._lock:
-            self._check_open()
-            if 0 <= self._max_size <= len(self._values):
+            if len(values) >= self._max_size:
                 raise InvalidArgumentError(
                     f"Stack[{self.name}] overflowed its max_size ({self._max_size})"
                 )
-            self._values.append(value)
+            values.append(value)
 
     def pop(self) -> Value:
         """Take the value on top."""
-        with self._lock:
-            self._check_open()
-            if not self._values:
-                raise InvalidArgumentError(f"Stack[{self.name}] is empty when calling Pop().")
-            return self._values.pop()
+        values = self._values
+        if values is None:
+            raise self._is_closed()
+        try:
+            return values.pop()
+        except IndexError:
+            raise InvalidArgumentError(f"Stack[{self.name}] is empty when calling Pop().") from None
 
     def close(self) -> None:
         """Drop all values; nothing can be pushed or popped any more."""
-        with self._lock:
-            self._is_closed = True
-            self._values = []
+        self._values = None
 
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise InvalidArgumentError(f"Stack[{self.name}] has already been closed.")
+    def _is_closed(self) -> InvalidArgumentError:
+        return InvalidArgumentError(f"Stack[{self.name}] has already been closed.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StackHandle(ResourceHandle):
+    """A handle that knows its stack; only in the step that made it, like all that is there."""
+
+    home: StepContainer | None = field(default=None, repr=False)
+    stack: Stack | None = field(default=None, repr=False)
 
 
 def _stack(context: OpKernelContext, handle: Value) -> Stack:
     """The stack that a handle means: a resource, or a reference to two strings."""
+    if type(handle) is StackHandle and handle.home is context.step.step_container:
+        return handle.stack  # type: ignore[return-value]  # it came with the home
     if isinstance(handle, ResourceHandle):
         name = handle.name
     else:
@@ -95,10 +114,15 @@ def make_stack(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError(
                 f"Stack size must be a scalar, but had shape: {shape_text(shape_of(max_size))}"
             )
-        unique = f"{name}_{context.step_container.unique_id()}"
-        context.step_container.create(unique, _KIND, Stack(unique, dtype, int(max_size)))
+        home = context.step_container
+        unique = f"{name}_{home.unique_id()}"
+        made = Stack(unique, dtype, int(max_size))
+        home.create(unique, _KIND, made)
         if has_resource:
-            return ResourceHandle(context.step.device, _CONTAINER, unique, _KIND, dtype=dtype)
+            device = context.step.device
+            return StackHandle(
+                device, _CONTAINER, unique, _KIND, dtype=dtype, home=home, stack=made
+            )
         return Ref(
             unique, dtypes.string, string_array((_CONTAINER.encode(), unique.encode()), (2,))
         )

@@ -7,14 +7,16 @@ Not:  knows no handles and no graph; copies no element that it is given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
+import numpy as np
+
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
-from penstock.core.values import Value, as_value, shape_of
+from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text, zeros
 from penstock.kernels.signatures import type_text
@@ -35,21 +37,32 @@ class TensorArrayOptions:
     aggregates: bool = False
 
 
-@dataclass(frozen=False, slots=True)
-class _Element:
-    """One place of the array."""
-
-    #: None before it is written, after it was cleared, and while it stands for zeros.
-    value: Value = None
-    #: Sizes of the value, kept when it is cleared; None as long as nobody knows them.
-    shape: tuple[int, ...] | None = None
-    is_written: bool = False
-    is_read: bool = False
-    is_cleared: bool = False
+#: What may have happened to a place of the array.
+_WRITTEN: Final = 1
+_READ: Final = 2
+_CLEARED: Final = 4
 
 
 class TensorArray:
-    """Elements by index; safe to use from several threads."""
+    """Elements by index; safe to use from several threads.
+
+    Loops read and write in every turn, so what is usual is settled first and in place;
+    whatever is not goes the long way, which knows all rules and all errors.
+    """
+
+    __slots__ = (
+        "_accepted",
+        "_element_shape",
+        "_is_closed",
+        "_lock",
+        "_may_grow",
+        "_shapes",
+        "_states",
+        "_values",
+        "dtype",
+        "name",
+        "options",
+    )
 
     def __init__(
         self,
@@ -66,9 +79,17 @@ class TensorArray:
         self.options: Final = options
         #: Guards all that follows.  Nothing is called under it but numpy.
         self._lock = Lock()
-        self._elements = [_Element() for _ in range(size)]
+        #: Elements; None before one is written, after it was cleared, and while it stands
+        #: for zeros.  The next two lists are as long as this one.
+        self._values: list[Value] = [None] * size
+        #: Sizes of each value, kept when it is cleared; None as long as nobody knows them.
+        self._shapes: list[tuple[int, ...] | None] = [None] * size
+        #: Sums of what happened to each element.
+        self._states = [0] * size
         #: What each element must look like; becomes more definite, never less.
         self._element_shape = element_shape
+        #: Sizes that were found to fit it, and from which there is nothing more to learn.
+        self._accepted: tuple[int, ...] | None = None
         #: False for good once there is an array of gradients, which has this one's size.
         self._may_grow = options.dynamic_size
         #: True for good once the graph closed the array.
@@ -84,124 +105,179 @@ class TensorArray:
         """Number of elements, written or not."""
         with self._lock:
             self._check_open()
-            return len(self._elements)
+            return len(self._values)
 
     def merge_element_shape(self, shape: TensorShape) -> None:
         """Learn more about the shape of all elements."""
         with self._lock:
-            self._element_shape = self._element_shape.merge_with(shape)
+            if shape.dims is not None:
+                self._element_shape = self._element_shape.merge_with(shape)
+                self._accepted = None
 
     def close(self) -> None:
         """Drop all elements; whatever is asked of the array from now on is an error."""
         with self._lock:
             self._is_closed = True
-            self._elements = []
+            self._values, self._shapes, self._states = [], [], []
 
     # -- writing -----------------------------------------------------------------------
 
     def write(self, index: int, value: Value) -> None:
         """Put one element in its place."""
         with self._lock:
+            states = self._states
+            if 0 <= index < len(states) and not states[index]:
+                shape = value.shape if type(value) is np.ndarray else ()
+                if shape == self._accepted:
+                    self._values[index] = value
+                    self._shapes[index] = shape
+                    states[index] = _WRITTEN
+                    return
             self._check_open()
             self._write(index, value)
 
-    def write_many(self, indices: Iterable[int], values: Iterable[Value]) -> None:
+    def write_many(self, indices: Sequence[int], values: Sequence[Value] | Array) -> None:
         """Put several elements in their places."""
         with self._lock:
             self._check_open()
+            if self._is_all(indices) and not any(self._states) and isinstance(values, np.ndarray):
+                shape = values.shape[1:]
+                self._check_shape(shape, 0)
+                self._learn_from(shape)
+                self._values = list(values)
+                self._shapes = [shape] * len(values)
+                self._states = [_WRITTEN] * len(values)
+                return
             for index, value in zip(indices, values, strict=True):
                 self._write(index, value)
 
-    def _write(self, index: int, value: Value) -> None:
-        element = self._element_to_write(index)
-        shape = shape_of(value)
-        if not self._element_shape.accepts(shape):
+    def _is_all(self, indices: Sequence[int] | None) -> bool:
+        """Whether these are all indices of the array, of which it has some, in order."""
+        size = len(self._values)
+        return size > 0 and (indices is None or list(indices) == list(range(size)))
+
+    def _check_shape(self, shape: tuple[int, ...], index: int) -> None:
+        """Raise unless an element may have this shape."""
+        if shape != self._accepted and not self._element_shape.accepts(shape):
             raise self._error(
                 f"Could not write to TensorArray index {index} because the value shape is "
                 f"{shape_text(shape)} which is incompatible with the TensorArray's inferred "
                 f"element shape: {self._element_shape} (consider setting infer_shape=False)."
             )
-        if element.is_read:
+
+    def _learn_from(self, shape: tuple[int, ...]) -> None:
+        """Remember the shape of an element; the first one's may be that of all others."""
+        if self.options.identical_element_shapes and not self._element_shape.is_fully_defined:
+            self._element_shape = TensorShape(shape)
+        self._accepted = shape
+
+    def _write(self, index: int, value: Value) -> None:
+        self._grow_to(index)
+        shape, state = shape_of(value), self._states[index]
+        self._check_shape(shape, index)
+        if state & _READ:
             raise self._error(
                 f"Could not write to TensorArray index {index} because it has already been read."
             )
-        if element.is_written:
-            value = self._aggregate(index, element, value, shape)
-        if self.options.identical_element_shapes and not self._element_shape.is_fully_defined:
-            self._element_shape = TensorShape(shape)
-        element.value, element.shape, element.is_written = value, shape, True
+        if state & _WRITTEN:
+            value = self._aggregate(index, value, shape)
+        self._learn_from(shape)
+        self._values[index], self._shapes[index] = value, shape
+        self._states[index] = state | _WRITTEN
 
-    def _element_to_write(self, index: int) -> _Element:
-        elements = self._elements
-        if not 0 <= index < len(elements):
-            if index < 0 or not self._may_grow:
-                raise self._error(
-                    f"Tried to write to index {index} but array is not resizeable "
-                    f"and size is: {len(elements)}"
-                )
-            elements += [_Element() for _ in range(index + 1 - len(elements))]
-        return elements[index]
+    def _grow_to(self, index: int) -> None:
+        """Have the array reach to this index, if it may."""
+        missing = index + 1 - len(self._values)
+        if index >= 0 >= missing:
+            return
+        if index < 0 or not self._may_grow:
+            raise self._error(
+                f"Tried to write to index {index} but array is not resizeable "
+                f"and size is: {len(self._values)}"
+            )
+        self._values += [None] * missing
+        self._shapes += [None] * missing
+        self._states += [0] * missing
 
-    def _aggregate(
-        self, index: int, element: _Element, value: Value, shape: tuple[int, ...]
-    ) -> Value:
+    def _aggregate(self, index: int, value: Value, shape: tuple[int, ...]) -> Value:
         """The sum of what is there and of what is written."""
         if not self.options.aggregates:
             raise self._error(
                 f"Could not write to TensorArray index {index} "
                 "because it has already been written to."
             )
-        if element.shape != shape:
+        present, expected = self._values[index], self._shapes[index]
+        if expected != shape:
             raise self._error(
                 f"Could not aggregate to TensorArray index {index} because the existing shape is "
-                f"{shape_text(element.shape or ())} but the new input shape is {shape_text(shape)}."
+                f"{shape_text(expected or ())} but the new input shape is {shape_text(shape)}."
             )
-        if element.value is None:
+        if present is None:
             return value
         if self.dtype not in NUMBERS:
             raise InvalidArgumentError(
                 f"tensor_array::AddToTensor type not supported: {type_text(self.dtype)}"
             )
-        return element.value + value
+        return present + value
 
     # -- reading -----------------------------------------------------------------------
 
     def read(self, index: int) -> Value:
         """Take one element; it is gone afterwards, if the options say so."""
         with self._lock:
+            values = self._values
+            if 0 <= index < len(values):
+                value = values[index]
+                if value is not None:
+                    if self.options.clear_after_read:
+                        values[index] = None
+                        self._states[index] |= _READ | _CLEARED
+                    else:
+                        self._states[index] |= _READ
+                    return value
             self._check_open()
             return self._read(index)
 
-    def read_many(self, indices: Iterable[int] | None = None) -> list[Value]:
+    def read_many(self, indices: Sequence[int] | None = None) -> list[Value]:
         """Take several elements, or all of them."""
         with self._lock:
             self._check_open()
-            wanted: Iterable[int] = range(len(self._elements)) if indices is None else indices
-            return [self._read(index) for index in wanted]
+            values, size = self._values, len(self._values)
+            if not self._is_all(indices) or type(None) in set(map(type, values)):
+                return [self._read(i) for i in (range(size) if indices is None else indices)]
+            if not self.options.clear_after_read:
+                self._states = [state | _READ for state in self._states]
+                return list(values)
+            self._values = [None] * size
+            self._states = [state | _READ | _CLEARED for state in self._states]
+            return values
 
     def _read(self, index: int) -> Value:
-        elements = self._elements
-        if not 0 <= index < len(elements):
+        values = self._values
+        if not 0 <= index < len(values):
             raise InvalidArgumentError(
-                f"Tried to read from index {index} but array size is: {len(elements)}"
+                f"Tried to read from index {index} but array size is: {len(values)}"
             )
-        element = elements[index]
-        if element.is_cleared:
+        if self._states[index] & _CLEARED:
             raise self._error(
                 f"Could not read index {index} twice because it was cleared after a previous "
                 "read (perhaps try setting clear_after_read = false?)."
             )
-        value = element.value
+        value = values[index]
         if value is None:
-            value = element.value = self._unwritten(index, element)
-        element.is_read = True
+            value = self._unwritten(index)
         if self.options.clear_after_read:
-            element.value, element.is_cleared = None, True
+            values[index] = None
+            self._states[index] |= _READ | _CLEARED
+        else:
+            values[index] = value
+            self._states[index] |= _READ
         return value
 
-    def _unwritten(self, index: int, element: _Element) -> Value:
+    def _unwritten(self, index: int) -> Value:
         """Zeros in place of an element that nobody wrote."""
-        if element.shape is None:
+        shape = self._shapes[index]
+        if shape is None:
             if not self._element_shape.is_fully_defined:
                 raise self._error(
                     f"Could not read from TensorArray index {index}.  Furthermore, the element "
@@ -211,12 +287,12 @@ class TensorArray:
                     "on the forward TensorArray, the proper all-zeros tensor will be returned "
                     "instead of incurring this error."
                 )
-            element.shape = self._element_shape.as_tuple()
+            shape = self._shapes[index] = self._element_shape.as_tuple()
         if self.dtype.is_object:
             raise InvalidArgumentError(
                 f"tensor_array::TensorSetZero type not supported: {type_text(self.dtype)}"
             )
-        return as_value(zeros(element.shape, self.dtype))
+        return as_value(zeros(shape, self.dtype))
 
     # -- gradients ---------------------------------------------------------------------
 
@@ -236,10 +312,12 @@ class TensorArray:
             dims = self._element_shape.dims
             shape = TensorShape(None if dims is None else (*prepended, *dims))
             options = TensorArrayOptions(aggregates=True)
-            made = TensorArray(name, self.dtype, len(self._elements), shape, options)
-            for mine, its in zip(self._elements, made._elements, strict=True):
-                if mine.shape is not None:
-                    its.shape, its.is_written = (*prepended, *mine.shape), mine.is_written
+            made = TensorArray(name, self.dtype, len(self._values), shape, options)
+            made._shapes = [None if own is None else (*prepended, *own) for own in self._shapes]
+            made._states = [
+                0 if own is None else state & _WRITTEN
+                for own, state in zip(self._shapes, self._states, strict=True)
+            ]
             return made
 
     # -- errors ------------------------------------------------------------------------

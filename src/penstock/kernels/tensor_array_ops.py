@@ -11,6 +11,8 @@ three generations differ in nothing else.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from operator import index
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +28,7 @@ from penstock.kernels.registry import Cost, Kernel, context_kernel
 from penstock.kernels.strings import string_array
 from penstock.kernels.tensor_array import TensorArray, TensorArrayOptions
 from penstock.kernels.types import OBJECTS, PLAIN
+from penstock.state.resources import StepContainer
 
 _KIND: Final = "TensorArray"
 _CONTAINER: Final = "_tensor_arrays"
@@ -35,8 +38,18 @@ _FLOW: Final = np.float32(0)
 ELEMENTS: Final = PLAIN | OBJECTS
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayHandle(ResourceHandle):
+    """A handle that knows its array; only in the step that made it, like all that is there."""
+
+    home: StepContainer | None = field(default=None, repr=False)
+    array: TensorArray | None = field(default=None, repr=False)
+
+
 def array_of(context: OpKernelContext, handle: Value) -> TensorArray:
     """The array that a handle of any generation means."""
+    if type(handle) is ArrayHandle and handle.home is context.step.step_container:
+        return handle.array  # type: ignore[return-value]  # it came with the home
     found: TensorArray = context.step_container.lookup(_name_in(handle)[1], _KIND)
     return found
 
@@ -61,7 +74,15 @@ def _handle(
 ) -> Value:
     """A handle of the generation that the op's output type tells."""
     if output_type is dtypes.resource:
-        return ResourceHandle(context.step.device, container, array.name, _KIND, dtype=array.dtype)
+        return ArrayHandle(
+            context.step.device,
+            container,
+            array.name,
+            _KIND,
+            dtype=array.dtype,
+            home=context.step_container,
+            array=array,
+        )
     text = string_array((container.encode(), array.name.encode()), (2,))
     return Ref(array.name, dtypes.string, text) if output_type.is_ref else text
 
@@ -159,11 +180,16 @@ def make_tensor_array_write(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("T")
 
     def write(
-        context: OpKernelContext, handle: Value, index: Value, value: Value, flow: Value
+        context: OpKernelContext, handle: Value, at: Value, value: Value, flow: Value
     ) -> Value:
         array = array_of(context, handle)
-        array.check_type(dtype, "is trying to write")
-        array.write(_scalar(index, "TensorArray index"), value)
+        if array.dtype is not dtype:
+            array.check_type(dtype, "is trying to write")
+        try:
+            number = index(at)
+        except TypeError:
+            number = _scalar(at, "TensorArray index")
+        array.write(number, value)
         return flow
 
     return write
@@ -180,9 +206,14 @@ def make_tensor_array_read(attrs: Attrs) -> Kernel:
     """One element."""
     dtype = attrs.dtype("dtype")
 
-    def read(context: OpKernelContext, handle: Value, index: Value, _flow: Value) -> Value:
+    def read(context: OpKernelContext, handle: Value, at: Value, _flow: Value) -> Value:
         array = array_of(context, handle)
-        array.check_type(dtype, "requested")
-        return array.read(_scalar(index, "TensorArray index"))
+        if array.dtype is not dtype:
+            array.check_type(dtype, "requested")
+        try:
+            number = index(at)
+        except TypeError:
+            number = _scalar(at, "TensorArray index")
+        return array.read(number)
 
     return read
