@@ -28,7 +28,7 @@ sys.path[:0] = [str(ROOT / "tests")]
 import numpy as np  # noqa: E402
 import tensorflow as tensorflow_2  # noqa: E402
 
-from cases_src.casebook import Case, Steps, dtype_name, numbered  # noqa: E402
+from cases_src.casebook import Case, Steps, dtype_name, numbered, q  # noqa: E402
 
 tf = tensorflow_2.compat.v1
 #: TensorFlow's names of error codes.
@@ -126,6 +126,8 @@ def stored(value: Any, dtype: Any = None) -> dict[str, Any]:
     """An array as JSON: type, shape, and its bytes or texts."""
     if dtype is not None and dtype.base_dtype == tf.string:
         value = np.asarray(value, object)
+    if dtype is not None and dtype.base_dtype.is_quantized:
+        value = q(dtype.base_dtype.name, value)
     array = np.asarray(value)
     if array.dtype.kind == "S":
         array = array.astype(object)

@@ -79,7 +79,7 @@ def make_depthwise_conv2d(attrs: Attrs) -> Kernel:
 
 def window_maker(attrs: Attrs) -> MakeWindows:
     """What makes the windows for filters of some size, over any number of dimensions."""
-    layout = attrs.str("data_format")
+    layout = attrs.str("data_format") if attrs.has("data_format") else "NDHWC"
     strides = _spatial(attrs, "strides", layout)
     dilations = _spatial(attrs, "dilations", layout)
     margins = margins_of(attrs, layout)
