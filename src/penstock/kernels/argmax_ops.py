@@ -9,11 +9,12 @@ Not:  does not return the elements (reduction_ops, top_k_ops).
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
 from penstock.core import dtypes
-from penstock.core.values import Value
+from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
@@ -29,19 +30,41 @@ def make_arg_extremum(attrs: Attrs) -> Kernel:
     find = np.ndarray.argmax if largest else np.ndarray.argmin
     dtype = attrs.dtype("T")
     worst = dtype.numpy.type(-math.inf if largest else math.inf) if dtype.is_floating else None
+    has_nan = _HAS_NAN.get(dtype, _has_nan) if dtype.is_floating else _never
     position = attrs.dtype("output_type").numpy
+    converts = position != np.intp
 
     def compute(x: Value, axis: Value) -> Value:
-        if x.ndim == 0:
+        if not x.ndim:
             raise _complaint(x, axis)
         try:
-            if worst is not None and x.size and np.isnan(np.maximum.reduce(x, None)):
+            if has_nan(x):
                 x = np.where(np.isnan(x), worst, x)
-            return find(x, axis).astype(position)
+            found = find(x, axis)
         except (ValueError, TypeError):
             raise _complaint(x, axis) from None
+        return found.astype(position) if converts else found
 
     return compute
+
+
+def _never(_: Value) -> bool:
+    return False
+
+
+def _has_nan(x: Value) -> bool:
+    return bool(x.size) and bool(np.isnan(np.maximum.reduce(x, None)))
+
+
+def _has_nan_in_squares(x: Array) -> bool:
+    """Squares are never negative, so their sum is NaN only if one of them is."""
+    flat = x.ravel()
+    total = flat.dot(flat)
+    return bool(total != total)
+
+
+#: Types for which numpy's dot product is the fastest way through all elements.
+_HAS_NAN: Final = dict.fromkeys((dtypes.float32, dtypes.float64), _has_nan_in_squares)
 
 
 def _complaint(x: Value, axis: Value) -> InvalidArgumentError:

@@ -7,15 +7,16 @@ Not:  does not reorder elements.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from penstock.core import dtypes
-from penstock.core.values import Array, Value, shape_of
+from penstock.core.values import Array, Value, freeze, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, number_in, shape_text
 from penstock.kernels.attrs import Attrs
@@ -118,26 +119,40 @@ def make_parallel_concat(attrs: Attrs) -> Kernel:
 def make_concat_offset(attrs: Attrs) -> Kernel:
     """Where each of the shapes starts in the result of their concatenation."""
     dtype = attrs.dtype("shape_type").numpy
+    #: Axis and shapes of the last call, and the answer.
+    last: tuple[tuple[Value, ...], tuple[Array, ...]] = ((), ())
 
-    def concat_offset(axis: Value, *shapes: Value) -> tuple[Array, ...]:
-        number = _offset_axis(axis, shapes)
-        first = shapes[0].tolist()
-        offset, place = 0, [0] * len(first)
-        offsets = []
-        for i, shape in enumerate(shapes):
-            sizes = shape.tolist()
-            length, sizes[number] = sizes[number], first[number]
-            if sizes != first:
-                raise InvalidArgumentError(
-                    f"All dimensions except {number} must match. Input {i} has shape "
-                    f"{shape.tolist()} and doesn't match input 0 with shape {first}."
-                )
-            place[number] = offset
-            offsets.append(np.array(place, dtype))
-            offset += length
-        return tuple(offsets)
+    def concat_offset(*axis_and_shapes: Value) -> tuple[Array, ...]:
+        nonlocal last
+        known, offsets = last
+        # The gradient of a loop asks for the same in every turn.
+        if len(known) == len(axis_and_shapes) and all(map(operator.is_, known, axis_and_shapes)):
+            return offsets
+        offsets = _offsets(axis_and_shapes[0], axis_and_shapes[1:], dtype)
+        if all(map(is_constant, axis_and_shapes)):
+            last = axis_and_shapes, offsets
+        return offsets
 
     return concat_offset
+
+
+def _offsets(axis: Value, shapes: tuple[Array, ...], dtype: np.dtype[Any]) -> tuple[Array, ...]:
+    number = _offset_axis(axis, shapes)
+    first = shapes[0].tolist()
+    offset, place = 0, [0] * len(first)
+    offsets = []
+    for i, shape in enumerate(shapes):
+        sizes = shape.tolist()
+        length, sizes[number] = sizes[number], first[number]
+        if sizes != first:
+            raise InvalidArgumentError(
+                f"All dimensions except {number} must match. Input {i} has shape "
+                f"{shape.tolist()} and doesn't match input 0 with shape {first}."
+            )
+        place[number] = offset
+        offsets.append(freeze(np.array(place, dtype)))
+        offset += length
+    return tuple(offsets)
 
 
 def _offset_axis(axis: Value, shapes: Sequence[Array]) -> int:

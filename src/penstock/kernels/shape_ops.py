@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 from types import EllipsisType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from penstock.core.values import Array, Value, as_value, freeze, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, boxing, number_in, shape_text, sizes_in
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.constants import is_constant
 from penstock.kernels.registry import Cost, Kernel, kernel
 from penstock.kernels.types import FLOAT8, OBJECTS, PLAIN
 
@@ -81,21 +82,38 @@ def make_rank(attrs: Attrs) -> Kernel:
     return lambda value: np.int32(value.ndim)
 
 
+#: Sizes that no array can take, not even one that numpy would find a meaning for.
+_IMPOSSIBLE: Final = "no sizes"
+
+
 @kernel("Reshape", types={"Tshape": _INDEX}, cost=Cost.CHEAP)
 def make_reshape(attrs: Attrs) -> Kernel:
     """The same elements in another shape, of which one size may be -1 for "the rest"."""
+    last: tuple[Value, Any] = (make_reshape, ())
 
     def reshape(values: Array, shape: Value) -> Value:
-        sizes = shape.tolist()
+        nonlocal last
+        known, sizes = last
+        if shape is not known:
+            sizes = _usual_sizes(shape)
+            if is_constant(shape):
+                last = shape, sizes
         try:
-            if sizes and min(sizes) < -1:
-                raise _unfit(values, shape)
             reshaped = values.reshape(sizes)
         except (TypeError, ValueError):
-            reshaped = _reshape_with_care(values, shape)
-        return reshaped if reshaped.ndim else reshaped[()]
+            return as_value(_reshape_with_care(values, shape))
+        return reshaped if sizes else reshaped[()]
 
     return boxing(attrs, "T", reshape)
+
+
+def _usual_sizes(shape: Value) -> tuple[int, ...] | str:
+    """The sizes, if they are such as numpy understands; they may still not fit."""
+    sizes = shape.tolist()
+    try:
+        return tuple(sizes) if min(sizes, default=0) >= -1 else _IMPOSSIBLE
+    except TypeError:  # not a vector
+        return _IMPOSSIBLE
 
 
 def _reshape_with_care(values: Array, shape: Value) -> Array:
@@ -138,14 +156,21 @@ def _unfit(values: Array, shape: Value) -> InvalidArgumentError:
 @kernel("ExpandDims", types={"Tdim": _INDEX}, cost=Cost.CHEAP)
 def make_expand_dims(attrs: Attrs) -> Kernel:
     """The input with a dimension of size 1 more."""
+    last: tuple[Value, Any] = (make_expand_dims, ())
 
-    def expand_dims(values: Array, dim: Value) -> Array:
-        axis = number_in(dim, "'dim' must be a tensor with a single value")
+    def expand_dims(values: Array, dim: Value) -> Value:
+        nonlocal last
+        known, index = last
+        if dim is not known:
+            index = _new_axis(number_in(dim, "'dim' must be a tensor with a single value"))
+            if is_constant(dim):
+                last = dim, index
         try:
-            return values[_new_axis(axis)]
+            return values[index]
         except IndexError:
             raise InvalidArgumentError(
-                f"Tried to expand dim index {axis} for tensor with {values.ndim} dimensions."
+                f"Tried to expand dim index {number_in(dim)} for tensor with {values.ndim} "
+                "dimensions."
             ) from None
 
     return boxing(attrs, "T", expand_dims)
@@ -169,7 +194,8 @@ def make_squeeze(attrs: Attrs) -> Kernel:
 
     def squeeze(values: Array) -> Value:
         try:
-            return as_value(values.squeeze(dims))
+            squeezed = values.squeeze(dims)
+            return squeezed if squeezed.ndim else as_value(squeezed)
         except ValueError:
             return as_value(values.squeeze(_squeezable(values.shape, dims)))
 
@@ -194,22 +220,35 @@ def _squeezable(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...
 @kernel("Transpose", types={"T": _MOVABLE}, cost=Cost.CHEAP)
 def make_transpose(attrs: Attrs) -> Kernel:
     """The input with its dimensions in another order."""
-    return boxing(attrs, "T", _transpose)
+    return boxing(attrs, "T", _transposing())
 
 
 @kernel("ConjugateTranspose", types={"T": _MOVABLE})
 def make_conjugate_transpose(attrs: Attrs) -> Kernel:
     """The complex conjugate with the dimensions in another order."""
     if attrs.dtype("T").is_complex:
-        return lambda values, perm: np.conjugate(_transpose(values, perm))
-    return boxing(attrs, "T", _transpose)
+        transpose = _transposing()
+        return lambda values, perm: np.conjugate(transpose(values, perm))
+    return boxing(attrs, "T", _transposing())
 
 
-def _transpose(values: Array, perm: Value) -> Value:
-    try:
-        return as_value(values.transpose(tuple(perm.tolist())))
-    except (TypeError, ValueError):
-        raise _no_permutation(values, perm) from None
+def _transposing() -> Kernel:
+    last: tuple[Value, Any] = (_transposing, ())
+
+    def transpose(values: Array, perm: Value) -> Value:
+        nonlocal last
+        known, axes = last
+        try:
+            if perm is not known:
+                axes = tuple(perm.tolist())
+                if is_constant(perm):
+                    last = perm, axes
+            transposed = values.transpose(axes)
+        except (TypeError, ValueError):
+            raise _no_permutation(values, perm) from None
+        return transposed if axes else as_value(transposed)
+
+    return transpose
 
 
 def _no_permutation(values: Array, perm: Value) -> InvalidArgumentError:

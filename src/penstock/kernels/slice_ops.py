@@ -19,6 +19,7 @@ from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, boxing, shape_text, zeros
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.constants import is_constant
 from penstock.kernels.registry import Cost, Kernel, kernel
 from penstock.kernels.types import FLOAT8, OBJECTS, PLAIN
 
@@ -26,6 +27,8 @@ from penstock.kernels.types import FLOAT8, OBJECTS, PLAIN
 #: to the array, so an index is made without knowing the array's shape.
 Place: TypeAlias = int | slice | EllipsisType | None
 Index: TypeAlias = tuple[Place, ...]
+#: Makes the index that begins, ends and strides mean.
+_ReadIndex: TypeAlias = Callable[[Value, Value, Value], Index]
 
 _QUANTIZED: Final = frozenset({dtypes.qint8, dtypes.quint8, dtypes.qint32})
 _SLICEABLE: Final = PLAIN | FLOAT8 | _QUANTIZED | {dtypes.string}
@@ -35,22 +38,32 @@ _STRIDED: Final = _SLICEABLE | OBJECTS
 @kernel("Slice", types={"T": _SLICEABLE}, cost=Cost.CHEAP)
 def make_slice(attrs: Attrs) -> Kernel:
     """The part of ``size`` elements from ``begin`` on; size -1 means up to the end."""
+    #: Begin, size and shape of the last call, and the index that they mean.
+    last: tuple[Value, Value, tuple[int, ...], Index] = (None, None, (), ())
 
     def slice_(values: Array, begin: Value, size: Value) -> Value:
-        index = []
-        try:
-            for start, count, length in zip(
-                begin.tolist(), size.tolist(), values.shape, strict=True
-            ):
-                stop = length if count == -1 else start + count
-                if not 0 <= start <= stop <= length:
-                    raise _outside(values.shape, begin, size)
-                index.append(slice(start, stop))
-        except (TypeError, ValueError):
-            raise _no_spec(values.shape, begin, size) from None
-        return as_value(values[tuple(index)])
+        nonlocal last
+        old_begin, old_size, shape, index = last
+        if begin is not old_begin or size is not old_size or values.shape != shape:
+            index = _index_of_part(values.shape, begin, size)
+            if is_constant(begin) and is_constant(size):
+                last = begin, size, values.shape, index
+        return values[index] if index else as_value(values)
 
     return boxing(attrs, "T", slice_)
+
+
+def _index_of_part(shape: tuple[int, ...], begin: Value, size: Value) -> Index:
+    index = []
+    try:
+        for start, count, length in zip(begin.tolist(), size.tolist(), shape, strict=True):
+            stop = length if count == -1 else start + count
+            if not 0 <= start <= stop <= length:
+                raise _outside(shape, begin, size)
+            index.append(slice(start, stop))
+    except (TypeError, ValueError):
+        raise _no_spec(shape, begin, size) from None
+    return tuple(index)
 
 
 def _no_spec(shape: tuple[int, ...], begin: Value, size: Value) -> InvalidArgumentError:
@@ -122,24 +135,39 @@ _PICK: Final = Masks(0, 0, 0, 0, 1)
 def make_strided_slice(attrs: Attrs) -> Kernel:
     """What ``array[spec]`` gives in Python, spec being begins, ends, strides and masks."""
     masks = Masks.of(attrs)
-    index_of = index_maker(masks)
+    read = _first_or(masks.index) if masks == _PICK else masks.index
+    last: tuple[Value, Value, Value, Index] = (None, None, None, ())
 
     def strided_slice(values: Array, begin: Value, end: Value, strides: Value) -> Value:
-        return part(values, index_of(begin, end, strides))
+        nonlocal last
+        old_begin, old_end, old_strides, index = last
+        if begin is not old_begin or end is not old_end or strides is not old_strides:
+            index = read(begin, end, strides)
+            if is_constant(begin) and is_constant(end) and is_constant(strides):
+                last = begin, end, strides, index
+        try:
+            return values[index]
+        except IndexError:
+            raise _no_such_part(values.shape, index) from None
 
-    def pick(values: Array, begin: Value, end: Value, strides: Value) -> Value:
-        """One element along the first dimension: the most frequent case, in all loops."""
+    def with_ellipsis(values: Array, begin: Value, end: Value, strides: Value) -> Value:
+        return as_value(strided_slice(values, begin, end, strides))
+
+    return boxing(attrs, "T", with_ellipsis if masks.ellipsis else strided_slice)
+
+
+def _first_or(read: _ReadIndex) -> _ReadIndex:
+    """One element along the first dimension: the most frequent spec, in all loops."""
+
+    def index_of(begin: Value, end: Value, strides: Value) -> Index:
         if begin.shape == end.shape == strides.shape == (1,) and strides[0] > 0:
-            try:
-                return values[begin[0]]
-            except IndexError:
-                pass  # said better below
-        return strided_slice(values, begin, end, strides)
+            return (begin.item(),)
+        return read(begin, end, strides)
 
-    return boxing(attrs, "T", pick if masks == _PICK else strided_slice)
+    return index_of
 
 
-def index_maker(masks: Masks) -> Callable[[Value, Value, Value], Index]:
+def index_maker(masks: Masks) -> _ReadIndex:
     """A ``masks.index`` that remembers its last result.
 
     Specs are mostly constants, so the same read-only arrays come again in every step.
@@ -152,7 +180,7 @@ def index_maker(masks: Masks) -> Callable[[Value, Value, Value], Index]:
         if begin is old_begin and end is old_end and strides is old_strides:
             return index
         index = masks.index(begin, end, strides)
-        if not (begin.flags.writeable or end.flags.writeable or strides.flags.writeable):
+        if is_constant(begin) and is_constant(end) and is_constant(strides):
             last = begin, end, strides, index
         return index
 
