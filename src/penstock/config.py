@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final, NamedTuple
 
 from google.protobuf.message import DecodeError
@@ -18,6 +18,15 @@ from google.protobuf.message import Message as ProtobufMessage
 from penstock.defs import schema
 from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError
+
+
+class Tier(enum.Enum):
+    """How graphs are run."""
+
+    #: Node by node, by TensorFlow's rules of dataflow: what every graph means.
+    DATAFLOW = enum.auto()
+    #: As generated Python functions where that is possible: the same, faster.
+    COMPILED = enum.auto()
 
 
 class ThreadPoolOption(NamedTuple):
@@ -30,13 +39,77 @@ class ThreadPoolOption(NamedTuple):
     global_name: str = ""
 
 
+class Level(enum.IntEnum):
+    """How much is optimised where nothing else is said."""
+
+    L1 = 0
+    L0 = -1
+
+
+class Toggle(enum.IntEnum):
+    """Whether one kind of optimisation takes place; DEFAULT leaves it to the level."""
+
+    DEFAULT = 0
+    ON = 1
+    OFF = 2
+    AGGRESSIVE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizerOptions:
+    """What is optimised unless ``RewriterConfig`` says otherwise."""
+
+    opt_level: Level = Level.L1
+    #: With L0: merge equal nodes all the same.
+    do_common_subexpression_elimination: bool = False
+    #: With L0: fold constants all the same.
+    do_constant_folding: bool = False
+    #: Larger results are not folded; 0 means 10 MiB.
+    max_folded_constant_in_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriterConfig:
+    """Which optimisations take place, one by one."""
+
+    #: Leave out everything below.
+    disable_meta_optimizer: bool = False
+    #: Compute once what depends on constants only.
+    constant_folding: Toggle = Toggle.DEFAULT
+    #: Compute equal things once.
+    common_subgraph_elimination: Toggle = Toggle.DEFAULT
+    #: Leave out arithmetic that changes nothing.
+    arithmetic_optimization: Toggle = Toggle.DEFAULT
+    #: Leave out nodes that only hand on their input.
+    dependency_optimization: Toggle = Toggle.DEFAULT
+    #: Make one node of a convolution and what comes after it.
+    remapping: Toggle = Toggle.DEFAULT
+    #: An error of the optimiser is one of the run, instead of a warning.
+    fail_on_optimizer_errors: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphOptions:
+    """How graphs are optimised; the names are those of TensorFlow's messages."""
+
+    optimizer_options: OptimizerOptions = field(default_factory=OptimizerOptions)
+    rewrite_options: RewriterConfig = field(default_factory=RewriterConfig)
+
+    @classmethod
+    def nothing(cls) -> GraphOptions:
+        """Options under which graphs run as they are."""
+        return cls(
+            optimizer_options=OptimizerOptions(opt_level=Level.L0),
+            rewrite_options=RewriterConfig(disable_meta_optimizer=True),
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """Options of a session.
 
-    The names are ConfigProto's.  Two defaults differ: soft placement is on, so that a graph
-    made for devices that this host lacks runs on the CPU with a warning; and nothing is
-    optimised away.
+    The names are ConfigProto's.  One default differs: soft placement is on, so that a graph
+    made for devices that this host lacks runs on the CPU with a warning.
     """
 
     #: How many devices of each type to make; at least one CPU.
@@ -59,10 +132,14 @@ class Config:
     disable_output_partition_graphs: bool = False
     #: The graph is final: ``extend`` is refused.
     optimize_for_static_graph: bool = False
+    #: What is optimised before a graph is run.
+    graph_options: GraphOptions = field(default_factory=GraphOptions)
     #: Take ready nodes in an order shuffled by this seed, to find hidden order dependence.
     ready_order_seed: int | None = None
     #: Kernels that take longer than this many seconds may go to another thread.
     offload_seconds: float = 100e-6
+    #: Whether regions of graphs are compiled.
+    tier: Tier = Tier.COMPILED
     #: Compare every output with its declared type, also those of Penstock's own kernels.
     check_outputs: bool = False
     #: Compare graphs with their laws after every pass, to find mistakes of the passes.
@@ -90,7 +167,29 @@ class Config:
             place_pruned_graph=proto.graph_options.place_pruned_graph,
             disable_output_partition_graphs=proto.experimental.disable_output_partition_graphs,
             optimize_for_static_graph=proto.experimental.optimize_for_static_graph,
+            graph_options=_graph_options(proto.graph_options),
         )
+
+
+def _graph_options(proto: Message) -> GraphOptions:
+    """GraphOptions from the message, as far as Penstock knows them."""
+    optimizer, rewriter = proto.optimizer_options, proto.rewrite_options
+    names = [f.name for f in fields(RewriterConfig) if f.type == "Toggle"]
+    # What TensorFlow knows beyond these is on in some experimental way.
+    toggles = {name: min(getattr(rewriter, name), Toggle.AGGRESSIVE) for name in names}
+    return GraphOptions(
+        optimizer_options=OptimizerOptions(
+            opt_level=Level.L0 if optimizer.opt_level < 0 else Level.L1,
+            do_common_subexpression_elimination=optimizer.do_common_subexpression_elimination,
+            do_constant_folding=optimizer.do_constant_folding,
+            max_folded_constant_in_bytes=max(optimizer.max_folded_constant_in_bytes, 0),
+        ),
+        rewrite_options=RewriterConfig(
+            disable_meta_optimizer=rewriter.disable_meta_optimizer,
+            fail_on_optimizer_errors=rewriter.fail_on_optimizer_errors,
+            **{name: Toggle(max(value, 0)) for name, value in toggles.items()},
+        ),
+    )
 
 
 class TraceLevel(enum.IntEnum):

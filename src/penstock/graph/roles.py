@@ -28,6 +28,7 @@ class Role(enum.Enum):
     RETVAL = enum.auto()
     CALL = enum.auto()
     PLACEHOLDER = enum.auto()
+    REGION = enum.auto()
 
 
 _OPS: Final[dict[Role, tuple[str, ...]]] = {
@@ -54,6 +55,7 @@ _OPS: Final[dict[Role, tuple[str, ...]]] = {
     Role.RETVAL: ("_Retval", "_DeviceRetval"),
     Role.CALL: ("PartitionedCall", "StatefulPartitionedCall"),
     Role.PLACEHOLDER: ("Placeholder", "PlaceholderV2"),
+    Role.REGION: ("_Region",),
 }
 _ROLE_OF: Final[dict[str, Role]] = {op: role for role, ops in _OPS.items() for op in ops}
 

@@ -49,11 +49,19 @@ class FunctionCaller(Protocol):
 class Interrupt:
     """Ends all executors of one step early, once its reason is set."""
 
-    __slots__ = ("reason",)
+    __slots__ = ("loops_end", "reason")
 
     def __init__(self) -> None:
+        #: Whether loops must end: with ``reason``, or since the step has failed elsewhere.  Set
+        #: once, by any thread; compiled loops ask it in every turn.
+        self.loops_end = False
         #: Why the step must end; None as long as it may go on.  Set once, by any thread.
         self.reason: OpError | None = None
+
+    def end(self, reason: OpError) -> None:
+        """End the step."""
+        self.reason = reason
+        self.loops_end = True
 
 
 class FrameTag(Protocol):

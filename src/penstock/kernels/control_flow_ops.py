@@ -15,6 +15,7 @@ import numpy as np
 from penstock.core.values import DEAD, Ref, Value
 from penstock.errors import AbortedError, InternalError, InvalidArgumentError
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.forwarding import forward
 from penstock.kernels.registry import Cost, Kernel, kernel
 
 
@@ -76,11 +77,7 @@ def make_ref_select(attrs: Attrs) -> Kernel:
 )
 def make_forward(_attrs: Attrs) -> Kernel:
     """Hand the input on."""
-    return _forward
-
-
-def _forward(value: Value) -> Value:
-    return value
+    return forward
 
 
 @kernel("Merge", "RefMerge", cost=Cost.CHEAP)

@@ -15,6 +15,7 @@ from penstock.core.values import Value, describe, freeze, has_dtype, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.forwarding import forward
 from penstock.kernels.registry import Cost, Kernel, kernel
 from penstock.kernels.types import PLAIN
 
@@ -47,23 +48,19 @@ def make_const(attrs: Attrs) -> Kernel:
 )
 def make_identity(_attrs: Attrs) -> Kernel:
     """The input.  A PlaceholderWithDefault is one while it is not fed, whatever its shape."""
-    return _identity
+    return forward
 
 
 @kernel("Snapshot", types={"T": PLAIN}, cost=Cost.CHEAP)
 def make_snapshot(_attrs: Attrs) -> Kernel:
     """The input, which cannot change after it was handed on."""
-    return _identity
+    return forward
 
 
 @kernel("IdentityN", cost=Cost.CHEAP)
 def make_identity_n(_attrs: Attrs) -> Kernel:
     """All inputs."""
     return _identity_n
-
-
-def _identity(value: Value) -> Value:
-    return value
 
 
 def _identity_n(*values: Value) -> tuple[Value, ...]:

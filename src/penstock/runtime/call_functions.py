@@ -23,9 +23,11 @@ from penstock.defs.attrs import Attr, FuncAttr, TensorAttr
 from penstock.errors import CancelledError, OpError, ResourceExhaustedError
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.instantiate import FunctionBody, instantiate
-from penstock.kernels.context import Done, OpKernelContext
-from penstock.runtime.executor.executor import Executor
+from penstock.kernels.context import Done, OpKernelContext, StepContext
+from penstock.runtime.compiler.region import Region
 from penstock.runtime.executor.params import ExecutorArgs
+from penstock.runtime.runnable import Runnable
+from penstock.runtime.step_loop import Trampoline
 from penstock.state.call_frame import CallFrame
 
 #: Deeper recursion than this is taken for endless.
@@ -39,17 +41,17 @@ class _Instance:
     """One function for one set of attributes, ready to run."""
 
     body: FunctionBody
-    executor: Executor
+    runnable: Runnable
 
 
 class FunctionRuntime:
     """Functions of one library on one device."""
 
     def __init__(
-        self, library: FunctionLibrary, new_executor: Callable[[FunctionBody], Executor]
+        self, library: FunctionLibrary, new_runnable: Callable[[FunctionBody], Runnable]
     ) -> None:
         self._library = library
-        self._new_executor = new_executor
+        self._new_runnable = new_runnable
         #: Guards ``_instances``.  Not held while a body is instantiated: the loser of a race
         #: throws its work away.
         self._lock = Lock()
@@ -84,7 +86,11 @@ class FunctionRuntime:
             done(error if error is not None else _results(frame, instance.body, allow_dead))
 
         step = context.step
-        instance.executor.run_async(
+        whole = instance.runnable.whole
+        if whole is not None:
+            _run_whole(whole, step, args, frame, finished)
+            return
+        instance.runnable.executor().run_async(
             ExecutorArgs(
                 step_id=step.step_id,
                 rendezvous=step.rendezvous,
@@ -120,9 +126,34 @@ class FunctionRuntime:
         if known is not None:
             return known
         body = instantiate(self._library, name, attrs)
-        made = _Instance(body, self._new_executor(body))
+        made = _Instance(body, self._new_runnable(body))
         with self._lock:
             return self._instances.setdefault(key, made)
+
+
+def _run_whole(
+    region: Region,
+    step: StepContext,
+    args: Sequence[Value],
+    frame: CallFrame,
+    finished: Callable[[OpError | None], None],
+) -> None:
+    """Run a body that is one compiled function, when the step's thread comes to it."""
+
+    def run() -> None:
+        try:
+            with np.errstate(all="ignore"):
+                results = region.run(step, *args)
+            for index, result in enumerate(results):
+                if result is not None:
+                    frame.set_retval(index, result)
+        except OpError as error:
+            finished(error)
+            return
+        finished(None)
+
+    # Not at once: a function that calls the next one when it is done would never return.
+    (step.runner or Trampoline().schedule)(run)
 
 
 def _results(frame: CallFrame, body: FunctionBody, allow_dead: bool) -> object:  # noqa: FBT001

@@ -58,7 +58,7 @@ class PartialRun:
 
     def start(self, pool: Runner | None) -> None:
         """Start all executors; they run until they wait for a feed."""
-        executors = self._prepared.executors
+        executors = self._prepared.executors()
         barrier = ExecutorBarrier(len(executors), self._rendezvous, self._finish)
         args = ExecutorArgs(
             rendezvous=self._rendezvous,
@@ -86,7 +86,7 @@ class PartialRun:
     def _interrupt_by(self, reason: OpError) -> None:
         """Wake whoever waits in the run, and drop what is ready."""
         if self._interrupt.reason is None:
-            self._interrupt.reason = reason
+            self._interrupt.end(reason)
         self._rendezvous.start_abort(reason)
         self._cancellation.start_cancel()
 

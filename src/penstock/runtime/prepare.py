@@ -1,7 +1,7 @@
 """The whole journey of a request, one call per stage.
 
 In:   a placed graph, a request, and the session's ``Environment``.
-Out:  ``PreparedStep``: an executor per device, to be run any number of times.
+Out:  ``PreparedStep``: a runnable per device, to be run any number of times.
 Not:  runs nothing, and caches nothing; the session keeps what this makes.
 """
 
@@ -11,10 +11,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.config import Config
+from penstock.config import Config, Tier
 from penstock.core.dtypes import DType
 from penstock.errors import OpError
-from penstock.graph.check import check_graph, check_partitions, check_placed, check_pruned
+from penstock.graph.check import check_graph, check_partitions, check_placed
 from penstock.graph.graph import Graph, Node, extract
 from penstock.graph.instantiate import FunctionBody
 from penstock.graph.stages import Partition, Placed, Pruned
@@ -24,9 +24,12 @@ from penstock.passes.prune import ClientDevice, Request, find_wanted, needed_nod
 from penstock.passes.split import split
 from penstock.runtime.bind_kernels import KernelBinder
 from penstock.runtime.call_functions import FunctionRuntime
-from penstock.runtime.executor.executor import Executor, new_local_executor
+from penstock.runtime.compiler.region import Region
+from penstock.runtime.executor.executor import Executor
 from penstock.runtime.executor.params import LocalExecutorParams
+from penstock.runtime.optimize_request import optimize_body, optimize_request
 from penstock.runtime.ready_order import ready_queues
+from penstock.runtime.runnable import Runnable
 from penstock.state.devices import DeviceSet
 from penstock.state.resources import ResourceManager
 
@@ -37,14 +40,18 @@ class PreparedStep:
 
     request: Request
     partitions: tuple[Partition, ...]
-    executors: tuple[Executor, ...]
+    runnables: tuple[Runnable, ...]
     feed_types: tuple[DType, ...]
     fetch_types: tuple[DType, ...]
 
     @property
-    def has_transfers(self) -> bool:
-        """Whether some node sends or receives, so that a step needs a rendezvous."""
-        return any(executor.view.has_transfers for executor in self.executors)
+    def whole(self) -> Region | None:
+        """The one function that is the whole step, if there is one."""
+        return self.runnables[0].whole if len(self.runnables) == 1 else None
+
+    def executors(self, tier: Tier = Tier.COMPILED) -> list[Executor]:
+        """What runs the partitions; without compiled regions on the dataflow tier."""
+        return [runnable.executor(tier) for runnable in self.runnables]
 
 
 class Environment:
@@ -70,18 +77,19 @@ class Environment:
         return self.devices.lookup(device).incarnation
 
     def _device_params(self, device: str, graph: Graph) -> LocalExecutorParams:
-        def new_executor(body: FunctionBody) -> Executor:
+        def new_runnable(body: FunctionBody) -> Runnable:
+            optimize_body(body.graph, self.config)
             if self.config.check_graphs:
                 check_graph(body.graph)
             # Each body has kernels of its own, so that equal node names share no state.
             own = dataclasses.replace(params, make_kernel=KernelBinder(device).bind)
-            return new_local_executor(own, body.graph)
+            return Runnable(own, body.graph, self.config.tier)
 
         params = LocalExecutorParams(
             device=device,
             make_kernel=KernelBinder(device).bind,
             resources=self.resources,
-            functions=FunctionRuntime(graph.library, new_executor),
+            functions=FunctionRuntime(graph.library, new_runnable),
             make_ready_queue=ready_queues(self.config.ready_order_seed),
             offload_seconds=self.config.offload_seconds,
             check_outputs=self.config.check_outputs,
@@ -90,7 +98,7 @@ class Environment:
 
 
 def prepare(placed: Placed, request: Request, environment: Environment) -> PreparedStep:
-    """Turn a placed graph and a request into one executor per device.
+    """Turn a placed graph and a request into one runnable per device.
 
     Raises:
         OpError: the request does not fit the graph, or the graph cannot be run.
@@ -99,17 +107,16 @@ def prepare(placed: Placed, request: Request, environment: Environment) -> Prepa
     is_checked = environment.config.check_graphs
     if is_checked:
         check_placed(placed)
-    pruned = prune_for(placed, request, environment)
-    if is_checked:
-        check_pruned(pruned)
+    pruned = optimize_request(lambda: prune_for(placed, request, environment), environment.config)
     partitions = split(pruned, incarnation_of=environment.incarnation_of)
     if is_checked:
         check_partitions(partitions)
-    executors = [
-        new_local_executor(environment.params_of(part.device), part.graph) for part in partitions
+    runnables = [
+        Runnable(environment.params_of(part.device), part.graph, environment.config.tier)
+        for part in partitions
     ]
     return PreparedStep(
-        request, tuple(partitions), tuple(executors), pruned.feed_types, pruned.fetch_types
+        request, tuple(partitions), tuple(runnables), pruned.feed_types, pruned.fetch_types
     )
 
 

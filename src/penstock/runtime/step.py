@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, Final
 
-from penstock.config import RunOptions, TraceLevel
+from penstock.config import RunOptions, Tier, TraceLevel
 from penstock.core.values import Value
 from penstock.errors import CancelledError, DeadlineExceededError, OpError
 from penstock.kernels.context import Interrupt, Runner
@@ -42,8 +42,14 @@ _step_ids_lock: Final = threading.Lock()
 _POLL_SECONDS: Final = 0.05
 
 
+def take_step_id() -> int:
+    """A number that no other step of the process has."""
+    with _step_ids_lock:
+        return next(_step_ids)
+
+
 class Step:
-    """One run of one request; used once."""
+    """One run of one request by executors; used once."""
 
     def __init__(
         self,
@@ -52,6 +58,8 @@ class Step:
         session_state: SessionState,
         pool: Runner | None,
     ) -> None:
+        is_traced = options.trace_level > TraceLevel.NO_TRACE
+        self._executors = prepared.executors(Tier.DATAFLOW if is_traced else Tier.COMPILED)
         self._prepared = prepared
         self._options = options
         self._pool = pool
@@ -59,7 +67,8 @@ class Step:
         self._interrupt = Interrupt()
         self._cancellation = CancellationManager()
         #: None if nothing in this step sends or receives.
-        self._rendezvous = Rendezvous() if prepared.has_transfers else None
+        has_transfers = any(executor.view.has_transfers for executor in self._executors)
+        self._rendezvous = Rendezvous() if has_transfers else None
         self._loop = StepLoop()
         self.tensor_store = TensorStore()
         #: What was recorded, if the options ask for it.
@@ -75,7 +84,8 @@ class Step:
     def cancel(self, reason: OpError | None = None) -> None:
         """End the step early; ``run`` raises ``reason``, unless it is done already."""
         if self._interrupt.reason is None:
-            self._interrupt.reason = reason or CancelledError("Run call was cancelled")
+            self._interrupt.end(reason or CancelledError("Run call was cancelled"))
+        assert self._interrupt.reason is not None
         self._wake_waiting(self._interrupt.reason)
 
     def _wake_waiting(self, reason: OpError) -> None:
@@ -121,12 +131,11 @@ class Step:
 
     def _start(self, frame: CallFrame, container: StepContainer) -> None:
         """Start all executors; they run when the loop does."""
-        executors = self._prepared.executors
+        executors = self._executors
         if self._options.trace_level > TraceLevel.NO_TRACE:
             self.stats = StatsCollector([part.device for part in self._prepared.partitions])
         barrier = ExecutorBarrier(len(executors), self._rendezvous, self._finished)
-        with _step_ids_lock:
-            step_id = next(_step_ids)
+        step_id = take_step_id()
         for executor in executors:
             device = executor.params.device
             args = ExecutorArgs(
@@ -187,7 +196,7 @@ class Step:
 
     def _note_ctrl_c(self, _signal: int, _frame: FrameType | None) -> None:
         self._was_ctrl_c = True
-        self._interrupt.reason = CancelledError("Run call was cancelled by Ctrl-C")
+        self._interrupt.end(CancelledError("Run call was cancelled by Ctrl-C"))
 
     def _poll(self) -> None:
         if self._was_ctrl_c and self._interrupt.reason is not None:

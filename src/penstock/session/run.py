@@ -11,13 +11,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from penstock.runtime.step import Step
+from penstock.runtime.new_step import AnyStep
 
 
 class Run:
     """A run under way on a thread of its own."""
 
-    def __init__(self, step: Step, finish: Callable[[], Any]) -> None:
+    def __init__(self, step: AnyStep, finish: Callable[[], Any]) -> None:
         self._step = step
         self._finish = finish
         self._result: Any = None

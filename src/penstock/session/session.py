@@ -26,9 +26,9 @@ from penstock.graph.import_graph_def import ImportOptions, graph_from_def, impor
 from penstock.passes.prune import Medium, Request
 from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.explain_dead import dead_fetch_error
+from penstock.runtime.new_step import AnyStep, new_step
 from penstock.runtime.partial_run import PartialRun
 from penstock.runtime.prepare import Environment, PreparedStep, prepare, prune_for
-from penstock.runtime.step import Step
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session.feeds import Feeds, feed_endpoint, kept, signature_of
 from penstock.session.fetches import FetchPlan, handed_out, plan_fetches
@@ -66,7 +66,7 @@ class Session:
         #: Guards what follows.  Not held while a request is prepared or run.
         self._lock = threading.Lock()
         #: Runs under way, to be cancelled when the session closes.
-        self._steps: set[Step] = set()
+        self._steps: set[AnyStep] = set()
         self._partial_runs: dict[str, PartialRun] = {}
         self._partial_run_count = 0
         self._is_closed = False
@@ -147,7 +147,7 @@ class Session:
         pool = self._pools.runner(options.inter_op_thread_pool)
         fed = self._feeds.values(feed_dict)
         prepared = self._prepare_for(plan, tuple(sorted(fed)))
-        step = Step(prepared, options, self._session_state, pool)
+        step = new_step(prepared, options, self._session_state, pool)
         return _Job(plan, fed, prepared, step, options)
 
     def _finish(
@@ -177,7 +177,7 @@ class Session:
         timeout = options.timeout_in_ms
         return timeout if timeout > 0 else self._config.operation_timeout_in_ms
 
-    def _add_step(self, step: Step) -> None:
+    def _add_step(self, step: AnyStep) -> None:
         with self._lock:
             self._check_open()
             self._steps.add(step)
@@ -361,7 +361,7 @@ class _Job:
     plan: FetchPlan
     fed: dict[str, Value]
     prepared: PreparedStep
-    step: Step
+    step: AnyStep
     options: RunOptions
 
 

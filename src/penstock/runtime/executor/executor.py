@@ -34,11 +34,11 @@ from penstock.graph.graph import Graph
 from penstock.kernels.context import OpKernelContext, Runner, StepContext
 from penstock.runtime.executor.dump import dump
 from penstock.runtime.executor.graph_view import GraphView, NodeItem, Step
-from penstock.runtime.executor.outputs import as_outputs, check_outputs
+from penstock.runtime.executor.inputs import prepare_refs
 from penstock.runtime.executor.params import DoneCallback, ExecutorArgs, LocalExecutorParams
 from penstock.runtime.executor.propagate import Propagator
-from penstock.runtime.executor.references import prepare_refs
 from penstock.runtime.executor.state import IterationState, ReadyQueue, TaggedNode
+from penstock.runtime.outputs import as_outputs, check_outputs
 from penstock.runtime.step_loop import StepLoop, Trampoline
 
 #: A kernel found cheap this many times in a row is not measured again.
@@ -168,15 +168,18 @@ class ExecutorState:
                 return
             tagged = ready.popleft()
             item, frame, iteration, is_dead = tagged
-            if is_dead and not item.is_transfer:
-                propagate(item, frame, iteration, None)
-                continue
+            if is_dead:
+                if item.takes_dead:
+                    is_dead = False
+                elif not item.is_transfer:
+                    propagate(item, frame, iteration, None)
+                    continue
             try:
                 if item.step == _PLAIN and costs[item.id] <= _CHEAP and not is_observed:
                     result = item.compute(*self._take_inputs(item, iteration))
                     outputs = (result,) if item.has_bare_output else as_outputs(item, result)
                     if item.is_checked:
-                        check_outputs(item, outputs)
+                        check_outputs(item, outputs, may_omit=item.may_omit_outputs)
                 else:
                     outputs = self._activate(tagged)
                     if outputs is None:
@@ -233,7 +236,7 @@ class ExecutorState:
     def _observe(self, item: NodeItem, start: float, outputs: Sequence[Value]) -> None:
         """Check outputs if they are to be checked, and tell whoever watches."""
         if item.is_checked:
-            check_outputs(item, outputs)
+            check_outputs(item, outputs, may_omit=item.may_omit_outputs)
         args = self._args
         if args.stats_collector is not None:
             args.stats_collector.computed(item, start, start, perf_counter(), outputs)
@@ -347,6 +350,7 @@ class ExecutorState:
                 self._error = error
             return
         self._error = error if reason is None else reason
+        self._interrupt.loops_end = True
         # Those who are told may fail in turn; the error that matters is known already.
         if rendezvous is not None:
             with contextlib.suppress(Exception):

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from penstock.core.dtypes import DType
-from penstock.errors import OpError, Where
+from penstock.errors import Where
 from penstock.graph.frames import Frame, build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.references import References
 from penstock.graph.roles import Role
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.registry import Calling, Cost, Kernel
+from penstock.runtime.binding import bind_at
 from penstock.runtime.executor.pending_counts import PendingCounts
 
 
@@ -76,7 +77,9 @@ class NodeItem:
     is_control_trigger: bool
     #: Send and Recv: they run even if they are dead.
     is_transfer: bool
-    #: Whether an output may be missing: Switch and Recv.
+    #: A compiled region: it runs whatever is dead, and finds None in its place.
+    takes_dead: bool
+    #: Whether an output may be missing: Switch, Recv and regions.
     may_omit_outputs: bool
     #: Whether outputs are compared with the declared types on every activation.
     is_checked: bool
@@ -169,7 +172,9 @@ class GraphView:
         items: dict[Node, NodeItem] = {}
         for node in reachable:
             frame = self.frames[info.frame_of[node.id]]
-            items[node] = self._add_item(node, frame, self._kernel(node, make_kernel))
+            items[node] = self._add_item(
+                node, frame, bind_at(make_kernel, node, device, graph.function)
+            )
             if node.role is Role.ENTER:
                 self._open_frame(node, items[node], self.frames[info.output_frame_of[node.id]])
         for node in reachable:
@@ -183,13 +188,6 @@ class GraphView:
     def has_transfers(self) -> bool:
         """Whether some node sends or receives."""
         return any(item.is_transfer for item in self.items)
-
-    def _kernel(self, node: Node, make_kernel: Callable[[Node], BoundKernel]) -> BoundKernel:
-        try:
-            return make_kernel(node)
-        except OpError as error:
-            where = Where(node.name, node.op.name, self.device, function=self._function)
-            raise error.at(where) from error.__cause__
 
     def _add_item(self, node: Node, frame: FrameInfo, kernel: BoundKernel) -> NodeItem:
         references = self._references
@@ -224,7 +222,8 @@ class GraphView:
             is_enter=node.role is Role.ENTER,
             is_control_trigger=node.role is Role.CONTROL_TRIGGER,
             is_transfer=is_recv or node.role is Role.SEND,
-            may_omit_outputs=is_recv or node.role is Role.SWITCH,
+            takes_dead=node.role is Role.REGION,
+            may_omit_outputs=is_recv or node.role in {Role.SWITCH, Role.REGION},
             is_checked=(self._check_outputs or is_recv or not kernel.is_builtin)
             and not references.is_read(node),
             is_measured=kernel.cost is Cost.MEASURED and step is Step.PLAIN,

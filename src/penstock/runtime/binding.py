@@ -1,0 +1,24 @@
+"""The kernel of a node, bound on behalf of either tier.
+
+In:   what makes kernels, a node, and where it is.
+Out:  a ``BoundKernel``; an error that names the node and its device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.errors import OpError, Where
+from penstock.graph.graph import Node
+from penstock.kernels.bound import BoundKernel
+
+
+def bind_at(
+    make_kernel: Callable[[Node], BoundKernel], node: Node, device: str, function: str
+) -> BoundKernel:
+    """The kernel of a node; raises OpError with the node's place if it cannot be made."""
+    try:
+        return make_kernel(node)
+    except OpError as error:
+        where = Where(node.name, node.op.name, device, function=function)
+        raise error.at(where) from error.__cause__

@@ -1,0 +1,191 @@
+"""The compiled tier's main path: from a partition to functions.
+
+In:   a partition's graph, and what binds a kernel to a node.
+Out:  ``Compiled``: one function for all of it; or the graph with regions in place of their
+      nodes; or None if nothing of it is worth compiling.
+Not:  runs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock.errors import ResourceExhaustedError
+from penstock.graph.frames import build_control_flow_info
+from penstock.graph.graph import Graph, Node
+from penstock.graph.references import References
+from penstock.graph.roles import Role
+from penstock.kernels.bound import BoundKernel
+from penstock.kernels.registry import Calling
+from penstock.runtime.binding import bind_at
+from penstock.runtime.compiler.build import Facts, build_program, build_whole
+from penstock.runtime.compiler.emit import emit
+from penstock.runtime.compiler.loops import Irregular, Levels, Loop, Unit
+from penstock.runtime.compiler.region import Region
+from penstock.runtime.compiler.regions import group
+from penstock.runtime.compiler.rewrite import Group, SurelyLive, outputs_of, rewrite
+from penstock.runtime.outputs import checked_kernel
+
+#: Ops that are moves of values, yet of a kind that predicates do not express, and ops that
+#: are never run by a kernel.
+_NOT_UNDERSTOOD: Final = frozenset({"_SwitchN", "_Send", "_HostSend"})
+#: In a frame whose loop is not compiled, what makes it turn is outside as well.
+_TURNS: Final = frozenset({Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND})
+#: A region of fewer nodes gains nothing.
+_FEWEST: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What became of a partition."""
+
+    #: The whole partition as one function of its arguments; None if there is more to it.
+    whole: Region | None
+    #: The graph for the executor, and its regions by node; the graph is the partition's own
+    #: if it is one region.
+    graph: Graph
+    regions: Mapping[Node, Region]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiler:
+    """What all partitions of a device have in common."""
+
+    device: str
+    make_kernel: Callable[[Node], BoundKernel]
+    #: Whether every kernel's outputs are checked, also those of Penstock's own.
+    checks_outputs: bool = False
+
+    def compile(self, graph: Graph) -> Compiled | None:
+        """Compile as much of a partition as possible.
+
+        Raises:
+            OpError: a frame is malformed, or a kernel cannot be made; the node is named.
+
+        """
+        info = build_control_flow_info(graph)
+        kernels = {
+            node: bind_at(self.make_kernel, node, self.device, graph.function)
+            for node in graph
+            if node.id in info.frame_of
+        }
+        levels = Levels(graph, info, lambda node: _can_compile(node, kernels[node]))
+        facts = Facts(kernels, References(kernels))
+        while True:
+            try:
+                return self._compile(graph, levels, facts)
+            except Irregular as reason:
+                if reason.loop is None:
+                    return None
+                levels.forget(reason.loop)
+            except (ResourceExhaustedError, RecursionError):
+                return None
+
+    def _compile(self, graph: Graph, levels: Levels, facts: Facts) -> Compiled | None:
+        if _is_one_region(graph, levels, facts):
+            return Compiled(self._whole(graph, levels, facts), graph, {})
+        sure = SurelyLive(levels)
+        groups = [
+            self._group(graph, members, levels, facts, sure)
+            for units in levels.units.values()
+            for members in _worthwhile(units, levels, facts)
+        ]
+        if not groups:
+            return None
+        new, regions = rewrite(graph, groups, facts.references, levels)
+        return Compiled(None, new, regions)
+
+    def _whole(self, graph: Graph, levels: Levels, facts: Facts) -> Region:
+        """The function of a partition that needs no executor."""
+        [units] = levels.units.values()
+        args = {node.attrs["index"]: node for node in graph if node.role is Role.ARG}
+        retvals = sorted((node for node in graph if node.role is Role.RETVAL), key=_index)
+        program = build_whole(
+            graph.function or self.device,
+            facts,
+            [unit for unit in units if not _is_boundary(unit)],
+            [args.get(index) for index in range(max(args, default=-1) + 1)],
+            retvals,
+        )
+        return Region(emit(program, self._checked), self.device, graph.function)
+
+    def _group(
+        self,
+        graph: Graph,
+        members: list[Unit],
+        levels: Levels,
+        facts: Facts,
+        sure: SurelyLive,
+    ) -> Group:
+        inside = set(members)
+        outputs = outputs_of(members, lambda node: levels.unit_of(node) in inside)
+        program, inputs = build_program(
+            graph.function or self.device,
+            facts,
+            members,
+            outputs,
+            lambda edge: edge.src not in sure,
+        )
+        region = Region(emit(program, self._checked), self.device, graph.function)
+        unsure = frozenset(
+            node
+            for (node, slot), result in zip(outputs, program.results, strict=True)
+            if slot < 0 and result in program.may_be_dead
+        )
+        return Group(members, region, inputs, outputs, unsure)
+
+    def _checked(self, node: Node, kernel: BoundKernel) -> Callable[..., Any]:
+        if kernel.is_builtin and not self.checks_outputs:
+            return kernel.compute
+        return checked_kernel(node, kernel.compute)
+
+
+def _is_one_region(graph: Graph, levels: Levels, facts: Facts) -> bool:
+    """Whether nothing of a graph is left for the executor."""
+    if len(levels.units) > 1 or len(facts.kernels) < len(graph):
+        return False
+    [units] = levels.units.values()
+    return all(_is_boundary(unit) or _is_compilable(unit, facts) for unit in units)
+
+
+def _worthwhile(units: Sequence[Unit], levels: Levels, facts: Facts) -> list[list[Unit]]:
+    """The groups of a frame that are more than a single node."""
+
+    def is_outside(unit: Unit) -> bool:
+        if _is_boundary(unit) or not _is_compilable(unit, facts):
+            return True
+        return isinstance(unit, Node) and _turns(unit)
+
+    groups = group([unit for unit in units if not _is_free(unit)], levels.sources, is_outside)
+    return [g for g in groups if len(g) >= _FEWEST or isinstance(g[0], Loop)]
+
+
+def _can_compile(node: Node, kernel: BoundKernel) -> bool:
+    return kernel.calling is not Calling.ASYNC and node.op.name not in _NOT_UNDERSTOOD
+
+
+def _is_compilable(unit: Unit, facts: Facts) -> bool:
+    return isinstance(unit, Loop) or _can_compile(unit, facts.kernels[unit])
+
+
+def _is_boundary(unit: Unit) -> bool:
+    return isinstance(unit, Node) and unit.role in {Role.ARG, Role.RETVAL}
+
+
+def _is_free(unit: Unit) -> bool:
+    """Constants belong to every region that uses them."""
+    return isinstance(unit, Node) and unit.role is Role.CONSTANT and not unit.control_inputs
+
+
+def _turns(node: Node) -> bool:
+    """Whether a node in the frame of an irregular loop makes it turn."""
+    if node.role is Role.MERGE:
+        return any(e is not None and e.src.role in _TURNS for e in node.inputs)
+    return node.role in _TURNS
+
+
+def _index(node: Node) -> int:
+    index: int = node.attrs["index"]
+    return index

@@ -1,0 +1,528 @@
+"""Write a program as Python.
+
+In:   a program.
+Out:  ``Source``.
+Not:  decides no order; ``schedule`` does.
+
+One line per node, with the node's name and op in a comment; ``if`` and ``for`` for
+structure; names are dropped after their last use, so that memory is freed as early as on
+the dataflow tier.  A value that is dead has no name; where deadness can be seen, in what
+the region returns, it is None.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.errors import CancelledError, OpError
+from penstock.graph.graph import Node
+from penstock.kernels.bound import BoundKernel
+from penstock.kernels.context import Interrupt, OpKernelContext
+from penstock.kernels.registry import Calling
+from penstock.runtime.compiler.expressions import as_pred, operator_text
+from penstock.runtime.compiler.loops import Irregular
+from penstock.runtime.compiler.names import Names
+from penstock.runtime.compiler.predicates import ALWAYS, NEVER, Condition, Predicate
+from penstock.runtime.compiler.program import (
+    Body,
+    Call,
+    Constant,
+    Initialized,
+    Move,
+    Operand,
+    Program,
+    Read,
+    Repeat,
+    Statement,
+    Test,
+    Var,
+    operands_of,
+    targets_of,
+    variable_of,
+)
+from penstock.runtime.compiler.schedule import (
+    Entangled,
+    Outcome,
+    Path,
+    Placed,
+    schedule,
+    schedule_turn,
+)
+from penstock.runtime.compiler.source import Line, Source, Turns, make_source
+from penstock.runtime.frame_names import FrameTag
+from penstock.runtime.references import initialized, read
+
+#: Statements per function: more are split, since Python compiles, and people read, several
+#: functions more easily than a huge one.
+MAX_STATEMENTS: Final = 2_000
+#: CPython allows 20 blocks that loop and 100 levels of indentation.
+_MAX_LOOPS: Final = 15
+_MAX_LEVELS: Final = 90
+
+
+def end_loop(interrupt: Interrupt) -> None:
+    """Leave a loop whose step must end; raises why."""
+    reason: OpError | None = interrupt.reason
+    if reason is None:
+        reason = CancelledError("Loop execution was cancelled.", derived=True)
+    raise reason
+
+
+#: What every text may refer to.
+_OBJECTS: Final[Mapping[str, Any]] = {
+    "as_pred": as_pred,
+    "context_of": OpKernelContext,
+    "count": itertools.count,
+    "end_loop": end_loop,
+    "false": np.False_,
+    "frame_tag": FrameTag,
+    "initialized": initialized,
+    "read": read,
+    "root_frame": FrameTag(None, 0, ""),
+    "true": np.True_,
+}
+_LOCALS: Final = ("run", "interrupt", "_")
+
+#: Makes sure that a kernel returns what its node declares; None if it is trusted.
+Checked = Callable[[Node, BoundKernel], Callable[..., Any]]
+
+
+def emit(program: Program, checked: Checked) -> Source:
+    """The program as a function of a ``StepContext`` and of the program's parameters.
+
+    It returns a tuple of the program's results.
+
+    Raises:
+        Irregular: loops or branches are nested too deeply for Python.
+
+    """
+    return _Emitter(program, checked).run()
+
+
+class _Emitter:
+    """One text under construction."""
+
+    def __init__(self, program: Program, checked: Checked) -> None:
+        self.program = program
+        self.checked = checked
+        self.objects: dict[str, Any] = dict(_OBJECTS)
+        self.names = Names([*_OBJECTS, *_LOCALS])
+        #: The names that variables have got.
+        self.name_of: dict[Var, str] = {}
+        self.functions: list[list[Line]] = []
+        #: Whether some kernel is called with a context.
+        self.needs_context = False
+
+    def run(self) -> Source:
+        """Write everything and compile it."""
+        program = self.program
+        placed = schedule(program.body)
+        params = [self.name(var) for var in program.params]
+        if program.has_more_args:
+            params.append("*_")
+        main = self.names.new("region")
+        results = program.results
+        writer = _Writer(self, program.body, kept={*program.params, *results})
+        writer.start(main, params)
+        for var in dict.fromkeys(results):
+            if var in program.may_be_dead:
+                writer.line(f"{self.name(var)} = None")
+        if len(placed) > MAX_STATEMENTS:
+            self._write_parts(writer, placed)
+        else:
+            writer.write(placed)
+        returned = ", ".join(self.name(var) for var in results)
+        writer.close_blocks()
+        writer.line(f"return ({returned}{',' if len(results) == 1 else ''})")
+        self.functions.append(writer.finished())
+        lines = [Line(f"# {program.name}")]
+        for function in self.functions:
+            lines += [Line(""), *function]
+        return make_source(
+            program.name, lines, main, self.objects, needs_context=self.needs_context
+        )
+
+    def _write_parts(self, writer: _Writer, placed: Sequence[Placed]) -> None:
+        """One function per so many statements, called one after the other."""
+        parts = _cut(placed)
+        body = self.program.body
+        uses = Counter(var for item in placed for var in _uses_of(body, item))
+        uses.update(self.program.results)
+        #: Names that exist, in the order in which they came to be.
+        there: dict[Var, None] = dict.fromkeys(self.program.params)
+        there.update(dict.fromkeys(v for v in writer.kept if v in self.program.may_be_dead))
+        for part in parts:
+            used = {var for item in part for var in _uses_of(body, item)}
+            made = dict.fromkeys(t for p in part for t in targets_of(p.statement))
+            uses.subtract(var for item in part for var in _uses_of(body, item))
+            taken = [var for var in there if var in used or var in made]
+            given = [var for var in made if uses[var] > 0]
+            self._write_part(writer, part, taken, given)
+            there.update(made)
+            gone = [var for var in there if uses[var] <= 0 and var not in writer.kept]
+            doomed = [self.name(var) for var in gone if var in taken]
+            if doomed:
+                writer.line("del " + ", ".join(doomed))
+            for var in gone:
+                del there[var]
+
+    def _write_part(
+        self, main: _Writer, part: Sequence[Placed], taken: Sequence[Var], given: Sequence[Var]
+    ) -> None:
+        name = self.names.new("part")
+        writer = _Writer(self, self.program.body, kept={*taken, *given})
+        arguments = [self.name(var) for var in taken]
+        writer.start(name, arguments)
+        writer.line("if interrupt.loops_end:")
+        writer.line("    end_loop(interrupt)")
+        for var in given:
+            if var not in taken:
+                writer.line(f"{self.name(var)} = None")
+        writer.write(part)
+        writer.close_blocks()
+        writer.line(f"return ({''.join(f'{self.name(var)}, ' for var in given)})")
+        self.functions.append(writer.finished())
+        call = f"{name}({', '.join(['run', *arguments])})"
+        if given:
+            call = f"{', '.join(map(self.name, given))}{',' if len(given) == 1 else ''} = {call}"
+        main.line(call)
+
+    # -- names -------------------------------------------------------------------------
+
+    def name(self, var: Var) -> str:
+        """The name of a variable; a constant's object is made known under it."""
+        name = self.name_of.get(var)
+        if name is None:
+            name = self.name_of[var] = self.names.new(var.hint)
+            if isinstance(var, Constant):
+                self.objects[name] = var.value
+        return name
+
+    def object(self, value: Any, hint: str) -> str:
+        """A new name for an object."""
+        name = self.names.new(hint, "k_")
+        self.objects[name] = value
+        return name
+
+    def kernel(self, call: Call) -> str:
+        """A name for a call's kernel."""
+        return self.object(self.checked(call.node, call.kernel), call.node.name)
+
+
+def _cut(placed: Sequence[Placed]) -> list[list[Placed]]:
+    """Pieces of about the same size that end outside of all branches."""
+    parts: list[list[Placed]] = [[]]
+    for item in placed:
+        if len(parts[-1]) >= MAX_STATEMENTS and not item.path:
+            parts.append([])
+        parts[-1].append(item)
+    return parts
+
+
+def _uses_of(body: Body, item: Placed) -> list[Var]:
+    """What a statement reads, and what its branch asks."""
+    read = [variable_of(operand) for operand in operands_of(item.statement)]
+    return read + [body.conditions[c] for c in _conditions_in(body, item.path)]
+
+
+def _conditions_in(body: Body, path: Path) -> Iterable[Condition]:
+    """Every condition that a path asks."""
+    for step in path:
+        if isinstance(step, Outcome):
+            yield step.condition
+            continue
+        waiting, seen = [step.predicate], {NEVER, ALWAYS}
+        while waiting:
+            predicate = waiting.pop()
+            if predicate not in seen:
+                seen.add(predicate)
+                condition, low, high = body.predicates.parts(predicate)
+                yield condition
+                waiting += [low, high]
+
+
+class _Writer:
+    """Writes the statements of one body into one function."""
+
+    def __init__(
+        self,
+        emitter: _Emitter,
+        body: Body,
+        *,
+        kept: set[Var],
+        loops: tuple[Turns, ...] = (),
+        indent: int = 1,
+    ) -> None:
+        self.emitter = emitter
+        self.body = body
+        #: Variables that are not to be dropped here.
+        self.kept = kept
+        self.loops = loops
+        self.indent = indent
+        self.lines: list[Line] = []
+        #: Lines that come before all others: what the function takes out of its context.
+        self.prelude: dict[str, None] = {}
+        self.head = ""
+        #: The branch that is open.
+        self._path: Path = ()
+        #: Names to be dropped when their branch is reached again, by branch.
+        self._doomed: dict[Path, list[Var]] = {}
+        #: The branches in which variables are known.
+        self._home: dict[Var, Path] = {}
+        self._uses: Counter[Var] = Counter()
+        self._conditions = set(body.conditions)
+
+    # -- the function --------------------------------------------------------------------
+
+    def start(self, name: str, params: Sequence[str]) -> None:
+        """Begin a function."""
+        self.head = f"def {name}({', '.join(['run', *params])}):"
+
+    def finished(self) -> list[Line]:
+        """The function's lines."""
+        interrupt = ["    interrupt = run.interrupt"] if self._asks_interrupt() else []
+        prelude = [Line(f"    {text}") for text in self.prelude]
+        return [Line(self.head), *map(Line, interrupt), *prelude, *self.lines]
+
+    def _asks_interrupt(self) -> bool:
+        return any("interrupt" in line.text for line in self.lines)
+
+    def line(self, text: str, node: Node | None = None) -> None:
+        """Add a line to the branch that is open."""
+        level = self.indent + len(self._path)
+        if level > _MAX_LEVELS:
+            raise Irregular("branches are nested too deeply for Python")
+        comment = f"  # {node.name} ({node.op.name})" if node is not None else ""
+        self.lines.append(Line("    " * level + text + comment, node, self.loops))
+
+    # -- statements ------------------------------------------------------------------------
+
+    def write(self, placed: Sequence[Placed], end_uses: Iterable[Var] = ()) -> None:
+        """Write statements in order; ``end_uses`` are used after the last."""
+        self._uses.update(end_uses)
+        for item in placed:
+            self._uses.update(_uses_of(self.body, item))
+        for item in placed:
+            statement, path = item
+            self._go_to(path)
+            for var in targets_of(statement):
+                self._settle(var, path)
+            self._write_statement(statement)
+            self._used(_uses_of(self.body, item))
+            for var in targets_of(statement):
+                if not self._uses[var]:
+                    self._doom(var)
+            self._drop()
+
+    def _settle(self, var: Var, path: Path) -> None:
+        """Note in which branch a variable is known; one with several moves, in all of them."""
+        home = self._home.get(var)
+        self._home[var] = path if home is None else _common(home, path)
+
+    def _used(self, variables: Sequence[Var]) -> None:
+        for var in variables:
+            self._uses[var] -= 1
+            if not self._uses[var]:
+                self._doom(var)
+
+    def _doom(self, var: Var) -> None:
+        home = self._home.get(var)
+        # A condition is a single boolean, and not worth dropping.
+        if home is not None and var not in self.kept and var not in self._conditions:
+            waiting = self._doomed.setdefault(home, [])
+            if var not in waiting:
+                waiting.append(var)
+
+    def _drop(self) -> None:
+        doomed = self._doomed.pop(self._path, None)
+        if doomed:
+            self.line("del " + ", ".join(map(self.emitter.name, doomed)))
+
+    def _write_statement(self, statement: Statement) -> None:
+        if isinstance(statement, Call):
+            self._write_call(statement)
+        elif isinstance(statement, Move):
+            target = self.emitter.name(statement.target)
+            self.line(f"{target} = {self._operand(statement.source)}", statement.node)
+        elif isinstance(statement, Test):
+            self._write_test(statement)
+        elif isinstance(statement, Repeat):
+            self._write_loop(statement)
+
+    def _write_call(self, call: Call) -> None:
+        arguments = [self._operand(operand) for operand in call.inputs]
+        kernel = call.kernel
+        text = operator_text(kernel.compute, arguments) if kernel.is_builtin else None
+        if text is None:
+            if kernel.calling is Calling.CONTEXT:
+                arguments.insert(0, self._context(call.node))
+            text = f"{self.emitter.kernel(call)}({', '.join(arguments)})"
+        targets = [self.emitter.name(var) if var is not None else "_" for var in call.outputs]
+        if not any(call.outputs):
+            self.line(text, call.node)
+        elif call.node.op.has_bare_output:
+            self.line(f"{targets[0]} = {text}", call.node)
+        else:
+            self.line(f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {text}", call.node)
+
+    def _context(self, node: Node) -> str:
+        """The name of a node's kernel context, which is made once per run."""
+        self.emitter.needs_context = True
+        name = self.emitter.names.new(node.name, "c_")
+        frame = "root_frame"
+        self.prelude[
+            f'{name} = context_of(run, {node.name!r}, "{node.op.name}", {frame}, 0, False)'
+        ] = None
+        if self.loops:
+            counter = self.loops[-1].counter
+            self.line(f"{name}.frame, {name}.iteration = frame_{counter}, {counter}")
+        return name
+
+    def _write_test(self, test: Test) -> None:
+        name = self.emitter.name(test.target)
+        if test.source is not test.target:
+            self.line(f"{name} = {self._operand(test.source)}", test.node)
+        self.line(f"if {name} is not true and {name} is not false:")
+        self.line(f"    {name} = as_pred({name})", test.node)
+
+    def _operand(self, operand: Operand) -> str:
+        if isinstance(operand, Read):
+            return f"read({self.emitter.name(operand.var)}, {operand.source!r})"
+        if isinstance(operand, Initialized):
+            return f"initialized({self.emitter.name(operand.var)}, {operand.source!r})"
+        return self.emitter.name(operand)
+
+    # -- loops -----------------------------------------------------------------------------
+
+    def _write_loop(self, repeat: Repeat) -> None:
+        if len(self.loops) >= _MAX_LOOPS:
+            raise Irregular("loops are nested too deeply for Python")
+        name = self.emitter.name
+        for var, first, _ in repeat.variables:
+            self.line(f"{name(var)} = {self._operand(first)}", repeat.node)
+        turns = Turns(repeat.frame, self.emitter.names.new("turn"))
+        at = len(self.lines)
+        self.line(f"for {turns.counter} in count():  # {repeat.frame}")
+        inner = _Writer(
+            self.emitter,
+            repeat.body,
+            kept={*repeat.exits, *(var for var, _, _ in repeat.variables)},
+            loops=(*self.loops, turns),
+            indent=self.indent + len(self._path) + 1,
+        )
+        inner.write_turn(repeat)
+        if any(f"frame_{turns.counter}" in line.text for line in inner.lines):
+            self._write_frame_tag(turns, at)
+        self.lines += inner.lines
+        self.prelude |= inner.prelude
+        left = [var for var, _, _ in repeat.variables if var not in repeat.exits]
+        if left:
+            self.line("del " + ", ".join(map(name, left)))
+
+    def _write_frame_tag(self, turns: Turns, at: int) -> None:
+        """Name the dynamic frame, for the kernels that ask."""
+        outer = "root_frame, 0"
+        if self.loops:
+            counter = self.loops[-1].counter
+            outer = f"frame_{counter}, {counter}"
+        self.line(f"frame_{turns.counter} = frame_tag({outer}, {turns.frame!r})")
+        self.lines.insert(at, self.lines.pop())
+
+    def write_turn(self, repeat: Repeat) -> None:
+        """Write one turn of a loop."""
+        turn = schedule_turn(repeat.body, repeat.goes_on)
+        condition = self.body.conditions[repeat.goes_on]
+        following = [variable_of(operand) for _, _, operand in repeat.variables]
+        self.line("if interrupt.loops_end:")
+        self.line("    end_loop(interrupt)", repeat.node)
+        later = [var for item in turn.after for var in _uses_of(self.body, item)]
+        self.write(turn.before, [*following, *later, condition])
+        self.close_blocks()
+        self.line(f"if {self.emitter.name(condition)} is not true:")
+        self.line("    break")
+        self._used([condition])
+        self._uses.subtract(later)
+        self.write(turn.after)
+        self.close_blocks()
+        moves = [
+            (self.emitter.name(var), self._operand(operand))
+            for var, _, operand in repeat.variables
+            if operand is not var
+        ]
+        if moves:
+            targets, sources = zip(*moves, strict=True)
+            self.line(f"{', '.join(targets)} = {', '.join(sources)}", repeat.node)
+
+    # -- branches --------------------------------------------------------------------------
+
+    def close_blocks(self) -> None:
+        """Leave all branches."""
+        self._go_to(())
+
+    def _go_to(self, path: Path) -> None:
+        """Close and open branches until the right one is open."""
+        shared = len(_common(self._path, path))
+        while len(self._path) > shared:
+            closed = self._path[-1]
+            self._path = self._path[:-1]
+            is_opposite = len(self._path) == shared < len(path) and _are_opposite(
+                closed, path[shared]
+            )
+            if is_opposite:
+                self.line("else:")
+                self._path = (*self._path, path[shared])
+                shared += 1
+                break
+            self._drop()
+        for step in path[shared:]:
+            self.line(f"if {self._condition(step)}:")
+            self._path = (*self._path, step)
+
+    def _condition(self, step: Outcome | Entangled) -> str:
+        if isinstance(step, Entangled):
+            return self._predicate(step.predicate)
+        return self._outcome(step.condition, is_true=step.is_true)
+
+    def _outcome(self, condition: Condition, *, is_true: bool) -> str:
+        name = self.emitter.name(self.body.conditions[condition])
+        if condition in self.body.arrivals:
+            return f"{name} is not None" if is_true else f"{name} is None"
+        return f"{name} is true" if is_true else f"{name} is not true"
+
+    def _predicate(self, predicate: Predicate) -> str:
+        """A predicate as an expression; what is not known yet is not asked."""
+        condition, low, high = self.body.predicates.parts(predicate)
+        yes, no = self._outcome(condition, is_true=True), self._outcome(condition, is_true=False)
+        if high == ALWAYS:
+            return yes if low == NEVER else f"{yes} or ({self._predicate(low)})"
+        if low == ALWAYS:
+            return no if high == NEVER else f"{no} or ({self._predicate(high)})"
+        if low == NEVER:
+            return f"{yes} and ({self._predicate(high)})"
+        if high == NEVER:
+            return f"{no} and ({self._predicate(low)})"
+        return f"({self._predicate(high)}) if {yes} else ({self._predicate(low)})"
+
+
+def _common(a: Path, b: Path) -> Path:
+    """The beginning that two paths share."""
+    count = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        count += 1
+    return a[:count]
+
+
+def _are_opposite(a: Outcome | Entangled, b: Outcome | Entangled) -> bool:
+    return (
+        isinstance(a, Outcome)
+        and isinstance(b, Outcome)
+        and a.condition == b.condition
+        and a.is_true != b.is_true
+    )

@@ -1,0 +1,237 @@
+"""Find loops again among Enter, Merge, Switch, LoopCond, NextIteration and Exit.
+
+In:   a graph, the static frame of its nodes, and which nodes can be compiled by themselves.
+Out:  ``Levels``: what stands in each frame, sources first, with every regular loop as one
+      unit of the frame around it.
+Not:  does not look at liveness; ``build`` does, and may still refuse a loop.
+
+A loop is regular if it has one LoopCond, each NextIteration leads to just one Merge whose
+other input is an Enter, nothing but such Merges takes a variable Enter, and everything in
+it can be compiled.  That is what every front end makes; the executor runs the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import TypeAlias
+
+from penstock.errors import InternalError
+from penstock.graph.frames import ControlFlowInfo, Frame
+from penstock.graph.graph import Graph, Node
+from penstock.graph.roles import Role
+
+
+@dataclass(frozen=True, slots=True)
+class LoopVariable:
+    """What a loop hands from one turn to the next."""
+
+    merge: Node
+    enter: Node
+    next_iteration: Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """One regular loop."""
+
+    frame: Frame
+    enters: tuple[Node, ...]
+    variables: tuple[LoopVariable, ...]
+    condition: Node
+    exits: tuple[Node, ...]
+    #: Everything else in its frame, sources first.
+    body: tuple[Unit, ...]
+
+    @property
+    def name(self) -> str:
+        """The frame's name."""
+        return self.frame.name
+
+
+#: A node, or a loop that stands in this frame.
+Unit: TypeAlias = "Node | Loop"
+
+
+class Irregular(Exception):  # noqa: N818  (not an error: the executor takes over)
+    """Something is not what this tier understands."""
+
+    #: The loop that is to be left to the executor; None if that would not help.
+    loop: Loop | None = None
+
+
+class Levels:
+    """The frames of a graph that are not part of a regular loop, and their units."""
+
+    def __init__(
+        self, graph: Graph, info: ControlFlowInfo, can_compile: Callable[[Node], bool]
+    ) -> None:
+        self._info = info
+        self._can_compile = can_compile
+        self._nodes: dict[Frame, list[Node]] = {frame: [] for frame in info.frames.values()}
+        for node in graph:
+            if node.id in info.frame_of:
+                self._nodes[info.frame_of[node.id]].append(node)
+        self._enters: dict[Frame, list[Node]] = {frame: [] for frame in info.frames.values()}
+        for node in graph:
+            if node.role is Role.ENTER and node.id in info.frame_of:
+                self._enters[info.output_frame_of[node.id]].append(node)
+        #: Regular loops by frame.
+        self._loops: dict[Frame, Loop] = {}
+        #: Units that are not simply the node itself, by node id.
+        self._unit_of: dict[int, Unit] = {}
+        #: Frames whose loop is not regular, the root among them, with their units, sources
+        #: first.
+        self.units: dict[Frame, list[Unit]] = {}
+        for frame in sorted(info.frames.values(), key=_depth, reverse=True):
+            self._add_frame(frame)
+
+    def unit_of(self, node: Node) -> Unit:
+        """The unit that stands for a node in the innermost frame that is a level."""
+        return self._unit_of.get(node.id, node)
+
+    def forget(self, loop: Loop) -> None:
+        """Leave a loop to the executor, and with it those around it."""
+        self._can_compile = _all_but(self._can_compile, loop.condition)
+        self._loops.clear()
+        self._unit_of.clear()
+        self.units.clear()
+        for frame in sorted(self._info.frames.values(), key=_depth, reverse=True):
+            self._add_frame(frame)
+
+    def _add_frame(self, frame: Frame) -> None:
+        units = self._sources_first(frame)
+        if frame.parent is not None:
+            try:
+                loop = self._find_loop(frame, units)
+            except Irregular:
+                pass
+            else:
+                self._loops[frame] = loop
+                self._swallow(loop)
+                return
+        self.units[frame] = units
+
+    def _swallow(self, loop: Loop) -> None:
+        """Have the loop stand for all that is in it, also in loops inside of it."""
+        for node in (*loop.enters, *self._nodes[loop.frame]):
+            self._unit_of[node.id] = loop
+        for unit in loop.body:
+            if isinstance(unit, Loop):
+                self._swallow_inner(unit, loop)
+
+    def _swallow_inner(self, inner: Loop, outer: Loop) -> None:
+        for node in self._nodes[inner.frame]:
+            self._unit_of[node.id] = outer
+        for unit in inner.body:
+            if isinstance(unit, Loop):
+                self._swallow_inner(unit, outer)
+
+    def _find_loop(self, frame: Frame, units: list[Unit]) -> Loop:
+        """The loop of a frame; raises Irregular."""
+        if any(
+            self._info.frames[f.name].parent is frame and f not in self._loops
+            for f in self._info.frames.values()
+        ):
+            raise Irregular("an inner loop is irregular")
+        conditions = [n for n in self._nodes[frame] if n.role is Role.LOOP_COND]
+        if len(conditions) != 1:
+            raise Irregular(f"{len(conditions)} LoopConds")
+        variables = tuple(
+            self._variable(node) for node in self._nodes[frame] if node.role is Role.NEXT_ITERATION
+        )
+        merges = {variable.merge for variable in variables}
+        self._check_enters(frame, merges)
+        exits = tuple(n for n in self._nodes[frame] if n.role is Role.EXIT)
+        ends = merges | {v.next_iteration for v in variables} | set(exits)
+        body = tuple(unit for unit in units if unit not in ends)
+        for unit in body:
+            if not isinstance(unit, Loop) and not self._can_compile(unit):
+                raise Irregular(f"{unit.name} cannot be compiled")
+        if len(merges) != len(variables):
+            raise Irregular("two NextIterations lead to one Merge")
+        return Loop(frame, tuple(self._enters[frame]), variables, conditions[0], exits, body)
+
+    @staticmethod
+    def _variable(node: Node) -> LoopVariable:
+        """What a NextIteration carries on."""
+        if len(node.out_edges) != 1 or node.out_edges[0].dst.role is not Role.MERGE:
+            raise Irregular(f"{node.name} does not lead to one Merge")
+        merge = node.out_edges[0].dst
+        if merge.control_inputs or len(merge.inputs) != 2:
+            raise Irregular(f"{merge.name} is not the Merge of a loop")
+        sources = [edge.src for edge in merge.inputs if edge is not None]
+        enters = [src for src in sources if src.role is Role.ENTER]
+        if len(enters) != 1 or len(sources) != 2:
+            raise Irregular(f"{merge.name} has no Enter")
+        return LoopVariable(merge, enters[0], node)
+
+    def _check_enters(self, frame: Frame, merges: set[Node]) -> None:
+        """A variable's first value is of no use to anyone but its Merge."""
+        for enter in self._enters[frame]:
+            if not enter.attrs["is_constant"] and not all(
+                edge.dst in merges for edge in enter.out_edges
+            ):
+                raise Irregular(f"{enter.name} is used in the first turn only")
+
+    def _sources_first(self, frame: Frame) -> list[Unit]:
+        """The units of a frame, each after those that it depends on."""
+        inner = [loop for loop in self._loops.values() if loop.frame.parent is frame]
+        nodes = [n for n in self._nodes[frame] if n.id not in self._unit_of]
+        units: list[Unit] = [*nodes, *inner]
+        waiting: dict[Unit, int] = {}
+        users: dict[Unit, list[Unit]] = {unit: [] for unit in units}
+        for unit in units:
+            sources = set(self.sources(unit)) & users.keys()
+            waiting[unit] = len(sources)
+            for source in sources:
+                users[source].append(unit)
+        # Of those that could come next, the one that was made first: the order that the author
+        # wrote keeps few values alive at a time.
+        ready = [(_age(unit), unit) for unit in units if not waiting[unit]]
+        heapify(ready)
+        ordered: list[Unit] = []
+        while ready:
+            _, unit = heappop(ready)
+            ordered.append(unit)
+            for user in users[unit]:
+                waiting[user] -= 1
+                if not waiting[user]:
+                    heappush(ready, (_age(user), user))
+        if len(ordered) != len(units):
+            raise InternalError(f"the frame {frame} has a cycle without NextIteration")
+        return ordered
+
+    def sources(self, unit: Unit) -> Iterable[Unit]:
+        """The units that a unit depends on, in its own frame or around it."""
+        nodes = unit.enters if isinstance(unit, Loop) else (unit,)
+        for node in nodes:
+            for edge in node.in_edges():
+                src = edge.src
+                if src.role is Role.EXIT and src.id not in self._unit_of:
+                    # What leaves a loop of the executor's depends on all that enters it.
+                    yield from self._enters[self._info.frame_of[src.id]]
+                elif src.role is not Role.NEXT_ITERATION:
+                    yield self.unit_of(src)
+
+
+def _age(unit: Unit) -> int:
+    """A number that is smaller for what was made earlier; no two units have the same."""
+    return min(enter.id for enter in unit.enters) if isinstance(unit, Loop) else unit.id
+
+
+def _depth(frame: Frame) -> int:
+    depth = 0
+    while frame.parent is not None:
+        frame, depth = frame.parent, depth + 1
+    return depth
+
+
+def _all_but(can_compile: Callable[[Node], bool], odd: Node) -> Callable[[Node], bool]:
+    return lambda node: node is not odd and can_compile(node)
+
+
+def loop_depth(units: Iterable[Unit]) -> int:
+    """How many loops stand one inside the other."""
+    return max((1 + loop_depth(unit.body) for unit in units if isinstance(unit, Loop)), default=0)

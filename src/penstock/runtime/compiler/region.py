@@ -1,0 +1,82 @@
+"""A compiled region while it runs: call the function, and say where it failed.
+
+In:   a ``Source`` and the step's context.
+Out:  a tuple of results, None for dead ones; or the error, with node, frame and iteration,
+      exactly as the executor would report it.
+Not:  chooses nothing; the text is fixed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from penstock.core.values import DEAD, Value
+from penstock.errors import OpError, Where, from_exception
+from penstock.kernels.context import Interrupt, OpKernelContext
+from penstock.runtime.compiler.source import Source
+
+
+class Interruptible(Protocol):
+    """What every region may ask of its step."""
+
+    @property
+    def interrupt(self) -> Interrupt:
+        """Whether, and why, the step must end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """One region, ready to run."""
+
+    source: Source
+    device: str
+    #: The function whose body the region is in; empty for the graph's own.
+    function: str
+
+    @property
+    def needs_context(self) -> bool:
+        """Whether some kernel asks for more of its step than whether to go on."""
+        return self.source.needs_context
+
+    def run(self, step: Interruptible, *args: Value | None) -> tuple[Value | None, ...]:
+        """Run the region; None stands for what is dead.
+
+        Args:
+            step: a ``StepContext`` if ``needs_context``.
+            args: the region's parameters.
+
+        Raises:
+            OpError: a kernel's error, with its place; or the reason why the step must end.
+
+        """
+        try:
+            results: tuple[Any, ...] = self.source.function(step, *args)
+        except Exception as cause:  # the one border of kernels
+            error = self.located(cause, step)
+            if error is cause:
+                raise
+            raise error from cause
+        return results
+
+    def located(self, cause: Exception, step: Interruptible) -> OpError:
+        """The canonical error for what came out of the function."""
+        error = from_exception(cause)
+        if error.where is not None or error is step.interrupt.reason:
+            return error
+        place = self.source.place_of(cause.__traceback__)
+        if place is None:
+            return error
+        error = error if error is not cause else error.copy()
+        node = place.node
+        error.at(
+            Where(node.name, node.op.name, self.device, place.frame, place.iteration, self.function)
+        )
+        # An error that comes when the step has failed already is a mere consequence.
+        error.derived |= step.interrupt.loops_end
+        return error
+
+    def compute(self, context: OpKernelContext, *args: Value | None) -> tuple[Value | None, ...]:
+        """The region as a kernel."""
+        results = self.run(context.step, *args)
+        return tuple([DEAD if result is None else result for result in results])

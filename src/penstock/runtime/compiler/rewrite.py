@@ -1,0 +1,223 @@
+"""Put region nodes where their units were.
+
+In:   a graph, and the groups that were compiled.
+Out:  a new graph: what is outside of all groups, and one node per group.
+Not:  compiles nothing, and leaves the old graph as it was.
+
+A control edge has no value, so that a region could not see whether its source was dead.
+Where that matters, the edge goes through a Const that is live only if the source is.  The
+other way round, an Identity of one of the region's results stands for a node inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from penstock.catalogue.op_def import ArgDef, AttrDef, OpDef
+from penstock.catalogue.registry import get_op
+from penstock.core import dtypes
+from penstock.core.dtypes import DType
+from penstock.defs.attrs import TensorAttr
+from penstock.graph.graph import Edge, Graph, Node, copy_node
+from penstock.graph.references import References
+from penstock.graph.roles import Role
+from penstock.runtime.compiler.loops import Levels, Loop, Unit
+from penstock.runtime.compiler.region import Region
+
+#: What an op of TensorFlow would be that is a compiled region.
+REGION: Final = OpDef(
+    "_Region",
+    (ArgDef("inputs", list_attr="Tin"),),
+    (ArgDef("outputs", list_attr="Tout"),),
+    {"Tin": AttrDef("Tin", "list(type)"), "Tout": AttrDef("Tout", "list(type)")},
+    allows_uninitialized_input=True,
+)
+#: Stands for a node in control edges: a slot that no output has.
+_CONTROL: Final = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Units that became one region."""
+
+    members: Sequence[Unit]
+    region: Region
+    #: What the region's parameters stand for.
+    inputs: Sequence[Edge]
+    #: What its results stand for: (node, slot), or slot -1 for "the node is done".
+    outputs: Sequence[tuple[Node, int]]
+    #: The nodes that may be dead among those that are only to be done.
+    unsure: frozenset[Node]
+
+
+def outputs_of(
+    members: Iterable[Unit], is_inside: Callable[[Node], bool]
+) -> list[tuple[Node, int]]:
+    """What the nodes around a group need of it: (node, slot), each once."""
+    found: dict[tuple[Node, int], None] = {}
+    for unit in members:
+        for node in unit.exits if isinstance(unit, Loop) else (unit,):
+            for edge in node.out_edges:
+                if not is_inside(edge.dst):
+                    found[node, edge.src_slot] = None
+    return list(found)
+
+
+class SurelyLive:
+    """Which nodes are live in every step: a cautious guess that asks no predicate."""
+
+    def __init__(self, levels: Levels) -> None:
+        self._levels = levels
+        self._sure: set[Unit] = set()
+        for frame, units in levels.units.items():
+            if frame.parent is None:
+                for unit in units:
+                    if self._is_sure(unit):
+                        self._sure.add(unit)
+
+    def __contains__(self, node: Node) -> bool:
+        return self._levels.unit_of(node) in self._sure
+
+    def _is_sure(self, unit: Unit) -> bool:
+        sources = [source in self._sure for source in self._levels.sources(unit)]
+        if isinstance(unit, Loop):
+            return all(sources)
+        if unit.role in {Role.SWITCH, Role.RECV}:
+            return False
+        return any(sources) if unit.role is Role.MERGE else all(sources)
+
+
+def rewrite(
+    graph: Graph, groups: Sequence[Group], references: References, levels: Levels
+) -> tuple[Graph, dict[Node, Region]]:
+    """A graph with region nodes; and the region of each."""
+    return _Rewriter(graph, groups, references, levels).run()
+
+
+class _Rewriter:
+    """One new graph under construction."""
+
+    def __init__(
+        self, graph: Graph, groups: Sequence[Group], references: References, levels: Levels
+    ) -> None:
+        self._old = graph
+        self._new = Graph(graph.library, function=graph.function)
+        self._new.versions = graph.versions
+        self._groups = groups
+        self._references = references
+        self._levels = levels
+        self._group_of = {unit: group for group in groups for unit in group.members}
+        self._copies: dict[Node, Node] = {}
+        self._regions: dict[Group, Node] = {}
+        self._slots: dict[Group, dict[tuple[Node, int], int]] = {}
+        #: Nodes that carry liveness along control edges, by the node that they stand for.
+        self._tokens: dict[Node, Node] = {}
+
+    def run(self) -> tuple[Graph, dict[Node, Region]]:
+        """Copy, add regions, join."""
+        for node in self._old:
+            if self._group(node) is None:
+                self._copies[node] = copy_node(self._new, node)
+        for group in self._groups:
+            self._add_region(group)
+        for node, copy in self._copies.items():
+            self._join(node, copy)
+        for group in self._groups:
+            self._join_region(group)
+        return self._new, {node: group.region for group, node in self._regions.items()}
+
+    def _group(self, node: Node) -> Group | None:
+        return self._group_of.get(self._levels.unit_of(node))
+
+    def _add_region(self, group: Group) -> None:
+        self._slots[group] = {output: slot for slot, output in enumerate(group.outputs)}
+        types_in = tuple(self._input_type(edge) for edge in group.inputs)
+        types_out = tuple(self._output_type(node, slot) for node, slot in group.outputs)
+        name = self._free_name(f"region_{len(self._regions)}")
+        attrs = {"Tin": types_in, "Tout": types_out}
+        self._regions[group] = self._new.add_node(name, REGION, attrs)
+
+    def _input_type(self, edge: Edge) -> DType:
+        if edge.is_control:
+            return dtypes.bool_
+        if self._group(edge.src) is not None:
+            return self._output_type(edge.src, edge.src_slot)
+        return edge.src.output_types[edge.src_slot]
+
+    def _output_type(self, node: Node, slot: int) -> DType:
+        if slot == _CONTROL:
+            return dtypes.bool_
+        dtype = node.output_types[slot]
+        # Others must see that what comes is a reference, so that they read it.
+        return dtype.ref if self._references.is_read(node) else dtype
+
+    def _free_name(self, name: str) -> str:
+        while name in self._old or name in self._new:
+            name = f"_{name}"
+        return name
+
+    # -- edges ---------------------------------------------------------------------------
+
+    def _join(self, node: Node, copy: Node) -> None:
+        for edge in node.inputs:
+            if edge is not None:
+                src, slot = self._source(edge)
+                self._new.add_edge(src, slot, copy, edge.dst_slot)
+        self._new.add_control_edges([self._done(e.src) for e in node.control_inputs], copy)
+
+    def _join_region(self, group: Group) -> None:
+        region = self._regions[group]
+        controls: dict[Node, None] = {}
+        for slot, edge in enumerate(group.inputs):
+            if edge.is_control:
+                self._new.add_edge(self._token(edge.src), 0, region, slot)
+            else:
+                src, src_slot = self._source(edge)
+                self._new.add_edge(src, src_slot, region, slot)
+        unsure = {edge.src for edge in group.inputs if edge.is_control}
+        for unit in group.members:
+            for node in unit.enters if isinstance(unit, Loop) else (unit,):
+                for edge in node.control_inputs:
+                    if self._group(edge.src) is not group and edge.src not in unsure:
+                        controls[self._done(edge.src)] = None
+        self._new.add_control_edges(controls, region)
+
+    def _source(self, edge: Edge) -> tuple[Node, int]:
+        """Where the value of an edge comes from now."""
+        group = self._group(edge.src)
+        if group is None:
+            return self._copies[edge.src], edge.src_slot
+        return self._regions[group], self._slots[group][edge.src, edge.src_slot]
+
+    def _done(self, node: Node) -> Node:
+        """What is done, and live, when a node is."""
+        group = self._group(node)
+        if group is None:
+            return self._copies[node]
+        if node not in group.unsure:
+            return self._regions[group]
+        return self._token(node)
+
+    def _token(self, node: Node) -> Node:
+        """A node with a value that is live if ``node`` is."""
+        known = self._tokens.get(node)
+        if known is not None:
+            return known
+        name = self._free_name(f"{node.name}/done")
+        group = self._group(node)
+        if group is None:
+            value = TensorAttr(value=np.True_)
+            token = self._new.add_node(
+                name, get_op("Const"), {"value": value, "dtype": dtypes.bool_}
+            )
+            self._new.add_control_edge(self._copies[node], token)
+        else:
+            token = self._new.add_node(name, get_op("Identity"), {"T": dtypes.bool_})
+            slot = self._slots[group][node, _CONTROL]
+            self._new.add_edge(self._regions[group], slot, token, 0)
+        self._tokens[node] = token
+        return token

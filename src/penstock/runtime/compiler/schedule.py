@@ -1,0 +1,191 @@
+"""Put the statements of a body in an order, and say in which branch each stands.
+
+In:   a body.
+Out:  statements with their paths: the outcomes of conditions, outermost first, that lead
+      to the branch in which a statement is written.
+Not:  writes no text, and looks into no loop inside the body.
+
+Any order that respects what statements wait for would be right.  This one stays in a branch
+as long as something in it can be done, then tries the opposite branch, and otherwise keeps
+the order in which statements were made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple, TypeAlias
+
+from penstock.errors import InternalError
+from penstock.runtime.compiler.predicates import ALWAYS, NEVER, Condition, Predicate, Predicates
+from penstock.runtime.compiler.program import Body, Nothing, Statement
+
+
+class Outcome(NamedTuple):
+    """A condition that came out one way."""
+
+    condition: Condition
+    is_true: bool
+
+
+class Entangled(NamedTuple):
+    """A predicate that is no sequence of outcomes: an "or" of several."""
+
+    predicate: Predicate
+
+
+#: The branch that a statement stands in, from the outside in.
+Path: TypeAlias = "tuple[Outcome | Entangled, ...]"
+
+
+class Placed(NamedTuple):
+    """A statement and its branch."""
+
+    statement: Statement
+    path: Path
+
+
+class Turn(NamedTuple):
+    """One turn of a loop body: what is done before it is known whether the loop goes on."""
+
+    before: list[Placed]
+    after: list[Placed]
+
+
+def schedule(body: Body) -> list[Placed]:
+    """All statements of a body in order, without those that do nothing."""
+    return _Scheduler(body.predicates, body.statements, ALWAYS).run()
+
+
+def schedule_turn(body: Body, goes_on: Condition) -> Turn:
+    """The same for a loop body; what needs the condition to be true comes after it."""
+    predicates = body.predicates
+    going = predicates.is_true(goes_on)
+    first: dict[Statement, None] = {}
+    waiting = [s for s in body.statements if not predicates.implies(s.live, going)]
+    while waiting:
+        statement = waiting.pop()
+        if statement not in first:
+            first[statement] = None
+            waiting.extend(statement.waits)
+    before = [s for s in body.statements if s in first]
+    after = [s for s in body.statements if s not in first]
+    return Turn(
+        _Scheduler(predicates, before, ALWAYS).run(), _Scheduler(predicates, after, going).run()
+    )
+
+
+def path_of(predicates: Predicates, live: Predicate) -> Path:
+    """The outcomes that make a predicate true."""
+    path: list[Outcome | Entangled] = []
+    while live != ALWAYS:
+        condition, low, high = predicates.parts(live)
+        if low == NEVER:
+            path.append(Outcome(condition, True))  # noqa: FBT003  (a field)
+            live = high
+        elif high == NEVER:
+            path.append(Outcome(condition, False))  # noqa: FBT003
+            live = low
+        else:
+            path.append(Entangled(live))
+            break
+    return tuple(path)
+
+
+class _Scheduler:
+    """One schedule under construction."""
+
+    def __init__(
+        self, predicates: Predicates, statements: Sequence[Statement], given: Predicate
+    ) -> None:
+        paths: dict[Predicate, Path] = {}
+        for statement in statements:
+            if statement.live not in paths:
+                paths[statement.live] = path_of(predicates, predicates.under(statement.live, given))
+        self._paths = paths
+        self._statements = statements
+        self._users: dict[Statement, list[int]] = {s: [] for s in statements}
+        self._waiting = [0] * len(statements)
+        for index, statement in enumerate(statements):
+            sources = [s for s in statement.waits if s in self._users]
+            self._waiting[index] = len(sources)
+            for source in sources:
+                self._users[source].append(index)
+        #: Statements that can be done, by path; no heap is empty.
+        self._ready: dict[Path, list[int]] = {}
+        #: The paths of ``_ready`` by each beginning that they have.
+        self._beginnings: dict[Path, dict[Path, None]] = {}
+
+    def run(self) -> list[Placed]:
+        """Order everything."""
+        placed: list[Placed] = []
+        path: Path = ()
+        self._make_ready(i for i, count in enumerate(self._waiting) if not count)
+        while self._ready:
+            path = self._next_path(path)
+            statement = self._statements[self._take(path)]
+            placed.append(Placed(statement, path))
+            self._done(statement)
+        if len(placed) + self._skipped != len(self._statements):
+            raise InternalError("statements wait for each other")
+        return placed
+
+    _skipped = 0
+
+    def _done(self, statement: Statement) -> None:
+        done = []
+        for user in self._users[statement]:
+            self._waiting[user] -= 1
+            if not self._waiting[user]:
+                done.append(user)
+        self._make_ready(done)
+
+    def _make_ready(self, indices: Iterable[int]) -> None:
+        for index in indices:
+            statement = self._statements[index]
+            if isinstance(statement, Nothing):
+                self._skipped += 1
+                self._done(statement)
+                continue
+            path = self._paths[statement.live]
+            heap = self._ready.get(path)
+            if heap is None:
+                heap = self._ready[path] = []
+                for end in range(len(path) + 1):
+                    self._beginnings.setdefault(path[:end], {})[path] = None
+            heappush(heap, index)
+
+    def _take(self, path: Path) -> int:
+        heap = self._ready[path]
+        index = heappop(heap)
+        if not heap:
+            del self._ready[path]
+            for end in range(len(path) + 1):
+                paths = self._beginnings[path[:end]]
+                del paths[path]
+                if not paths:
+                    del self._beginnings[path[:end]]
+        return index
+
+    def _next_path(self, path: Path) -> Path:
+        """Where to go on: here, opposite, deeper, or as little further out as possible."""
+        if path in self._ready:
+            return path
+        for end in range(len(path), -1, -1):
+            if end < len(path):
+                opposite = _opposite(path, end)
+                if opposite in self._beginnings:
+                    return next(iter(self._beginnings[opposite]))
+                if path[:end] in self._ready:
+                    return path[:end]
+            if path[:end] in self._beginnings:
+                return next(iter(self._beginnings[path[:end]]))
+        raise InternalError("nothing is ready")
+
+
+def _opposite(path: Path, end: int) -> Path:
+    """The branch on the other side of the condition at ``end``."""
+    step = path[end]
+    if isinstance(step, Entangled):
+        return (*path[:end], step)  # nothing is there: the path itself is not ready
+    return (*path[:end], Outcome(step.condition, not step.is_true))

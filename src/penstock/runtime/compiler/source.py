@@ -1,0 +1,109 @@
+"""Python text as a function that tracebacks can show.
+
+In:   lines, each with the node that it is for, and the objects that the text refers to.
+Out:  ``Source``: the text, the function, and where in the graph an error in it arose.
+Not:  writes no text.
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, NamedTuple
+
+from penstock.graph.graph import Node
+
+#: Tells apart the file names of texts; ``next`` on it is atomic enough, since a lost number
+#: would only repeat a name that a lock below guards.
+_numbers: Final = itertools.count(1)
+
+
+class Turns(NamedTuple):
+    """A loop that a line stands in: its frame's name, and the name that counts its turns."""
+
+    frame: str
+    counter: str
+
+
+class Line(NamedTuple):
+    """One line of text."""
+
+    text: str
+    #: The node that it is for; None for what holds the others together.
+    node: Node | None = None
+    #: The loops around it, outermost first.
+    loops: tuple[Turns, ...] = ()
+
+
+class Place(NamedTuple):
+    """Where in a graph something happened."""
+
+    node: Node
+    #: The dynamic frame, as errors show it; empty outside of loops.
+    frame: str
+    iteration: int
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Source:
+    """One text, and the function that it defines."""
+
+    lines: Sequence[Line]
+    function: Callable[..., Any]
+    filename: str
+    #: Whether the function asks its first argument for more than ``interrupt``.
+    needs_context: bool
+
+    @property
+    def text(self) -> str:
+        """The text, as ``penstock show --python`` prints it."""
+        return "".join(f"{line.text}\n" for line in self.lines)
+
+    def place_of(self, traceback: TracebackType | None) -> Place | None:
+        """The node in whose line an exception arose, or None if it was in none."""
+        found: Place | None = None
+        counters: dict[str, int] = {}
+        while traceback is not None:
+            frame = traceback.tb_frame
+            if frame.f_code.co_filename == self.filename:
+                line = self.lines[traceback.tb_lineno - 1]
+                if line.loops:
+                    counters |= {t.counter: frame.f_locals.get(t.counter, 0) for t in line.loops}
+                if line.node is not None:
+                    found = _place(line, counters)
+            traceback = traceback.tb_next
+        return found
+
+
+def _place(line: Line, counters: Mapping[str, int]) -> Place:
+    assert line.node is not None
+    if not line.loops:
+        return Place(line.node, "", 0)
+    parts = [f"{loop.frame}[{counters[loop.counter]}]" for loop in line.loops[:-1]]
+    innermost = line.loops[-1]
+    return Place(line.node, "/".join([*parts, innermost.frame]), counters[innermost.counter])
+
+
+def make_source(
+    name: str,
+    lines: Sequence[Line],
+    function: str,
+    objects: dict[str, Any],
+    *,
+    needs_context: bool,
+) -> Source:
+    """Compile a text and take the function ``function`` out of it.
+
+    The text is known to tracebacks and debuggers for as long as the source lives.
+    """
+    filename = f"<penstock {name} {next(_numbers)}>"
+    text = "".join(f"{line.text}\n" for line in lines)
+    exec(compile(text, filename, "exec"), objects)
+    source = Source(tuple(lines), objects[function], filename, needs_context)
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    weakref.finalize(source, linecache.cache.pop, filename, None)
+    return source

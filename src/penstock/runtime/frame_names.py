@@ -1,0 +1,40 @@
+"""Names of dynamic frames: which loop, in which turns of the loops around it.
+
+In:   a loop's static name, and the frame and turn that it stands in.
+Out:  its name in rendezvous keys, its number, and its name for people.
+Not:  knows neither tier.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTag:
+    """One dynamic frame; the root has no parent and no name."""
+
+    parent: FrameTag | None
+    #: The turn of the parent that it stands in.
+    parent_iteration: int
+    static_name: str
+
+    @property
+    def name(self) -> str:
+        """The name that is the same in all partitions."""
+        if self.parent is None:
+            return ""
+        return f"{self.parent.name};{self.parent_iteration};{self.static_name}"
+
+    @property
+    def id(self) -> int:
+        """A number that all partitions give the same dynamic frame; 0 for the root."""
+        return frame_id(self.name)
+
+
+def frame_id(name: str) -> int:
+    """The number of the frame of this name."""
+    if not name:
+        return 0
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")

@@ -1,0 +1,92 @@
+"""Optimise what is about to be run, as the session's options say.
+
+In:   a request's graph, or the body of a function, and the session's ``Config``.
+Out:  the same, optimised; if the optimiser fails, a warning and the graph as it was.
+Not:  decides nothing about single nodes; that is ``passes/optimize.py``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+from penstock.config import Config, GraphOptions, Level, Toggle
+from penstock.graph.check import check_graph, check_pruned
+from penstock.graph.graph import Graph
+from penstock.graph.stages import Pruned
+from penstock.passes.fold_constants import MAX_BYTES
+from penstock.passes.optimize import NO_PASSES, Passes, optimize, optimize_graph
+
+
+def optimize_request(prune: Callable[[], Pruned], config: Config) -> Pruned:
+    """The graph of a request, optimised; ``prune`` makes the graph, again if need be."""
+    pruned = prune()
+    if config.check_graphs:
+        check_pruned(pruned)
+    passes = passes_of(config.graph_options)
+    if passes == NO_PASSES:
+        return pruned
+    try:
+        made = optimize(pruned, passes)
+        if config.check_graphs:
+            check_pruned(made)
+    except Exception as failure:
+        _complain(failure, config)
+        return prune()
+    return made
+
+
+def optimize_body(graph: Graph, config: Config) -> None:
+    """Optimise the body of a function in place.
+
+    Raises:
+        InternalError: the optimiser failed, and left no graph.
+
+    """
+    passes = passes_of(config.graph_options)
+    if passes == NO_PASSES:
+        return
+    try:
+        optimize_graph(graph, {}, passes)
+    except Exception as failure:
+        _complain(failure, config)
+        # Passes look first and change then: most likely they have not begun.
+        check_graph(graph)
+
+
+def passes_of(options: GraphOptions) -> Passes:
+    """The passes that the options ask for."""
+    level, rewriter = options.optimizer_options, options.rewrite_options
+    is_on = level.opt_level is Level.L1
+
+    def runs(toggle: Toggle, *, by_default: bool) -> bool:
+        if rewriter.disable_meta_optimizer or toggle is Toggle.DEFAULT:
+            return by_default
+        return toggle is not Toggle.OFF
+
+    rewrites = is_on and not rewriter.disable_meta_optimizer
+    return Passes(
+        remove_identities=runs(rewriter.dependency_optimization, by_default=rewrites),
+        fold_constants=runs(
+            rewriter.constant_folding, by_default=is_on or level.do_constant_folding
+        ),
+        simplify_arithmetic=runs(rewriter.arithmetic_optimization, by_default=rewrites),
+        fold_batch_norm=runs(rewriter.remapping, by_default=rewrites),
+        merge_duplicates=runs(
+            rewriter.common_subgraph_elimination,
+            by_default=is_on or level.do_common_subexpression_elimination,
+        ),
+        max_folded_bytes=level.max_folded_constant_in_bytes or MAX_BYTES,
+    )
+
+
+def _complain(failure: Exception, config: Config) -> None:
+    """Raise what went wrong where somebody looks for mistakes; otherwise mention it."""
+    if config.check_graphs or config.graph_options.rewrite_options.fail_on_optimizer_errors:
+        raise failure
+    warnings.warn(
+        f"The graph runs as it is, since optimising it failed: {failure!r}; please report it "
+        "with the graph",
+        RuntimeWarning,
+        stacklevel=3,
+    )
