@@ -22,7 +22,10 @@ CASES: Final[dict[str, tuple[int, Any, Any, list[Any], dict[str, Any]]]] = {
         [np.int32(1), None],
         {},
     ),
+    "Fill": (0, np.array([2, 3]), np.array([4, 1]), [None, np.float32(7)], {}),
     "ExpandDims": (1, np.int32(0), np.int32(-1), [MATRIX, None], {}),
+    "Max": (1, np.array([0]), np.array([1]), [MATRIX, None], {}),
+    "Pad": (1, np.array([[0, 1], [2, 0]]), np.array([[1, 0], [0, 0]]), [MATRIX, None], {}),
     "Reshape": (1, np.array([4, 3]), np.array([-1, 6]), [MATRIX, None], {}),
     "Slice": (1, np.array([0, 1]), np.array([1, 0]), [MATRIX, None, np.array([2, 2])], {}),
     "Split": (0, np.int32(0), np.int32(1), [None, np.ones((2, 4))], {"num_split": 2}),
@@ -33,6 +36,8 @@ CASES: Final[dict[str, tuple[int, Any, Any, list[Any], dict[str, Any]]]] = {
         [MATRIX, None, np.array([3]), np.array([1])],
         {"shrink_axis_mask": 1},
     ),
+    "Sum": (1, np.array([0, 1]), np.array([-1, 0]), [CUBE, None], {}),
+    "Tile": (1, np.array([1, 2]), np.array([2, 1]), [MATRIX, None], {}),
     "Transpose": (1, np.array([1, 0]), np.array([0, 1]), [MATRIX, None], {}),
 }
 

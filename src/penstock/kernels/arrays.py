@@ -24,6 +24,9 @@ from penstock.kernels.registry import Kernel
 _MAX_ELEMENTS: Final = 2**63 - 1
 #: No array may be larger.
 _MAX_BYTES: Final = PHYSICAL_MEMORY
+#: Of arrays of at most so many bytes, parts that are not contiguous are copied: that is
+#: cheap, and whoever computes with the part then needs half the time.
+SMALL: Final = 1 << 15
 
 
 def as_array(value: Value) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, freeze, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, number_in, shape_text
+from penstock.kernels.arrays import SMALL, as_array, number_in, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.constants import is_constant
 from penstock.kernels.registry import Cost, Kernel, kernel
@@ -29,9 +29,6 @@ _PACKABLE: Final = _JOINABLE | OBJECTS
 _UNPACKABLE: Final = PLAIN | FLOAT8 | OBJECTS
 _INT4: Final = frozenset(map(dtypes.as_dtype, ("int4", "uint4")))
 _join: Final = np.concatenate
-#: Arrays of at most so many bytes are copied where they are split into pieces that are not
-#: contiguous: that is cheap, and the ops that take the pieces then need half their time.
-_SMALL: Final = 1 << 15
 _DIVISIBLE: Final = _UNPACKABLE | _INT4 | {dtypes.quint8}
 
 
@@ -277,7 +274,7 @@ def _equal_cut(axis: Value, values: Array, count: int) -> Kernel:
             "Number of ways to split should evenly divide the split dimension, but got "
             f"split_dim {number} (size = {values.shape[number]}) and num_split {count}"
         )
-    if number and count > 1 and values.nbytes <= _SMALL:
+    if number and count > 1 and values.nbytes <= SMALL:
         return _copying_cut(values.shape, number, (count, size))
     parts = _parts(number, (size,) * count)
     return lambda values: tuple([values[part] for part in parts])

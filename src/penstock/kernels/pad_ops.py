@@ -9,15 +9,16 @@ Not:  pads for no convolution (windows does).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, boxing, check_new, full, shape_text, zeros
+from penstock.kernels.arrays import as_array, boxing, check_new, shape_text, zeros
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.constants import is_constant
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import NUMBERS, PLAIN
 
@@ -30,29 +31,46 @@ _PADDABLE: Final = {"T": PLAIN | _QUANTIZED | {dtypes.string}, "Tpaddings": _IND
 def make_pad(attrs: Attrs) -> Kernel:
     """The input with zeros (or empty strings) around it."""
     fill = zeros((), attrs.dtype("T"))[()]
-    return boxing(attrs, "T", lambda values, paddings: _pad(values, paddings, fill))
+    pad = _padding()
+    return boxing(attrs, "T", lambda values, paddings: pad(values, paddings, fill))
 
 
 @kernel("PadV2", types=_PADDABLE)
 def make_pad_v2(attrs: Attrs) -> Kernel:
     """The input with a given value around it."""
+    pad = _padding()
 
     def pad_v2(values: Array, paddings: Value, fill: Value) -> Value:
         if isinstance(fill, np.ndarray) and fill.ndim:
             raise InvalidArgumentError(
                 f"constant_values must be a scalar. Found: {shape_text(fill.shape)}"
             )
-        return _pad(values, paddings, fill)
+        return pad(values, paddings, fill)
 
     return boxing(attrs, "T", pad_v2)
 
 
-def _pad(values: Array, paddings: Value, fill: Value) -> Value:
-    margins = _margins(values, paddings)
-    padded = full(_padded_shape(values.shape, margins), fill, values.dtype)
-    inside = zip(values.shape, margins, strict=True)
-    padded[tuple(slice(before, before + n) for n, (before, _) in inside)] = values
-    return as_value(padded)
+def _padding() -> Kernel:
+    """Pads; remembers the last paddings, with the shape of what they were put around."""
+    last: tuple[Value, tuple[int, ...], list[int], Any] = (_padding, (), [], ())
+
+    def pad(values: Array, paddings: Value, fill: Value) -> Value:
+        nonlocal last
+        known, shape, sizes, inside = last
+        if paddings is not known or values.shape != shape:
+            margins = _margins(values, paddings)
+            sizes = _padded_shape(values.shape, margins)
+            check_new(sizes, values.dtype)
+            pairs = zip(values.shape, margins, strict=True)
+            inside = tuple([slice(before, before + n) for n, (before, _) in pairs])
+            if is_constant(paddings):
+                last = paddings, values.shape, sizes, inside
+        padded = np.empty(sizes, values.dtype)
+        padded.fill(fill)
+        padded[inside] = values
+        return padded if sizes else as_value(padded)
+
+    return pad
 
 
 def _padded_shape(shape: tuple[int, ...], margins: list[tuple[int, int]]) -> list[int]:

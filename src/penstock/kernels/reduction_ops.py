@@ -23,6 +23,7 @@ from penstock.core.dtypes import DType
 from penstock.core.values import Value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.constants import is_constant
 from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import NUMBERS, REALS, UNSIGNED
@@ -69,9 +70,15 @@ def _complaint(axes: tuple[int, ...], rank: int) -> InvalidArgumentError | None:
 
 def _reducer(reduce: _Reduce, dtype: np.dtype[Any], *, keep: bool) -> Kernel:
     """The reduction as a kernel, with sums kept in ``dtype``."""
+    last: tuple[Value, tuple[int, ...]] = (_reducer, ())
 
     def compute(x: Value, indices: Value) -> Value:
-        axes = axes_in(indices, x.ndim)
+        nonlocal last
+        known, axes = last
+        if indices is not known or not x.ndim:
+            axes = axes_in(indices, x.ndim)
+            if is_constant(indices):
+                last = indices, axes
         try:
             return reduce(x, axes, dtype, None, keep)
         except ValueError as cause:

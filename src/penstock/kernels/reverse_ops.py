@@ -16,6 +16,7 @@ from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import boxing, check_new, shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.constants import remembering
 from penstock.kernels.registry import Cost, Kernel, kernel
 from penstock.kernels.types import OBJECTS, PLAIN
 
@@ -135,25 +136,35 @@ def make_roll(attrs: Attrs) -> Kernel:
 @kernel("Tile", types={"Tmultiples": _INDEX})
 def make_tile(attrs: Attrs) -> Kernel:
     """The input repeated as a whole along each dimension."""
+    times_of = remembering(_times_in)
 
     def tile(values: Array, multiples: Value) -> Value:
-        shape = values.shape
-        if multiples.ndim != 1:
-            raise InvalidArgumentError(
-                f"Expected multiples to be 1-D, but got shape {shape_text(multiples.shape)}"
-            )
-        if len(multiples) != len(shape):
+        times, shape = times_of(multiples), values.shape
+        if len(times) != len(shape):
             raise InvalidArgumentError(
                 f"Expected multiples argument to be a vector of length {len(shape)} but got "
-                f"length {len(multiples)}"
+                f"length {len(times)}"
             )
-        times: list[int] = multiples.tolist()
-        for i, count in enumerate(times):
-            if count < 0:
-                raise InvalidArgumentError(f"Expected multiples[{i}] >= 0, but got {count}")
+        if times and min(times) < 0:
+            raise _negative(times)
         return _repeat(values, times)
 
     return boxing(attrs, "T", tile)
+
+
+def _times_in(multiples: Value) -> list[int]:
+    """How often the input is repeated along each dimension."""
+    if multiples.ndim != 1:
+        raise InvalidArgumentError(
+            f"Expected multiples to be 1-D, but got shape {shape_text(multiples.shape)}"
+        )
+    times: list[int] = multiples.tolist()
+    return times
+
+
+def _negative(times: list[int]) -> InvalidArgumentError:
+    i, count = next((i, count) for i, count in enumerate(times) if count < 0)
+    return InvalidArgumentError(f"Expected multiples[{i}] >= 0, but got {count}")
 
 
 def _repeat(values: Array, times: list[int]) -> Value:
@@ -161,6 +172,10 @@ def _repeat(values: Array, times: list[int]) -> Value:
     shape = values.shape
     sizes = [count * size for count, size in zip(times, shape, strict=True)]
     check_new(sizes, values.dtype)
+    if values.size == 1 and not values.dtype.hasobject:
+        repeated = np.empty(sizes, values.dtype)
+        repeated[...] = values
+        return as_value(repeated)
     pairs: Any = zip(times, shape, strict=True)
     repeated = np.empty([n for pair in pairs for n in pair], values.dtype)
     repeated[...] = values.reshape([n for size in shape for n in (1, size)])

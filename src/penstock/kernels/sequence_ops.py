@@ -16,6 +16,7 @@ from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import check_new, full, number_in, shape_text, sizes_in, zeros
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.constants import remembering
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS, OBJECTS, PLAIN, QUANTIZED
 
@@ -27,10 +28,22 @@ def make_fill(attrs: Attrs) -> Kernel:
     """An array of a given shape with the same scalar everywhere."""
     dtype = attrs.dtype("T").numpy
 
+    def read(dims: Value) -> list[int]:
+        sizes = sizes_in(dims)
+        check_new(sizes, dtype)
+        return sizes
+
+    sizes_of = remembering(read)
+
     def fill(dims: Value, value: Value) -> Value:
-        if isinstance(value, np.ndarray):
+        if type(value) is np.ndarray:
             value = _scalar(value, "value")
-        return as_value(full(sizes_in(dims), value, dtype))
+        sizes = sizes_of(dims)
+        if not sizes:
+            return value
+        filled = np.empty(sizes, dtype)
+        filled.fill(value)
+        return filled
 
     return fill
 

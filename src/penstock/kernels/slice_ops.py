@@ -17,7 +17,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, boxing, shape_text, zeros
+from penstock.kernels.arrays import SMALL, as_array, boxing, shape_text, zeros
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.constants import is_constant
 from penstock.kernels.registry import Cost, Kernel, kernel
@@ -38,16 +38,21 @@ _STRIDED: Final = _SLICEABLE | OBJECTS
 @kernel("Slice", types={"T": _SLICEABLE}, cost=Cost.CHEAP)
 def make_slice(attrs: Attrs) -> Kernel:
     """The part of ``size`` elements from ``begin`` on; size -1 means up to the end."""
-    #: Begin, size and shape of the last call, and the index that they mean.
-    last: tuple[Value, Value, tuple[int, ...], Index] = (None, None, (), ())
+    #: Begin, size and shape of the last call, the index that they mean, and whether the
+    #: part is copied.
+    last: tuple[Value, Value, tuple[int, ...], Index, bool] = (None, None, (), (), False)
 
     def slice_(values: Array, begin: Value, size: Value) -> Value:
         nonlocal last
-        old_begin, old_size, shape, index = last
+        old_begin, old_size, shape, index, is_copied = last
         if begin is not old_begin or size is not old_size or values.shape != shape:
             index = _index_of_part(values.shape, begin, size)
+            found = values[index]
+            is_copied = values.nbytes <= SMALL and not found.flags.c_contiguous
             if is_constant(begin) and is_constant(size):
-                last = begin, size, values.shape, index
+                last = begin, size, values.shape, index, is_copied
+        if is_copied:
+            return values[index].copy()
         return values[index] if index else as_value(values)
 
     return boxing(attrs, "T", slice_)
