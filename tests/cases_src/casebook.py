@@ -45,6 +45,8 @@ class Case:
     runs: int = 1
     #: The graph's version, for ops that newer graphs may not have; 0 is the newest.
     producer: int = 0
+    #: Whether placeholders have the shapes that they are fed with.
+    is_shaped: bool = False
     #: Arguments of the raw op; none if the case is a graph.
     args: Mapping[str, Any] = field(default_factory=dict)
 
@@ -57,10 +59,11 @@ def op(
     also: tuple[str, ...] = (),
     runs: int = 1,
     producer: int = 0,
+    is_shaped: bool = False,
     **args: Any,
 ) -> Case:
     """One node of op ``name``, all of whose outputs are fetched in each of ``runs`` runs."""
-    return Case(name, _raw_op, tol, says, also, runs, producer, args)
+    return Case(name, _raw_op, tol, says, also, runs, producer, is_shaped, args)
 
 
 def graph(
@@ -113,7 +116,8 @@ def _raw_op(tf: Any, case: Case) -> Any:
             return [fed(f"{name}_{number}", item) for number, item in enumerate(value)]
         if not _is_array(value):
             return value
-        holder = tf.placeholder(dtype_name(value), name=name)
+        shape = value.shape if case.is_shaped else None
+        holder = tf.placeholder(dtype_name(value), shape, name=name)
         feeds[holder] = value
         return holder
 
