@@ -33,6 +33,7 @@ _ELLIPSIS: Final = "..."
 #: Labels of one array's axes.  Letters are kept; axes under an ellipsis are numbered
 #: from the last one backwards, so that the same number means the same axis everywhere.
 _Labels: TypeAlias = tuple[Any, ...]
+_Sizes: TypeAlias = tuple[int, ...]
 
 
 @kernel("Einsum", types={"T": FLOATS | COMPLEX | {dtypes.int32, dtypes.int64}})
@@ -42,18 +43,27 @@ def make_einsum(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("T")
     multiply = product_of(dtypes.float32 if dtype in NARROW else dtype)
 
-    def compute(*arrays: Value) -> Value:
-        given = [_labels_of(text, x.ndim, i) for i, (text, x) in enumerate(_pairs(inputs, arrays))]
+    # Shapes are few, and what is to be done follows from them alone.
+    @functools.lru_cache(maxsize=64)
+    def plan(*shapes: _Sizes) -> Kernel:
+        given = [_labels_of(text, len(x), i) for i, (text, x) in enumerate(_pairs(inputs, shapes))]
         wanted = _labels_of_output(output, given)
-        _check_sizes(given, arrays)
+        _check_sizes(given, shapes)
         once = tuple(dict.fromkeys(wanted))
-        if len(arrays) == 1:
-            result = _reduce(arrays[0], given[0], once)
+        if len(given) == 1:
+            compute: Kernel = functools.partial(_reduce, labels=given[0], wanted=once)
         else:
-            result = _contract(arrays, given, once, multiply)
-        return as_value(result if once == wanted else _spread(result, once, wanted))
+            compute = _contraction(shapes, given, once, multiply)
+        return compute if once == wanted else _spreading(compute, once, wanted)
 
-    return in_float32(compute, dtype) if dtype in NARROW else compute
+    def of_two(x: Value, y: Value) -> Value:
+        return as_value(plan(x.shape, y.shape)(x, y))
+
+    def of_one(x: Value) -> Value:
+        return as_value(plan(x.shape)(x))
+
+    einsum = of_two if len(inputs) == 2 else of_one
+    return in_float32(einsum, dtype) if dtype in NARROW else einsum
 
 
 def _parse(equation: str, count: int) -> tuple[list[str], str]:
@@ -101,18 +111,18 @@ def _labels_of_output(text: str, given: Sequence[_Labels]) -> _Labels:
     return (*before, *range(-covered, 0), *after)
 
 
-def _check_sizes(given: Sequence[_Labels], arrays: Sequence[Array]) -> None:
+def _check_sizes(given: Sequence[_Labels], shapes: Sequence[_Sizes]) -> None:
     """Raise unless all axes of a label have one size; under an ellipsis 1 is any size."""
     sizes: dict[Any, int] = {}
-    for labels, x in _pairs(given, arrays):
-        for axis, (label, size) in enumerate(_pairs(labels, x.shape)):
+    for labels, shape in _pairs(given, shapes):
+        for axis, (label, size) in enumerate(_pairs(labels, shape)):
             known = sizes.setdefault(label, size)
             if size == known:
                 continue
             if type(label) is not int or 1 not in (size, known):
                 raise InvalidArgumentError(
                     f"Expected dimension {known} at axis {axis} of the input shaped "
-                    f"{shape_text(x.shape)} but got dimension {size}"
+                    f"{shape_text(shape)} but got dimension {size}"
                 )
             sizes[label] = max(size, known)
 
@@ -131,44 +141,89 @@ def _reduce(x: Array, labels: _Labels, wanted: _Labels) -> Array:
     return ordered
 
 
-def _contract(
-    arrays: Sequence[Array], given: Sequence[_Labels], wanted: _Labels, multiply: Kernel
-) -> Array:
-    """The sum of products of two arrays, as a product of matrices."""
-    left, right = (dict.fromkeys(labels) for labels in given)
+def _contraction(
+    shapes: Sequence[_Sizes], given: Sequence[_Labels], wanted: _Labels, multiply: Kernel
+) -> Kernel:
+    """What sums the products of two arrays of these shapes, as a product of matrices."""
+    left, right = (tuple(dict.fromkeys(labels)) for labels in given)
+    if wanted and wanted[-1] in left and wanted[-1] not in right:
+        # The other way round the result comes out in order.
+        turned = _contraction(shapes[::-1], given[::-1], wanted, multiply)
+        return lambda x, y: turned(y, x)
     both = [label for label in left if label in right]
-    batch = tuple(label for label in both if label in wanted)
+    batch = tuple(label for label in wanted if label in both)
     inner = tuple(label for label in both if label not in wanted)
-    rows = tuple(label for label in left if label in wanted and label not in right)
-    columns = tuple(label for label in right if label in wanted and label not in left)
-    x = _reduce(arrays[0], given[0], batch + rows + inner)
-    y = _reduce(arrays[1], given[1], batch + inner + columns)
-    depth, height = len(batch), len(rows)
-    top, bottom = x.shape[depth : depth + height], y.shape[depth + len(inner) :]
-    size = math.prod(y.shape[depth : depth + len(inner)])
-    product = _multiply(
-        x.reshape((*x.shape[:depth], math.prod(top), size)),
-        y.reshape((*y.shape[:depth], size, math.prod(bottom))),
-        multiply if inner else operator.mul,
-    )
-    labels = batch + rows + columns
-    result: Array = product.reshape(product.shape[:depth] + top + bottom)
-    return result.transpose([labels.index(label) for label in wanted])
-
-
-def _multiply(x: Array, y: Array, multiply: Kernel) -> Array:
-    if x.shape[-2] == 1 and y.shape[-1] == 1 and x.ndim > 2:
+    rows = tuple(label for label in wanted if label not in right)
+    columns = tuple(label for label in wanted if label not in left)
+    turn_x = _laid_out(shapes[0], given[0], (batch, rows, inner))
+    turn_y = _laid_out(shapes[1], given[1], (batch, inner, columns))
+    sizes = _sizes_of(given, shapes)
+    once = batch + rows + columns
+    shape = tuple(sizes[label] for label in once)
+    finish = _transposition([once.index(label) for label in wanted])
+    join = multiply if inner else operator.mul
+    if batch and math.prod(sizes[label] for label in rows + columns) == 1 and inner:
         # A batch of products of two vectors: numpy would call BLAS for each of them.
-        multiply = functools.partial(np.einsum, "...ik,...kj->...ij")
-    product: Array = multiply(x, y)
-    return product
+        join = functools.partial(np.einsum, "...ik,...kj->...ij")
+
+    def contract(x: Array, y: Array) -> Array:
+        product: Array = join(turn_x(x), turn_y(y)).reshape(shape)
+        return product if finish is None else product.transpose(finish)
+
+    return contract
 
 
-def _spread(x: Array, labels: _Labels, wanted: _Labels) -> Array:
-    """Zeros, but the array where all axes of each label have the same index."""
-    result = np.zeros([x.shape[labels.index(label)] for label in wanted], x.dtype)
-    np.einsum(result, _numbers(wanted, labels), _numbers(labels, labels))[...] = x
-    return result
+def _laid_out(shape: _Sizes, labels: _Labels, groups: tuple[_Labels, ...]) -> Kernel:
+    """What makes matrices of an array, with one axis for all labels of a later group."""
+    batch, *others = groups
+    wanted = (*batch, *others[0], *others[1])
+    if len(set(labels)) < len(labels) or set(labels) != set(wanted):
+        prepare: Kernel | None = functools.partial(_reduce, labels=labels, wanted=wanted)
+        order = None
+    else:
+        prepare = None
+        order = _transposition([labels.index(label) for label in wanted])
+    size = dict(zip(labels, shape, strict=True))
+    matrices = (
+        *(size[label] for label in batch),
+        *(math.prod(size[label] for label in group) for group in others),
+    )
+
+    def lay_out(x: Array) -> Array:
+        if prepare is not None:
+            x = prepare(x)
+        elif order is not None:
+            x = x.transpose(order)
+        return x if x.shape == matrices else x.reshape(matrices)
+
+    return lay_out
+
+
+def _transposition(order: list[int]) -> list[int] | None:
+    """The order of axes, or None if it is the one they have."""
+    return None if order == sorted(order) else order
+
+
+def _sizes_of(given: Sequence[_Labels], shapes: Sequence[_Sizes]) -> dict[Any, int]:
+    """The size of each label; broadcast, so that a size other than 1 counts."""
+    sizes: dict[Any, int] = {}
+    for labels, shape in _pairs(given, shapes):
+        for label, size in _pairs(labels, shape):
+            if sizes.get(label, 1) == 1:
+                sizes[label] = size
+    return sizes
+
+
+def _spreading(compute: Kernel, labels: _Labels, wanted: _Labels) -> Kernel:
+    """What comes out, where all axes of each label have the same index; zeros elsewhere."""
+
+    def spread(*arrays: Array) -> Array:
+        x = compute(*arrays)
+        result = np.zeros([x.shape[labels.index(label)] for label in wanted], x.dtype)
+        np.einsum(result, _numbers(wanted, labels), _numbers(labels, labels))[...] = x
+        return result
+
+    return spread
 
 
 def _numbers(labels: _Labels, known: _Labels) -> list[int]:

@@ -9,7 +9,6 @@ float16 and bfloat16 are multiplied in float32 and rounded once.  Integers wrap 
 
 from __future__ import annotations
 
-import operator
 from typing import Final
 
 import numpy as np
@@ -21,6 +20,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.precision import NARROW, in_float32
+from penstock.kernels.products import batch_product, matrix_product
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import COMPLEX, FLOATS, INTEGERS
 
@@ -33,10 +33,17 @@ _EXACT: Final = 2.0**53
 
 
 def product_of(dtype: DType) -> Kernel:
-    """How matrices of a type are multiplied; numpy's own way, if that is good."""
+    """How batches of matrices of a type are multiplied."""
     if dtype in NARROW:
-        return in_float32(operator.matmul, dtype)
-    return _integer_product if dtype in INTEGERS else operator.matmul
+        return in_float32(batch_product, dtype)
+    return _integer_product if dtype in INTEGERS else batch_product
+
+
+def _matrix_product_of(dtype: DType) -> Kernel:
+    """How two matrices of a type are multiplied."""
+    if dtype in NARROW:
+        return in_float32(matrix_product, dtype)
+    return _integer_product if dtype in INTEGERS else matrix_product
 
 
 def _integer_product(x: Array, y: Array) -> Array:
@@ -55,7 +62,7 @@ def _bound(x: Array) -> float:
 @kernel("MatMul", types={"T": _FACTORS})
 def make_matmul(attrs: Attrs) -> Kernel:
     """The product of two matrices, each of them possibly transposed first."""
-    multiply = product_of(attrs.dtype("T"))
+    multiply = _matrix_product_of(attrs.dtype("T"))
     is_a_turned, is_b_turned = attrs.bool("transpose_a"), attrs.bool("transpose_b")
 
     def compute(a: Value, b: Value) -> Value:
