@@ -2,11 +2,12 @@
 
 In:   columns, sparse or dense.
 Out:  a sparse matrix with the combinations of each row.
-Not:  hashes with FarmHash only; strong hashes are not made.
+Not:  joins no columns of more than two dimensions.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -18,7 +19,7 @@ from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.fingerprints import farmhash64
+from penstock.kernels.fingerprints import farmhash64, siphash
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.sparse import sparse
 
@@ -109,6 +110,31 @@ def make_sparse_cross(attrs: Attrs) -> Kernel:
         return _cross(columns, hashed if is_hashed else joined, dtype)
 
     return cross
+
+
+@kernel("SparseCrossHashed")
+def make_sparse_cross_hashed(attrs: Attrs) -> Kernel:
+    """Combinations as the buckets of their hashes; strong ones have the salt as their key."""
+    count, is_strong = attrs.int("N"), attrs.bool("strong_hash")
+
+    def cross(*inputs: Value) -> tuple[Array, Array, Array]:
+        modulus = int(inputs[-3]) or 2**63 - 1
+        first, second = (int(part) & _MASK for part in inputs[-1])
+        digest = functools.partial(siphash, (first, second)) if is_strong else farmhash64
+
+        def hashed(parts: tuple[Any, ...]) -> int:
+            return functools.reduce(_combined, (digest(_bytes(p)) for p in parts)) % modulus
+
+        return _cross(_columns(inputs[:-3], count), hashed, dtypes.int64.numpy)
+
+    return cross
+
+
+def _bytes(value: Any) -> bytes:
+    """What is hashed: text, or the lower half of a number."""
+    if isinstance(value, bytes):
+        return value
+    return int(value & 0xFFFFFFFF).to_bytes(4, "little")
 
 
 def _combined(a: int, b: int) -> int:
