@@ -115,11 +115,12 @@ def make_sparse_cross(attrs: Attrs) -> Kernel:
 @kernel("SparseCrossHashed")
 def make_sparse_cross_hashed(attrs: Attrs) -> Kernel:
     """Combinations as the buckets of their hashes; strong ones have the salt as their key."""
-    count, is_strong = attrs.int("N"), attrs.bool("strong_hash")
+    count = attrs.int("N")
 
     def cross(*inputs: Value) -> tuple[Array, Array, Array]:
-        modulus = int(inputs[-3]) or 2**63 - 1
-        first, second = (int(part) & _MASK for part in inputs[-1])
+        buckets, is_strong, salt = inputs[-3:]
+        modulus = int(buckets) or 2**63 - 1
+        first, second = (int(part) & _MASK for part in salt)
         digest = functools.partial(siphash, (first, second)) if is_strong else farmhash64
 
         def hashed(parts: tuple[Any, ...]) -> int:
