@@ -1,0 +1,100 @@
+"""The choice between numpy's kernel and PyTorch's, anew in every call.
+
+In:   for an op, a function that offers a faster way for a node's attributes, or None.
+Out:  a kernel, registered above numpy's, that takes the faster way where it pays.
+Not:  knows no op.
+
+The faster way may decline an input by returning NotImplemented or by an error: numpy's
+kernel then gives the result, or the error with TensorFlow's words.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from penstock.core import dtypes
+from penstock.core.dtypes import DType
+from penstock.kernels.accelerated import library
+from penstock.kernels.accelerated.library import Torch
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.registry import Kernel, kernel, kernels_of
+
+FLOAT32: Final = frozenset({dtypes.float32})
+#: Above numpy's kernels.
+PRIORITY: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A faster way to compute a node."""
+
+    #: Whether it pays for these inputs; they may be anything that the op takes.
+    pays: Callable[..., bool]
+    #: The function of the inputs, made with PyTorch.
+    build: Callable[[Torch], Kernel]
+
+
+MakeOffer: TypeAlias = Callable[[Attrs], Offer | None]
+
+
+def accelerated(
+    *ops: str, types: Mapping[str, Collection[DType]] | None = None
+) -> Callable[[MakeOffer], MakeOffer]:
+    """Register what offers a faster way to compute these ops, for float32 unless said."""
+    constraints = {"T": FLOAT32} if types is None else types
+
+    def register(make_offer: MakeOffer) -> MakeOffer:
+        @functools.wraps(make_offer)
+        def make(attrs: Attrs) -> Kernel:
+            plain = plain_kernel(attrs)
+            offer = make_offer(attrs) if library.is_installed() else None
+            return plain if offer is None else choosing(plain, offer)
+
+        kernel(*ops, types=constraints, priority=PRIORITY)(make)
+        return make_offer
+
+    return register
+
+
+def plain_kernel(attrs: Attrs) -> Kernel:
+    """Numpy's kernel for a node."""
+    fitting = (k for k in kernels_of(attrs.op.name) if k.device_type == "CPU")
+    below = [k for k in fitting if k.priority < PRIORITY and k.fits(attrs.values)]
+    return max(below, key=lambda k: k.priority).make(attrs)
+
+
+def choosing(plain: Kernel, offer: Offer) -> Kernel:
+    """Whichever is the better for the inputs of a call."""
+    pays, fast = offer.pays, _Fast(plain, offer)
+
+    def choose(*inputs: Any) -> Any:
+        return fast(*inputs) if pays(*inputs) else plain(*inputs)
+
+    return choose
+
+
+class _Fast:
+    """The faster way, built when it first pays, with numpy's kernel behind it."""
+
+    __slots__ = ("_build", "_compute", "_plain")
+
+    def __init__(self, plain: Kernel, offer: Offer) -> None:
+        self._plain, self._build = plain, offer.build
+        #: Replaced once; two threads may both build it, and either result is good.
+        self._compute: Kernel | None = None
+
+    def __call__(self, *inputs: Any) -> Any:
+        compute = self._compute
+        if compute is None:
+            torch = library.load()
+            compute = self._compute = self._plain if torch is None else self._build(torch)
+        try:
+            result = compute(*inputs)
+        except (RuntimeError, ValueError, TypeError):
+            if compute is self._plain:
+                raise
+            result = NotImplemented
+        return self._plain(*inputs) if result is NotImplemented else result

@@ -1,0 +1,242 @@
+"""Convolution by PyTorch: dense, in groups and by channel, over two or three dimensions.
+
+In:   images and filters; filters are [sizes..., input depth, output depth].
+Out:  at each place of the sliding window, its product with each filter, summed up.
+Not:  no gradients.
+
+Images with the depth last are what PyTorch calls channels last, so nothing is copied.  Filters
+that never change are put into the order that suits the processor once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.core.values import Array, Value
+from penstock.kernels.accelerated.choice import Offer, accelerated
+from penstock.kernels.accelerated.library import Tensor, Torch, tensor, threads
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.conv_ops import window_maker
+from penstock.kernels.intra_op import parallel_for
+from penstock.kernels.windows import Fit, Window, centred
+
+#: Multiplications from which on PyTorch is faster: measured.
+_HEAVY: Final = 1 << 17
+#: Multiplications that are worth a thread, in all and for each number of the result.
+_PIECE: Final = 10_000_000
+_DENSE: Final = 100
+_LAYOUTS: Final = ("NHWC", "NCHW", "NDHWC", "NCDHW")
+
+
+@accelerated("Conv2D", "Conv3D", "DepthwiseConv2dNative")
+def offer_convolution(attrs: Attrs) -> Offer | None:
+    """The sum of each window times each filter."""
+    layout = attrs.str("data_format")
+    if layout not in _LAYOUTS:
+        return None
+    return Offer(has_many_products(attrs, layout), lambda torch: Convolution(torch, attrs))
+
+
+def has_many_products(attrs: Attrs, layout: str) -> Callable[..., bool]:
+    """Whether images and filters are heavy work, and of the right rank."""
+    rank, depth_axis = len(layout), layout.index("C")
+    jumps = max(prod(attrs.list("strides")), 1)
+
+    def pays(images: Value, filters: Value, *_rest: Value) -> bool:
+        if images.ndim != rank or filters.ndim != rank:
+            return False
+        places = images.size // (max(images.shape[depth_axis], 1) * jumps)
+        return bool(places * filters.size >= _HEAVY)
+
+    return pays
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How to convolve images of one shape with filters of one shape."""
+
+    shape: tuple[int, ...]
+    #: The array, if it never changes, and in any case its shape.
+    filters: Array | None
+    filter_shape: tuple[int, ...]
+    windows: Sequence[Window]
+    fits: Sequence[Fit]
+    groups: int
+    #: The filters in the processor's order, if they never change.
+    packed: Tensor | None
+
+    def serves(self, images: Array, filters: Array) -> bool:
+        """Whether it was made for such inputs."""
+        if self.shape != images.shape or self.filter_shape != filters.shape:
+            return False
+        return self.filters is filters or self.filters is None
+
+
+class Convolution:
+    """A convolution with PyTorch; ``unary`` is what it does to each sum, in PyTorch's words."""
+
+    def __init__(
+        self, torch: Torch, attrs: Attrs, unary: str = "none", numbers: Sequence[float] = ()
+    ) -> None:
+        self._torch: Final = torch
+        self._make_windows: Final = window_maker(attrs)
+        self._layout: Final = attrs.str("data_format")
+        self._is_depthwise: Final = attrs.op.name.startswith("Depthwise")
+        self._unary: Final = unary
+        self._numbers: Final = tuple(numbers)
+        rank = len(self._layout)
+        #: From the depth last to the depth second, and back.
+        self._to_first: Final = (0, rank - 1, *range(1, rank - 1))
+        self._to_last: Final = (0, *range(2, rank), 1)
+        self._format: Final = torch.channels_last if rank == 4 else torch.channels_last_3d
+        ops = torch.ops.mkldnn
+        self._convolve: Final = ops._convolution_pointwise.default
+        self._convolve_into: Final = ops._convolution_pointwise_.binary
+        self._pack: Final = ops._reorder_convolution_weight.default
+        #: The last plan; replaced as a whole.
+        self._plan: _Plan | None = None
+
+    def __call__(self, images: Array, filters: Array, bias: Array | None = None) -> Any:
+        """The convolution; NotImplemented for what does not fit together."""
+        if self._layout[1] == "C":
+            images = np.ascontiguousarray(images.transpose(self._to_last))
+        plan = self._plan
+        if plan is None or not plan.serves(images, filters):
+            plan = self._plan = self._new_plan(images, filters)
+        if plan is None:
+            return NotImplemented
+        weights = plan.packed
+        if weights is None:
+            weights = self._weights(filters)
+        added = None if bias is None else tensor(self._torch, bias)
+        result = self._run(plan, images, weights, added)
+        if self._layout[1] == "C":
+            return np.ascontiguousarray(result.transpose(self._to_first))
+        return result
+
+    # -- plans -----------------------------------------------------------------------------
+
+    def _new_plan(self, images: Array, filters: Array) -> _Plan | None:
+        depth, (deep, count) = images.shape[-1], filters.shape[-2:]
+        if not deep or depth % deep or 0 in filters.shape:
+            return None
+        groups = depth if self._is_depthwise else depth // deep
+        if count % (1 if self._is_depthwise else groups) or (self._is_depthwise and depth != deep):
+            return None
+        if groups > 1 and len(self._layout) > 4:
+            return None
+        windows = self._make_windows(filters.shape[:-2])
+        seen = centred(images, windows) if len(windows) > 2 else images
+        fits = [w.fit(n) for w, n in zip(windows, seen.shape[1:-1], strict=True)]
+        if not all(fit.places for fit in fits):
+            return None
+        is_constant = not filters.flags.writeable
+        packed = self._packed(filters, windows, fits, groups, seen.shape) if is_constant else None
+        kept = filters if is_constant else None
+        return _Plan(images.shape, kept, filters.shape, windows, fits, groups, packed)
+
+    def _weights(self, filters: Array) -> Tensor:
+        """Filters as [output depth, input depth, sizes...], the latter last in memory."""
+        if self._is_depthwise:
+            filters = filters.reshape(*filters.shape[:2], 1, -1)
+        last = filters.ndim - 1
+        turned = tensor(self._torch, filters).permute(last, last - 1, *range(last - 1))
+        return turned.contiguous(memory_format=self._format)
+
+    def _packed(
+        self,
+        filters: Array,
+        windows: Sequence[Window],
+        fits: Sequence[Fit],
+        groups: int,
+        shape: tuple[int, ...],
+    ) -> Tensor:
+        """Filters in the processor's order, which is theirs alone."""
+        weights, size = self._weights(filters), [shape[axis] for axis in self._to_first]
+        if len(size) > 4:
+            return weights
+        strides, dilations = [w.stride for w in windows], [w.dilation for w in windows]
+        padding = _padding(fits) or [0] * len(fits)
+        return self._pack(weights, padding, strides, dilations, groups, size)
+
+    # -- work ------------------------------------------------------------------------------
+
+    def _run(self, plan: _Plan, images: Array, weights: Tensor, bias: Tensor | None) -> Array:
+        if len(plan.windows) > 2:
+            images = centred(images, plan.windows)
+        padding = _padding(plan.fits)
+        bands = self._bands(plan, images)
+        if bands > 1:
+            return self._run_bands(plan, images, weights, bias, bands)
+        if padding is None:
+            images, padding = padded(images, plan.fits), [0] * len(plan.fits)
+        x = tensor(self._torch, images).permute(self._to_first)
+        y = self._convolve(x, weights, bias, padding, *self._facts(plan), *self._after())
+        return np.ascontiguousarray(y.permute(self._to_last).numpy())
+
+    def _facts(self, plan: _Plan) -> tuple[list[int], list[int], int]:
+        strides = [w.stride for w in plan.windows]
+        return strides, [w.dilation for w in plan.windows], plan.groups
+
+    def _after(self) -> tuple[str, list[float], str]:
+        return self._unary, list(self._numbers), ""
+
+    def _bands(self, plan: _Plan, images: Array) -> int:
+        """Into how many bands of rows to cut each image."""
+        places = prod(fit.places for fit in plan.fits)
+        for_each = prod(plan.filter_shape)
+        if len(plan.fits) > 2 or for_each < _DENSE * plan.filter_shape[-1] or plan.groups > 1:
+            return 1
+        count = min(threads(self._torch), len(images) * places * for_each // _PIECE)
+        return max(min(-(-count // len(images)), plan.fits[0].places), 1) if count > 1 else 1
+
+    def _run_bands(
+        self, plan: _Plan, images: Array, weights: Tensor, bias: Tensor | None, bands: int
+    ) -> Array:
+        """The same on several threads, each of which does some rows of an image."""
+        rows, window = plan.fits[0].places, plan.windows[0]
+        images, count = padded(images, plan.fits), plan.filter_shape[-1]
+        # What is not zero here would be added to the sums.
+        result = np.zeros((len(images), rows, plan.fits[1].places, count), np.float32)
+        facts = self._facts(plan)
+        unary = None if self._unary == "none" else self._unary
+        torch, step = self._torch, -(-rows // bands)
+
+        def body(number: int) -> None:
+            batch, first = number // bands, number % bands * step
+            last = min(first + step, rows)
+            if first >= last:
+                return
+            top = first * window.stride
+            bottom = (last - 1) * window.stride + window.extent
+            x = tensor(torch, images[batch : batch + 1, top:bottom]).permute(0, 3, 1, 2)
+            y = tensor(torch, result[batch : batch + 1, first:last]).permute(0, 3, 1, 2)
+            after = ("add", 1.0, unary, list(self._numbers), None)
+            self._convolve_into(y, x, weights, bias, [0, 0], *facts, *after)
+
+        parallel_for(len(images) * bands, body)
+        return result
+
+
+def _padding(fits: Sequence[Fit]) -> list[int] | None:
+    """The padding, if it is the same at both ends of each dimension."""
+    if all(fit.before == fit.after for fit in fits):
+        return [fit.before for fit in fits]
+    return None
+
+
+def padded(images: Array, fits: Sequence[Fit]) -> Array:
+    """Images with zeros at the ends of their spatial dimensions."""
+    if not any(fit.before or fit.after for fit in fits):
+        return np.ascontiguousarray(images)
+    sizes = images.shape[1:-1]
+    outer = [n + fit.before + fit.after for n, fit in zip(sizes, fits, strict=True)]
+    result = np.zeros((len(images), *outer, images.shape[-1]), images.dtype)
+    inside = [slice(fit.before, fit.before + n) for n, fit in zip(sizes, fits, strict=True)]
+    result[(slice(None), *inside)] = images
+    return result

@@ -1,0 +1,163 @@
+"""Gradients of convolutions by PyTorch.
+
+In:   gradients of what a convolution gave; the images, or the filters, that it was given; the
+      size of the other.
+Out:  the gradient of the other.
+Not:  only two dimensions, with the depth last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.core.values import Array, Value
+from penstock.kernels.accelerated.choice import Offer, accelerated
+from penstock.kernels.accelerated.convolution import padded
+from penstock.kernels.accelerated.library import Tensor, Torch, tensor, threads
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.conv_ops import window_maker
+from penstock.kernels.intra_op import parallel_for
+from penstock.kernels.registry import Kernel
+from penstock.kernels.windows import Fit, Window
+
+#: Multiplications from which on PyTorch is faster: measured.
+_HEAVY: Final = 1 << 17
+#: Multiplications that are worth a thread.
+_PIECE: Final = 10_000_000
+
+
+@accelerated("Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput")
+def offer_input_grad(attrs: Attrs) -> Offer | None:
+    """The gradient of the images; their shape is given."""
+    if attrs.str("data_format") != "NHWC":
+        return None
+
+    def pays(sizes: Value, filters: Value, grads: Value) -> bool:
+        return sizes.ndim == 1 and sizes.size == 4 and _is_heavy(filters.shape, grads)
+
+    def build(torch: Torch) -> Kernel:
+        gradient = _Gradient(torch, attrs)
+        return lambda sizes, filters, grads: gradient.of_images(
+            tuple(sizes.tolist()), filters, grads
+        )
+
+    return Offer(pays, build)
+
+
+@accelerated("Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter")
+def offer_filter_grad(attrs: Attrs) -> Offer | None:
+    """The gradient of the filters; their shape is given."""
+    if attrs.str("data_format") != "NHWC":
+        return None
+
+    def pays(images: Value, sizes: Value, grads: Value) -> bool:
+        if images.ndim != 4 or sizes.ndim != 1 or sizes.size != 4:
+            return False
+        return _is_heavy(tuple(sizes.tolist()), grads)
+
+    def build(torch: Torch) -> Kernel:
+        gradient = _Gradient(torch, attrs)
+        return lambda images, sizes, grads: gradient.of_filters(
+            images, tuple(sizes.tolist()), grads
+        )
+
+    return Offer(pays, build)
+
+
+def _is_heavy(filters: tuple[int, ...], grads: Value) -> bool:
+    if grads.ndim != 4 or len(filters) != 4:
+        return False
+    return bool(grads.size // max(grads.shape[3], 1) * prod(filters) >= _HEAVY)
+
+
+class _Gradient:
+    """Gradients of one convolution."""
+
+    def __init__(self, torch: Torch, attrs: Attrs) -> None:
+        self._torch: Final = torch
+        self._make_windows: Final = window_maker(attrs)
+        self._is_depthwise: Final = attrs.op.name.startswith("Depthwise")
+        self._backward: Final = torch.ops.aten.convolution_backward.default
+
+    def of_images(self, shape: tuple[int, ...], filters: Array, grads: Array) -> Any:
+        """The gradient of images of a shape; NotImplemented if nothing fits together."""
+        windows = self._make_windows(filters.shape[:2])
+        fits = self._fits(windows, shape, filters.shape, grads)
+        if fits is None:
+            return NotImplemented
+        torch, weights = self._torch, self._first_of_filters(filters)
+        outer = [n + f.before + f.after for n, f in zip(shape[1:3], fits, strict=True)]
+        inside = [slice(f.before, f.before + n) for n, f in zip(shape[1:3], fits, strict=True)]
+        result = np.empty(shape, np.float32)
+
+        def body(part: slice) -> None:
+            y = tensor(torch, grads[part]).permute(0, 3, 1, 2)
+            # Only the shape of the images is looked at.
+            x = torch.empty((y.shape[0], *outer, shape[3])).permute(0, 3, 1, 2)
+            facts = self._facts(windows, shape)
+            found = self._backward(y, x, weights, None, *facts, [True, False, False])[0]
+            result[part] = found.permute(0, 2, 3, 1).numpy()[:, inside[0], inside[1]]
+
+        self._in_pieces(shape, filters.size, grads, body)
+        return result
+
+    def of_filters(self, images: Array, shape: tuple[int, ...], grads: Array) -> Any:
+        """The gradient of filters of a shape; NotImplemented if nothing fits together."""
+        windows = self._make_windows(shape[:2])
+        fits = self._fits(windows, images.shape, shape, grads)
+        if fits is None:
+            return NotImplemented
+        torch, wide = self._torch, padded(images, fits)
+        # Only the shape of the filters is looked at.
+        weights = self._first_of_filters(np.empty(shape, np.float32))
+        parts: list[Array] = []
+
+        def body(part: slice) -> None:
+            y = tensor(torch, grads[part]).permute(0, 3, 1, 2)
+            x = tensor(torch, wide[part]).permute(0, 3, 1, 2)
+            facts = self._facts(windows, images.shape)
+            found = self._backward(y, x, weights, None, *facts, [False, True, False])[1]
+            parts.append(found.permute(2, 3, 1, 0).numpy())
+
+        self._in_pieces(images.shape, prod(shape), grads, body)
+        total = parts[0] if len(parts) == 1 else sum(parts[1:], parts[0])
+        return np.ascontiguousarray(total).reshape(shape)
+
+    def _fits(
+        self,
+        windows: Sequence[Window],
+        images: tuple[int, ...],
+        filters: tuple[int, ...],
+        grads: Array,
+    ) -> list[Fit] | None:
+        """How the windows fit, if the convolution of such images gives such results."""
+        if min(images) < 1 or min(filters) < 1 or images[3] != filters[2]:
+            return None
+        fits = [w.fit(n) for w, n in zip(windows, images[1:3], strict=True)]
+        count = filters[2] * filters[3] if self._is_depthwise else filters[3]
+        expected = (images[0], fits[0].places, fits[1].places, count)
+        return fits if grads.shape == expected and grads.size else None
+
+    def _first_of_filters(self, filters: Array) -> Tensor:
+        if self._is_depthwise:
+            filters = filters.reshape(*filters.shape[:2], 1, -1)
+        turned = tensor(self._torch, filters).permute(3, 2, 0, 1)
+        return turned.contiguous(memory_format=self._torch.channels_last)
+
+    def _facts(self, windows: Sequence[Window], images: tuple[int, ...]) -> tuple[Any, ...]:
+        strides, dilations = [w.stride for w in windows], [w.dilation for w in windows]
+        groups = images[3] if self._is_depthwise else 1
+        return strides, [0, 0], dilations, False, [0, 0], groups
+
+    def _in_pieces(
+        self, images: tuple[int, ...], size: int, grads: Array, body: Callable[[slice], None]
+    ) -> None:
+        """Call ``body`` with parts of the batch, on several threads if that pays."""
+        work = grads.size // grads.shape[3] * size
+        count = max(min(threads(self._torch), images[0], work // _PIECE), 1)
+        step = -(-images[0] // count)
+        parallel_for(count, lambda n: body(slice(n * step, (n + 1) * step)))

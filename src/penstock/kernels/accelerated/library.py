@@ -1,0 +1,87 @@
+"""PyTorch: whether it is there, the module itself, and arrays as its tensors.
+
+In:   numpy arrays.
+Out:  the module, imported when it is first asked for; tensors that share an array's memory.
+Not:  computes nothing, registers nothing.
+
+PyTorch's own threads wait for each other by spinning, which on a busy machine takes many
+times as long as the work.  So whoever imports it first decides: if that is Penstock, every
+call stays on its thread, and heavy work is cut into pieces for ``intra_op``'s threads.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import sys
+from threading import Lock
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from penstock.core.values import Array
+from penstock.kernels.intra_op import HELPERS
+
+#: The module ``torch`` and its tensors.  No checker knows it where it is not installed.
+Torch: TypeAlias = Any
+Tensor: TypeAlias = Any
+
+#: Guards ``_loaded``.  Taken before Python's import lock.
+_lock: Final = Lock()
+#: The module once it was imported, or None if that failed; grows once.
+_loaded: Final[list[Torch | None]] = []
+
+
+@functools.cache
+def is_installed() -> bool:
+    """Whether PyTorch can be found; imports nothing."""
+    return importlib.util.find_spec("torch") is not None
+
+
+def load() -> Torch | None:
+    """PyTorch; None if it is installed but cannot be imported."""
+    if not _loaded:
+        with _lock:
+            if not _loaded:
+                _loaded.append(_import())
+    return _loaded[0]
+
+
+def _import() -> Torch | None:
+    is_first = "torch" not in sys.modules
+    try:
+        torch = importlib.import_module("torch")
+    except (ImportError, OSError):  # a library that does not fit this machine
+        return None
+    if is_first:
+        torch.set_num_threads(1)
+    return torch
+
+
+def threads(torch: Torch) -> int:
+    """Into how many pieces to cut heavy work; 1 if PyTorch has threads of its own."""
+    return 1 if torch.get_num_threads() > 1 else HELPERS + 1
+
+
+class _Opened:
+    """Says of a read-only array that it may be written to."""
+
+    __slots__ = ("__array_interface__", "array")
+
+    def __init__(self, array: Array) -> None:
+        interface = array.__array_interface__
+        interface["data"] = (interface["data"][0], False)
+        self.__array_interface__ = interface
+        #: Keeps the memory alive.
+        self.array = array
+
+
+def tensor(torch: Torch, array: Array) -> Tensor:
+    """A tensor over the array's memory, which nobody must write to.
+
+    PyTorch has no read-only tensors, and warns of arrays that are.
+    """
+    if not array.flags.writeable:
+        array = np.asarray(_Opened(array))
+    return torch.from_numpy(array)
