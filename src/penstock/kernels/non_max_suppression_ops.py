@@ -12,7 +12,7 @@ suppression only lowers the scores: Bodla et al., Soft-NMS, 2017.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -27,7 +27,7 @@ from penstock.kernels.registry import Kernel, kernel
 _Overlap: TypeAlias = Callable[[Array, Array], Array]
 
 _HALF: Final = frozenset({dtypes.float16, dtypes.float32})
-#: Candidates that are compared with each other at once: measured with 100 to 5000 boxes.
+#: Candidates that are compared with each other at once: as many as a number has bits.
 _BLOCK: Final = 64
 _ALL: Final = np.float32(-np.inf)
 
@@ -99,15 +99,15 @@ def make_non_max_suppression_with_overlaps(_attrs: Attrs) -> Kernel:
             raise ValueError(f"overlaps must be square{shape_text(overlaps.shape)}")
         _check_scores(scores, len(overlaps))
         limit = _limit_in(size)
-        order = _by_score(scores, least)
-        return _choose(order, lambda a, b: overlaps[np.ix_(a, b)], limit, iou)
+        best = _best_first(scores, least)
+        return _choose(best, lambda a, b: overlaps[np.ix_(a, b)], limit, iou)
 
     return suppress
 
 
 def _suppress(boxes: Value, scores: Value, size: Value, iou: Value, least: Value) -> Array:
     limit = _checked(boxes, scores, size, iou)
-    return _choose(_by_score(scores, least), _overlap_of(boxes), limit, iou)
+    return _choose(_best_first(scores, least), _overlap_of(boxes), limit, iou)
 
 
 def _checked(boxes: Value, scores: Value, size: Value, iou: Value) -> int:
@@ -146,56 +146,99 @@ def _padded(values: Array, size: int) -> Array:
 
 def _by_score(scores: Array, least: Value) -> Array:
     """Numbers of the boxes with better scores than ``least``, best first; the first of equals."""
-    candidates = np.flatnonzero(scores > least)
-    return candidates[np.argsort(-scores[candidates], kind="stable")]
+    return _sorted(scores, np.flatnonzero(scores > least))
+
+
+def _sorted(scores: Array, candidates: Array) -> Array:
+    order: Array = candidates[np.negative(scores[candidates]).argsort(kind="stable")]
+    return order
+
+
+def _best_first(scores: Array, least: Value) -> Iterator[Array]:
+    """The numbers that ``_by_score`` gives, in parts: the best few are often enough."""
+    place = len(scores) - _BLOCK
+    if place <= 3 * _BLOCK:
+        yield _by_score(scores, least)
+        return
+    scores = np.ascontiguousarray(scores)
+    limit = np.partition(scores, place)[place]
+    if limit > least:  # it is not if it is NaN
+        yield _sorted(scores, np.flatnonzero(scores >= limit))
+        yield _sorted(scores, np.flatnonzero((scores > least) & (scores < limit)))
+    else:
+        yield _by_score(scores, least)
 
 
 def _overlap_of(boxes: Array) -> _Overlap:
-    """The overlaps of boxes: the area of what both cover over that of what either covers."""
-    corners = boxes.astype(np.float32, copy=False).T
-    top, left = np.minimum(corners[:2], corners[2:])
-    bottom, right = np.maximum(corners[:2], corners[2:])
-    area = (bottom - top) * (right - left)
+    """The overlaps of boxes: the area of what both cover over that of what either covers.
+
+    NaN if neither has an area: then it is above no threshold.
+    """
 
     def overlap(some: Array, others: Array) -> Array:
-        rows = np.minimum(bottom[some, None], bottom[others])
-        rows -= np.maximum(top[some, None], top[others])
-        columns = np.minimum(right[some, None], right[others])
-        columns -= np.maximum(left[some, None], left[others])
-        shared = np.maximum(rows, np.float32(0)) * np.maximum(columns, np.float32(0))
-        whole = area[some, None] + area[others] - shared
-        has_area = (area[some, None] > 0) & (area[others] > 0)
-        return np.where(has_area, shared / whole, np.float32(0))
+        low, high, area = mine = _sides(boxes, some)
+        its_low, its_high, its_area = mine if others is some else _sides(boxes, others)
+        shared = np.minimum(high[:, :, None], its_high[:, None])
+        shared -= np.maximum(low[:, :, None], its_low[:, None])
+        # Between two arrays a maximum takes a third of the time that it takes with a number.
+        np.maximum(shared, np.zeros_like(shared), out=shared)
+        rows: Array = shared[0]
+        rows *= shared[1]
+        whole = area[:, None] + its_area
+        whole -= rows
+        rows /= whole
+        return rows
 
     return overlap
 
 
-def _choose(order: Array, overlap: _Overlap, limit: int, threshold: Value) -> Array:
+def _sides(boxes: Array, numbers: Array) -> tuple[Array, Array, Array]:
+    """Of some boxes, the lower and the upper corners, [2, count], and the areas."""
+    corners = boxes.take(numbers, 0).astype(np.float32, copy=False).T.copy()
+    low = np.minimum(corners[:2], corners[2:])
+    high = np.maximum(corners[:2], corners[2:])
+    height, width = high - low
+    return low, high, height * width
+
+
+def _choose(orders: Iterable[Array], overlap: _Overlap, limit: int, threshold: Value) -> Array:
     """Candidates, in this order, unless they overlap one that was chosen before."""
     chosen: list[int] = []
-    for start in range(0, len(order), _BLOCK):
-        if len(chosen) >= limit:
-            break
-        block = order[start : start + _BLOCK]
-        if chosen:
-            is_covered = (overlap(block, np.array(chosen)) > threshold).any(1)
-            block = block[~is_covered]
-        chosen += _choose_in_block(block, overlap, limit - len(chosen), threshold)
+    for order in orders if limit else ():
+        for start in range(0, len(order), _BLOCK):
+            block = order[start : start + _BLOCK]
+            if chosen:
+                is_covered = (overlap(block, np.array(chosen)) > threshold).any(1)
+                block = block[~is_covered]
+            chosen += _choose_in_block(block, overlap, limit - len(chosen), threshold)
+            if len(chosen) >= limit:
+                return np.array(chosen, np.int32)
     return np.array(chosen, np.int32)
 
 
 def _choose_in_block(block: Array, overlap: _Overlap, limit: int, threshold: Value) -> list[int]:
-    is_free = ~(overlap(block, block) > threshold)
-    np.fill_diagonal(is_free, val=True)
+    covered_by = _as_bits((overlap(block, block) > threshold).T.copy())
     chosen: list[int] = []
-    remain = np.ones(len(block), bool)
-    for place, number in enumerate(block.tolist()):
-        if remain[place]:
+    covered, bit = 0, 1
+    for number, those in zip(block.tolist(), covered_by, strict=True):
+        if not covered & bit:
             chosen.append(number)
             if len(chosen) == limit:
                 break
-            remain &= is_free[:, place]
+            covered |= those
+        bit <<= 1
     return chosen
+
+
+def _as_bits(rows: Array) -> list[int]:
+    """Each row, of at most 64 truths, as the bits of a number, lowest first."""
+    packed = np.packbits(rows, 1, "little")
+    numbers = packed
+    if packed.shape[1] < 8:
+        numbers = np.zeros((len(rows), 8), np.uint8)
+        numbers[:, : packed.shape[1]] = packed
+    bits: list[int] = numbers.view("<u8").ravel().tolist()
+    return bits
 
 
 def _suppress_softly(
@@ -207,6 +250,7 @@ def _suppress_softly(
     the best: then by all that were chosen since it was last lowered, the latest first.
     """
     overlap, scale = _overlap_of(boxes), np.float32(-0.5) / np.float32(sigma)
+    has_area = _sides(boxes, np.arange(len(boxes)))[2] > 0
     waiting = [(-scores[box], box, 0) for box in np.flatnonzero(scores > least).tolist()]
     heapq.heapify(waiting)
     chosen: list[int] = []
@@ -215,7 +259,9 @@ def _suppress_softly(
         negative, box, seen = heapq.heappop(waiting)
         score = np.float32(-negative)
         if seen < len(chosen):
-            shared = overlap(np.array([box]), np.array(chosen[seen:][::-1]))[0]
+            since = np.array(chosen[seen:][::-1])
+            shared = overlap(np.array([box]), since)[0]
+            shared = np.where(has_area[since] & has_area[box], shared, np.float32(0))
             factors = np.exp(scale * shared * shared)
             lowered = np.multiply.accumulate(np.append(score, factors))[-1]
             if lowered != score:
@@ -286,7 +332,7 @@ def _best_of_classes(
     numbers, classes = [], []
     for number in range(scores.shape[1]):
         overlap = shared or _overlap_of(boxes[:, number])
-        chosen = _choose(_by_score(scores[:, number], least), overlap, per_class, iou)
+        chosen = _choose(_best_first(scores[:, number], least), overlap, per_class, iou)
         numbers.append(chosen)
         classes.append(np.full(len(chosen), number))
     boxes_of, class_of = np.concatenate(numbers), np.concatenate(classes)
