@@ -60,6 +60,17 @@ class TensorAttr:
         """The tensor as a message."""
         return self._proto if self._proto is not None else tensors.to_proto(self._value)
 
+    @property
+    def scalar_bytes(self) -> bytes | None:
+        """Something that equal messages share; None for a tensor with sizes, or no message.
+
+        It is cheaper than the value.
+        """
+        if self._proto is None or len(self._proto.tensor_shape.dim):
+            return None
+        encoded: bytes = self._proto.SerializeToString()
+        return encoded
+
     def __repr__(self) -> str:
         return f"TensorAttr({self.dtype})"
 

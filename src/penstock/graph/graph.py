@@ -260,12 +260,83 @@ class Graph:
         del self._nodes[node.id]
         del self._by_name[node.name]
 
+    def take_name(self, old: Node, op: OpDef, attrs: Mapping[str, Attr]) -> Node:
+        """Create a node under the name of ``old``, which is no longer in the graph.
+
+        The edges of ``old`` are still there, for ``redirect`` and then ``remove_nodes``.
+        """
+        del self._nodes[old.id], self._by_name[old.name]
+        return self.add_node(
+            old.name,
+            op,
+            attrs,
+            device=old.requested_device,
+            assigned_device=old.assigned_device,
+            requested_inputs=old.requested_inputs,
+        )
+
+    def redirect(self, moved: Mapping[Node, Sequence[tuple[Node, int]]]) -> None:
+        """Let all that reads some nodes read others instead; time goes into moved edges only.
+
+        Output i becomes the i-th endpoint given, and what waits for a node waits for the first
+        one's.  An endpoint may belong to a node that is moved too.  What was moved is good
+        for nothing but ``remove_nodes``.
+        """
+        find = _Moves(moved).find
+        waiting: set[Node] = set()
+        for old, endpoints in moved.items():
+            for edge in old.out_edges:
+                if edge.dst in moved:
+                    continue
+                if edge.is_control:
+                    waiting.add(edge.dst)
+                    continue
+                src, slot = find(endpoints[edge.src_slot])
+                new = Edge(src, slot, edge.dst, edge.dst_slot)
+                edge.dst.inputs[edge.dst_slot] = new
+                src.out_edges.append(new)
+            old.out_edges.clear()
+        for dst in sorted(waiting, key=lambda node: node.id):
+            lost = [edge.src for edge in dst.control_inputs if edge.src in moved]
+            dst.control_inputs[:] = [edge for edge in dst.control_inputs if edge.src not in moved]
+            self.add_control_edges([find(moved[src][0])[0] for src in lost], dst)
+
+    def remove_nodes(self, nodes: Iterable[Node]) -> None:
+        """Take nodes and all their edges away, in time that does not grow with their fan-out."""
+        gone = set(nodes)
+        for src in {edge.src for node in gone for edge in node.in_edges()} - gone:
+            src.out_edges[:] = [edge for edge in src.out_edges if edge.dst not in gone]
+        for dst in {edge.dst for node in gone for edge in node.out_edges} - gone:
+            dst.inputs[:] = [None if edge and edge.src in gone else edge for edge in dst.inputs]
+            dst.control_inputs[:] = [edge for edge in dst.control_inputs if edge.src not in gone]
+        for node in gone:
+            if self._nodes.pop(node.id, None) is not None:
+                del self._by_name[node.name]
+
     def endpoint(self, endpoint: Endpoint) -> tuple[Node, int]:
         """The node and slot that an endpoint names, checked."""
         node = self.node(endpoint.node)
         if endpoint.slot != CONTROL_SLOT:
             check_output(node, endpoint.slot)
         return node, endpoint.slot
+
+
+class _Moves:
+    """Where endpoints end up when nodes are replaced by nodes that may be replaced as well."""
+
+    def __init__(self, moved: Mapping[Node, Sequence[tuple[Node, int]]]) -> None:
+        self._moved = moved
+        #: Ends of chains that were followed before, so that long ones cost no more.
+        self._known: dict[tuple[Node, int], tuple[Node, int]] = {}
+
+    def find(self, endpoint: tuple[Node, int]) -> tuple[Node, int]:
+        """The endpoint that stands for ``endpoint`` in the end."""
+        followed = []
+        while endpoint[0] in self._moved:
+            followed.append(endpoint)
+            endpoint = self._known.get(endpoint) or self._moved[endpoint[0]][endpoint[1]]
+        self._known.update(dict.fromkeys(followed, endpoint))
+        return endpoint
 
 
 def check_output(node: Node, slot: int) -> None:

@@ -1,0 +1,73 @@
+"""Make a request's graph smaller and faster, with the same answers.
+
+In:   Pruned, or the graph of a function's body; and ``GraphOptions``.
+Out:  the same graph, changed in place.
+Not:  knows no request: what is fed and fetched are nodes like others.
+
+Passes that rewrite run in rounds until a round changes nothing, since each may make work for
+the others.  Merging comes last: it makes none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.graph.graph import Graph
+from penstock.graph.stages import Pruned
+from penstock.passes.draft import Draft
+from penstock.passes.fold_constants import MAX_BYTES, fold_constants
+from penstock.passes.merge_duplicates import merge_duplicates
+from penstock.passes.remove_identities import remove_identities
+
+#: Rounds after which a graph is taken as it is.
+_MAX_ROUNDS: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passes:
+    """Which passes run, and how far they may go."""
+
+    remove_identities: bool = True
+    fold_constants: bool = True
+    simplify_arithmetic: bool = True
+    fold_batch_norm: bool = True
+    merge_duplicates: bool = True
+    #: A result of more bytes than this is not made a constant.
+    max_folded_bytes: int = MAX_BYTES
+
+    def rewriting(self) -> list[Callable[[Draft], int]]:
+        """The passes that run in rounds, in their order."""
+        every: list[tuple[bool, Callable[[Draft], int]]] = [
+            (self.remove_identities, remove_identities),
+            (self.fold_constants, lambda draft: fold_constants(draft, self.max_folded_bytes)),
+        ]
+        return [run for is_on, run in every if is_on]
+
+
+NO_PASSES: Final = Passes(
+    remove_identities=False,
+    fold_constants=False,
+    simplify_arithmetic=False,
+    fold_batch_norm=False,
+    merge_duplicates=False,
+)
+
+
+def optimize(pruned: Pruned, passes: Passes) -> Pruned:
+    """The graph of a request, optimised; the one that was given is used up."""
+    device_of = optimize_graph(pruned.graph, pruned.device_of, passes)
+    return Pruned(pruned.graph, device_of, pruned.feed_types, pruned.fetch_types)
+
+
+def optimize_graph(graph: Graph, device_of: Mapping[int, str], passes: Passes) -> Mapping[int, str]:
+    """Optimise a graph in place; returns the devices of the nodes that it has afterwards."""
+    draft, rewriting = Draft(graph, device_of), passes.rewriting()
+    for _ in range(_MAX_ROUNDS):
+        if not sum(run(draft) for run in rewriting):
+            break
+        draft.drop_unused()
+    if passes.merge_duplicates and merge_duplicates(draft):
+        draft.drop_unused()
+    return draft.device_of
