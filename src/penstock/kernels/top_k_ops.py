@@ -10,6 +10,7 @@ NaN counts as larger than all numbers; TensorFlow's order of NaN is an accident.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -54,38 +55,48 @@ def _top_k(x: Value, k: int, index_type: np.dtype[Any]) -> tuple[Array, Array]:
     size = x.shape[-1]
     if k > size:
         raise InvalidArgumentError(f"input must have at least k columns. Had {size}, needed {k}")
-    if size > _LONG_ROW and size > 4 * k:
-        places = _places_in_long_rows(x.reshape((-1, size)), k).reshape((*x.shape[:-1], k))
+    if x.ndim == 1:
+        places = _best_places(x, k)
+        return x.take(places), places.astype(index_type)
+    rows = x.reshape((math.prod(x.shape[:-1]), size))
+    if _is_long(size, k):
+        places = np.empty((len(rows), k), np.intp)
+        for row, found in zip(rows, places, strict=True):
+            found[:] = _best_places(row, k)
     else:
-        places = _falling(x)[..., :k]
-    return np.take_along_axis(x, places, -1), places.astype(index_type)
+        places = _falling(rows)[:, :k]
+    starts = np.arange(len(rows))[:, None] * size
+    shape = (*x.shape[:-1], k)
+    best = rows.ravel().take(places + starts).reshape(shape)
+    return best, places.astype(index_type).reshape(shape)
+
+
+def _is_long(size: int, k: int) -> bool:
+    """Whether a row is thinned out before it is sorted."""
+    return size > _LONG_ROW and size > 4 * k
 
 
 def _falling(x: Array) -> Array:
     """Positions in falling order of their elements, equal ones in rising order."""
     # A stable sort of the reversed row, read backwards, needs no negation of elements.
-    order = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    order = x[..., ::-1].argsort(axis=-1, kind="stable")[..., ::-1]
     falling: Array = x.shape[-1] - 1 - order
     return falling
 
 
-def _places_in_long_rows(rows: Array, k: int) -> Array:
-    places = np.empty((len(rows), k), np.intp)
+def _best_places(row: Array, k: int) -> Array:
+    """Positions of the k largest elements of one row, in falling order."""
+    if not _is_long(len(row), k):
+        return _falling(row)[:k]
     if k == 0:
-        return places
-    last = rows.shape[1] - k
-    for row, found in zip(rows, places, strict=True):
-        worst = np.partition(row, last)[last]
-        # All that are better than the worst one taken, and the first of its equals.
-        better = np.flatnonzero(~(row <= worst))
-        if worst != worst or len(better) > k:
-            found[:] = _falling(row)[:k]
-            continue
-        equal = np.flatnonzero(row == worst)[: k - len(better)]
-        candidates = np.concatenate((better, equal))
-        candidates.sort()
-        found[:] = candidates[_falling(row[candidates])]
-    return places
+        return np.empty(0, np.intp)
+    last = len(row) - k
+    sorted_there = row.copy()
+    sorted_there.partition(last)
+    # All but those that are worse than the k-th; NaN is never worse.
+    candidates = np.flatnonzero(~(row < sorted_there[last]))
+    best: Array = candidates[_falling(row[candidates])[:k]]
+    return best
 
 
 @kernel("NthElement", types={"T": REALS})
