@@ -79,20 +79,25 @@ def _padded_shape(shape: tuple[int, ...], margins: list[tuple[int, int]]) -> lis
 
 def _margins(values: Array, paddings: Value) -> list[tuple[int, int]]:
     """How much each dimension gets before and after."""
-    if paddings.ndim != 2 or paddings.shape[1] != 2:
-        raise InvalidArgumentError(
-            f"paddings must be a matrix with 2 columns: {shape_text(paddings.shape)}"
-        )
-    if len(paddings) != len(values.shape):
-        raise InvalidArgumentError(
-            "The first dimension of paddings must be the rank of inputs"
-            f"{shape_text(paddings.shape)} {shape_text(values.shape)}"
-        )
+    rank = len(values.shape)
+    if paddings.shape != (rank, 2):
+        raise _wrong_paddings(values, paddings)
     margins: list[tuple[int, int]] = paddings.tolist()
     for before, after in margins:
         if before < 0 or after < 0:
             raise InvalidArgumentError(f"Paddings must be non-negative: {before} {after}")
     return margins
+
+
+def _wrong_paddings(values: Array, paddings: Value) -> InvalidArgumentError:
+    if paddings.ndim != 2 or paddings.shape[1] != 2:
+        return InvalidArgumentError(
+            f"paddings must be a matrix with 2 columns: {shape_text(paddings.shape)}"
+        )
+    return InvalidArgumentError(
+        "The first dimension of paddings must be the rank of inputs"
+        f"{shape_text(paddings.shape)} {shape_text(values.shape)}"
+    )
 
 
 #: Whether the element at the edge is left out of the mirror image, by mode.

@@ -45,7 +45,7 @@ def queue_of(context: OpKernelContext, handle: Value) -> Queue:
                 f"Queue handle must have two elements, but had shape: {shape_text(shape_of(text))}"
             )
         container, name = text[0].decode(), text[1].decode()
-    found: Queue = context.resources.lookup(container, name, _KIND)
+    found: Queue = context.step.resources.lookup(container, name, _KIND)
     return found
 
 

@@ -211,6 +211,21 @@ class QueueState:
         line.append(request)
         return self._settle()
 
+    def put_at_once(self, element: Element) -> list[Settled] | None:
+        """Put one element in if nobody has to wait for that; None if somebody does."""
+        if self._putters or self.is_closed or len(self.store) >= self.capacity:
+            return None
+        self.store.put(element)
+        return self._settle() if self._takers else []
+
+    def take_at_once(self, count: int) -> list[Element] | None:
+        """Take so many elements out if nobody has to wait for that; None if somebody does."""
+        if self._takers or self._putters:
+            return None
+        if self.store.available(is_closed=self.is_closed) < count:
+            return None
+        return [self.store.take() for _ in range(count)]
+
     def cancel(self, request: Request) -> list[Settled]:
         """Forget a request; elements that it took go back."""
         if request.is_settled:

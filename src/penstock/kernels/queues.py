@@ -67,9 +67,17 @@ class Queue:
         self, components: Sequence[Value], cancellation: CancellationManager, done: Done
     ) -> None:
         """Put one element in, when there is room."""
-        for at, value in enumerate(components):
-            self._check_shape(at, shape_of(value), self._shape(at))
-        self._submit(Put(done, [tuple(map(keep, components))]), cancellation)
+        if self.spec.shapes is not None:
+            for at, value in enumerate(components):
+                self._check_shape(at, shape_of(value), self.spec.shapes[at])
+        element = tuple(map(keep, components))
+        with self._lock:
+            settled = self._state.put_at_once(element)
+        if settled is None:
+            self._submit(Put(done, [element]), cancellation)
+            return
+        done(None)
+        _report(settled)
 
     def enqueue_many(
         self, components: Sequence[Value], cancellation: CancellationManager, done: Done
@@ -88,6 +96,11 @@ class Queue:
 
     def dequeue(self, cancellation: CancellationManager, done: Done) -> None:
         """Take one element out, when there is one."""
+        with self._lock:
+            taken = self._state.take_at_once(1)
+        if taken is not None:
+            done(taken[0])
+            return
         request = Take(lambda error: done(error or request.taken[0]), 1)
         self._submit(request, cancellation)
 
@@ -116,6 +129,11 @@ class Queue:
             )
         if count == 0:
             done(tuple(map(_no_rows, shapes, self.spec.types)))
+            return
+        with self._lock:
+            taken = self._state.take_at_once(count)
+        if taken is not None:
+            done(self._batch(taken))
             return
 
         def report(error: OpError | None) -> None:
@@ -168,7 +186,7 @@ class Queue:
 
     @staticmethod
     def _check_shape(at: int, shape: tuple[int, ...], expected: TensorShape) -> None:
-        if not expected.accepts(shape):
+        if expected.dims != shape and not expected.accepts(shape):
             raise InvalidArgumentError(
                 f"Shape mismatch in tuple component {at}. Expected {expected}, "
                 f"got {shape_text(shape)}"
