@@ -297,3 +297,32 @@ def test_fifo_order_survives_any_mix_of_sizes(puts: list[int], takes: list[int])
         taken += [element[0] for element in take.taken]
 
     assert taken == list(range(len(taken)))
+
+
+def test_nobody_overtakes_those_who_wait() -> None:
+    """What could be done at once is not, as long as an older request waits."""
+    full, empty = Driver(capacity=1), Driver()
+    full.put(1, 2)
+    many = empty.take(2)
+
+    assert full.state.put_at_once((3,)) is None
+    assert full.state.take_at_once(1) is None
+    assert empty.state.take_at_once(1) is None
+    assert empty.state.put_at_once((1,)) == []
+    assert many not in empty.outcomes
+    settled = empty.state.put_at_once((2,))
+    assert settled is not None
+    assert [request.taken for request, _ in settled] == [[(1,), (2,)]]  # type: ignore[attr-defined]
+
+
+def test_at_once_is_only_what_can_be_done_at_once() -> None:
+    """No element goes into a full queue or a closed one, and none comes that is not there."""
+    queue = Driver(capacity=2)
+
+    assert queue.state.take_at_once(1) is None
+    assert [queue.state.put_at_once((i,)) for i in range(3)] == [[], [], None]
+    assert queue.state.take_at_once(3) is None
+    assert queue.state.take_at_once(1) == [(0,)]
+    queue.state.close()
+    assert queue.state.put_at_once((4,)) is None
+    assert queue.state.take_at_once(1) == [(1,)]
