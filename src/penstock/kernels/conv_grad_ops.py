@@ -5,9 +5,7 @@ In:   gradients of what a convolution gave; the images, or the filters, that it 
 Out:  the gradient of the other.
 Not:  no gradients for filters in groups, other than depthwise.
 
-The gradient of images adds up, for each element of the window, what all places send back to
-it: one product of matrices each.  The gradient of filters is one product of matrices, of
-windows laid out as rows, some megabytes at a time.
+The gradient of images is itself a convolution, or several if windows have strides.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,16 +21,18 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value, shape_of
 from penstock.kernels.arrays import check_new, shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.conv_ops import (
-    check_rank,
-    chunks,
-    in_precision,
-    window_maker,
-    windowed,
+from penstock.kernels.conv_ops import check_rank, in_precision, window_maker, windowed
+from penstock.kernels.correlation import (
+    correlate,
+    filter_gradient,
+    framed,
+    is_few,
+    spread_few,
 )
+from penstock.kernels.products import matrix_product
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS
-from penstock.kernels.windows import Fit, Window, centred, pad, slide, tap
+from penstock.kernels.windows import Fit, Window, centred, pad, tap
 
 _Shape: TypeAlias = tuple[int, ...]
 #: (gradients, filters, windows, shape of the images) to the gradient of the images.
@@ -67,12 +67,86 @@ def make_conv3d(attrs: Attrs) -> Kernel:
 
 
 def _input_grad(grads: Array, filters: Array, windows: Sequence[Window], shape: _Shape) -> Array:
-    """What each place got, times the filters, goes back to where the place looked."""
+    """What each place got, times the filters, goes back to where the place looked.
+
+    Along a dimension an element of the images is in one of ``stride`` ways under the windows.
+    For those that are so in the same way, the gradient is a convolution of what the places
+    got, with the filters' elements that meet them, turned around.
+    """
+    check_new(shape, grads.dtype)
+    dilations = [w.dilation for w in windows]
+    if not grads.size or not prod(shape):
+        return np.zeros(shape, grads.dtype)
+    if max(w.stride for w in windows) == 1 and is_few(shape, filters.shape):
+        return _cut(spread_few(grads, filters, dilations), windows, shape)
+    ways = [_ways(*facts) for facts in zip(windows, shape[1:-1], grads.shape[1:-1], strict=True)]
+    if any(way.is_odd for way in itertools.chain(*ways)):
+        return _input_grad_by_elements(grads, filters, windows, shape)
+    turned = filters.swapaxes(-1, -2)
+    if all(len(along) == 1 for along in ways):
+        return _sent_back(grads, turned, [along[0] for along in ways], dilations)
+    result = np.zeros(shape, grads.dtype)
+    for way in itertools.product(*ways):
+        if all(one.taps and one.size for one in way):
+            where = (slice(None), *(slice(one.first, None, one.stride) for one in way))
+            result[where] = _sent_back(grads, turned, way, dilations)
+    return result
+
+
+class _Way(NamedTuple):
+    """Elements along a dimension that are under the windows in the same way."""
+
+    first: int
+    stride: int
+    size: int
+    #: The window's first element that meets them, and how many do.
+    at: int
+    taps: int
+    #: Zeros that are wanted around what the places got.
+    margins: tuple[int, int]
+    #: Whether no convolution gives them.
+    is_odd: bool
+
+
+def _ways(window: Window, length: int, places: int) -> list[_Way]:
+    """The ways along a dimension."""
+    stride, fit = window.stride, window.fit(length)
+    found = []
+    for at in range(stride):
+        taps, first = len(range(at, window.size, stride)), (at - fit.before) % stride
+        size, missed = len(range(first, length, stride)), (first + fit.before - at) // stride
+        before, after = (taps - 1) * window.dilation - missed, missed + size - places
+        is_odd = (stride > 1 and window.dilation > 1) or min(before, after) < -places
+        is_odd = is_odd and taps > 0 and size > 0
+        found.append(_Way(first, stride, size, at, taps, (before, after), is_odd))
+    return found
+
+
+def _sent_back(
+    grads: Array, filters: Array, ways: Sequence[_Way], dilations: Sequence[int]
+) -> Array:
+    """What comes back to elements that are under the windows in some way."""
+    some = filters[tuple(slice(way.at, None, way.stride) for way in ways)]
+    turned = np.ascontiguousarray(np.flip(some, tuple(range(len(ways)))))
+    wider = framed(grads, [way.margins for way in ways])
+    return correlate(wider, turned, [1] * len(ways), dilations)
+
+
+def _cut(padded: Array, windows: Sequence[Window], shape: _Shape) -> Array:
+    """The images without their padding."""
+    facts = zip(_fits(windows, shape), shape[1:-1], strict=True)
+    return padded[(slice(None), *(slice(fit.before, fit.before + n) for fit, n in facts))]
+
+
+def _input_grad_by_elements(
+    grads: Array, filters: Array, windows: Sequence[Window], shape: _Shape
+) -> Array:
+    """The same, added up element by element of the windows."""
     depth, count = filters.shape[-2:]
     rows = grads.reshape(prod(grads.shape[:-1]), count)
 
     def sent_back(element: tuple[int, ...]) -> Array:
-        product: Array = rows @ filters[element].T
+        product = matrix_product(rows, filters[element].T)
         return product.reshape(*grads.shape[:-1], depth)
 
     return _spread(sent_back, windows, shape, grads.dtype)
@@ -108,8 +182,7 @@ def _spread(
     padded = np.zeros(padded_shape, dtype)
     for element, where in _taps(windows, fits):
         padded[where] += sent_back(element)
-    inside = [slice(fit.before, fit.before + n) for n, fit in zip(sizes, fits, strict=True)]
-    return padded[(slice(None), *inside)]
+    return _cut(padded, windows, shape)
 
 
 def _fits(windows: Sequence[Window], shape: _Shape) -> list[Fit]:
@@ -129,16 +202,10 @@ def _taps(
 
 
 def _filter_grad(images: Array, grads: Array, windows: Sequence[Window], shape: _Shape) -> Array:
-    """Windows, laid out as rows of a matrix, transposed, times what their places got."""
-    view, count = slide(images, windows), shape[-1]
-    length = prod(shape[:-1])
-    total = np.zeros((length, count), images.dtype)
-    for batch, rows in chunks(view):
-        part = grads[batch, rows]
-        places = prod(part.shape[:-1])
-        laid_out = view[batch, rows].reshape(places, length)
-        total += laid_out.T @ part.reshape(places, count)
-    return total.reshape(shape)
+    """What the windows saw times what their places got."""
+    padded = pad(images, _fits(windows, images.shape), 0)
+    strides, dilations = [w.stride for w in windows], [w.dilation for w in windows]
+    return filter_gradient(padded, grads, shape[:-2], strides, dilations)
 
 
 def _depthwise_filter_grad(

@@ -4,14 +4,12 @@ In:   images and filters; filters are [rows, columns, input depth, output depth]
 Out:  at each place of the sliding window, its product with each filter, summed up.
 Not:  no gradients.
 
-Windows are laid out as the rows of one matrix, some megabytes at a time, and multiplied
-by the filters as another.  Half precision is summed up in float32.
+Half precision is summed up in float32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from math import prod
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,13 +18,13 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.correlation import correlate
 from penstock.kernels.precision import NARROW, in_float32
+from penstock.kernels.products import matrix_product
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS
 from penstock.kernels.windows import Window, margins_of, pad, per_dimension, slide, tap
 
-#: Bytes of windows that are laid out at a time: about what a core's cache holds.
-_AT_ONCE: Final = 2 << 20
 #: Channels from which on a depthwise convolution goes through einsum: measured.
 _DEEP: Final = 160
 Convolve = Callable[[Array, Array], Array]
@@ -153,25 +151,16 @@ def _pointwise(images: Array, filters: Array, windows: Sequence[Window]) -> Arra
     seen = images[:, :: windows[0].stride, :: windows[1].stride]
     depth, count = filters.shape[2:]
     batch, rows, columns, _ = seen.shape
-    product = seen.reshape(batch * rows * columns, depth) @ filters.reshape(depth, count)
+    matrix = filters.reshape(depth, count)
+    product = matrix_product(seen.reshape(batch * rows * columns, depth), matrix)
     return product.reshape(batch, rows, columns, count)
 
 
 def windowed(images: Array, filters: Array, windows: Sequence[Window]) -> Array:
-    """Lay out windows as rows of a matrix, and multiply by the filters as columns.
-
-    Serves any number of spatial dimensions.
-    """
-    view = slide(images, windows)
-    count = filters.shape[-1]
-    matrix = filters.reshape(prod(filters.shape[:-1]), count)
-    result = np.empty((*view.shape[: 1 + len(windows)], count), images.dtype)
-    for batch, rows in chunks(view):
-        part = result[batch, rows]
-        places = prod(part.shape[:-1])
-        laid_out = view[batch, rows].reshape(places, len(matrix))
-        np.matmul(laid_out, matrix, out=part.reshape(places, count))
-    return result
+    """Convolve over any number of spatial dimensions."""
+    fits = [w.fit(n) for w, n in zip(windows, images.shape[1:-1], strict=True)]
+    strides, dilations = [w.stride for w in windows], [w.dilation for w in windows]
+    return correlate(pad(images, fits, 0), filters, strides, dilations)
 
 
 def _grouped(images: Array, filters: Array, windows: Sequence[Window], groups: int) -> Array:
@@ -189,17 +178,6 @@ def _grouped(images: Array, filters: Array, windows: Sequence[Window], groups: i
         for group in range(groups)
     ]
     return np.concatenate(parts, -1)
-
-
-def chunks(view: Array) -> Iterator[tuple[slice, slice]]:
-    """Slices of batches and rows whose windows, laid out, are not too many at once."""
-    batch, rows = view.shape[:2]
-    row_bytes = max(view[:1, :1].size * view.itemsize, 1)
-    many = max(_AT_ONCE // max(rows * row_bytes, 1), 1)
-    step = rows if many > 1 else max(_AT_ONCE // row_bytes, 1)
-    for first in range(0, batch, many):
-        for row in range(0, rows, max(step, 1)):
-            yield slice(first, first + many), slice(row, row + step)
 
 
 def _depthwise(images: Array, filters: Array, windows: Sequence[Window]) -> Array:

@@ -104,6 +104,26 @@ def _shared_batch(x: Array, y: Array) -> Array:
     return result
 
 
+def multiply_into(x: Array, y: Array, out: Array) -> None:
+    """Put ``x @ y`` into an array; one of the two may be a single matrix.
+
+    ``out`` must not be stretched by broadcasting.
+    """
+    each = x.shape[-2] * x.shape[-1] * y.shape[-1]
+    if each <= ALONE or not out.size:
+        np.matmul(x, y, out=out)
+        return
+    start = perf_counter()
+    if HELPERS and start < _weather.busy_until:
+        for place in np.ndindex(out.shape[:-2]):
+            left, right = x[place] if x.ndim > 2 else x, y[place] if y.ndim > 2 else y
+            block = _block(left.shape[0], left.shape[1], right.shape[1])
+            _sum_of_depths(left, right, out[place], block)
+        return
+    np.matmul(x, y, out=out)
+    _weather.note(out.size * x.shape[-1], start, perf_counter())
+
+
 def _large_product(x: Array, y: Array) -> Array:
     start = perf_counter()
     if HELPERS and start < _weather.busy_until:
