@@ -23,7 +23,14 @@ from penstock.kernels.registry import Kernel
 _Into: TypeAlias = Callable[[Tensor, Tensor], Any]
 _MakeInto: TypeAlias = Callable[[Torch], _Into]
 #: Elements from which on PyTorch is faster: measured.
-_HEAVY: Final = 1 << 14
+_HEAVY: Final = {
+    "Relu": 1 << 15,
+    "Relu6": 1 << 14,
+    "Sigmoid": 1 << 14,
+    "Erf": 1 << 10,
+    "Erfc": 1 << 10,
+}
+_HEAVY_ROWS: Final = 1 << 13
 #: Elements that are worth a thread.
 _PIECE: Final = 1 << 18
 
@@ -60,8 +67,8 @@ _ELEMENTWISE: Final[dict[str, _MakeInto]] = {
 @accelerated(*_ELEMENTWISE)
 def offer_elementwise(attrs: Attrs) -> Offer:
     """The function of each element that the op is named after."""
-    make = _ELEMENTWISE[attrs.op.name]
-    return Offer(lambda x: bool(x.size >= _HEAVY), lambda torch: _elementwise(torch, make(torch)))
+    make, heavy = _ELEMENTWISE[attrs.op.name], _HEAVY[attrs.op.name]
+    return Offer(lambda x: bool(x.size >= heavy), lambda torch: _elementwise(torch, make(torch)))
 
 
 def _elementwise(torch: Torch, into: _Into) -> Kernel:
@@ -92,7 +99,7 @@ def offer_softmax(attrs: Attrs) -> Offer:
     make = _SOFTMAXES[attrs.op.name]
 
     def pays(logits: Value) -> bool:
-        return bool(logits.ndim and logits.size >= _HEAVY)
+        return bool(logits.ndim and logits.size >= _HEAVY_ROWS)
 
     def build(torch: Torch) -> Kernel:
         into = make(torch)

@@ -25,8 +25,11 @@ from penstock.kernels.conv_ops import window_maker
 from penstock.kernels.intra_op import parallel_for
 from penstock.kernels.windows import Fit, Window, centred
 
-#: Multiplications from which on PyTorch is faster: measured.
-_HEAVY: Final = 1 << 17
+#: Multiplications from which on PyTorch is faster: measured, by channel, of windows with
+#: several elements, and of windows with one.
+_BY_CHANNEL: Final = 1 << 17
+_WINDOWED: Final = 1 << 19
+_POINTWISE: Final = 1 << 21
 #: Multiplications that are worth a thread, in all and for each number of the result.
 _PIECE: Final = 10_000_000
 _DENSE: Final = 100
@@ -46,12 +49,16 @@ def has_many_products(attrs: Attrs, layout: str) -> Callable[..., bool]:
     """Whether images and filters are heavy work, and of the right rank."""
     rank, depth_axis = len(layout), layout.index("C")
     jumps = max(prod(attrs.list("strides")), 1)
+    is_depthwise = attrs.op.name.startswith("Depthwise")
 
     def pays(images: Value, filters: Value, *_rest: Value) -> bool:
         if images.ndim != rank or filters.ndim != rank:
             return False
         places = images.size // (max(images.shape[depth_axis], 1) * jumps)
-        return bool(places * filters.size >= _HEAVY)
+        least = _BY_CHANNEL if is_depthwise else _WINDOWED
+        if filters.shape[:-2] == (1, 1):
+            least = _POINTWISE
+        return bool(places * filters.size >= least)
 
     return pays
 
@@ -171,7 +178,7 @@ class Convolution:
             images = centred(images, plan.windows)
         padding = _padding(plan.fits)
         bands = self._bands(plan, images)
-        if bands > 1:
+        if bands:
             return self._run_bands(plan, images, weights, bias, bands)
         if padding is None:
             images, padding = padded(images, plan.fits), [0] * len(plan.fits)
@@ -187,13 +194,13 @@ class Convolution:
         return self._unary, list(self._numbers), ""
 
     def _bands(self, plan: _Plan, images: Array) -> int:
-        """Into how many bands of rows to cut each image."""
+        """Into how many bands of rows to cut each image; 0 to leave all on this thread."""
         places = prod(fit.places for fit in plan.fits)
         for_each = prod(plan.filter_shape)
         if len(plan.fits) > 2 or for_each < _DENSE * plan.filter_shape[-1] or plan.groups > 1:
-            return 1
+            return 0
         count = min(threads(self._torch), len(images) * places * for_each // _PIECE)
-        return max(min(-(-count // len(images)), plan.fits[0].places), 1) if count > 1 else 1
+        return min(-(-count // len(images)), plan.fits[0].places) if count > 1 else 0
 
     def _run_bands(
         self, plan: _Plan, images: Array, weights: Tensor, bias: Tensor | None, bands: int

@@ -28,6 +28,8 @@ from penstock.kernels.windows import Fit, Window
 _HEAVY: Final = 1 << 17
 #: Multiplications that are worth a thread.
 _PIECE: Final = 10_000_000
+#: Images from which on PyTorch takes its faster way to the gradient of filters.
+_MANY: Final = 16
 
 
 @accelerated("Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput")
@@ -81,6 +83,7 @@ class _Gradient:
         self._torch: Final = torch
         self._make_windows: Final = window_maker(attrs)
         self._is_depthwise: Final = attrs.op.name.startswith("Depthwise")
+        self._send_back: Final = torch.ops.mkldnn._convolution_transpose_pointwise.default
         self._backward: Final = torch.ops.aten.convolution_backward.default
 
     def of_images(self, shape: tuple[int, ...], filters: Array, grads: Array) -> Any:
@@ -90,19 +93,21 @@ class _Gradient:
         if fits is None:
             return NotImplemented
         torch, weights = self._torch, self._first_of_filters(filters)
-        outer = [n + f.before + f.after for n, f in zip(shape[1:3], fits, strict=True)]
         inside = [slice(f.before, f.before + n) for n, f in zip(shape[1:3], fits, strict=True)]
+        unseen = [
+            n + f.before + f.after - (f.places - 1) * w.stride - w.extent
+            for n, f, w in zip(shape[1:3], fits, windows, strict=True)
+        ]
+        strides, dilations, groups = self._facts(windows, shape)
         result = np.empty(shape, np.float32)
 
         def body(part: slice) -> None:
             y = tensor(torch, grads[part]).permute(0, 3, 1, 2)
-            # Only the shape of the images is looked at.
-            x = torch.empty((y.shape[0], *outer, shape[3])).permute(0, 3, 1, 2)
-            facts = self._facts(windows, shape)
-            found = self._backward(y, x, weights, None, *facts, [True, False, False])[0]
-            result[part] = found.permute(0, 2, 3, 1).numpy()[:, inside[0], inside[1]]
+            facts: tuple[Any, ...] = ([0, 0], unseen, strides, dilations, groups, "none", [], "")
+            found = self._send_back(y, weights, None, *facts).permute(0, 2, 3, 1).numpy()
+            result[part] = found[:, inside[0], inside[1]]
 
-        self._in_pieces(shape, filters.size, grads, body)
+        parallel_for(*self._pieces(shape[0], filters.size, grads, body))
         return result
 
     def of_filters(self, images: Array, shape: tuple[int, ...], grads: Array) -> Any:
@@ -114,16 +119,18 @@ class _Gradient:
         torch, wide = self._torch, padded(images, fits)
         # Only the shape of the filters is looked at.
         weights = self._first_of_filters(np.empty(shape, np.float32))
+        strides, dilations, groups = self._facts(windows, images.shape)
         parts: list[Array] = []
 
         def body(part: slice) -> None:
             y = tensor(torch, grads[part]).permute(0, 3, 1, 2)
             x = tensor(torch, wide[part]).permute(0, 3, 1, 2)
-            facts = self._facts(windows, images.shape)
+            facts = (strides, [0, 0], dilations, False, [0, 0], groups)
             found = self._backward(y, x, weights, None, *facts, [False, True, False])[1]
             parts.append(found.permute(2, 3, 1, 0).numpy())
 
-        self._in_pieces(images.shape, prod(shape), grads, body)
+        most = images.shape[0] // _MANY if images.shape[0] >= _MANY else images.shape[0]
+        parallel_for(*self._pieces(images.shape[0], prod(shape), grads, body, most))
         total = parts[0] if len(parts) == 1 else sum(parts[1:], parts[0])
         return np.ascontiguousarray(total).reshape(shape)
 
@@ -148,16 +155,23 @@ class _Gradient:
         turned = tensor(self._torch, filters).permute(3, 2, 0, 1)
         return turned.contiguous(memory_format=self._torch.channels_last)
 
-    def _facts(self, windows: Sequence[Window], images: tuple[int, ...]) -> tuple[Any, ...]:
-        strides, dilations = [w.stride for w in windows], [w.dilation for w in windows]
+    def _facts(
+        self, windows: Sequence[Window], images: tuple[int, ...]
+    ) -> tuple[list[int], list[int], int]:
+        """Strides, dilations and groups."""
         groups = images[3] if self._is_depthwise else 1
-        return strides, [0, 0], dilations, False, [0, 0], groups
+        return [w.stride for w in windows], [w.dilation for w in windows], groups
 
-    def _in_pieces(
-        self, images: tuple[int, ...], size: int, grads: Array, body: Callable[[slice], None]
-    ) -> None:
-        """Call ``body`` with parts of the batch, on several threads if that pays."""
+    def _pieces(
+        self,
+        batch: int,
+        size: int,
+        grads: Array,
+        body: Callable[[slice], None],
+        most: int | None = None,
+    ) -> tuple[int, Callable[[int], None]]:
+        """How often to call what, so that ``body`` gets all parts of the batch."""
         work = grads.size // grads.shape[3] * size
-        count = max(min(threads(self._torch), images[0], work // _PIECE), 1)
-        step = -(-images[0] // count)
-        parallel_for(count, lambda n: body(slice(n * step, (n + 1) * step)))
+        count = max(min(threads(self._torch), most or batch, work // _PIECE), 1)
+        step = -(-batch // count)
+        return -(-batch // step), lambda n: body(slice(n * step, (n + 1) * step))

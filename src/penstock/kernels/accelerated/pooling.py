@@ -24,8 +24,13 @@ from penstock.kernels.pool_ops import layout_of, pool_windows
 from penstock.kernels.registry import Kernel
 from penstock.kernels.windows import Fit, Window, per_dimension
 
-#: Comparisons or additions from which on PyTorch is faster: measured.
-_HEAVY: Final = 1 << 15
+#: Elements from which on PyTorch is faster: measured.
+_HEAVY: Final = {
+    "MaxPool": 1 << 17,
+    "AvgPool": 1 << 15,
+    "MaxPoolGrad": 1 << 11,
+    "AvgPoolGrad": 1 << 15,
+}
 
 
 class _Geometry:
@@ -69,10 +74,10 @@ def _offer(attrs: Attrs, place: int, make: Callable[[Torch, _Geometry], Kernel])
         return None
     if min(*sizes.values(), *strides.values()) < 1:
         return None
-    geometry = _Geometry(pool_windows(attrs, sizes, strides))
+    geometry, heavy = _Geometry(pool_windows(attrs, sizes, strides)), _HEAVY[attrs.op.name]
 
     def pays(*inputs: Value) -> bool:
-        return bool(inputs[place].ndim == 4 and inputs[place].size >= _HEAVY)
+        return bool(inputs[place].ndim == 4 and inputs[place].size >= heavy)
 
     return Offer(pays, lambda torch: make(torch, geometry))
 
