@@ -7,7 +7,7 @@ The journey of a graph, and where each stage lives:
 | bytes → GraphDef | ``defs`` |
 | GraphDef → Graph | ``graph`` |
 | Graph → Placed → Pruned → Partition | ``passes`` |
-| Partition → Executor → values | ``runtime`` |
+| Partition → functions and Executor → values | ``runtime`` |
 | values → results | ``session`` |
 """
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from penstock import errors
 from penstock.catalogue.registry import register_op
-from penstock.config import Config, RunMetadata, RunOptions, TraceLevel
+from penstock.config import Config, RunMetadata, RunOptions, Tier, TraceLevel
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
@@ -32,6 +32,7 @@ from penstock.runtime.executor.params import ExecutorArgs, LocalExecutorParams
 from penstock.session import Run, Session
 from penstock.state.cancellation import CancellationManager
 from penstock.state.devices import Device, register_device_type
+from penstock.state.py_funcs import register_py_func
 from penstock.state.rendezvous import Rendezvous
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ __all__ = [
     "Tensor",
     "TensorArray",
     "TensorShape",
+    "Tier",
     "TraceLevel",
     "Variable",
     "async_kernel",
@@ -112,6 +114,7 @@ __all__ = [
     "placeholder",
     "register_device_type",
     "register_op",
+    "register_py_func",
     "reset_default_graph",
     "switch_case",
     "tuple_",
