@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from penstock.catalogue.op_def import OpDef
+from penstock.core.collector import collector_paused
 from penstock.core.names import (
     CONTROL_SLOT,
     Endpoint,
@@ -88,6 +89,7 @@ def graph_from_def(graph_def: Message, *, allow_internal_names: bool = False) ->
     return graph
 
 
+@collector_paused
 def import_graph_def(
     graph: Graph, graph_def: Message, options: ImportOptions | None = None
 ) -> ImportResults:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.config import Config, Tier
+from penstock.core.collector import collector_paused
 from penstock.core.dtypes import DType
 from penstock.errors import OpError
 from penstock.graph.check import check_graph, check_partitions, check_placed
@@ -97,6 +98,7 @@ class Environment:
         return params
 
 
+@collector_paused
 def prepare(placed: Placed, request: Request, environment: Environment) -> PreparedStep:
     """Turn a placed graph and a request into one runnable per device.
 
@@ -125,6 +127,7 @@ def prune_for(placed: Placed, request: Request, environment: Environment) -> Pru
     return prune(placed, request, environment.client)
 
 
+@collector_paused
 def place_whole(graph: Graph, devices: DeviceSet, options: PlacerOptions) -> Placed:
     """Place all nodes that some kernel supports; the others get no device.
 
@@ -141,6 +144,7 @@ def place_whole(graph: Graph, devices: DeviceSet, options: PlacerOptions) -> Pla
         return _place_part(graph, supported, devices, options)
 
 
+@collector_paused
 def place_for(graph: Graph, request: Request, devices: DeviceSet, options: PlacerOptions) -> Placed:
     """Place only what ``request`` needs; the other nodes get no device."""
     wanted, fed = find_wanted(graph, request)

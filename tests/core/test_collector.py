@@ -1,0 +1,112 @@
+"""The garbage collector is off while a graph is built, and as it was afterwards."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+import penstock as ps
+from penstock.core.collector import collector_paused
+
+
+@pytest.fixture(autouse=True)
+def _collector_as_before() -> Iterator[None]:
+    was_enabled = gc.isenabled()
+    yield
+    (gc.enable if was_enabled else gc.disable)()
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_collector_is_as_it_was(is_on: bool) -> None:
+    """Inside it is off, afterwards it is on only if it was on before."""
+    (gc.enable if is_on else gc.disable)()
+
+    assert collector_paused(gc.isenabled)() is False
+    assert gc.isenabled() is is_on
+
+
+def test_a_failure_ends_the_pause() -> None:
+    """A function that raises leaves no collector turned off behind."""
+    gc.enable()
+
+    @collector_paused
+    def fail() -> None:
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert gc.isenabled()
+
+
+def test_pauses_overlap() -> None:
+    """Whichever of two overlapping pauses ends last, the collector is on afterwards."""
+    gc.enable()
+    inside, leave = threading.Event(), threading.Event()
+
+    @collector_paused
+    def wait() -> None:
+        inside.set()
+        leave.wait(10)
+
+    @collector_paused
+    def meanwhile() -> None:
+        inside.wait(10)
+
+    other = threading.Thread(target=wait)
+    other.start()
+    meanwhile()
+    leave.set()
+    other.join()
+
+    assert gc.isenabled()
+
+
+def test_loading_a_graph_collects_nothing() -> None:
+    """No collection runs while a graph of five thousand nodes is read and prepared."""
+    graph = ps.Graph()
+    with graph.as_default():
+        total = ps.ops.AddN(inputs=[ps.constant(float(i), name=f"c{i}") for i in range(5000)])
+    graph_def = ps.load_graph_def(ps.graph_to_def(graph).SerializeToString())
+    collections: list[str] = []
+
+    def note(phase: str, _info: dict[str, int]) -> None:
+        collections.append(phase)
+
+    gc.enable()
+    gc.callbacks.append(note)
+    try:
+        ps.Session(graph_def).make_callable(total.name)
+    finally:
+        gc.callbacks.remove(note)
+
+    # Between the two pauses, reading and preparing, and after them, Python may catch up.
+    assert collections.count("start") <= 6
+
+
+def test_garbage_of_pauses_does_not_pile_up() -> None:
+    """What is made in one pause after the other, and dropped, is found without being asked."""
+    alive = [0]
+
+    class Knot:
+        def __init__(self) -> None:
+            self.itself = self
+            alive[0] += 1
+
+        def __del__(self) -> None:
+            alive[0] -= 1
+
+    @collector_paused
+    def make() -> None:
+        for _ in range(10_000):
+            Knot()
+
+    gc.enable()
+    most = 0
+    for _ in range(200):
+        make()
+        most = max(most, alive[0])
+
+    assert most < 1_500_000
