@@ -154,10 +154,11 @@ def make_tensor_list_set_item(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError(
                 f"Trying to modify element {at} in a list with {items.size} elements."
             )
-        if not found.element_shape.accepts(shape_of(item)):
+        shape = shape_of(item)
+        if shape != found.element_shape.dims and not found.element_shape.accepts(shape):
             raise InvalidArgumentError(
                 "Tried to set a tensor with incompatible shape at a list index. "
-                f"Item element shape: {shape_text(shape_of(item))} "
+                f"Item element shape: {shape_text(shape)} "
                 f"list shape: {found.element_shape}"
             )
         if at > items.size:

@@ -4,8 +4,9 @@ In:   items.
 Out:  new sequences that share all but a few nodes with the old one.
 Not:  knows no tensors; is never written into, so threads and branches need no locks.
 
-The items are the leaves of a tree in which each node is a tuple of up to 32; a change
-copies the nodes between the root and one leaf.
+The items are the leaves of a tree in which each node is a list of up to 32; a change
+copies the nodes between the root and one leaf.  No list is changed once it is part of a
+tree; lists it is, because to copy one and change the copy takes half of a tuple's time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import chain
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 _T = TypeVar("_T")
-_Node: TypeAlias = tuple[Any, ...]
+_Node: TypeAlias = list[Any]
 
 _BITS: Final = 5
 _WIDTH: Final = 1 << _BITS
@@ -26,9 +27,9 @@ class PersistentVector(Generic[_T]):
 
     __slots__ = ("_root", "_shift", "size")
 
-    def __init__(self, root: _Node = (), shift: int = 0, size: int = 0) -> None:
+    def __init__(self, root: _Node | None = None, shift: int = 0, size: int = 0) -> None:
         #: The topmost node.
-        self._root = root
+        self._root: _Node = [] if root is None else root
         #: Bits of an index below those that choose a child of the root.
         self._shift = shift
         #: Number of items.
@@ -41,7 +42,7 @@ class PersistentVector(Generic[_T]):
         size, shift = len(nodes), -_BITS
         while shift < 0 or len(nodes) > 1:
             shift += _BITS
-            nodes = [tuple(nodes[at : at + _WIDTH]) for at in range(0, len(nodes), _WIDTH)]
+            nodes = [nodes[at : at + _WIDTH] for at in range(0, len(nodes), _WIDTH)]
             if not nodes:
                 return cls()
         return cls(nodes[0], shift, size)
@@ -64,8 +65,11 @@ class PersistentVector(Generic[_T]):
         """A vector with another item at ``index``, or with one more if that is ``size``."""
         root, shift = self._root, self._shift
         if index == _WIDTH << shift:
-            root, shift = (root,), shift + _BITS
-        return PersistentVector(_put(root, shift, index, item), shift, max(self.size, index + 1))
+            root, shift = [root], shift + _BITS
+        size = self.size
+        if index >= size:
+            size = index + 1
+        return PersistentVector(_put(root, shift, index, item), shift, size)
 
     def put_many(self, indices: Iterable[int], items: Iterable[_T]) -> PersistentVector[_T]:
         """A vector with other items at ``indices``, of which the last one counts."""
@@ -87,7 +91,7 @@ class PersistentVector(Generic[_T]):
             return PersistentVector()
         if size > self.size:
             while size > _WIDTH << shift:
-                root, shift = ((root,) if root else ()), shift + _BITS
+                root, shift = ([root] if root else []), shift + _BITS
             return PersistentVector(_pad(root, shift, size, item), shift, size)
         root = _cut(root, shift, size)
         while shift and len(root) == 1:
@@ -98,8 +102,12 @@ class PersistentVector(Generic[_T]):
 def _put(node: _Node, shift: int, index: int, item: Any) -> _Node:
     slot = (index >> shift) & (_WIDTH - 1)
     if shift:
-        item = _put(node[slot] if slot < len(node) else (), shift - _BITS, index, item)
-    return (*node[:slot], item, *node[slot + 1 :])
+        item = _put(node[slot] if slot < len(node) else [], shift - _BITS, index, item)
+    if slot == len(node):
+        return [*node, item]
+    changed = node[:]
+    changed[slot] = item
+    return changed
 
 
 def _cut(node: _Node, shift: int, size: int) -> _Node:
@@ -107,19 +115,19 @@ def _cut(node: _Node, shift: int, size: int) -> _Node:
     if not shift:
         return node[:size]
     slot = (size - 1) >> shift
-    return (*node[:slot], _cut(node[slot], shift - _BITS, size - (slot << shift)))
+    return [*node[:slot], _cut(node[slot], shift - _BITS, size - (slot << shift))]
 
 
 def _pad(node: _Node, shift: int, size: int, item: Any) -> _Node:
     """A node's items and then ``item`` up to ``size``; equal full nodes are one object."""
     if not shift:
-        return node + (item,) * (size - len(node))
+        return node + [item] * (size - len(node))
     if node:
         last = min(size - ((len(node) - 1) << shift), 1 << shift)
-        node = (*node[:-1], _pad(node[-1], shift - _BITS, last, item))
+        node = [*node[:-1], _pad(node[-1], shift - _BITS, last, item)]
     whole, rest = size >> shift, size & ((1 << shift) - 1)
     if whole > len(node):
-        node += (_pad((), shift - _BITS, 1 << shift, item),) * (whole - len(node))
+        node = node + [_pad([], shift - _BITS, 1 << shift, item)] * (whole - len(node))
     if rest and len(node) == whole:
-        node += (_pad((), shift - _BITS, rest, item),)
+        node = [*node, _pad([], shift - _BITS, rest, item)]
     return node

@@ -67,7 +67,7 @@ class TensorList(Variant):
     def pushed(self, item: Value, where: str = "") -> TensorList:
         """A list with one more element; ``where`` says in errors which list it is."""
         shape, size = shape_of(item), self.items.size
-        if not self.element_shape.accepts(shape):
+        if shape != self.element_shape.dims and not self.element_shape.accepts(shape):
             raise InvalidArgumentError(
                 f"Tried to append a tensor with incompatible shape to a list{where}. "
                 f"Op element shape: {shape_text(shape)} list shape: {self.element_shape}"
@@ -120,6 +120,8 @@ class TensorList(Variant):
 
 def list_in(handle: Value, dtype: DType | None = None) -> TensorList:
     """The list behind a handle; raises unless its elements are of ``dtype``."""
+    if type(handle) is TensorList and (dtype is None or dtype is handle.dtype):
+        return handle
     if shape_of(handle):
         raise InvalidArgumentError(
             f"Input list must be a scalar saw: {shape_text(shape_of(handle))}"
