@@ -140,6 +140,8 @@ class Config:
     offload_seconds: float = 100e-6
     #: Whether regions of graphs are compiled.
     tier: Tier = Tier.COMPILED
+    #: Let PyTorch compute heavy nodes, if it is installed; the last bits of results may differ.
+    accelerate: bool = True
     #: Compare every output with its declared type, also those of Penstock's own kernels.
     check_outputs: bool = False
     #: Compare graphs with their laws after every pass, to find mistakes of the passes.

@@ -29,6 +29,8 @@ class Attrs:
     output_types: tuple[DType, ...]
     node_name: builtins.str = ""
     device: builtins.str = ""
+    #: Whether another library than numpy may compute the node if that is faster.
+    accelerate: builtins.bool = False
 
     def dtype(self, name: builtins.str) -> DType:
         """A ``type`` attribute."""

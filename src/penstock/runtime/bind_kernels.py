@@ -28,8 +28,9 @@ _FRESH_EACH_TIME = frozenset({Role.ARG, Role.RETVAL, Role.SEND, Role.RECV, Role.
 class KernelBinder:
     """Kernels of one session on one device."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, *, accelerate: bool = False) -> None:
         self.device = device
+        self._accelerate = accelerate
         self._device_type = DeviceName.parse(device).type or "CPU"
         #: Guards ``_stateful``.  Kernels are made under it, so that each is made once.
         self._lock = Lock()
@@ -54,7 +55,13 @@ class KernelBinder:
 
     def _make(self, node: Node) -> BoundKernel:
         attrs = Attrs(
-            node.op, node.attrs, node.input_types, node.output_types, node.name, self.device
+            node.op,
+            node.attrs,
+            node.input_types,
+            node.output_types,
+            node.name,
+            self.device,
+            self._accelerate,
         )
         if node.op.is_function:
             return BoundKernel(make_named_call(node.op.name, attrs), Calling.ASYNC, Cost.CHEAP)

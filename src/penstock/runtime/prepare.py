@@ -78,17 +78,20 @@ class Environment:
         return self.devices.lookup(device).incarnation
 
     def _device_params(self, device: str, graph: Graph) -> LocalExecutorParams:
+        def new_binder() -> KernelBinder:
+            return KernelBinder(device, accelerate=self.config.accelerate)
+
         def new_runnable(body: FunctionBody) -> Runnable:
             optimize_body(body.graph, self.config)
             if self.config.check_graphs:
                 check_graph(body.graph)
             # Each body has kernels of its own, so that equal node names share no state.
-            own = dataclasses.replace(params, make_kernel=KernelBinder(device).bind)
+            own = dataclasses.replace(params, make_kernel=new_binder().bind)
             return Runnable(own, body.graph, self.config.tier)
 
         params = LocalExecutorParams(
             device=device,
-            make_kernel=KernelBinder(device).bind,
+            make_kernel=new_binder().bind,
             resources=self.resources,
             functions=FunctionRuntime(graph.library, new_runnable),
             make_ready_queue=ready_queues(self.config.ready_order_seed),

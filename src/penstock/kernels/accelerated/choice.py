@@ -50,7 +50,8 @@ def accelerated(
         @functools.wraps(make_offer)
         def make(attrs: Attrs) -> Kernel:
             plain = plain_kernel(attrs)
-            offer = make_offer(attrs) if library.is_installed() else None
+            is_wanted = attrs.accelerate and library.is_installed()
+            offer = make_offer(attrs) if is_wanted else None
             return plain if offer is None else choosing(plain, offer)
 
         kernel(*ops, types=constraints, priority=PRIORITY)(make)

@@ -146,5 +146,5 @@ _PRODUCT: Final = Offer(lambda x, y: bool(x.size * y.shape[-1] > ALONE), product
 @kernel("Einsum", types={"T": FLOAT32}, priority=PRIORITY)
 def make_einsum(attrs: Attrs) -> Kernel:
     """The sum of products that the equation means, by products of matrices."""
-    is_there = library.is_installed()
-    return einsum_with(attrs, choosing(batch_product, _PRODUCT) if is_there else batch_product)
+    is_wanted = attrs.accelerate and library.is_installed()
+    return einsum_with(attrs, choosing(batch_product, _PRODUCT) if is_wanted else batch_product)
