@@ -21,6 +21,7 @@ from penstock.core import dtypes
 from penstock.defs.schema import Message
 from penstock.graph.import_graph_def import graph_from_def
 from support.corpus import Case, all_cases, check_error, run_case
+from support.tiers import leave_some_out
 
 SEEDS = range(int(os.environ.get("PENSTOCK_SEEDS", "2")))
 #: Cases that need an op without a kernel, by the op.
@@ -74,10 +75,23 @@ def run(case: Case, tmp_path: Path, graph: Any = None, **options: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize("tier", ps.Tier)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_answers_are_tensorflows(case: Case, tmp_path: Path) -> None:
-    """Values, types, shapes, dead fetches and errors are TensorFlow's."""
-    run(case, tmp_path)
+def test_answers_are_tensorflows(case: Case, tier: ps.Tier, tmp_path: Path) -> None:
+    """Values, types, shapes, dead fetches and errors are TensorFlow's, on both tiers."""
+    # A checked kernel is never written as an operator.
+    run(case, tmp_path, tier=tier, check_outputs=tier is ps.Tier.DATAFLOW)
+
+
+@pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_tiers_may_share_a_graph(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With any nodes left to the executor, and regions made of the others, nothing changes."""
+    for seed in SEEDS if case.name not in _LONG else list(SEEDS)[:1]:
+        leave_some_out(monkeypatch, seed)
+        run(case, tmp_path, ready_order_seed=seed)
 
 
 @pytest.mark.parametrize("case", [c for c in all_cases() if c.name in UNSUPPORTED], ids=str)
@@ -113,6 +127,7 @@ def test_order_and_threads_do_not_matter(case: Case, threads: int, tmp_path: Pat
         run(
             case,
             tmp_path,
+            tier=ps.Tier.DATAFLOW,
             ready_order_seed=seed,
             inter_op_parallelism_threads=threads,
             offload_seconds=0.0 if threads > 1 else 1.0,

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ import penstock as ps
 from builder.program_strategies import FEEDS, feeds, programs
 from builder.programs import DTYPES, Place, Program, build, interpret
 from penstock.builder import Graph, Tensor, device, placeholder
+from support.tiers import leave_some_out
 
 _DEVICES = ("/cpu:0", "/cpu:1")
 
@@ -52,7 +54,8 @@ def check(program: Program, fed: dict[str, Any], place: Place, **config: Any) ->
 @given(program=programs(), fed=feeds())
 def test_a_graph_computes_what_its_program_does(program: Program, fed: dict[str, Any]) -> None:
     """Whatever choices and loops a program nests, its graph gives the same last bit."""
-    check(program, fed, nullcontext, check_outputs=True)
+    check(program, fed, nullcontext)
+    check(program, fed, nullcontext, tier=ps.Tier.DATAFLOW, check_outputs=True)
 
 
 @given(program=programs(), fed=feeds(), seed=st.integers(0, 1 << 16))
@@ -64,6 +67,7 @@ def test_no_order_of_ready_nodes_changes_a_value(
         program,
         fed,
         nullcontext,
+        tier=ps.Tier.DATAFLOW,
         ready_order_seed=seed,
         inter_op_parallelism_threads=1 + seed % 3,
         offload_seconds=0.0,
@@ -76,3 +80,11 @@ def test_cutting_a_graph_over_devices_changes_no_value(
 ) -> None:
     """Operations on two devices, taken by chance, give what they give on one."""
     check(program, fed, somewhere(seed), device_count={"CPU": 2}, ready_order_seed=seed)
+
+
+@given(program=programs(), fed=feeds(), seed=st.integers(0, 1 << 16))
+def test_tiers_may_share_a_program(program: Program, fed: dict[str, Any], seed: int) -> None:
+    """With any nodes left to the executor, and regions made of the others, nothing changes."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        leave_some_out(monkeypatch, seed)
+        check(program, fed, nullcontext, ready_order_seed=seed)

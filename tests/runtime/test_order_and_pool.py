@@ -26,7 +26,10 @@ ONE = "ExOne(x: float32) -> (y: float32)"
 def every(number: int) -> ps.Config:
     """Every kernel that may leave its thread does."""
     return ps.Config(
-        inter_op_parallelism_threads=8, offload_seconds=0.0, ready_order_seed=number or None
+        tier=ps.Tier.DATAFLOW,
+        inter_op_parallelism_threads=8,
+        offload_seconds=0.0,
+        ready_order_seed=number or None,
     )
 
 
@@ -112,7 +115,9 @@ def test_a_kernel_that_proves_slow_goes_to_the_pool() -> None:
     """
     with custom_kernels(ONE) as register:
         register("ExOne", slow)
-        config = ps.Config(inter_op_parallelism_threads=2, offload_seconds=0.002)
+        config = ps.Config(
+            tier=ps.Tier.DATAFLOW, inter_op_parallelism_threads=2, offload_seconds=0.002
+        )
         with ps.Session(sketch(text), config=config) as session:
             for _ in range(4):
                 assert session.run("sum:0") == 2.0

@@ -47,7 +47,9 @@ def kernels() -> Iterator[None]:
 
 def config(*pools: tuple[int, str], **options: Any) -> ps.Config:
     listed = tuple(ThreadPoolOption(*pool) for pool in pools)
-    return ps.Config(session_inter_op_thread_pool=listed, offload_seconds=0.0, **options)
+    return ps.Config(
+        tier=ps.Tier.DATAFLOW, session_inter_op_thread_pool=listed, offload_seconds=0.0, **options
+    )
 
 
 def test_a_run_chooses_its_pool() -> None:

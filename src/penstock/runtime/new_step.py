@@ -13,7 +13,7 @@ from penstock.config import RunOptions, TraceLevel
 from penstock.kernels.context import Runner
 from penstock.runtime.prepare import PreparedStep
 from penstock.runtime.step import Step
-from penstock.runtime.whole_step import WholeStep
+from penstock.runtime.whole_step import WholeStep, WholeStepMaker
 from penstock.state.session_state import SessionState
 
 AnyStep: TypeAlias = Step | WholeStep
@@ -23,7 +23,14 @@ def new_step(
     prepared: PreparedStep, options: RunOptions, session_state: SessionState, pool: Runner | None
 ) -> AnyStep:
     """One run of a request, ready to start."""
-    whole = prepared.whole
-    if whole is None or options.trace_level > TraceLevel.NO_TRACE:
-        return Step(prepared, options, session_state, pool)
-    return WholeStep(whole, prepared.runnables[0].params, session_state, pool)
+    maker = whole_step_maker(prepared, options, session_state, pool)
+    return maker.new() if maker else Step(prepared, options, session_state, pool)
+
+
+def whole_step_maker(
+    prepared: PreparedStep, options: RunOptions, session_state: SessionState, pool: Runner | None
+) -> WholeStepMaker | None:
+    """What makes steps of a request that is one function; None if it is not to be one."""
+    if prepared.whole is None or options.trace_level > TraceLevel.NO_TRACE:
+        return None
+    return WholeStepMaker(prepared.whole, prepared.runnables[0].params, session_state, pool)

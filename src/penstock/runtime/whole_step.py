@@ -9,6 +9,8 @@ Not:  catches no Ctrl-C: nothing here has critical sections, so Python's own Key
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import get_ident
 
 import numpy as np
 
@@ -25,27 +27,35 @@ from penstock.state.resources import StepContainer
 from penstock.state.session_state import SessionState, TensorStore
 
 
+@dataclass(frozen=True, slots=True)
+class WholeStepMaker:
+    """Makes the steps of one compiled request."""
+
+    region: Region
+    params: LocalExecutorParams
+    session_state: SessionState
+    pool: Runner | None
+
+    def new(self) -> WholeStep:
+        """One run of the request, ready to start."""
+        return WholeStep(self)
+
+
 class WholeStep:
     """One run of one compiled request; used once."""
 
-    __slots__ = ("_params", "_pool", "_region", "_session_state", "interrupt", "tensor_store")
+    __slots__ = ("_maker", "_thread", "interrupt", "tensor_store")
 
     #: Nothing is recorded: whoever traces a step wants to see its nodes.
     stats: StatsCollector | None = None
 
-    def __init__(
-        self,
-        region: Region,
-        params: LocalExecutorParams,
-        session_state: SessionState,
-        pool: Runner | None,
-    ) -> None:
-        self._region = region
-        self._params = params
-        self._session_state = session_state
-        self._pool = pool
+    def __init__(self, maker: WholeStepMaker) -> None:
+        self._maker = maker
+        #: The thread that runs the step; that made it, before it runs.
+        self._thread = get_ident()
         self.interrupt = Interrupt()
-        self.tensor_store = TensorStore()
+        #: What kernels want to keep for later steps; None if none can.
+        self.tensor_store = TensorStore() if maker.region.needs_context else None
 
     def cancel(self, reason: OpError | None = None) -> None:
         """End the step at the next turn of a loop; ``run`` raises ``reason``."""
@@ -54,7 +64,7 @@ class WholeStep:
 
     def dump_state(self) -> str:
         """What the step is doing; compiled code does not wait for anything."""
-        return f"compiled code on {self._params.device} is running"
+        return self._maker.region.describe(self._thread)
 
     def run(self, feeds: Sequence[Value], timeout_in_ms: int) -> Sequence[Value | None]:
         """Run to the end; returns fetched values, None for dead ones.
@@ -64,7 +74,8 @@ class WholeStep:
             KeyboardInterrupt: Ctrl-C was pressed.
 
         """
-        timer = start_timer(timeout_in_ms, self._expire)
+        self._thread = get_ident()
+        timer = start_timer(timeout_in_ms, self._expire) if timeout_in_ms else None
         try:
             with np.errstate(all="ignore"):
                 results = self._run(feeds)
@@ -76,25 +87,27 @@ class WholeStep:
         return results
 
     def _run(self, feeds: Sequence[Value]) -> Sequence[Value | None]:
-        if not self._region.needs_context:
-            return self._region.run(self, *feeds)
+        region = self._maker.region
+        if not region.needs_context:
+            return region.run(self, *feeds)
         container = StepContainer()
         try:
-            return self._region.run(self._context(container), *feeds)
+            return region.run(self._context(container), *feeds)
         finally:
             container.close()
 
     def _context(self, container: StepContainer) -> StepContext:
+        maker = self._maker
         return StepContext(
             step_id=take_step_id(),
-            device=self._params.device,
-            resources=self._params.resources,
+            device=maker.params.device,
+            resources=maker.params.resources,
             step_container=container,
             cancellation_manager=CancellationManager(),
-            session_state=self._session_state,
+            session_state=maker.session_state,
             tensor_store=self.tensor_store,
-            functions=self._params.functions,
-            pool=self._pool,
+            functions=maker.params.functions,
+            pool=maker.pool,
             interrupt=self.interrupt,
         )
 

@@ -7,8 +7,8 @@ Not:  feeds nothing; the step does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -16,11 +16,14 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
 from penstock.core.shapes import UNKNOWN, TensorShape
-from penstock.core.values import Array, ResourceHandle, Value, freeze
+from penstock.core.values import Array, ResourceHandle, Value, freeze, has_dtype
 from penstock.errors import InvalidArgumentError
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
 from penstock.session.fetches import name_of
+
+#: From what the caller gives to a value of the right type.
+Feeder: TypeAlias = Callable[[Any], Value]
 
 #: Before this version, a placeholder's empty shape meant an unknown one.
 _EMPTY_SHAPE_IS_SCALAR: Final = 24
@@ -67,6 +70,12 @@ class Feeds:
             fed[name] = as_fed(value, dtype, shape, name)
         return fed
 
+    def feeder(self, key: Any) -> tuple[str, Feeder]:
+        """The canonical endpoint of a feed's key, and what takes the values fed to it."""
+        text = name_of(key)
+        name, dtype, shape = self._known.get(text) or self._learn(text)
+        return name, make_feeder(name, dtype, shape)
+
     def _learn(self, text: str) -> tuple[str, DType, TensorShape]:
         name = feed_endpoint(text)
         known = self._known[text] = (name, *signature_of(self._graph, name))
@@ -93,6 +102,8 @@ def as_fed(value: Any, dtype: DType, shape: TensorShape, endpoint: str) -> Value
 
     """
     if dtype.is_object and dtype is not dtypes.string:
+        if not has_dtype(value, dtype):
+            raise _wrong_type(value, dtype, endpoint)
         return value
     array = _as_array(value, dtype, endpoint)
     if not shape.accepts(array.shape):
@@ -106,6 +117,31 @@ def as_fed(value: Any, dtype: DType, shape: TensorShape, endpoint: str) -> Value
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def make_feeder(endpoint: str, dtype: DType, shape: TensorShape) -> Feeder:
+    """A function that makes a value of what is fed to ``endpoint``; see ``as_fed``."""
+
+    def feed(value: Any) -> Value:
+        return as_fed(value, dtype, shape, endpoint)
+
+    if dtype.is_object:
+        return feed
+    exact, scalar, accepts = dtype.numpy, dtype.numpy.type, shape.accepts
+    takes_scalars, takes_all = accepts(()), shape.dims is None
+
+    def feed_array(value: Any) -> Value:
+        kind = type(value)
+        if kind is np.ndarray and value.dtype is exact and value.ndim:
+            if takes_all or accepts(value.shape):
+                view = value.view()
+                view.setflags(0)  # write=False; by keyword it takes twice as long
+                return view
+        elif kind is scalar and takes_scalars:
+            return value
+        return as_fed(value, dtype, shape, endpoint)
+
+    return feed_array
 
 
 def kept(fed: Mapping[str, Value]) -> dict[str, Value]:

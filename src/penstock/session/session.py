@@ -26,7 +26,7 @@ from penstock.graph.import_graph_def import ImportOptions, graph_from_def, impor
 from penstock.passes.prune import Medium, Request
 from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.explain_dead import dead_fetch_error
-from penstock.runtime.new_step import AnyStep, new_step
+from penstock.runtime.new_step import AnyStep, new_step, whole_step_maker
 from penstock.runtime.partial_run import PartialRun
 from penstock.runtime.prepare import Environment, PreparedStep, prepare, prune_for
 from penstock.runtime.thread_pool import SessionPools
@@ -34,6 +34,7 @@ from penstock.session.feeds import Feeds, feed_endpoint, kept, signature_of
 from penstock.session.fetches import FetchPlan, handed_out, plan_fetches
 from penstock.session.placement import Placement
 from penstock.session.run import Run
+from penstock.session.whole_call import WholeCall
 from penstock.state.devices import Device, local_devices
 from penstock.state.session_state import SessionState
 
@@ -124,18 +125,32 @@ class Session:
         self._check_open()
         plan, run_options = plan_fetches(fetches), RunOptions.of(options)
         keys = list(feed_list or ())
+        prepared = self._prepare_for(plan, tuple(sorted(map(feed_endpoint, keys))))
+        whole = self._whole_call(plan, prepared, keys, run_options)
 
         def call(*values: Any) -> Any:
             if len(values) != len(keys):
                 raise InvalidArgumentError(
                     f"Expected {len(keys)} feed tensors, but got {len(values)}"
                 )
+            if whole is not None:
+                return whole(values)
             feeds = dict(zip(keys, values, strict=True))
             job = self._start(plan, feeds, run_options)
             return plan.rebuild(self._finish(job, None, allow_dead=True))
 
-        self._prepare_for(plan, tuple(sorted(map(feed_endpoint, keys))))
         return call
+
+    def _whole_call(
+        self, plan: FetchPlan, prepared: PreparedStep, keys: Sequence[Any], options: RunOptions
+    ) -> WholeCall | None:
+        """The short way, for what is one compiled function; None if that does not suit."""
+        pool = self._pools.runner(options.inter_op_thread_pool)
+        maker = whole_step_maker(prepared, options, self._session_state, pool)
+        fed = [self._feeds.feeder(key) for key in keys]
+        if maker is None or maker.region.needs_context or len(dict(fed)) < len(fed):
+            return None
+        return WholeCall(plan, prepared, fed, maker, self, self._timeout_of(options))
 
     def _start(self, plan: FetchPlan, feed_dict: Mapping[Any, Any], options: RunOptions) -> _Job:
         self._check_open()
@@ -157,30 +172,36 @@ class Session:
         request = job.prepared.request
         values: dict[str, Any] = dict(job.fed)
         if request.fetches or request.targets:
-            self._add_step(job.step)
+            self.add_step(job.step)
             try:
                 feeds = [job.fed[name] for name in request.feeds]
                 results = job.step.run(feeds, self._timeout_of(job.options))
             finally:
-                with self._lock:
-                    self._steps.discard(job.step)
+                self.remove_step(job.step)
                 self._record(job, metadata)
             for index, (name, value) in enumerate(zip(request.fetches, results, strict=True)):
                 if value is None and not allow_dead:
                     raise dead_fetch_error(self.graph, index, name)
                 dtype = job.prepared.fetch_types[index]
                 values[name] = np.empty(0, dtype.numpy) if value is None else value
-            job.step.tensor_store.save_tensors(request.fetches, self._session_state)
+            if job.step.tensor_store is not None:
+                job.step.tensor_store.save_tensors(request.fetches, self._session_state)
         return handed_out([values[name] for name in job.plan.endpoints])
 
     def _timeout_of(self, options: RunOptions) -> int:
         timeout = options.timeout_in_ms
         return timeout if timeout > 0 else self._config.operation_timeout_in_ms
 
-    def _add_step(self, step: AnyStep) -> None:
+    def add_step(self, step: AnyStep) -> None:
+        """Note what runs, so that ``close`` can end it; raises CancelledError if it has."""
         with self._lock:
             self._check_open()
             self._steps.add(step)
+
+    def remove_step(self, step: AnyStep) -> None:
+        """Forget what does not run any more."""
+        with self._lock:
+            self._steps.discard(step)
 
     def _record(self, job: _Job, metadata: RunMetadata | None) -> None:
         if metadata is None:

@@ -274,6 +274,8 @@ class _Writer:
         self._doomed: dict[Path, list[Var]] = {}
         #: The branches in which variables are known.
         self._home: dict[Var, Path] = {}
+        #: Variables that get their value in one of several branches.
+        self._moved: set[Var] = set()
         self._uses: Counter[Var] = Counter()
         self._conditions = set(body.conditions)
 
@@ -322,7 +324,10 @@ class _Writer:
     def _settle(self, var: Var, path: Path) -> None:
         """Note in which branch a variable is known; one with several moves, in all of them."""
         home = self._home.get(var)
-        self._home[var] = path if home is None else _common(home, path)
+        if home is not None and home != path:
+            self._moved.add(var)
+            path = _common(home, path)
+        self._home[var] = path
 
     def _used(self, variables: Sequence[Var]) -> None:
         for var in variables:
@@ -339,9 +344,15 @@ class _Writer:
                 waiting.append(var)
 
     def _drop(self) -> None:
-        doomed = self._doomed.pop(self._path, None)
-        if doomed:
-            self.line("del " + ", ".join(map(self.emitter.name, doomed)))
+        name = self.emitter.name
+        doomed = self._doomed.pop(self._path, ())
+        # A name with several moves may have got no value at all, which "del" would not forgive.
+        for var in doomed:
+            if var in self._moved:
+                self.line(f"{name(var)} = None")
+        sure = [name(var) for var in doomed if var not in self._moved]
+        if sure:
+            self.line("del " + ", ".join(sure))
 
     def _write_statement(self, statement: Statement) -> None:
         if isinstance(statement, Call):

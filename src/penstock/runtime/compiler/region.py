@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from penstock.core.values import DEAD, Value
 from penstock.errors import OpError, Where, from_exception
 from penstock.kernels.context import Interrupt, OpKernelContext
-from penstock.runtime.compiler.source import Source
+from penstock.runtime.compiler.source import Place, Source
 
 
 class Interruptible(Protocol):
@@ -75,6 +75,18 @@ class Region:
         # An error that comes when the step has failed already is a mere consequence.
         error.derived |= step.interrupt.loops_end
         return error
+
+    def _where(self, place: Place) -> Where:
+        node = place.node
+        return Where(
+            node.name, node.op.name, self.device, place.frame, place.iteration, self.function
+        )
+
+    def describe(self, thread: int) -> str:
+        """What a thread that runs the region is doing."""
+        place = self.source.place_now(thread)
+        where = f" is at {self._where(place)}" if place is not None else ""
+        return f"compiled code on {self.device}{where}"
 
     def compute(self, context: OpKernelContext, *args: Value | None) -> tuple[Value | None, ...]:
         """The region as a kernel."""

@@ -12,7 +12,7 @@ the order in which statements were made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
@@ -120,40 +120,43 @@ class _Scheduler:
         """Order everything."""
         placed: list[Placed] = []
         path: Path = ()
-        self._make_ready(i for i, count in enumerate(self._waiting) if not count)
+        self._make_ready([i for i, count in enumerate(self._waiting) if not count])
         while self._ready:
             path = self._next_path(path)
-            statement = self._statements[self._take(path)]
-            placed.append(Placed(statement, path))
-            self._done(statement)
-        if len(placed) + self._skipped != len(self._statements):
+            index = self._take(path)
+            placed.append(Placed(self._statements[index], path))
+            self._make_ready(self._done(index))
+        if any(self._waiting):
             raise InternalError("statements wait for each other")
         return placed
 
-    _skipped = 0
-
-    def _done(self, statement: Statement) -> None:
-        done = []
-        for user in self._users[statement]:
+    def _done(self, index: int) -> list[int]:
+        """The statements that waited for this one only."""
+        freed = []
+        for user in self._users[self._statements[index]]:
             self._waiting[user] -= 1
             if not self._waiting[user]:
-                done.append(user)
-        self._make_ready(done)
+                freed.append(user)
+        return freed
 
-    def _make_ready(self, indices: Iterable[int]) -> None:
-        for index in indices:
+    def _make_ready(self, indices: list[int]) -> None:
+        """Let statements be taken; those that do nothing are done at once."""
+        waiting = list(indices)
+        while waiting:
+            index = waiting.pop()
             statement = self._statements[index]
             if isinstance(statement, Nothing):
-                self._skipped += 1
-                self._done(statement)
-                continue
-            path = self._paths[statement.live]
-            heap = self._ready.get(path)
-            if heap is None:
-                heap = self._ready[path] = []
-                for end in range(len(path) + 1):
-                    self._beginnings.setdefault(path[:end], {})[path] = None
-            heappush(heap, index)
+                waiting += self._done(index)
+            else:
+                self._push(index, self._paths[statement.live])
+
+    def _push(self, index: int, path: Path) -> None:
+        heap = self._ready.get(path)
+        if heap is None:
+            heap = self._ready[path] = []
+            for end in range(len(path) + 1):
+                self._beginnings.setdefault(path[:end], {})[path] = None
+        heappush(heap, index)
 
     def _take(self, path: Path) -> int:
         heap = self._ready[path]

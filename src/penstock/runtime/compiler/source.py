@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Final, NamedTuple
 
 from penstock.graph.graph import Node
@@ -65,17 +66,30 @@ class Source:
 
     def place_of(self, traceback: TracebackType | None) -> Place | None:
         """The node in whose line an exception arose, or None if it was in none."""
-        found: Place | None = None
-        counters: dict[str, int] = {}
+        frames: list[tuple[FrameType, int]] = []
         while traceback is not None:
-            frame = traceback.tb_frame
+            frames.append((traceback.tb_frame, traceback.tb_lineno))
+            traceback = traceback.tb_next
+        return self._place_in(frames)
+
+    def place_now(self, thread: int) -> Place | None:
+        """The node that a thread is at, or None if it is elsewhere."""
+        frames: list[tuple[FrameType, int]] = []
+        frame = sys._current_frames().get(thread)
+        while frame is not None:
+            frames.insert(0, (frame, frame.f_lineno))
+            frame = frame.f_back
+        return self._place_in(frames)
+
+    def _place_in(self, frames: Sequence[tuple[FrameType, int]]) -> Place | None:
+        """The innermost line of a node, among the frames of a stack, outermost first."""
+        found: Place | None = None
+        for frame, number in frames:
             if frame.f_code.co_filename == self.filename:
-                line = self.lines[traceback.tb_lineno - 1]
-                if line.loops:
-                    counters |= {t.counter: frame.f_locals.get(t.counter, 0) for t in line.loops}
+                line = self.lines[number - 1]
+                counters = {t.counter: frame.f_locals.get(t.counter, 0) for t in line.loops}
                 if line.node is not None:
                     found = _place(line, counters)
-            traceback = traceback.tb_next
         return found
 
 

@@ -1,0 +1,111 @@
+"""A request that is one compiled function, as a Python callable.
+
+In:   the values of its feeds, in the caller's order.
+Out:  the fetched values, in the caller's nesting; a dead fetch gives an empty array.
+Not:  parses no name, builds no dictionary, and takes no thread: all that was done before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from penstock.core.values import Value
+from penstock.runtime.new_step import AnyStep
+from penstock.runtime.prepare import PreparedStep
+from penstock.runtime.whole_step import WholeStepMaker
+from penstock.session.feeds import Feeder
+from penstock.session.fetches import FetchPlan, handed_out
+
+
+class Registry(Protocol):
+    """Where a session keeps what runs, so that closing it can end it."""
+
+    def add_step(self, step: AnyStep) -> None:
+        """Note a step; raises CancelledError if the session is closed."""
+
+    def remove_step(self, step: AnyStep) -> None:
+        """Forget it."""
+
+
+class WholeCall:
+    """One request, ready to be called."""
+
+    __slots__ = (
+        "_dtypes",
+        "_feeders",
+        "_make_step",
+        "_order",
+        "_places",
+        "_rebuild",
+        "_registry",
+        "_timeout",
+    )
+
+    def __init__(
+        self,
+        plan: FetchPlan,
+        prepared: PreparedStep,
+        fed: Sequence[tuple[str, Feeder]],
+        make_step: WholeStepMaker,
+        registry: Registry,
+        timeout_in_ms: int,
+    ) -> None:
+        """Decide everything that does not depend on values.
+
+        Args:
+            plan: what the caller wants back.
+            prepared: the request.
+            fed: canonical endpoints in the caller's order, and how to take their values.
+            make_step: makes the step of each call.
+            registry: where steps are noted.
+            timeout_in_ms: how long a call may take; 0 means any time.
+
+        """
+        names = [name for name, _ in fed]
+        request = prepared.request
+        self._feeders = [feeder for _, feeder in fed]
+        #: Where each argument of the function stands among the feeds; None if just there.
+        order = [names.index(name) for name in request.feeds]
+        self._order = None if order == list(range(len(names))) else order
+        #: Where each endpoint of the plan stands among results followed by feeds.
+        where = {name: i for i, name in enumerate([*request.fetches, *names])}
+        places = [where[name] for name in plan.endpoints]
+        self._places = None if places == list(range(len(request.fetches))) else places
+        self._dtypes = [dtype.numpy for dtype in prepared.fetch_types]
+        self._rebuild = plan.rebuild
+        self._make_step = make_step
+        self._registry = registry
+        self._timeout = timeout_in_ms
+
+    @property
+    def count(self) -> int:
+        """How many values a call takes."""
+        return len(self._feeders)
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        """Run the request once; raises OpError, or KeyboardInterrupt on Ctrl-C."""
+        fed = [feed(value) for feed, value in zip(self._feeders, values, strict=True)]
+        args = fed if self._order is None else [fed[index] for index in self._order]
+        step = self._make_step.new()
+        self._registry.add_step(step)
+        try:
+            results = step.run(args, self._timeout)
+        finally:
+            self._registry.remove_step(step)
+        for result in results:
+            if result is None:
+                results = self._without_dead(results)
+                break
+        if self._places is not None:
+            both = (*results, *fed)
+            results = [both[place] for place in self._places]
+        return self._rebuild(handed_out(results))
+
+    def _without_dead(self, results: Sequence[Value | None]) -> list[Value]:
+        return [
+            np.empty(0, dtype) if result is None else result
+            for result, dtype in zip(results, self._dtypes, strict=True)
+        ]
