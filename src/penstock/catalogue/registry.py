@@ -53,6 +53,11 @@ def get_op(name: str) -> OpDef:
     return found
 
 
+def is_builtin_op(name: str) -> bool:
+    """Whether the table has the op: users' own and functions it has not."""
+    return name in _rows()
+
+
 def all_ops() -> list[str]:
     """The names of all ops, in alphabetical order."""
     return sorted(_rows().keys() | _custom.keys())

@@ -1,5 +1,5 @@
 """What each op does, as small functions; one file per family of ops.
 
-Importing this package registers nothing; ``load_families`` imports every family, and
-with that registers every kernel.  It runs once, when the first kernel is looked up.
+Importing this package registers nothing.  The families that have kernels for an op are imported
+when the first of them is looked up; ``families.txt`` says which those are.
 """

@@ -26,11 +26,12 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Any, Final, TypeAlias, TypeVar
 
-from penstock.catalogue.registry import get_op
+from penstock.catalogue.registry import get_op, is_builtin_op
 from penstock.core.dtypes import DType
 from penstock.defs.attrs import Attr
 from penstock.errors import AlreadyExistsError, InvalidArgumentError
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.families import families_of
 
 Kernel: TypeAlias = Callable[..., Any]
 MakeKernel: TypeAlias = Callable[[Attrs], Kernel]
@@ -89,8 +90,14 @@ def _allowed(value: Attr, types: frozenset[DType]) -> bool:
 
 #: Every registered kernel by op.  Grows under ``_lock``; a list is replaced, never changed.
 _kernels: Final[dict[str, tuple[KernelDef, ...]]] = {}
-#: Held while families are imported or a kernel is added; taken before Python's import lock.
+#: Held while a kernel is added.  Nothing is imported under it, and no other lock is taken.
 _lock: Final = RLock()
+#: Held while families are imported, so that one that fails leaves nothing behind for another
+#: thread to stumble over; taken before Python's import locks, and before ``_lock``.
+_loading: Final = RLock()
+#: Ops whose families are all imported; only grows.
+_loaded_ops: Final[set[str]] = set()
+#: Has an element when all families are imported.
 _loaded: Final[list[bool]] = []
 
 
@@ -157,6 +164,8 @@ def _registrar(
         is_builtin = (make.__module__ or "").startswith("penstock.kernels.")
         for name in ops:
             get_op(name)
+            if not is_builtin:
+                _load(name)  # Else a kernel of ours would clash with this one, later on.
             _add(KernelDef(name, device, make, calling, cost, frozen, priority, is_builtin))
         return make
 
@@ -175,7 +184,12 @@ def _add(new: KernelDef) -> None:
                     f"{new.make.__module__}",
                     next_step="give one of them other types, or a priority",
                 )
-        _kernels[new.op] = (*known, new)
+        _kernels[new.op] = tuple(sorted((*known, new), key=_family))
+
+
+def _family(kernel: KernelDef) -> str:
+    """Sorts our kernels by where they are defined, in whichever order that is imported."""
+    return kernel.make.__module__ if kernel.is_builtin else "~"
 
 
 def _overlap(a: Mapping[str, frozenset[DType]], b: Mapping[str, frozenset[DType]]) -> bool:
@@ -187,7 +201,7 @@ def load_families() -> None:
     """Import every kernel family, once; they register themselves."""
     if _loaded:
         return
-    with _lock:
+    with _loading:
         if _loaded:
             return
         package = importlib.import_module("penstock.kernels")
@@ -196,19 +210,35 @@ def load_families() -> None:
         _loaded.append(True)
 
 
+def _load(op: str) -> None:
+    """Import the families that have kernels for ``op``."""
+    if op in _loaded_ops or _loaded:
+        return
+    families = families_of(op)
+    if not families and is_builtin_op(op):
+        load_families()  # A kernel that is newer than the table is found all the same.
+        return
+    with _loading:
+        for name in families:
+            _load_family(name)
+    _loaded_ops.add(op)
+
+
 def _load_family(name: str) -> None:
     """Import one module; if that fails, forget its kernels, so that it can be tried again."""
     try:
         importlib.import_module(name)
     except BaseException:
-        for op, known in list(_kernels.items()):
-            _kernels[op] = tuple(k for k in known if k.make.__module__ != name)
+        with _lock:
+            for op, known in list(_kernels.items()):
+                _kernels[op] = tuple(k for k in known if k.make.__module__ != name)
         raise
 
 
 def kernels_of(op: str) -> tuple[KernelDef, ...]:
-    """All kernels of an op, on any device type, in order of registration."""
-    load_families()
+    """All kernels of an op, on any device type: ours family by family, then users' own."""
+    if op not in _loaded_ops:
+        _load(op)
     return _kernels.get(op, ())
 
 

@@ -1,0 +1,32 @@
+"""Which families have the kernels of an op.
+
+In:   ``families.txt``: one line per module that registers kernels, with their ops.
+Out:  the modules to import for an op.
+Not:  imports none of them, and knows no kernels.
+
+Whoever runs a graph waits only for the families that the graph needs, not for all of them.
+"""
+
+from __future__ import annotations
+
+import functools
+from importlib import resources
+
+
+@functools.cache
+def _table() -> dict[str, tuple[str, ...]]:
+    """Modules by op."""
+    modules: dict[str, tuple[str, ...]] = {}
+    for line in resources.files(__package__).joinpath("families.txt").read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        family, ops = line.split(":")
+        module = f"{__package__}.{family}"
+        for op in ops.split():
+            modules[op] = (*modules.get(op, ()), module)
+    return modules
+
+
+def families_of(op: str) -> tuple[str, ...]:
+    """The full names of the modules with kernels for ``op``, in alphabetical order."""
+    return _table().get(op, ())
