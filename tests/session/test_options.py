@@ -10,6 +10,7 @@ import pytest
 
 import penstock as ps
 from penstock import errors
+from penstock.config import GraphOptions
 from penstock.defs import schema
 from penstock.graph.import_graph_def import graph_from_def
 from support.loops import counting_loop
@@ -215,7 +216,9 @@ def test_a_failed_run_is_recorded_too() -> None:
     text = "x = Const() value=[1.0]\ny = Neg(x)\nm = Const() value=[1.0, 2.0, 3.0]\nz = Add(n, m)"
     text = text.replace("z = ", "n = Concat(zero, y, y)\nz = ")
     text = "zero = Const() value=0\n" + text.replace("Concat(zero, y, y)", "Concat(zero, y, y) N=2")
-    with ps.Session(sketch(text)) as session, pytest.raises(errors.InvalidArgumentError):
+    config = ps.Config(graph_options=GraphOptions.nothing())
+    session = ps.Session(sketch(text), config=config)
+    with session, pytest.raises(errors.InvalidArgumentError):
         session.run("z:0", None, options, metadata)
     (device,) = metadata.step_stats.dev_stats
     names = {node.node_name for node in device.node_stats}

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 from penstock.catalogue.op_def import OpDef
 from penstock.catalogue.registry import get_op
 from penstock.core import dtypes
@@ -18,7 +20,7 @@ from penstock.core.dtypes import DType
 from penstock.core.values import Value, freeze, has_dtype
 from penstock.defs.attrs import Attr, TensorAttr
 from penstock.errors import OpError
-from penstock.graph.graph import Graph, Node
+from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.roles import Role
 
 #: Nodes to be replaced, each with the endpoints that take the place of its outputs.
@@ -32,6 +34,9 @@ _IMPURE: Final = frozenset(
     {"Abort", "ImmutableConst", "InplaceAdd", "InplaceSub", "InplaceUpdate"}
     | {"MatchingFiles", "ReadFile", "WriteFile"}
 )
+#: Only a node that reads one of the outputs of these is alive exactly when that output is, or
+#: runs in the frame that it is in.
+_NEEDS_READER: Final = frozenset({Role.SWITCH, Role.RECV, Role.NEXT_ITERATION})
 _VALUES: Final = frozenset(dtypes.ALL)
 _PLAIN: Final = _VALUES - {dtypes.resource, dtypes.variant}
 
@@ -49,6 +54,8 @@ class Draft:
         self._is_pure_op: dict[str, bool] = {}
         #: Nodes that get a reference, or an Identity of one: what they see may change.
         self._readers = _readers(graph)
+        #: Values of constants of rank 0 by their messages: most numbers stand in many nodes.
+        self._numbers: dict[bytes, Value | None] = {}
         #: Nodes that a pass tried in vain, by the pass.
         self.given_up: dict[str, set[Node]] = {}
 
@@ -64,13 +71,35 @@ class Draft:
             and _PLAIN.issuperset(node.input_types)
         )
 
-    def reads_memory(self, node: Node) -> bool:
-        """Whether a node gets a reference, or an Identity of one."""
-        return node in self._readers
-
     def is_root(self, node: Node) -> bool:
         """Whether a node runs for its own sake."""
         return node in self._roots
+
+    def may_bypass(self, node: Node, edge: Edge) -> bool:
+        """Whether consumers of a node's output may read what an earlier edge brings instead.
+
+        Not if the node waits for something, is itself asked for, reads a reference, or runs on
+        another device; nor if it is what tells that a branch was taken or a value received.
+        """
+        src = edge.src
+        if node.control_inputs or node in self._roots or src.role in _NEEDS_READER:
+            return False
+        if node in self._readers or self.device(node) != self.device(src):
+            return False
+        is_awaited = any(out.is_control for out in node.out_edges)
+        return not is_awaited or self.is_pure(src)
+
+    def number(self, node: Node) -> Value | None:
+        """The value of a constant of rank 0 that waits for nothing; None for anything else."""
+        if node.role is not Role.CONSTANT or node.control_inputs:
+            return None
+        encoded = node.attrs["value"].scalar_bytes
+        if encoded is None:
+            value = value_of(node)
+            return None if isinstance(value, np.ndarray) else value
+        if encoded not in self._numbers:
+            self._numbers[encoded] = value_of(node)
+        return self._numbers[encoded]
 
     def device(self, node: Node) -> str:
         """Where a node runs; empty in a function's body, which runs in one place."""

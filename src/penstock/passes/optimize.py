@@ -5,7 +5,7 @@ Out:  the same graph, changed in place.
 Not:  knows no request: what is fed and fetched are nodes like others.
 
 Passes that rewrite run in rounds until a round changes nothing, since each may make work for
-the others.  Merging comes last: it makes none.
+the others.  Fusing and merging come last: they make none.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from typing import Final
 from penstock.graph.graph import Graph
 from penstock.graph.stages import Pruned
 from penstock.passes.draft import Draft
+from penstock.passes.fold_batch_norm import fold_batch_norm
 from penstock.passes.fold_constants import MAX_BYTES, fold_constants
+from penstock.passes.fuse_convolutions import fuse_convolutions
 from penstock.passes.merge_duplicates import merge_duplicates
 from penstock.passes.remove_identities import remove_identities
+from penstock.passes.simplify_arithmetic import simplify_arithmetic
 
 #: Rounds after which a graph is taken as it is.
 _MAX_ROUNDS: Final = 10
@@ -33,6 +36,7 @@ class Passes:
     fold_constants: bool = True
     simplify_arithmetic: bool = True
     fold_batch_norm: bool = True
+    fuse_convolutions: bool = True
     merge_duplicates: bool = True
     #: A result of more bytes than this is not made a constant.
     max_folded_bytes: int = MAX_BYTES
@@ -42,6 +46,8 @@ class Passes:
         every: list[tuple[bool, Callable[[Draft], int]]] = [
             (self.remove_identities, remove_identities),
             (self.fold_constants, lambda draft: fold_constants(draft, self.max_folded_bytes)),
+            (self.simplify_arithmetic, simplify_arithmetic),
+            (self.fold_batch_norm, fold_batch_norm),
         ]
         return [run for is_on, run in every if is_on]
 
@@ -51,6 +57,7 @@ NO_PASSES: Final = Passes(
     fold_constants=False,
     simplify_arithmetic=False,
     fold_batch_norm=False,
+    fuse_convolutions=False,
     merge_duplicates=False,
 )
 
@@ -68,6 +75,8 @@ def optimize_graph(graph: Graph, device_of: Mapping[int, str], passes: Passes) -
         if not sum(run(draft) for run in rewriting):
             break
         draft.drop_unused()
+    if passes.fuse_convolutions:
+        fuse_convolutions(draft)
     if passes.merge_duplicates and merge_duplicates(draft):
         draft.drop_unused()
     return draft.device_of

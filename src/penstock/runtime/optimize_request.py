@@ -30,7 +30,7 @@ def optimize_request(prune: Callable[[], Pruned], config: Config) -> Pruned:
         made = optimize(pruned, passes)
         if config.check_graphs:
             check_pruned(made)
-    except Exception as failure:
+    except Exception as failure:  # noqa: BLE001  (the step can do without)
         _complain(failure, config)
         return prune()
     return made
@@ -48,7 +48,7 @@ def optimize_body(graph: Graph, config: Config) -> None:
         return
     try:
         optimize_graph(graph, {}, passes)
-    except Exception as failure:
+    except Exception as failure:  # noqa: BLE001  (the step can do without)
         _complain(failure, config)
         # Passes look first and change then: most likely they have not begun.
         check_graph(graph)
@@ -72,6 +72,7 @@ def passes_of(options: GraphOptions) -> Passes:
         ),
         simplify_arithmetic=runs(rewriter.arithmetic_optimization, by_default=rewrites),
         fold_batch_norm=runs(rewriter.remapping, by_default=rewrites),
+        fuse_convolutions=runs(rewriter.remapping, by_default=rewrites),
         merge_duplicates=runs(
             rewriter.common_subgraph_elimination,
             by_default=is_on or level.do_common_subexpression_elimination,
