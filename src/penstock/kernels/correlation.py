@@ -111,9 +111,10 @@ def _in_parts(
     """Do what there is to do for all images and rows, in parts that fit into the cache."""
     at_once = max(_AT_ONCE // max(row_bytes, 1), 1)
     many = max(at_once // rows, 1)
+    step = min(rows, at_once)
     if work >= _SHARED:
         many = min(many, -(-batch // _PIECES))
-    step = min(rows, at_once)
+        step = min(step, -(-rows // -(-_PIECES // batch)))
     parts = [
         (slice(first, min(first + many, batch)), slice(row, min(row + step, rows)))
         for first in range(0, batch, many)
@@ -155,7 +156,8 @@ def _along_last(images: Array, size: int, dilation: int) -> Array:
         (*steps, step, step * dilation, unit),
         writeable=False,
     )
-    return view.reshape(*outer, places, size * depth)
+    # Overlapping rows may well be a view, but products of matrices need them apart.
+    return np.ascontiguousarray(view.reshape(*outer, places, size * depth))
 
 
 def _merged(images: Array) -> Array:

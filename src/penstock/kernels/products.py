@@ -28,6 +28,10 @@ from penstock.kernels.intra_op import HELPERS, parallel_for
 ALONE: Final = (1 << 19) - 1
 #: The same for a product with a vector.
 _ALONE_BY_VECTOR: Final = 9000
+#: From so many rows on, a product with a small matrix is always done in pieces.
+_TALL: Final = 4096
+#: With fewer multiplications, other threads are not worth waking.
+_WORTH_WAKING: Final = 1 << 21
 #: From so many multiplications on, a batch of products is shared among the cores.
 _SHARED: Final = 1 << 23
 #: A product is suspicious if it took so many times its due, and so many seconds on top.
@@ -105,28 +109,20 @@ def _shared_batch(x: Array, y: Array) -> Array:
 
 
 def multiply_into(x: Array, y: Array, out: Array) -> None:
-    """Put ``x @ y`` into an array; one of the two may be a single matrix.
-
-    ``out`` must not be stretched by broadcasting.
-    """
+    """Put ``x @ y`` into an array, on this thread; one of the two may be a single matrix."""
     each = x.shape[-2] * x.shape[-1] * y.shape[-1]
     if each <= ALONE or not out.size:
         np.matmul(x, y, out=out)
         return
-    start = perf_counter()
-    if HELPERS and start < _weather.busy_until:
-        for place in np.ndindex(out.shape[:-2]):
-            left, right = x[place] if x.ndim > 2 else x, y[place] if y.ndim > 2 else y
-            block = _block(left.shape[0], left.shape[1], right.shape[1])
-            _sum_of_depths(left, right, out[place], block)
-        return
-    np.matmul(x, y, out=out)
-    _weather.note(out.size * x.shape[-1], start, perf_counter())
+    block = _block(x.shape[-2], x.shape[-1], y.shape[-1])
+    for place in np.ndindex(out.shape[:-2]):
+        left, right = x[place] if x.ndim > 2 else x, y[place] if y.ndim > 2 else y
+        _sum_of_depths(left, right, out[place], block)
 
 
 def _large_product(x: Array, y: Array) -> Array:
     start = perf_counter()
-    if HELPERS and start < _weather.busy_until:
+    if HELPERS and (start < _weather.busy_until or _is_tall(x, y)):
         return in_pieces(x, y)
     result: Array = np.dot(x, y)
     _weather.note(x.size * y.shape[1], start, perf_counter())
@@ -149,8 +145,18 @@ def in_pieces(x: Array, y: Array) -> Array:
         part = slice(number * step, (number + 1) * step)
         _sum_of_depths(x[part], y, result[part], (rows, columns, depth))
 
-    parallel_for(-(-x.shape[0] // step), some_rows)
+    parts = -(-x.shape[0] // step)
+    if result.size * x.shape[1] < _WORTH_WAKING:
+        for number in range(parts):
+            some_rows(number)
+    else:
+        parallel_for(parts, some_rows)
     return result
+
+
+def _is_tall(x: Array, y: Array) -> bool:
+    """Whether pieces are as fast as the whole, since each is most of a small matrix."""
+    return bool(x.shape[0] >= _TALL and x.shape[1] <= 256 and y.shape[1] <= 128)
 
 
 def _row_times(x: Array, y: Array) -> Array:

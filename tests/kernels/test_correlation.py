@@ -1,0 +1,119 @@
+"""Convolutions and their gradients against their definition, for random sizes.
+
+The numbers are small integers, so that results are exact whatever the order of additions.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.kernels import correlation
+from support.ops import run_op
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Sizes of images and filters, and how windows slide."""
+
+    images: tuple[int, int, int, int]
+    filters: tuple[int, int, int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    padding: str
+    margins: tuple[tuple[int, int], tuple[int, int]]
+
+    @classmethod
+    def random(cls, seed: int) -> Setting:
+        """Any; windows may never fit."""
+        rng = random.Random(seed)
+        depth, count = rng.choice([1, 3, 4, 5, 8]), rng.choice([1, 2, 6])
+        margins = [(rng.randint(0, 3), rng.randint(0, 3)) for _ in range(2)]
+        padding = rng.choice(["SAME", "VALID", "EXPLICIT"])
+        return cls(
+            (rng.choice([1, 2, 5]), rng.randint(1, 9), rng.randint(1, 9), depth),
+            (rng.randint(1, 4), rng.randint(1, 4), depth, count),
+            (rng.choice([1, 1, 2, 3]), rng.choice([1, 1, 2, 3])),
+            rng.choice([(1, 1), (1, 1), (2, 1), (2, 2), (3, 2)]),
+            padding,
+            (margins[0], margins[1]) if padding == "EXPLICIT" else ((0, 0), (0, 0)),
+        )
+
+    def along(self, axis: int) -> tuple[int, int]:
+        """How often a window fits along rows or columns, and the padding before the first."""
+        length, stride = self.images[1 + axis], self.strides[axis]
+        extent = (self.filters[axis] - 1) * self.dilations[axis] + 1
+        if self.padding == "SAME":
+            places = -(-length // stride)
+            return places, max((places - 1) * stride + extent - length, 0) // 2
+        before, after = self.margins[axis]
+        return (length + before + after - extent + stride) // stride, before
+
+    def meetings(self) -> Iterator[tuple[tuple[int, int], tuple[int, int], tuple[int, int]]]:
+        """Each place, element of the window, and pixel that meet."""
+        (height, top), (width, left) = self.along(0), self.along(1)
+        sizes = (height, width, *self.filters[:2])
+        for y, x, i, j in itertools.product(*map(range, sizes)):
+            row = y * self.strides[0] - top + i * self.dilations[0]
+            column = x * self.strides[1] - left + j * self.dilations[1]
+            if 0 <= row < self.images[1] and 0 <= column < self.images[2]:
+                yield (y, x), (i, j), (row, column)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes of the ops."""
+        listed = (0, 0, *self.margins[0], *self.margins[1], 0, 0)
+        explicit = {"explicit_paddings": listed} if self.padding == "EXPLICIT" else {}
+        return {
+            "strides": (1, *self.strides, 1),
+            "dilations": (1, *self.dilations, 1),
+            "padding": self.padding,
+            **explicit,
+        }
+
+
+SETTINGS = [
+    setting
+    for setting in map(Setting.random, range(160))
+    if min(setting.along(0)[0], setting.along(1)[0]) > 0
+]
+
+
+@pytest.fixture(params=["whole", "parts"])
+def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is, or with all work cut into small parts for several threads."""
+    if request.param == "parts":
+        monkeypatch.setattr(correlation, "_AT_ONCE", 400)
+        monkeypatch.setattr(correlation, "_SHARED", 1)
+
+
+@pytest.mark.usefixtures("cut")
+@pytest.mark.parametrize("setting", SETTINGS, ids=range(len(SETTINGS)))
+def test_convolution_and_gradients(setting: Setting) -> None:
+    """Results are the sums over all that meet, of one factor times the other."""
+    rng = np.random.default_rng(1)
+    images = rng.integers(-3, 4, setting.images).astype(np.float32)
+    filters = rng.integers(-3, 4, setting.filters).astype(np.float32)
+    places = (setting.along(0)[0], setting.along(1)[0])
+    shape = (len(images), *places, setting.filters[3])
+    grads = rng.integers(-3, 4, shape).astype(np.float32)
+    expected, of_images, of_filters = np.zeros(shape), np.zeros_like(images), np.zeros_like(filters)
+    for (y, x), element, (row, column) in setting.meetings():
+        expected[:, y, x] += images[:, row, column] @ filters[element]
+        of_images[:, row, column] += grads[:, y, x] @ filters[element].T
+        of_filters[element] += images[:, row, column].T @ grads[:, y, x]
+
+    result = run_op("Conv2D", images, filters, **setting.attrs)
+    np.testing.assert_array_equal(result, expected)
+    sizes = np.array(setting.images, np.int32)
+    result = run_op("Conv2DBackpropInput", sizes, filters, grads, **setting.attrs)
+    np.testing.assert_array_equal(result, of_images)
+    sizes = np.array(setting.filters, np.int32)
+    result = run_op("Conv2DBackpropFilter", images, sizes, grads, **setting.attrs)
+    np.testing.assert_array_equal(result, of_filters)
