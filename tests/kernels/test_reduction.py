@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.core.dtypes import as_dtype
+from penstock.core.values import freeze
 from penstock.errors import InvalidArgumentError
 from support.ops import run_op
 
@@ -113,6 +114,46 @@ def test_integers_wrap_around(op: str, kind: Any, values: list[int], expected: i
     result = run_op(op, np.array(values, kind), axes(0))
     assert result == expected
     assert result.dtype == kind
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((7,), [0]),
+        ((3, 5), [0]),
+        ((3, 5), [-1]),
+        ((3, 5), [1, 0]),
+        ((2, 3, 4), [0]),
+        ((2, 3, 4), [1, 0]),
+        ((2, 3, 4), [1]),
+        ((2, 3, 4), [-1, 1]),
+        ((2, 3, 4), [0, 2]),
+        ((2, 3, 4), []),
+        ((2, 3, 0), [0]),
+        ((0, 3), [0]),
+        ((70000, 2), [0]),
+        ((2, 20000), [1]),
+    ],
+)
+def test_sums_are_those_of_the_elements(shape: Any, axes: list[int], kind: Any) -> None:
+    """Any axes of any shape, few elements or many, contiguous or not, NaN among them or not."""
+    rng = np.random.default_rng(3)
+    wide = rng.standard_normal((*shape[:-1], 2 * shape[-1])).astype(kind)
+    x = wide[..., ::2]
+    exact = x.astype(np.longdouble)
+
+    total = run_op("Sum", x, freeze(np.array(axes, np.int32)))
+
+    expected, loss = exact.sum(tuple(axes)), 1e-4 if kind is np.float32 else 1e-11
+    assert total.shape == expected.shape
+    assert total.dtype == kind
+    np.testing.assert_allclose(
+        total, expected, rtol=1e-3 if kind is np.float32 else 1e-9, atol=1e-4
+    )
+    if x.size:
+        x[(0,) * x.ndim] = np.nan
+        assert np.isnan(run_op("Mean", x, freeze(np.array(axes, np.int32)))).sum() == 1
 
 
 def test_half_precision_is_summed_in_single() -> None:

@@ -26,12 +26,12 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.constants import is_constant
 from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.sums import Sum, sum_of_few
 from penstock.kernels.types import NUMBERS, REALS, UNSIGNED
 
 #: numpy's ``ufunc.reduce``: array, axes, type of the result, no output, keep_dims.
 _Reduce = Callable[..., Any]
 
-_SUMS: Final[dict[str, _Reduce]] = {"Sum": np.add.reduce, "Prod": np.multiply.reduce}
 _EXTREMA: Final[dict[str, _Reduce]] = {"Max": np.maximum.reduce, "Min": np.minimum.reduce}
 _TRUTHS: Final[dict[str, _Reduce]] = {"All": np.logical_and.reduce, "Any": np.logical_or.reduce}
 
@@ -87,16 +87,41 @@ def _reducer(reduce: _Reduce, dtype: np.dtype[Any], *, keep: bool) -> Kernel:
     return compute
 
 
+def _summer(dtype: np.dtype[Any], wide: np.dtype[Any], *, keep: bool) -> Kernel:
+    """The sum as a kernel, kept in ``wide``; of few floats by the shortest way."""
+    of_any = _reducer(np.add.reduce, wide, keep=keep)
+    if keep or wide != dtype or dtype.char not in "fd":
+        return of_any
+    #: Axes and shape of the last call, and how such an array is summed up.
+    last: tuple[Value, tuple[int, ...], Sum | None] = (_summer, (), None)
+
+    def compute(x: Value, indices: Value) -> Value:
+        nonlocal last
+        known, shape, of_few = last
+        if indices is not known or x.shape != shape:
+            if not is_constant(indices):
+                return of_any(x, indices)
+            of_few = sum_of_few(x.shape, axes_in(indices, x.ndim), dtype)
+            last = indices, x.shape, of_few
+        return of_any(x, indices) if of_few is None else of_few(x)
+
+    return compute
+
+
 def accumulator(dtype: DType) -> np.dtype[Any]:
     """The type in which numbers of ``dtype`` are added up."""
     return np.dtype(np.float32) if dtype in NARROW else dtype.numpy
 
 
-@kernel(*_SUMS, types={"T": NUMBERS})
+@kernel("Sum", "Prod", types={"T": NUMBERS})
 def make_sum(attrs: Attrs) -> Kernel:
     """The sum or the product of the elements; 0 or 1 of none."""
     dtype = attrs.dtype("T")
-    total = _reducer(_SUMS[attrs.op.name], accumulator(dtype), keep=attrs.bool("keep_dims"))
+    wide, keep = accumulator(dtype), attrs.bool("keep_dims")
+    if attrs.op.name == "Sum":
+        total = _summer(dtype.numpy, wide, keep=keep)
+    else:
+        total = _reducer(np.multiply.reduce, wide, keep=keep)
     if dtype not in NARROW:
         return total
     narrow = dtype.numpy
@@ -134,7 +159,7 @@ def make_mean(attrs: Attrs) -> Kernel:
     """The sum by the count; of integers towards zero; of none NaN, or 0 if not real."""
     dtype = attrs.dtype("T")
     wide = _wide(dtype)
-    total_of = _reducer(np.add.reduce, wide, keep=attrs.bool("keep_dims"))
+    total_of = _summer(dtype.numpy, wide, keep=attrs.bool("keep_dims"))
     divide = operator.truediv if dtype.is_floating else _complex_quotient
     divide = _quotient_towards_zero if dtype.is_integer else divide
     as_number, narrow = wide.type, None if wide == dtype.numpy else dtype.numpy
