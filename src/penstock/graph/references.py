@@ -30,11 +30,15 @@ _PASSES_REFS: Final = frozenset(
 class References:
     """What nodes do with the references that they get."""
 
-    __slots__ = ("_reads",)
+    __slots__ = ("_has_any", "_reads")
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         reads: set[Node] = set()
+        #: Most graphs have no reference at all.
+        self._has_any = False
         for node in nodes:  # sources first: only a Merge may have a later one
+            if any(dtype.is_ref for dtype in node.output_types):
+                self._has_any = True
             if node.op.name == "Identity" and node.inputs[0] is not None:
                 edge = node.inputs[0]
                 if edge.src.output_types[edge.src_slot].is_ref or edge.src in reads:
@@ -47,7 +51,7 @@ class References:
 
     def derefs(self, node: Node) -> Slots:
         """Inputs at which a reference arrives and a value is wanted."""
-        if node in self._reads:
+        if not self._has_any or node in self._reads:
             return ()
         return tuple(
             (slot, edge.src.name)
@@ -59,6 +63,8 @@ class References:
 
     def initialized(self, node: Node) -> Slots:
         """Inputs at which there must be something behind the reference."""
+        if not self._has_any:
+            return ()
         if node in self._reads:
             return ((0, node.input(0).src.name),)
         if node.op.allows_uninitialized_input or node.role in _PASSES_REFS:

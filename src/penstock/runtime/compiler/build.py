@@ -218,14 +218,18 @@ class _BodyBuilder:
         used = {edge.src_slot for edge in node.out_edges}
         merged, chosen = Var(node.name), Var(_hint(node, 1))
         moves: list[Statement] = []
+        earlier: list[Statement] = []
         for slot, (edge, operand) in enumerate(zip(node.inputs, self._operands(node), strict=True)):
             assert edge is not None
             value = self._value(edge)
             when = predicates.and_(value.live, predicates.not_(live))
             live = predicates.or_(live, value.live)
+            waits = (*value.waits, *controls)
+            if when != value.live:
+                waits += tuple(earlier)  # it asks the conditions of those, too
+            earlier += value.waits
             if when == NEVER:
                 continue
-            waits = (*value.waits, *controls)
             if 0 in used:
                 moves.append(Move(node, when, waits, operand, merged))
             if 1 in used:

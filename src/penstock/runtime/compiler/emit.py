@@ -41,7 +41,6 @@ from penstock.runtime.compiler.program import (
     Statement,
     Test,
     Var,
-    operands_of,
     targets_of,
     variable_of,
 )
@@ -150,16 +149,15 @@ class _Emitter:
     def _write_parts(self, writer: _Writer, placed: Sequence[Placed]) -> None:
         """One function per so many statements, called one after the other."""
         parts = _cut(placed)
-        body = self.program.body
-        uses = Counter(var for item in placed for var in _uses_of(body, item))
+        uses = Counter(var for item in placed for var in item.reads)
         uses.update(self.program.results)
         #: Names that exist, in the order in which they came to be.
         there: dict[Var, None] = dict.fromkeys(self.program.params)
         there.update(dict.fromkeys(v for v in writer.kept if v in self.program.may_be_dead))
         for part in parts:
-            used = {var for item in part for var in _uses_of(body, item)}
+            used = {var for item in part for var in item.reads}
             made = dict.fromkeys(t for p in part for t in targets_of(p.statement))
-            uses.subtract(var for item in part for var in _uses_of(body, item))
+            uses.subtract(var for item in part for var in item.reads)
             taken = [var for var in there if var in used or var in made]
             given = [var for var in made if uses[var] > 0]
             self._write_part(writer, part, taken, given)
@@ -224,28 +222,6 @@ def _cut(placed: Sequence[Placed]) -> list[list[Placed]]:
     return parts
 
 
-def _uses_of(body: Body, item: Placed) -> list[Var]:
-    """What a statement reads, and what its branch asks."""
-    read = [variable_of(operand) for operand in operands_of(item.statement)]
-    return read + [body.conditions[c] for c in _conditions_in(body, item.path)]
-
-
-def _conditions_in(body: Body, path: Path) -> Iterable[Condition]:
-    """Every condition that a path asks."""
-    for step in path:
-        if isinstance(step, Outcome):
-            yield step.condition
-            continue
-        waiting, seen = [step.predicate], {NEVER, ALWAYS}
-        while waiting:
-            predicate = waiting.pop()
-            if predicate not in seen:
-                seen.add(predicate)
-                condition, low, high = body.predicates.parts(predicate)
-                yield condition
-                waiting += [low, high]
-
-
 class _Writer:
     """Writes the statements of one body into one function."""
 
@@ -307,19 +283,20 @@ class _Writer:
     def write(self, placed: Sequence[Placed], end_uses: Iterable[Var] = ()) -> None:
         """Write statements in order; ``end_uses`` are used after the last."""
         self._uses.update(end_uses)
-        for item in placed:
-            self._uses.update(_uses_of(self.body, item))
-        for item in placed:
-            statement, path = item
-            self._go_to(path)
-            for var in targets_of(statement):
+        self._uses.update(var for item in placed for var in item.reads)
+        for statement, path, reads in placed:
+            if path != self._path:
+                self._go_to(path)
+            targets = targets_of(statement)
+            for var in targets:
                 self._settle(var, path)
             self._write_statement(statement)
-            self._used(_uses_of(self.body, item))
-            for var in targets_of(statement):
+            self._used(reads)
+            for var in targets:
                 if not self._uses[var]:
                     self._doom(var)
-            self._drop()
+            if path in self._doomed:
+                self._drop()
 
     def _settle(self, var: Var, path: Path) -> None:
         """Note in which branch a variable is known; one with several moves, in all of them."""
@@ -451,7 +428,7 @@ class _Writer:
         following = [variable_of(operand) for _, _, operand in repeat.variables]
         self.line("if interrupt.loops_end:")
         self.line("    end_loop(interrupt)", repeat.node)
-        later = [var for item in turn.after for var in _uses_of(self.body, item)]
+        later = [var for item in turn.after for var in item.reads]
         self.write(turn.before, [*following, *later, condition])
         self.close_blocks()
         self.line(f"if {self.emitter.name(condition)} is not true:")

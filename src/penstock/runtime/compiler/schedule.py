@@ -12,13 +12,20 @@ the order in which statements were made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
 from penstock.errors import InternalError
 from penstock.runtime.compiler.predicates import ALWAYS, NEVER, Condition, Predicate, Predicates
-from penstock.runtime.compiler.program import Body, Nothing, Statement
+from penstock.runtime.compiler.program import (
+    Body,
+    Nothing,
+    Statement,
+    Var,
+    operands_of,
+    variable_of,
+)
 
 
 class Outcome(NamedTuple):
@@ -39,10 +46,12 @@ Path: TypeAlias = "tuple[Outcome | Entangled, ...]"
 
 
 class Placed(NamedTuple):
-    """A statement and its branch."""
+    """A statement in its branch."""
 
     statement: Statement
     path: Path
+    #: What the statement reads, and what its branch asks.
+    reads: tuple[Var, ...]
 
 
 class Turn(NamedTuple):
@@ -54,7 +63,7 @@ class Turn(NamedTuple):
 
 def schedule(body: Body) -> list[Placed]:
     """All statements of a body in order, without those that do nothing."""
-    return _Scheduler(body.predicates, body.statements, ALWAYS).run()
+    return _Scheduler(body, body.statements, ALWAYS).run()
 
 
 def schedule_turn(body: Body, goes_on: Condition) -> Turn:
@@ -70,9 +79,7 @@ def schedule_turn(body: Body, goes_on: Condition) -> Turn:
             waiting.extend(statement.waits)
     before = [s for s in body.statements if s in first]
     after = [s for s in body.statements if s not in first]
-    return Turn(
-        _Scheduler(predicates, before, ALWAYS).run(), _Scheduler(predicates, after, going).run()
-    )
+    return Turn(_Scheduler(body, before, ALWAYS).run(), _Scheduler(body, after, going).run())
 
 
 def path_of(predicates: Predicates, live: Predicate) -> Path:
@@ -92,17 +99,33 @@ def path_of(predicates: Predicates, live: Predicate) -> Path:
     return tuple(path)
 
 
+def _conditions_in(predicates: Predicates, path: Path) -> Iterable[Condition]:
+    """Every condition that a path asks."""
+    for step in path:
+        if isinstance(step, Outcome):
+            yield step.condition
+            continue
+        waiting, seen = [step.predicate], {NEVER, ALWAYS}
+        while waiting:
+            predicate = waiting.pop()
+            if predicate not in seen:
+                seen.add(predicate)
+                condition, low, high = predicates.parts(predicate)
+                yield condition
+                waiting += [low, high]
+
+
 class _Scheduler:
     """One schedule under construction."""
 
-    def __init__(
-        self, predicates: Predicates, statements: Sequence[Statement], given: Predicate
-    ) -> None:
-        paths: dict[Predicate, Path] = {}
-        for statement in statements:
-            if statement.live not in paths:
-                paths[statement.live] = path_of(predicates, predicates.under(statement.live, given))
-        self._paths = paths
+    def __init__(self, body: Body, statements: Sequence[Statement], given: Predicate) -> None:
+        predicates = body.predicates
+        #: The path of each predicate, and what is asked along it.
+        self._paths: dict[Predicate, tuple[Path, tuple[Var, ...]]] = {}
+        for live in {statement.live for statement in statements}:
+            path = path_of(predicates, predicates.under(live, given))
+            asked = tuple(body.conditions[c] for c in _conditions_in(predicates, path))
+            self._paths[live] = (path, asked)
         self._statements = statements
         self._users: dict[Statement, list[int]] = {s: [] for s in statements}
         self._waiting = [0] * len(statements)
@@ -124,7 +147,9 @@ class _Scheduler:
         while self._ready:
             path = self._next_path(path)
             index = self._take(path)
-            placed.append(Placed(self._statements[index], path))
+            statement = self._statements[index]
+            reads = tuple(map(variable_of, operands_of(statement)))
+            placed.append(Placed(statement, path, reads + self._paths[statement.live][1]))
             self._make_ready(self._done(index))
         if any(self._waiting):
             raise InternalError("statements wait for each other")
@@ -148,7 +173,7 @@ class _Scheduler:
             if isinstance(statement, Nothing):
                 waiting += self._done(index)
             else:
-                self._push(index, self._paths[statement.live])
+                self._push(index, self._paths[statement.live][0])
 
     def _push(self, index: int, path: Path) -> None:
         heap = self._ready.get(path)
