@@ -116,8 +116,8 @@ def _ways(window: Window, length: int, places: int) -> list[_Way]:
         taps, first = len(range(at, window.size, stride)), (at - fit.before) % stride
         size, missed = len(range(first, length, stride)), (first + fit.before - at) // stride
         before, after = (taps - 1) * window.dilation - missed, missed + size - places
-        is_odd = (stride > 1 and window.dilation > 1) or min(before, after) < -places
-        is_odd = is_odd and taps > 0 and size > 0
+        is_beyond = min(before, after) < -places and taps > 0 and size > 0
+        is_odd = is_beyond or (stride > 1 and window.dilation > 1)
         found.append(_Way(first, stride, size, at, taps, (before, after), is_odd))
     return found
 
