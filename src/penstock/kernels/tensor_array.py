@@ -126,9 +126,18 @@ class TensorArray:
         """Put one element in its place."""
         with self._lock:
             states = self._states
-            if 0 <= index < len(states) and not states[index]:
+            if 0 <= index < len(states):
+                state = states[index]
                 shape = value.shape if type(value) is np.ndarray else ()
-                if shape == self._accepted:
+                # Nothing is there; or, in an array of gradients, a zero of this shape.
+                if shape == self._accepted and (
+                    not state
+                    or (
+                        state == _WRITTEN
+                        and self._values[index] is None
+                        and self._shapes[index] == shape
+                    )
+                ):
                     self._values[index] = value
                     self._shapes[index] = shape
                     states[index] = _WRITTEN
@@ -313,11 +322,11 @@ class TensorArray:
             shape = TensorShape(None if dims is None else (*prepended, *dims))
             options = TensorArrayOptions(aggregates=True)
             made = TensorArray(name, self.dtype, len(self._values), shape, options)
-            made._shapes = [None if own is None else (*prepended, *own) for own in self._shapes]
-            made._states = [
-                0 if own is None else state & _WRITTEN
-                for own, state in zip(self._shapes, self._states, strict=True)
-            ]
+            made._shapes = list(self._shapes)
+            if prepended:
+                made._shapes = [None if own is None else (*prepended, *own) for own in self._shapes]
+            # An element whose shape nobody knows was never written.
+            made._states = [state & _WRITTEN for state in self._states]
             return made
 
     # -- errors ------------------------------------------------------------------------

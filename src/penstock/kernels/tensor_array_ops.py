@@ -182,7 +182,11 @@ def make_tensor_array_write(attrs: Attrs) -> Kernel:
     def write(
         context: OpKernelContext, handle: Value, at: Value, value: Value, flow: Value
     ) -> Value:
-        array = array_of(context, handle)
+        # Spelled out, since a call of ``array_of`` is a sixth of the time.
+        if type(handle) is ArrayHandle and handle.home is context.step.step_container:
+            array: Any = handle.array
+        else:
+            array = array_of(context, handle)
         if array.dtype is not dtype:
             array.check_type(dtype, "is trying to write")
         try:
@@ -207,7 +211,11 @@ def make_tensor_array_read(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("dtype")
 
     def read(context: OpKernelContext, handle: Value, at: Value, _flow: Value) -> Value:
-        array = array_of(context, handle)
+        # Spelled out, since a call of ``array_of`` is a sixth of the time.
+        if type(handle) is ArrayHandle and handle.home is context.step.step_container:
+            array: Any = handle.array
+        else:
+            array = array_of(context, handle)
         if array.dtype is not dtype:
             array.check_type(dtype, "requested")
         try:
