@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,17 +30,25 @@ def run_op(op_name: str, *inputs: Any, **attrs: Any) -> Any:
 
 def make_op(op_name: str, *inputs: Any, **attrs: Any) -> tuple[Kernel, list[Value]]:
     """The kernel that ``run_op`` would call, and the inputs that it would give it."""
+    facts, flat = node_of(op_name, inputs, attrs)
+    found = get_kernel(op_name, "CPU", facts.values)
+    assert found.calling is Calling.PLAIN, f"{op_name} needs a session"
+    return found.make(facts), flat
+
+
+def node_of(
+    op_name: str, inputs: Sequence[Any], attrs: Mapping[str, Any]
+) -> tuple[Attrs, list[Value]]:
+    """What the maker of a kernel is told, and the inputs as values."""
     op = get_op(op_name)
     values = {name: attr.default for name, attr in op.attrs.items() if attr.default is not None}
     flat = _infer(op, inputs, values)
     values |= {name: _attr(value) for name, value in attrs.items()}
     facts = Attrs(op, values, op.input_types(values), op.output_types(values), "test_node")
-    found = get_kernel(op_name, "CPU", values)
-    assert found.calling is Calling.PLAIN, f"{op_name} needs a session"
-    return found.make(facts), flat
+    return facts, flat
 
 
-def _infer(op: OpDef, inputs: tuple[Any, ...], values: dict[str, Any]) -> list[Value]:
+def _infer(op: OpDef, inputs: Sequence[Any], values: dict[str, Any]) -> list[Value]:
     flat: list[Value] = []
     for arg, given in zip(op.inputs, inputs, strict=True):
         tensors = [_value(item) for item in given] if arg.is_list else [_value(given)]

@@ -26,6 +26,8 @@ from penstock.kernels.windows import Fit, Window
 
 #: Multiplications from which on PyTorch is faster: measured.
 _HEAVY: Final = 1 << 17
+#: Channels from which on it is also for the gradient of images.
+_DEEP: Final = 4
 #: Multiplications that are worth a thread.
 _PIECE: Final = 10_000_000
 #: Images from which on PyTorch takes its faster way to the gradient of filters.
@@ -38,8 +40,12 @@ def offer_input_grad(attrs: Attrs) -> Offer | None:
     if attrs.str("data_format") != "NHWC":
         return None
 
+    least_depth = 1 if attrs.op.name.startswith("Depthwise") else _DEEP
+
     def pays(sizes: Value, filters: Value, grads: Value) -> bool:
-        return sizes.ndim == 1 and sizes.size == 4 and _is_heavy(filters.shape, grads)
+        if sizes.ndim != 1 or sizes.size != 4 or filters.ndim != 4:
+            return False
+        return filters.shape[2] >= least_depth and _is_heavy(filters.shape, grads)
 
     def build(torch: Torch) -> Kernel:
         gradient = _Gradient(torch, attrs)

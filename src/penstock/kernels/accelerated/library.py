@@ -80,8 +80,12 @@ class _Opened:
 def tensor(torch: Torch, array: Array) -> Tensor:
     """A tensor over the array's memory, which nobody must write to.
 
-    PyTorch has no read-only tensors, and warns of arrays that are.
+    PyTorch has no read-only tensors, and warns of arrays that are.  Nor has it any that run
+    backwards in memory: only those are copied.
     """
     if not array.flags.writeable:
         array = np.asarray(_Opened(array))
-    return torch.from_numpy(array)
+    try:
+        return torch.from_numpy(array)
+    except ValueError:
+        return torch.from_numpy(array.copy())

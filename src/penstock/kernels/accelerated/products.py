@@ -128,8 +128,8 @@ def _in_pieces(torch: Torch, x: Array, y: Array) -> Array:
     result = np.empty((*x.shape[:-1], y.shape[-1]), np.float32)
     xs, ys, out = (tensor(torch, a).reshape(-1, *a.shape[-2:]) for a in (x, y, result))
     size = len(xs)
-    count = max(min(threads(torch), result.size * x.shape[-1] // _PIECE, size), 1)
-    step = -(-size // count)
+    count = max(min(threads(torch), result.size * x.shape[-1] // _PIECE), 1)
+    step = max(-(-size // count), 1)
 
     def body(number: int) -> None:
         part = slice(number * step, (number + 1) * step)

@@ -1,0 +1,129 @@
+"""The choice between numpy's kernel and a faster one; PyTorch need not be installed."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.kernels.accelerated import library
+from penstock.kernels.accelerated.choice import PRIORITY, Offer, choosing, plain_kernel
+from penstock.kernels.registry import get_kernel, kernels_of, ops_with_kernels
+from support.ops import node_of, run_op
+
+SMALL, LARGE = np.float32([1]), np.ones(100, np.float32)
+
+
+def plain(_x: Any) -> str:
+    return "plain"
+
+
+def offer_of(fast: Any) -> Offer:
+    return Offer(lambda x: x.size > 10, lambda _torch: fast)
+
+
+@pytest.fixture
+def pretended(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Something that is loaded in PyTorch's place, and a note of each time."""
+    notes: list[str] = []
+
+    def load() -> object:
+        notes.append("loaded")
+        return object()
+
+    monkeypatch.setattr(library, "load", load)
+    return notes
+
+
+def test_small_inputs_go_to_numpy_and_load_nothing(pretended: list[str]) -> None:
+    """As long as the faster way does not pay, PyTorch is not imported."""
+    kernel = choosing(plain, offer_of(lambda _x: "fast"))
+    assert kernel(SMALL) == "plain"
+    assert pretended == []
+
+
+def test_large_inputs_go_the_faster_way_which_is_built_once(pretended: list[str]) -> None:
+    """The choice is made in each call, the function once."""
+    kernel = choosing(plain, offer_of(lambda _x: "fast"))
+    assert [kernel(LARGE), kernel(SMALL), kernel(LARGE)] == ["fast", "plain", "fast"]
+    assert pretended == ["loaded"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, ValueError, TypeError])
+def test_an_error_of_the_faster_way_is_left_to_numpy(
+    pretended: list[str], error: type[Exception]
+) -> None:
+    """PyTorch's words never reach the user: numpy's kernel gives the result or the error."""
+
+    def fail(_x: Any) -> None:
+        raise error
+
+    assert choosing(plain, offer_of(fail))(LARGE) == "plain"
+    assert pretended == ["loaded"]
+
+
+def test_the_faster_way_may_decline(pretended: list[str]) -> None:
+    """NotImplemented means that numpy is to do it."""
+    assert choosing(plain, offer_of(lambda _x: NotImplemented))(LARGE) == "plain"
+    assert pretended == ["loaded"]
+
+
+def test_a_broken_installation_is_like_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If PyTorch is found but cannot be imported, numpy computes, and its errors are its own."""
+    monkeypatch.setattr(library, "load", lambda: None)
+
+    def refuse(_x: Any) -> None:
+        raise ValueError("mine")
+
+    assert choosing(plain, offer_of(lambda _x: "fast"))(LARGE) == "plain"
+    with pytest.raises(ValueError, match="mine"):
+        choosing(refuse, offer_of(lambda _x: "fast"))(LARGE)
+
+
+def accelerated_ops() -> list[str]:
+    every = (k for op in ops_with_kernels() for k in kernels_of(op))
+    return sorted({k.op for k in every if k.make.__module__.startswith(library.__package__)})
+
+
+def test_for_every_faster_kernel_numpy_has_one_for_the_same_types() -> None:
+    """Nothing can be run with PyTorch that cannot be run without."""
+    assert len(accelerated_ops()) > 20
+    for op in accelerated_ops():
+        ours, *others = sorted(kernels_of(op), key=lambda k: -k.priority)
+        assert ours.priority == PRIORITY
+        for name, types in ours.types.items():
+            assert types <= set().union(*(k.types.get(name, types) for k in others)), op
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+@pytest.mark.parametrize("accelerate", [True, False])
+def test_numpys_kernel_is_made_unless_both_want_pytorch(
+    monkeypatch: pytest.MonkeyPatch, is_installed: bool, accelerate: bool
+) -> None:
+    """A session that says no, or a machine without PyTorch, gets numpy's kernel itself."""
+    monkeypatch.setattr(library, "is_installed", lambda: is_installed)
+    facts, _ = node_of("Erf", [LARGE], {})
+    facts = dataclasses.replace(facts, accelerate=accelerate)
+    made = get_kernel("Erf", "CPU", facts.values).make(facts)
+    is_plain = made.__qualname__ == plain_kernel(facts).__qualname__
+    assert is_plain == (not is_installed or not accelerate)
+
+
+def test_other_types_never_come_here() -> None:
+    """Kernels for PyTorch are for float32; for float64 numpy's is found at once."""
+    facts, _ = node_of("MatMul", [np.ones((2, 2)), np.ones((2, 2))], {})
+    assert get_kernel("MatMul", "CPU", facts.values).priority == 0
+    np.testing.assert_array_equal(run_op("MatMul", np.eye(2), np.eye(2)), np.eye(2))
+
+
+def test_looking_up_all_kernels_imports_no_pytorch() -> None:
+    """Whoever has PyTorch does not wait for it unless a node is heavy."""
+    program = (
+        "import sys; from penstock.kernels.registry import ops_with_kernels; "
+        "ops_with_kernels(); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

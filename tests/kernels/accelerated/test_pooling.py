@@ -1,0 +1,66 @@
+"""Pooling by PyTorch and its gradients, compared with numpy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.offers import assert_equal, faster, offer_for, plain
+
+pytest.importorskip("torch")
+
+WINDOWS = [((2, 2), (2, 2)), ((3, 3), (2, 2)), ((3, 2), (1, 3)), ((1, 1), (2, 2)), ((2, 2), (5, 5))]
+
+
+def f32(*shape: int) -> Any:
+    return np.random.RandomState(sum(shape)).randn(*shape).astype(np.float32)
+
+
+def facts(window: Any, padding: str) -> dict[str, Any]:
+    return {"ksize": (1, *window[0], 1), "strides": (1, *window[1], 1), "padding": padding}
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("shape", [(2, 12, 9, 3), (1, 7, 8, 5)])
+def test_pooling_and_its_gradients_agree(shape: tuple[int, ...], window: Any, padding: str) -> None:
+    """For windows that overlap, that touch, and that leave gaps."""
+    how, images = facts(window, padding), f32(*shape)
+    for op in ("MaxPool", "AvgPool"):
+        if faster(op, images, **how) is NotImplemented:
+            return  # no way to say to PyTorch where the windows are
+        assert_equal(op, images, **how)
+    pooled = plain("MaxPool", images, **how)
+    grads = f32(*pooled.shape)
+    assert_equal("MaxPoolGrad", images, pooled, grads, **how)
+    assert_equal("AvgPoolGrad", np.array(shape, np.int32), grads, **how)
+
+
+def test_of_equals_the_first_gets_the_gradient() -> None:
+    """As in TensorFlow."""
+    how, images = facts(((2, 2), (2, 2)), "VALID"), np.zeros((1, 4, 4, 1), np.float32)
+    ones = np.ones((1, 2, 2, 1), np.float32)
+    found = faster("MaxPoolGrad", images, ones * 0, ones, **how)[0, :, :, 0]
+    np.testing.assert_array_equal(found, np.tile([[1, 0], [0, 0]], (2, 2)))
+
+
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_is_left_to_numpy(strange: float) -> None:
+    """NaN does not count in TensorFlow's windows, in PyTorch's it does."""
+    images = f32(1, 4, 4, 2)
+    images[:, :2, :2] = strange
+    how = facts(((2, 2), (2, 2)), "VALID")
+    assert faster("MaxPool", images, **how) is NotImplemented
+    grads = f32(1, 2, 2, 2)
+    assert faster("MaxPoolGrad", images, grads, grads, **how) is NotImplemented
+
+
+def test_pooling_over_the_depth_is_not_offered() -> None:
+    """Nor are other layouts."""
+    images = f32(1, 4, 4, 4)
+    how: dict[str, Any] = {"ksize": (1, 1, 1, 2), "strides": (1, 1, 1, 2), "padding": "VALID"}
+    assert offer_for("MaxPool", images, **how) is None
+    how = {"ksize": (1, 1, 2, 2), "strides": (1, 1, 2, 2), "padding": "VALID"}
+    assert offer_for("MaxPool", images, **how, data_format="NCHW") is None
