@@ -246,6 +246,8 @@ class _Writer:
         self.head = ""
         #: The branch that is open.
         self._path: Path = ()
+        #: Whether each of its blocks is an "else".
+        self._elses: list[bool] = []
         #: Names to be dropped when their branch is reached again, by branch.
         self._doomed: dict[Path, list[Var]] = {}
         #: The branches in which variables are known.
@@ -456,20 +458,22 @@ class _Writer:
         """Close and open branches until the right one is open."""
         shared = len(_common(self._path, path))
         while len(self._path) > shared:
-            closed = self._path[-1]
+            closed, was_else = self._path[-1], self._elses.pop()
             self._path = self._path[:-1]
-            is_opposite = len(self._path) == shared < len(path) and _are_opposite(
-                closed, path[shared]
-            )
-            if is_opposite:
+            at_fork = len(self._path) == shared < len(path)
+            if at_fork and not was_else and _are_opposite(closed, path[shared]):
                 self.line("else:")
-                self._path = (*self._path, path[shared])
+                self._open(path[shared], is_else=True)
                 shared += 1
-                break
-            self._drop()
+            else:
+                self._drop()
         for step in path[shared:]:
             self.line(f"if {self._condition(step)}:")
-            self._path = (*self._path, step)
+            self._open(step, is_else=False)
+
+    def _open(self, step: Outcome | Entangled, *, is_else: bool) -> None:
+        self._path = (*self._path, step)
+        self._elses.append(is_else)
 
     def _condition(self, step: Outcome | Entangled) -> str:
         if isinstance(step, Entangled):
