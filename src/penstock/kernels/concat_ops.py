@@ -8,7 +8,7 @@ Not:  does not reorder elements.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, Final
@@ -28,7 +28,8 @@ _JOINABLE: Final = PLAIN | FLOAT8 | QUANTIZED | {dtypes.string}
 _PACKABLE: Final = _JOINABLE | OBJECTS
 _UNPACKABLE: Final = PLAIN | FLOAT8 | OBJECTS
 _INT4: Final = frozenset(map(dtypes.as_dtype, ("int4", "uint4")))
-_join: Final = np.concatenate
+#: Without numpy's search for classes that override it, which takes a quarter of the time.
+_join: Final[Callable[..., Array]] = getattr(np.concatenate, "_implementation", np.concatenate)
 _DIVISIBLE: Final = _UNPACKABLE | _INT4 | {dtypes.quint8}
 
 

@@ -29,6 +29,7 @@ _Overlap: TypeAlias = Callable[[Array, Array], Array]
 _HALF: Final = frozenset({dtypes.float16, dtypes.float32})
 #: Candidates that are compared with each other at once: as many as a number has bits.
 _BLOCK: Final = 64
+_BITS: Final = tuple(1 << place for place in range(_BLOCK))
 _ALL: Final = np.float32(-np.inf)
 
 
@@ -146,12 +147,12 @@ def _padded(values: Array, size: int) -> Array:
 
 def _by_score(scores: Array, least: Value) -> Array:
     """Numbers of the boxes with better scores than ``least``, best first; the first of equals."""
-    return _sorted(scores, np.flatnonzero(scores > least))
+    return _sorted(scores, (scores > least).nonzero()[0])
 
 
 def _sorted(scores: Array, candidates: Array) -> Array:
-    order: Array = candidates[np.negative(scores[candidates]).argsort(kind="stable")]
-    return order
+    order: Array = np.negative(scores.take(candidates)).argsort(kind="stable")
+    return candidates.take(order)
 
 
 def _best_first(scores: Array, least: Value) -> Iterator[Array]:
@@ -160,11 +161,12 @@ def _best_first(scores: Array, least: Value) -> Iterator[Array]:
     if place <= 3 * _BLOCK:
         yield _by_score(scores, least)
         return
-    scores = np.ascontiguousarray(scores)
-    limit = np.partition(scores, place)[place]
+    scores, parted = scores.copy(), scores.copy()
+    parted.partition(place)
+    limit = parted[place]
     if limit > least:  # it is not if it is NaN
-        yield _sorted(scores, np.flatnonzero(scores >= limit))
-        yield _sorted(scores, np.flatnonzero((scores > least) & (scores < limit)))
+        yield _sorted(scores, (scores >= limit).nonzero()[0])
+        yield _sorted(scores, ((scores > least) & (scores < limit)).nonzero()[0])
     else:
         yield _by_score(scores, least)
 
@@ -197,8 +199,8 @@ def _sides(boxes: Array, numbers: Array) -> tuple[Array, Array, Array]:
     corners = boxes.take(numbers, 0).astype(np.float32, copy=False).T.copy()
     low = np.minimum(corners[:2], corners[2:])
     high = np.maximum(corners[:2], corners[2:])
-    height, width = high - low
-    return low, high, height * width
+    sides = high - low
+    return low, high, sides[0] * sides[1]
 
 
 def _choose(orders: Iterable[Array], overlap: _Overlap, limit: int, threshold: Value) -> Array:
@@ -219,15 +221,12 @@ def _choose(orders: Iterable[Array], overlap: _Overlap, limit: int, threshold: V
 def _choose_in_block(block: Array, overlap: _Overlap, limit: int, threshold: Value) -> list[int]:
     covered_by = _as_bits((overlap(block, block) > threshold).T.copy())
     chosen: list[int] = []
-    covered, bit = 0, 1
-    for number, those in zip(block.tolist(), covered_by, strict=True):
+    covered = 0
+    for number, bit, those in zip(block.tolist(), _BITS, covered_by, strict=False):
         if not covered & bit:
             chosen.append(number)
-            if len(chosen) == limit:
-                break
             covered |= those
-        bit <<= 1
-    return chosen
+    return chosen[:limit]
 
 
 def _as_bits(rows: Array) -> list[int]:
