@@ -84,6 +84,14 @@ def test_a_broken_installation_is_like_none(monkeypatch: pytest.MonkeyPatch) -> 
         choosing(refuse, offer_of(lambda _x: "fast"))(LARGE)
 
 
+def test_a_build_that_lacks_something_is_like_none(pretended: list[str]) -> None:
+    """Not every PyTorch has oneDNN inside."""
+    offer = Offer(lambda _x: True, lambda torch: torch.ops.mkldnn)
+    kernel = choosing(plain, offer)
+    assert [kernel(LARGE), kernel(LARGE)] == ["plain", "plain"]
+    assert pretended == ["loaded"]
+
+
 def accelerated_ops() -> list[str]:
     every = (k for op in ops_with_kernels() for k in kernels_of(op))
     return sorted({k.op for k in every if k.make.__module__.startswith(library.__package__)})

@@ -90,8 +90,7 @@ class _Fast:
     def __call__(self, *inputs: Any) -> Any:
         compute = self._compute
         if compute is None:
-            torch = library.load()
-            compute = self._compute = self._plain if torch is None else self._build(torch)
+            compute = self._compute = self._built()
         try:
             result = compute(*inputs)
         except (RuntimeError, ValueError, TypeError):
@@ -99,3 +98,10 @@ class _Fast:
                 raise
             result = NotImplemented
         return self._plain(*inputs) if result is NotImplemented else result
+
+    def _built(self) -> Kernel:
+        torch = library.load()
+        try:
+            return self._plain if torch is None else self._build(torch)
+        except AttributeError:  # not every build of PyTorch has every library inside
+            return self._plain

@@ -85,10 +85,12 @@ def product_of_matrices(torch: Torch) -> Callable[[Tensor, Tensor], Array]:
 def offer_batch_matmul(attrs: Attrs) -> Offer:
     """The products of pairs of matrices."""
     is_x_turned, is_y_turned = attrs.bool("adj_x"), attrs.bool("adj_y")
-    columns = -2 if is_y_turned else -1
+    columns, is_same = -2 if is_y_turned else -1, attrs.op.name == "BatchMatMul"
 
     def pays(x: Value, y: Value) -> bool:
-        return x.ndim > 1 and y.ndim > 1 and bool(x.size * y.shape[columns] > ALONE)
+        if x.ndim < 2 or y.ndim < 2 or (is_same and x.shape[:-2] != y.shape[:-2]):
+            return False
+        return bool(x.size * y.shape[columns] > ALONE)
 
     def build(torch: Torch) -> Kernel:
         multiply = product_of_batches(torch)
