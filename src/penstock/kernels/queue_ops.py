@@ -20,7 +20,7 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import SCALAR, TensorShape
 from penstock.core.values import Ref, ResourceHandle, Value, shape_of
-from penstock.errors import InvalidArgumentError
+from penstock.errors import InvalidArgumentError, OpError
 from penstock.kernels.arrays import number_in, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext
@@ -169,10 +169,9 @@ def _refuse_timeout(attrs: Attrs) -> None:
         raise InvalidArgumentError("Timeout not supported yet.")
 
 
-def _check_inputs(attrs: Attrs, queue: Queue, given: tuple[DType, ...]) -> None:
-    if given != queue.spec.types:
-        handle = attrs.input_types[0]
-        raise signature_mismatch(((handle, *given), ()), ((handle, *queue.spec.types), ()))
+def _wrong_inputs(attrs: Attrs, queue: Queue, given: tuple[DType, ...]) -> OpError:
+    handle = attrs.input_types[0]
+    return signature_mismatch(((handle, *given), ()), ((handle, *queue.spec.types), ()))
 
 
 def _check_outputs(attrs: Attrs, queue: Queue, given: tuple[DType, ...]) -> None:
@@ -190,8 +189,9 @@ def make_queue_enqueue(attrs: Attrs) -> Kernel:
 
     def enqueue(context: OpKernelContext, done: Done, handle: Value, *components: Value) -> None:
         queue = queue_of(context, handle)
-        _check_inputs(attrs, queue, types)
-        put(queue, components, context.cancellation_manager, done)
+        if types != queue.spec.types:
+            raise _wrong_inputs(attrs, queue, types)
+        put(queue, components, context.step.cancellation_manager, done)
 
     return enqueue
 

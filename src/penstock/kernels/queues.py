@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
+import numpy as np
+
 from penstock.core.dtypes import DType
 from penstock.core.shapes import UNKNOWN, TensorShape
 from penstock.core.values import Value, keep, shape_of
@@ -67,9 +69,12 @@ class Queue:
         self, components: Sequence[Value], cancellation: CancellationManager, done: Done
     ) -> None:
         """Put one element in, when there is room."""
-        if self.spec.shapes is not None:
+        shapes = self.spec.shapes
+        if shapes is not None:
             for at, value in enumerate(components):
-                self._check_shape(at, shape_of(value), self.spec.shapes[at])
+                shape = value.shape if type(value) is np.ndarray else ()
+                if shape != shapes[at].dims:
+                    self._check_shape(at, shape, shapes[at])
         element = tuple(map(keep, components))
         with self._lock:
             settled = self._state.put_at_once(element)
@@ -186,7 +191,7 @@ class Queue:
 
     @staticmethod
     def _check_shape(at: int, shape: tuple[int, ...], expected: TensorShape) -> None:
-        if expected.dims != shape and not expected.accepts(shape):
+        if not expected.accepts(shape):
             raise InvalidArgumentError(
                 f"Shape mismatch in tuple component {at}. Expected {expected}, "
                 f"got {shape_text(shape)}"
