@@ -67,6 +67,8 @@ def record(case: Case, name: str) -> dict[str, Any]:
     graph_def = graph.as_graph_def()
     with tf.Session(graph=graph, config=config()) as session:
         recorded = [run(session, case, feeds, flat(fetches)) for feeds, fetches in steps.runs]
+    if not case.says and "error" in recorded[0]:
+        complaints.append(f"{name} gives an error, and should say nothing")
     if case.says and not any("error" in step for step in recorded):
         complaints.append(f"{name} gives values, and should say {case.says!r}")
     result: dict[str, Any] = {"name": name}
@@ -113,7 +115,7 @@ def run(session: Any, case: Case, feeds: Any, fetches: list[Any]) -> dict[str, A
         ]
     except tf.errors.OpError as error:
         said = re.split(r"\nNode: '.*'\n", error.message)[-1].partition("\n\t [[")[0]
-        if not case.says or case.says.lower() not in said.lower():
+        if case.says.lower() not in said.lower():
             complaints.append(f"{case.name} says {said!r}, not {case.says!r}")
         step["error"] = _CODES[error.error_code]
         step |= {"also": case.also} if case.also else {}

@@ -1,0 +1,220 @@
+"""Datasets that join elements into larger ones, or cut them up.
+
+In:   datasets, and sizes.
+Out:  datasets of batches, of rows, or of windows.
+Not:  calls no functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.core.values import Array, Value, as_value, keep, shape_of
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.arrays import as_array, shape_text
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.datasets.dataset import Dataset, Iterator, dataset_in, declared
+from penstock.kernels.datasets.pulling import Element, Pull
+from penstock.kernels.datasets.source_ops import FromPython
+from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.variants import Variant
+
+Join = Callable[[Sequence[Element]], Element]
+
+
+@kernel("BatchDataset", "BatchDatasetV2", "ParallelBatchDataset")
+def make_batch_dataset(attrs: Attrs) -> Kernel:
+    """So many elements as one, along a new first axis."""
+    make = declared(attrs)
+
+    def batch_dataset(dataset: Value, size: Value, *rest: Value) -> Dataset:
+        count, upstream = checked_size(size), dataset_in(dataset)
+        drops = bool(rest and rest[-1])
+        return make(lambda: Batches(upstream.make_iterator(), count, stacked, drops=drops))
+
+    return batch_dataset
+
+
+@kernel("PaddedBatchDataset", "PaddedBatchDatasetV2")
+def make_padded_batch_dataset(attrs: Attrs) -> Kernel:
+    """Batches of elements of several sizes, filled up to a common one."""
+    make, parts = declared(attrs), attrs.int("N")
+
+    def padded_batch_dataset(dataset: Value, size: Value, *rest: Value) -> Dataset:
+        count, upstream = checked_size(size), dataset_in(dataset)
+        shapes = [as_array(shape).tolist() for shape in rest[:parts]]
+        fill = rest[parts : 2 * parts]
+        drops = bool(rest[2 * parts :] and rest[-1])
+
+        def join(elements: Sequence[Element]) -> Element:
+            columns = zip(*elements, strict=True)
+            return tuple(map(_padded, columns, shapes, fill))
+
+        return make(lambda: Batches(upstream.make_iterator(), count, join, drops=drops))
+
+    return padded_batch_dataset
+
+
+def checked_size(size: Value) -> int:
+    """A batch's size, which must be positive."""
+    if size <= 0:
+        raise InvalidArgumentError("Batch size must be greater than zero.")
+    return int(size)
+
+
+class Batches:
+    """So many elements at a time."""
+
+    def __init__(self, upstream: Iterator, size: int, join: Join, *, drops: bool) -> None:
+        self._upstream: Final = upstream
+        self._size: Final = size
+        self._join: Final = join
+        #: Whether a last batch that is too small is dropped.
+        self._drops: Final = drops
+
+    def next(self) -> Pull:
+        """The next batch."""
+        elements: list[Element] = []
+        while len(elements) < self._size:
+            element = yield from self._upstream.next()
+            if element is None:
+                break
+            elements.append(element)
+        if not elements or (self._drops and len(elements) < self._size):
+            return None
+        return self._join(elements)
+
+
+def stacked(elements: Sequence[Element]) -> Element:
+    """The components of several elements, each along a new first axis."""
+    return tuple(map(_stacked, zip(*elements, strict=True), range(len(elements[0]))))
+
+
+def _stacked(values: Sequence[Value], component: int) -> Value:
+    first = shape_of(values[0])
+    for value in values:
+        if shape_of(value) != first:
+            raise InvalidArgumentError(
+                "Cannot add tensor to the batch: number of elements does not match. Shapes are: "
+                f"[tensor]: {shape_text(shape_of(value))}, [batch]: {shape_text(first)} "
+                f"(component {component})"
+            )
+    if isinstance(values[0], (bytes, Variant)):
+        return _objects(values)
+    return keep(np.stack([as_array(value) for value in values]))
+
+
+def _objects(values: Sequence[Value]) -> Array:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def _padded(values: Sequence[Value], shape: Sequence[int], fill: Value) -> Value:
+    arrays = [as_array(value) for value in values]
+    sizes = list(shape)
+    for array in arrays:
+        if array.ndim != len(sizes):
+            raise InvalidArgumentError(
+                f"All elements in a batch must have the same rank as the padded shape: expected "
+                f"rank {len(sizes)} but got element with rank {array.ndim}"
+            )
+    for axis, size in enumerate(shape):
+        largest = max(array.shape[axis] for array in arrays)
+        if 0 <= size < largest:
+            raise InvalidArgumentError(
+                "Attempted to pad to a smaller size than the input element. "
+                f"Got {largest} in dimension {axis}, and {size} is asked for"
+            )
+        sizes[axis] = largest if size < 0 else size
+    result = np.full((len(arrays), *sizes), as_array(fill)[()], arrays[0].dtype)
+    for number, array in enumerate(arrays):
+        result[number][tuple(map(slice, array.shape))] = array
+    return result
+
+
+@kernel("UnbatchDataset")
+def make_unbatch_dataset(attrs: Attrs) -> Kernel:
+    """The rows of each element, one after the other."""
+    make = declared(attrs)
+
+    def unbatch_dataset(dataset: Value) -> Dataset:
+        upstream = dataset_in(dataset)
+        return make(lambda: _Rows(upstream.make_iterator()))
+
+    return unbatch_dataset
+
+
+class _Rows:
+    """Goes through an element's rows before it asks for the next element."""
+
+    def __init__(self, upstream: Iterator) -> None:
+        self._upstream: Final = upstream
+        self._rows: Any = iter(())
+
+    def next(self) -> Pull:
+        while (row := next(self._rows, None)) is None:
+            element = yield from self._upstream.next()
+            if element is None:
+                return None
+            sizes = {shape_of(component)[:1] for component in element}
+            if len(sizes) != 1 or () in sizes:
+                raise InvalidArgumentError(
+                    f"Input element must have the same batch size in each component, got {sizes}"
+                )
+            self._rows = zip(*(map(as_value, component) for component in element), strict=True)
+        return tuple(row)
+
+
+@kernel("WindowDataset")
+def make_window_dataset(attrs: Attrs) -> Kernel:
+    """Elements whose components are datasets of neighbouring elements."""
+    make = declared(attrs)
+
+    def window_dataset(dataset: Value, *numbers: Value) -> Dataset:
+        upstream = dataset_in(dataset)
+        names = ("Window size", "Window shift", "Window stride")
+        for name, number in zip(names, numbers, strict=False):
+            if number <= 0:
+                raise InvalidArgumentError(f"{name} must be greater than zero.")
+        size, shift, stride = (int(number) for number in numbers[:3])
+        return make(lambda: _Windows(upstream, (size, shift, stride), drops=bool(numbers[3])))
+
+    return window_dataset
+
+
+class _Windows:
+    """The elements from the window's first to where its last would be."""
+
+    def __init__(self, upstream: Dataset, sizes: tuple[int, int, int], *, drops: bool) -> None:
+        self._dataset: Final = upstream
+        self._upstream: Iterator | None = upstream.make_iterator()
+        self._size, self._shift, self._stride = sizes
+        self._drops: Final = drops
+        #: What was read and may be needed again; begins where the next window does.
+        self._buffer: list[Element] = []
+        #: Elements to skip before the next window, where windows leave gaps.
+        self._gap = 0
+
+    def next(self) -> Pull:
+        reach = (self._size - 1) * self._stride + 1
+        while self._upstream is not None and len(self._buffer) < self._gap + reach:
+            element = yield from self._upstream.next()
+            if element is None:
+                self._upstream = None
+            else:
+                self._buffer.append(element)
+        del self._buffer[: self._gap]
+        window = self._buffer[: reach : self._stride]
+        if not window or (self._drops and len(window) < self._size):
+            return None
+        self._gap = self._shift
+        return tuple(map(self._component, range(len(window[0])), [window] * len(window[0])))
+
+    def _component(self, at: int, window: Sequence[Element]) -> Dataset:
+        column = [(element[at],) for element in window]
+        types, shapes = self._dataset.types[at : at + 1], self._dataset.shapes[at : at + 1]
+        return Dataset(types, shapes, lambda: FromPython(iter(column)))

@@ -1,0 +1,263 @@
+"""Iterators as resources: made once, and asked for elements from run to run.
+
+In:   datasets, and handles of iterators.
+Out:  elements; OUT_OF_RANGE at the end.
+Not:  knows no kind of dataset.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from threading import Lock
+from typing import Final
+
+from penstock.core.dtypes import DType
+from penstock.core.shapes import TensorShape
+from penstock.core.values import ResourceHandle, Value, as_value, shape_of
+from penstock.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    OutOfRangeError,
+)
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.datasets.dataset import Iterator, dataset_in
+from penstock.kernels.datasets.pulling import Element, Pull, drive, run_function
+from penstock.kernels.functional_ops import guarded
+from penstock.kernels.optional_ops import Optional
+from penstock.kernels.registry import Kernel, async_kernel, context_kernel
+from penstock.kernels.signatures import type_text
+from penstock.kernels.variables import resource_name, single_handle
+from penstock.kernels.variants import NULL
+
+#: The kind of resource.
+ITERATOR: Final = "IteratorResource"
+
+
+class IteratorResource:
+    """One place in a sequence; whoever asks for the next element waits for those before."""
+
+    def __init__(self) -> None:
+        #: Guards what follows.  Nothing is called under it.
+        self._lock = Lock()
+        #: None before the iterator is made.
+        self._iterator: Iterator | None = None
+        #: Those who wait for their turn, in order of arrival.
+        self._waiting: deque[tuple[OpKernelContext, Done]] = deque()
+        #: Whether somebody has the turn.
+        self._is_busy = False
+
+    def set(self, iterator: Iterator) -> None:
+        """Begin anew, or for the first time."""
+        with self._lock:
+            self._iterator = iterator
+
+    def next(self, context: OpKernelContext, done: Done) -> None:
+        """Ask for the next element; ``done`` gets it, None at the end, or the error."""
+        with self._lock:
+            if self._is_busy:
+                self._waiting.append((context, done))
+                return
+            self._is_busy = True
+        self._start(context, done)
+
+    def _start(self, context: OpKernelContext, done: Done) -> None:
+        iterator = self._iterator
+        if iterator is None:
+            self._finish(_not_initialized(), done)
+        else:
+            drive(iterator.next(), context, lambda result: self._finish(result, done))
+
+    def _finish(self, result: object, done: Done) -> None:
+        with self._lock:
+            following = self._waiting.popleft() if self._waiting else None
+            self._is_busy = following is not None
+        done(result)
+        if following is not None:
+            self._start(*following)
+
+
+def _not_initialized() -> FailedPreconditionError:
+    return FailedPreconditionError(
+        "GetNext() failed because the iterator has not been initialized. Ensure that you have "
+        "run the initializer operation for this iterator before getting the next element."
+    )
+
+
+def _find(context: OpKernelContext, handle: Value) -> IteratorResource:
+    found = single_handle(handle)
+    resource: IteratorResource = context.resources.lookup(found.container, found.name, ITERATOR)
+    return resource
+
+
+@context_kernel("Iterator", "IteratorV2")
+def make_iterator_handle(attrs: Attrs) -> Kernel:
+    """The handle of an iterator that lives as long as the session."""
+    container, name = attrs.str("container"), attrs.str("shared_name")
+
+    def iterator(context: OpKernelContext) -> Value:
+        where = resource_name(attrs) if name else (container, attrs.node_name)
+        context.resources.lookup_or_create(*where, ITERATOR, IteratorResource)
+        return ResourceHandle(context.step.device, *where, ITERATOR)
+
+    return iterator
+
+
+@context_kernel("AnonymousIterator", "AnonymousIteratorV2", "AnonymousIteratorV3")
+def make_anonymous_iterator(attrs: Attrs) -> Kernel:
+    """The handle of a new iterator, each time; the second form has what would delete it."""
+    has_deleter = attrs.op.name == "AnonymousIteratorV2"
+
+    def anonymous_iterator(context: OpKernelContext) -> Value:
+        number = context.step_container.unique_id()
+        name = f"{attrs.node_name}/{context.step.step_id}/{number}"
+        context.resources.create("", name, ITERATOR, IteratorResource())
+        handle = ResourceHandle(context.step.device, "", name, ITERATOR)
+        return (handle, NULL) if has_deleter else handle
+
+    return anonymous_iterator
+
+
+@context_kernel("DeleteIterator")
+def make_delete_iterator(_: Attrs) -> Kernel:
+    """Give an iterator up."""
+
+    def delete_iterator(context: OpKernelContext, handle: Value, _deleter: Value) -> None:
+        found = single_handle(handle)
+        context.resources.delete(found.container, found.name, ITERATOR)
+
+    return delete_iterator
+
+
+@context_kernel("MakeIterator")
+def make_make_iterator(_: Attrs) -> Kernel:
+    """Let an iterator begin with a dataset's first element."""
+
+    def make_iterator(context: OpKernelContext, dataset: Value, handle: Value) -> None:
+        _find(context, handle).set(dataset_in(dataset).make_iterator())
+
+    return make_iterator
+
+
+@async_kernel("OneShotIterator")
+def make_one_shot_iterator(attrs: Attrs) -> Kernel:
+    """The handle of an iterator over the dataset that a function makes, when first asked."""
+    factory, (container, name) = attrs.func("dataset_factory"), resource_name(attrs)
+
+    def one_shot_iterator(context: OpKernelContext, done: Done) -> None:
+        handle = ResourceHandle(context.step.device, container, name, ITERATOR)
+        if context.resources.find(container, name, ITERATOR) is not None:
+            done(handle)
+            return
+
+        def build() -> Pull:
+            results = yield from run_function(factory, ())
+            if len(results) != 1:
+                raise InvalidArgumentError("The `dataset_factory` must return a single dataset.")
+            made = IteratorResource()
+            made.set(dataset_in(results[0]).make_iterator())
+            context.resources.lookup_or_create(container, name, ITERATOR, lambda: made)
+            return results
+
+        drive(build(), context, guarded(lambda _results: done(handle), done))
+
+    return one_shot_iterator
+
+
+def _accepting(attrs: Attrs) -> Callable[[Element], Element]:
+    """What refuses elements that are not what the node declares."""
+    types: tuple[DType, ...] = attrs.list("output_types")
+    shapes: tuple[TensorShape, ...] = attrs.list("output_shapes")
+
+    def accept(element: Element) -> Element:
+        if len(element) != len(types):
+            raise InvalidArgumentError(
+                f"Number of components does not match: expected {len(types)} types but got "
+                f"{len(element)}."
+            )
+        for at, (value, dtype, shape) in enumerate(zip(element, types, shapes, strict=True)):
+            if not shape.accepts(shape_of(value)):
+                raise InvalidArgumentError(
+                    f"Incompatible shapes at component {at}: expected {shape} but got "
+                    f"{TensorShape(shape_of(value))} ({type_text(dtype)})."
+                )
+        return element
+
+    return accept
+
+
+@async_kernel("IteratorGetNext", "IteratorGetNextSync")
+def make_iterator_get_next(attrs: Attrs) -> Kernel:
+    """The next element; OUT_OF_RANGE at the end."""
+    accept = _accepting(attrs)
+
+    def get_next(context: OpKernelContext, done: Done, handle: Value) -> None:
+        def receive(element: Element | None) -> None:
+            if element is None:
+                raise OutOfRangeError("End of sequence")
+            done(accept(element))
+
+        _find(context, handle).next(context, guarded(receive, done))
+
+    return get_next
+
+
+@async_kernel("IteratorGetNextAsOptional")
+def make_iterator_get_next_as_optional(attrs: Attrs) -> Kernel:
+    """The next element as an optional, which is empty at the end."""
+    types: tuple[DType, ...] = attrs.list("output_types")
+    accept = _accepting(attrs)
+
+    def get_next(context: OpKernelContext, done: Done, handle: Value) -> None:
+        def receive(element: Element | None) -> None:
+            done(Optional(None) if element is None else Optional(accept(element), types))
+
+        _find(context, handle).next(context, guarded(receive, done))
+
+    return get_next
+
+
+@async_kernel("DatasetToSingleElement")
+def make_dataset_to_single_element(attrs: Attrs) -> Kernel:
+    """The only element of a dataset."""
+    accept = _accepting(attrs)
+
+    def single(upstream: Iterator) -> Pull:
+        element = yield from upstream.next()
+        if element is None:
+            raise InvalidArgumentError("Dataset was empty.")
+        if (yield from upstream.next()) is not None:
+            raise InvalidArgumentError("Dataset had more than one element.")
+        return accept(element)
+
+    def dataset_to_single_element(context: OpKernelContext, done: Done, dataset: Value) -> None:
+        drive(single(dataset_in(dataset).make_iterator()), context, done)
+
+    return dataset_to_single_element
+
+
+@context_kernel("IteratorToStringHandle")
+def make_iterator_to_string_handle(_: Attrs) -> Kernel:
+    """An iterator's handle as a string that can be fed."""
+
+    def to_string(context: OpKernelContext, handle: Value) -> Value:
+        found = single_handle(handle)
+        _find(context, found)
+        return f"{found.container}\n{found.name}".encode()
+
+    return to_string
+
+
+@context_kernel("IteratorFromStringHandle", "IteratorFromStringHandleV2")
+def make_iterator_from_string_handle(_: Attrs) -> Kernel:
+    """The handle that was made into a string."""
+
+    def from_string(context: OpKernelContext, text: Value) -> Value:
+        container, has_name, name = as_value(text).decode("utf-8", "replace").partition("\n")
+        if not has_name or context.resources.find(container, name, ITERATOR) is None:
+            raise NotFoundError(f"No iterator is known by the string handle {as_value(text)!r}")
+        return ResourceHandle(context.step.device, container, name, ITERATOR)
+
+    return from_string
