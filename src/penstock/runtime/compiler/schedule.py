@@ -167,8 +167,7 @@ class _Scheduler:
     def _make_ready(self, indices: list[int]) -> None:
         """Let statements be taken; those that do nothing are done at once."""
         waiting = list(indices)
-        while waiting:
-            index = waiting.pop()
+        for index in waiting:  # which may grow
             statement = self._statements[index]
             if isinstance(statement, Nothing):
                 waiting += self._done(index)
