@@ -22,7 +22,16 @@ from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
 from penstock.kernels.arrays import check_new, shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.pool_ops import by_letter, check_sizes, counts, layout_of, pool_windows
+from penstock.kernels.choice import kept
+from penstock.kernels.pool_ops import (
+    by_letter,
+    check_sizes,
+    counts,
+    layout_of,
+    pool_windows,
+    reduce_windows,
+)
+from penstock.kernels.portions import by_images
 from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS, REALS
@@ -30,6 +39,7 @@ from penstock.kernels.windows import Fit, Window, pad, per_dimension, tap
 
 _Windows: TypeAlias = Sequence[Window]
 _Shape: TypeAlias = tuple[int, ...]
+_Give: TypeAlias = Callable[[Array, Array, Array, _Windows], Array]
 _CUBOID: Final = frozenset({dtypes.float32, dtypes.bfloat16})
 
 
@@ -40,16 +50,21 @@ _CUBOID: Final = frozenset({dtypes.float32, dtypes.bfloat16})
 @kernel("AvgPool3DGrad", types={"T": _CUBOID})
 def make_avg_pool_grad(attrs: Attrs) -> Kernel:
     """Each gradient, in equal parts, to all that its window saw; padding gets nothing."""
-    windows, layout, dtype = _static_windows(attrs), layout_of(attrs), attrs.dtype("T")
+    windows, layout, dtype = tuple(_static_windows(attrs)), layout_of(attrs), attrs.dtype("T")
     wide = np.dtype(np.float32) if dtype in NARROW else dtype.numpy
 
     def avg_pool_grad(sizes: Value, grads: Array) -> Array:
         shape = _shape_in(sizes, layout)
         _check_places(shape, grads.shape, windows)
-        parts = grads.astype(wide, copy=False) / counts(windows, shape[1:-1]).astype(wide)
-        for axis, (window, length) in enumerate(zip(windows, shape[1:-1], strict=True), 1):
-            parts = _spread_along(parts, axis, window, length)
-        return parts.astype(dtype.numpy, copy=False)
+        check_new(shape, dtype.numpy)
+
+        def of_some(grads: Array) -> Array:
+            parts = grads.astype(wide, copy=False) / counts(windows, shape[1:-1], wide)
+            for axis, (window, length) in enumerate(zip(windows, shape[1:-1], strict=True), 1):
+                parts = _spread_along(parts, axis, window, length)
+            return parts.astype(dtype.numpy, copy=False)
+
+        return by_images(of_some, shape, dtype.numpy, grads)
 
     return _in_layout(layout, avg_pool_grad, (1,))
 
@@ -77,7 +92,11 @@ def _spread_along(parts: Array, axis: int, window: Window, length: int) -> Array
     check_new(shape, parts.dtype)
     padded = np.zeros(shape, parts.dtype)
     for element in range(window.size):
-        padded[(*before, tap(window, fit, element))] += parts
+        where = (*before, tap(window, fit, element))
+        if element < window.stride:  # nothing is there yet
+            padded[where] = parts
+        else:
+            padded[where] += parts
     return padded[(*before, slice(fit.before, fit.before + length))]
 
 
@@ -96,7 +115,7 @@ def make_max_pool_grad(attrs: Attrs) -> Kernel:
     give = _GIVES[attrs.op.name]
 
     def max_pool_grad(images: Array, pooled: Array, grads: Array) -> Array:
-        return give(images, pooled, grads, windows)
+        return _give_in_parts(give, images, pooled, grads, windows)
 
     return _in_layout(layout, max_pool_grad, (0, 1, 2))
 
@@ -111,18 +130,62 @@ def make_max_pool_grad_v2(attrs: Attrs) -> Kernel:
         images: Array, pooled: Array, grads: Array, ksize: Value, strides: Value
     ) -> Array:
         sizes, jumps = by_letter(ksize, "ksize", layout), by_letter(strides, "strides", layout)
-        return give(images, pooled, grads, _windows_over_places(attrs, sizes, jumps))
+        windows = _windows_over_places(attrs, sizes, jumps)
+        return _give_in_parts(give, images, pooled, grads, windows)
 
     return _in_layout(layout, max_pool_grad, (0, 1, 2))
+
+
+def _give_in_parts(
+    give: _Give, images: Array, pooled: Array, grads: Array, windows: _Windows
+) -> Array:
+    """Some images at a time; what comes out is like the gradients, seen from the other side."""
+    _check_places(images.shape, pooled.shape, windows)
+    if grads.shape not in (images.shape, pooled.shape) or not len(images):
+        return give(images, pooled, grads, windows)
+    shape = images.shape if give in (_give_back, _give_to_all) else pooled.shape
+
+    def of_some(images: Array, pooled: Array, grads: Array) -> Array:
+        return give(images, pooled, grads, windows)
+
+    return by_images(of_some, shape, grads.dtype, images, pooled, grads)
 
 
 def _give_back(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:
     """Gradients of what came out, given to the first of the greatest that went in."""
     _check_places(images.shape, pooled.shape, windows)
     _check_like("out_backprop", grads, pooled)
-    number_of, nothing = _greatest(images, windows)[1], grads.dtype.type(0)
-    parts = (np.where(number_of == n, grads, nothing) for n in itertools.count())
+    parts = _given_to_first(images, grads, windows)
+    if parts is None:
+        number_of, nothing = _greatest(images, windows)[1], grads.dtype.type(0)
+        parts = (np.where(number_of == n, grads, nothing) for n in itertools.count())
     return _added_up(parts, images, windows, grads.dtype)
+
+
+def _given_to_first(images: Array, grads: Array, windows: _Windows) -> Iterator[Array] | None:
+    """For each element of the window what it gets; None for what is not so simple.
+
+    That is integers, and images in which NaN, or the padding, could be the greatest.
+    """
+    if images.dtype.kind != "f" or not grads.size:
+        return None
+    fits = _fits(windows, images.shape)
+    padded = pad(images, fits, -np.inf)
+    greatest = reduce_windows(padded, windows, fits, np.maximum)
+    if not np.isfinite(np.add.reduce(greatest, None)):
+        return None
+    return _given(padded, greatest, grads, list(_taps(windows, fits)))
+
+
+def _given(
+    padded: Array, greatest: Array, grads: Array, taps: Sequence[tuple[slice, ...]]
+) -> Iterator[Array]:
+    is_free = np.ones(greatest.shape, bool)
+    for where in taps:
+        is_here = padded[where] == greatest
+        is_here &= is_free
+        is_free ^= is_here
+        yield kept(is_here, grads)
 
 
 def _give_to_all(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:
@@ -142,8 +205,12 @@ def _added_up(
     outer = [n + fit.before + fit.after for n, fit in zip(sizes, fits, strict=True)]
     wide = np.dtype(np.float32) if dtype.name == "bfloat16" else dtype
     padded = np.zeros((len(images), *outer, images.shape[-1]), wide)
+    is_apart = all(w.stride >= w.size for w in windows)
     for where, part in zip(_taps(windows, fits), parts, strict=False):
-        padded[where] += part
+        if is_apart:  # each element is seen from one place only
+            padded[where] = part
+        else:
+            padded[where] += part
     inside = [slice(fit.before, fit.before + n) for n, fit in zip(sizes, fits, strict=True)]
     return padded[(slice(None), *inside)].astype(dtype, copy=False)
 
@@ -177,7 +244,7 @@ def _seen(images: Array, windows: _Windows, fill: float = np.nan) -> Iterator[Ar
     return (padded[where] for where in _taps(windows, fits))
 
 
-_GIVES: Final[dict[str, Callable[[Array, Array, Array, _Windows], Array]]] = {
+_GIVES: Final[dict[str, _Give]] = {
     "MaxPoolGrad": _give_back,
     "MaxPoolGradGrad": _take_out,
     "MaxPool3DGrad": _give_to_all,

@@ -10,15 +10,17 @@ same with fewer comparisons or additions.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from penstock.core import dtypes
-from penstock.core.values import Array, Value
+from penstock.core.values import Array, Value, freeze
 from penstock.errors import UnimplementedError
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.portions import by_images
 from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS, REALS
@@ -82,9 +84,12 @@ def _max_pool(attrs: Attrs, sizes: _Sizes, strides: _Sizes) -> _Pool:
     least = _least(attrs.dtype("T").numpy)
     greater = np.fmax if attrs.dtype("T").is_floating else np.maximum
 
-    def max_pool(images: Array) -> Array:
+    def of_some(images: Array) -> Array:
         greatest = _reduce(images, windows, greater, least)
         return np.asarray(greater(greatest, least))
+
+    def max_pool(images: Array) -> Array:
+        return by_images(of_some, _pooled_shape(images, windows), images.dtype, images)
 
     return _in_layout(layout, max_pool)
 
@@ -140,20 +145,32 @@ def make_avg_pool(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("T")
     wide = np.dtype(np.float32) if dtype in NARROW else dtype.numpy
 
-    def avg_pool(images: Array) -> Array:
+    def of_some(images: Array) -> Array:
         sums = _reduce(images.astype(wide, copy=False), windows, np.add, wide.type(0))
-        means: Array = sums / counts(windows, images.shape[1:-1]).astype(wide)
+        means: Array = sums / counts(tuple(windows), images.shape[1:-1], wide)
         return means.astype(dtype.numpy, copy=False)
+
+    def avg_pool(images: Array) -> Array:
+        return by_images(of_some, _pooled_shape(images, windows), images.dtype, images)
 
     return _in_layout(layout, avg_pool)
 
 
-def counts(windows: Sequence[Window], lengths: Sequence[int]) -> Array:
+def _pooled_shape(images: Array, windows: Sequence[Window]) -> tuple[int, ...]:
+    fits = (w.fit(n) for w, n in zip(windows, images.shape[1:-1], strict=True))
+    return (len(images), *(fit.places for fit in fits), images.shape[-1])
+
+
+@functools.lru_cache(maxsize=64)
+def counts(windows: tuple[Window, ...], lengths: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """How many elements that are no padding the windows see in each place, for any depth."""
     seen = np.ones(1, np.int64)
     for window, length in zip(windows, lengths, strict=True):
         seen = seen[..., None, :] * _counts(window, length)[:, None]
-    return seen
+    if seen.size and seen.min() == seen.max():
+        seen = seen[(slice(1),) * seen.ndim]  # one number is as good, and faster
+    frozen: Array = freeze(seen.astype(dtype))
+    return frozen
 
 
 def _counts(window: Window, length: int) -> Array:
@@ -214,10 +231,16 @@ def _reduce(images: Array, windows: Sequence[Window], join: np.ufunc, fill: Any)
     if images.ndim > 4:
         images = centred(images, windows)
     fits = [w.fit(n) for w, n in zip(windows, images.shape[1:-1], strict=True)]
-    joined = pad(images, fits, fill)
+    return reduce_windows(pad(images, fits, fill), windows, fits, join)
+
+
+def reduce_windows(
+    padded: Array, windows: Sequence[Window], fits: Sequence[Fit], join: np.ufunc
+) -> Array:
+    """Join what is under the windows of padded images."""
     for axis, (window, fit) in enumerate(zip(windows, fits, strict=True), 1):
-        joined = _reduce_along(joined, axis, window, fit, join)
-    return joined
+        padded = _reduce_along(padded, axis, window, fit, join)
+    return padded
 
 
 def _reduce_along(images: Array, axis: int, window: Window, fit: Fit, join: np.ufunc) -> Array:

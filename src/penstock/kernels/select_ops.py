@@ -15,6 +15,7 @@ from penstock.core import dtypes
 from penstock.core.values import Value, as_value, shape_of
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.choice import choose
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import COMPLEX, FLOATS, NUMBERS, SIGNED
 
@@ -35,7 +36,7 @@ def make_select_v2(attrs: Attrs) -> Kernel:
         if is_object:
             t, e = as_array(t), as_array(e)
         try:
-            return as_value(np.where(condition, t, e))
+            return as_value(choose(condition, t, e))
         except ValueError:
             shapes = [shape_text(shape_of(value)) for value in (condition, t, e)]
             raise ValueError(
@@ -63,7 +64,7 @@ def _select(condition: Value, t: Value, e: Value) -> Value:
     if rows != shape:
         _check_rows(rows, shape)
         condition = condition.reshape(rows + (1,) * (len(shape) - 1))
-    return np.where(condition, t, e)
+    return choose(condition, t, e)
 
 
 def _check_rows(rows: tuple[int, ...], shape: tuple[int, ...]) -> None:
@@ -95,7 +96,9 @@ def _clip(t: Value, low: Value, high: Value) -> Value:
     if low.shape == high.shape == ():
         # A comparison with itself finds NaN at a tenth of the cost of isnan.
         upper = np.minimum(t, high) if high == high else t
-        return np.maximum(upper, low) if low == low else upper
+        if low != low:
+            return upper
+        return np.maximum(upper, low, out=None if upper is t or not upper.ndim else upper)
     _check_limits(t, low, high)
     upper = np.where(t > high, high, t)
     return np.where(upper < low, low, upper)

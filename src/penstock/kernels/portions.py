@@ -1,0 +1,78 @@
+"""Large arrays, a cacheful at a time, on several cores.
+
+In:   a function of arrays, and arrays that have much to do for it.
+Out:  what it gives for all of them; each portion is computed on its own.
+Not:  computes nothing; small arrays go to the function as they are.
+
+A function that takes several steps reads and writes what it has just written.  As long as
+that is in the cache, a step takes a third of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from penstock.core.values import Array, Value
+from penstock.kernels.intra_op import parallel_for
+
+_Compute: TypeAlias = Callable[..., Value]
+#: With fewer elements than this it is not worth the while.
+_MANY: Final = 1 << 17
+#: Elements of a portion.
+_PORTION: Final = 1 << 15
+#: Bytes of a portion of a batch: half of what a core's second cache holds.
+_BATCH_BYTES: Final = 1 << 19
+#: A batch falls into so many portions at least.
+_LEAST: Final = 4
+
+
+def by_images(
+    compute: _Compute, shape: tuple[int, ...], dtype: np.dtype[Any], *batches: Array
+) -> Array:
+    """``compute(*batches)``, some images at a time; the result has this shape and type."""
+    largest = max(x.size for x in batches)
+    count = shape[0]
+    if largest < _MANY or count < 2:
+        return np.asarray(compute(*batches))
+    result = np.empty(shape, dtype)
+    in_cache = max(_BATCH_BYTES * count // (largest * dtype.itemsize), 1)
+    step = min(in_cache, -(-count // _LEAST))
+
+    def some(number: int) -> None:
+        part = slice(number * step, (number + 1) * step)
+        result[part] = compute(*(x[part] for x in batches))
+
+    parallel_for(-(-count // step), some)
+    return result
+
+
+def by_elements(compute: _Compute) -> _Compute:
+    """The function, which works on each element on its own, for large arrays in portions.
+
+    All its inputs have one shape, and the result has the type of the first.
+    """
+
+    def in_portions(*inputs: Value) -> Value:
+        first = inputs[0]
+        if first.size < _MANY or not all(map(_is_flat, inputs)):
+            return compute(*inputs)
+        if any(x.shape != first.shape for x in inputs):
+            return compute(*inputs)
+        result, flat = np.empty(first.shape, first.dtype), [x.reshape(-1) for x in inputs]
+        whole = result.reshape(-1)
+
+        def some(number: int) -> None:
+            part = slice(number * _PORTION, (number + 1) * _PORTION)
+            whole[part] = compute(*(x[part] for x in flat))
+
+        parallel_for(-(-first.size // _PORTION), some)
+        return result
+
+    return in_portions
+
+
+def _is_flat(x: Array) -> bool:
+    return x.flags.c_contiguous

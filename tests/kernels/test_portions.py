@@ -1,0 +1,50 @@
+"""Work in portions gives what it gives at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.kernels import portions
+from penstock.kernels.portions import by_elements, by_images
+
+
+@pytest.fixture(autouse=True)
+def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Portions that are small enough for these arrays."""
+    monkeypatch.setattr(portions, "_MANY", 50)
+    monkeypatch.setattr(portions, "_PORTION", 16)
+    monkeypatch.setattr(portions, "_BATCH_BYTES", 100)
+
+
+@pytest.mark.parametrize("shape", [(3,), (50,), (7, 11), (65, 3), ()])
+def test_elements(shape: tuple[int, ...]) -> None:
+    """Each element once, whatever is left over at the end."""
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    result = by_elements(lambda x, y: x * 2 + y)(x, x + 1)
+    np.testing.assert_array_equal(result, 3 * x + 1)
+    assert result.dtype == np.float32
+
+
+def test_elements_of_views_and_of_several_shapes() -> None:
+    """What is not laid out in a row, or is broadcast, is computed at once."""
+    calls: list[Any] = []
+
+    def add(x: Any, y: Any) -> Any:
+        calls.append(x.shape)
+        return x + y
+
+    x = np.arange(100, dtype=np.float32).reshape(10, 10)
+    np.testing.assert_array_equal(by_elements(add)(x.T, x), x.T + x)
+    np.testing.assert_array_equal(by_elements(add)(x, x[0].copy()), x + x[0])
+    assert calls == [(10, 10), (10, 10)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 9])
+def test_images(count: int) -> None:
+    """Each image once, in order."""
+    x = np.arange(count * 20, dtype=np.float32).reshape(count, 4, 5)
+    result = by_images(lambda x: x.sum(1), (count, 5), x.dtype, x)
+    np.testing.assert_array_equal(result, x.sum(1))
