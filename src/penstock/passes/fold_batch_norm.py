@@ -177,9 +177,13 @@ def _scale_filter(draft: Draft, conv: Node, filters: Array, scale: Array) -> Non
 
 
 def _put_bias(draft: Draft, conv: Node, steps: list[Node], bias: Array) -> None:
-    """One BiasAdd, under the name of the last step, instead of all steps."""
+    """One BiasAdd, under the name of the last step, instead of all steps; none if it is 0."""
     graph, dtype, last = draft.graph, conv.output_types[0], steps[-1]
     waits = {src for step in steps for src in _waits(step)} - set(steps)
+    gone: dict[Node, list[tuple[Node, int]]] = {step: [] for step in steps}
+    if not (bias.any() or waits or draft.is_root(last)):
+        draft.replace({**gone, last: [(conv, 0)] * len(last.output_types)})
+        return
     value = bias.astype(dtype.numpy)
     numbers = draft.add_const(conv, f"{last.name}/bias", value, dtype)
     graph.add_control_edges(_waits(conv.input(1).src), numbers)
@@ -188,4 +192,4 @@ def _put_bias(draft: Draft, conv: Node, steps: list[Node], bias: Array) -> None:
     graph.add_edge(conv, 0, made, 0)
     graph.add_edge(numbers, 0, made, 1)
     graph.add_control_edges(waits, made)
-    draft.replace({**dict.fromkeys(steps[:-1], ()), last: [(made, 0)] * len(last.output_types)})
+    draft.replace({**gone, last: [(made, 0)] * len(last.output_types)})
