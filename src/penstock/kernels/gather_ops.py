@@ -43,6 +43,7 @@ def make_gather_v2(attrs: Attrs) -> Kernel:
     """Slices of any dimension; with ``batch_dims``, other ones for each part of a batch."""
     batch_dims = attrs.int("batch_dims")
     take = _take_by(attrs.dtype("Tindices").numpy)
+    unsigned = np.dtype(f"u{attrs.dtype('Tindices').numpy.itemsize}")
 
     def gather(params: Array, indices: Value, axis: Value) -> Value:
         try:
@@ -50,12 +51,23 @@ def make_gather_v2(attrs: Attrs) -> Kernel:
         except TypeError:
             raise InvalidArgumentError("axis must be scalar") from None
 
+    def gather_narrow(params: Array, indices: Value, axis: Value) -> Value:
+        # What ``gather`` comes to for arrays of narrow indices, without its calls.
+        try:
+            if params.ndim and indices.ndim:
+                return params.take(indices.view(unsigned), index(axis))
+        except (IndexError, TypeError):
+            pass
+        return gather(params, indices, axis)
+
     def gather_batched(params: Array, indices: Value, axis: Value) -> Value:
         if axis.ndim:
             raise InvalidArgumentError("axis must be scalar")
         return _take_batched(params, indices, int(axis), batch_dims)
 
-    return boxing(attrs, "Tparams", gather_batched if batch_dims else gather)
+    if batch_dims:
+        return boxing(attrs, "Tparams", gather_batched)
+    return boxing(attrs, "Tparams", gather_narrow if unsigned.itemsize < 8 else gather)
 
 
 def _unsigned(dtype: np.dtype[Any]) -> Callable[[Array], Array]:
