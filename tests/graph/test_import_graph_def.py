@@ -309,3 +309,24 @@ def test_versions_merge() -> None:
     assert target.versions.producer == 50
     assert target.versions.min_consumer == 7
     assert target.versions.bad_consumers == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("order", "made"),
+    [("abecdf", "abecdf"), ("dbaecf", "abecdf"), ("fedcba", "ecdfab"), ("faebcd", "aebcdf")],
+)
+def test_order_of_creation(order: str, made: str) -> None:
+    """Of the nodes whose inputs are there, the first of the definition is created next."""
+    inputs = {"a": "", "b": "^a", "c": "^e", "d": "^c", "e": "", "f": "^d"}
+    text = "\n".join(f"{name} = NoOp({inputs[name]})" for name in order)
+
+    assert "".join(node.name for node in graph(text)) == made
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0)])
+def test_a_loop_that_nothing_enters_is_refused(order: tuple[int, ...]) -> None:
+    """A Merge both of whose inputs are back edges can never be created, wherever it stands."""
+    nodes = ["m = Merge(n, o)", "n = NextIteration(m)", "o = NextIteration(m)"]
+
+    with pytest.raises(InvalidArgumentError, match="in a cycle"):
+        graph("\n".join(nodes[i] for i in order))

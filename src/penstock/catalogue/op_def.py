@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.defs.attrs import Attr, FuncAttr, TensorAttr
+
+#: Element types of inputs, and of outputs.
+_Types: TypeAlias = "tuple[tuple[DType, ...], tuple[DType, ...]]"
+#: How many signatures an op remembers, and how many tensors such a signature may have.
+_MAX_KNOWN: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,20 @@ class OpDef:
     deprecated_in: int = 0
     #: Whether this is the signature of a function of some graph's library.
     is_function: bool = False
+    #: The arguments that stand for a number of tensors that an attribute tells.
+    counted_args: tuple[ArgDef, ...] = field(init=False, compare=False, repr=False)
+    #: The attributes that the types of the arguments depend on.
+    _type_attrs: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    #: Types that were asked for before, by the values of these attributes.
+    _known_types: dict[tuple[Attr, ...], _Types] = field(
+        init=False, compare=False, repr=False, default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        args = (*self.inputs, *self.outputs)
+        names = [name for a in args for name in (a.type_attr, a.number_attr, a.list_attr) if name]
+        object.__setattr__(self, "counted_args", tuple(a for a in args if a.number_attr))
+        object.__setattr__(self, "_type_attrs", tuple(dict.fromkeys(names)))
 
     @property
     def has_bare_output(self) -> bool:
@@ -81,11 +100,30 @@ class OpDef:
 
     def input_types(self, attrs: Mapping[str, Attr]) -> tuple[DType, ...]:
         """The types of all input tensors, references included."""
-        return tuple(t for arg in self.inputs for t in arg.types(attrs))
+        return self.types(attrs)[0]
 
     def output_types(self, attrs: Mapping[str, Attr]) -> tuple[DType, ...]:
         """The types of all output tensors, references included."""
-        return tuple(t for arg in self.outputs for t in arg.types(attrs))
+        return self.types(attrs)[1]
+
+    def types(self, attrs: Mapping[str, Attr]) -> _Types:
+        """The types of all input and of all output tensors; equal ones are the same object."""
+        key = tuple([attrs[name] for name in self._type_attrs])
+        try:
+            known = self._known_types.get(key)
+        except TypeError:  # a list, from a caller who is not particular
+            return self._make_types(attrs)
+        if known is None:
+            known = self._make_types(attrs)
+            if len(self._known_types) < _MAX_KNOWN and len(known[0] + known[1]) < _MAX_KNOWN:
+                self._known_types[key] = known
+        return known
+
+    def _make_types(self, attrs: Mapping[str, Attr]) -> _Types:
+        return (
+            tuple([t for arg in self.inputs for t in arg.types(attrs)]),
+            tuple([t for arg in self.outputs for t in arg.types(attrs)]),
+        )
 
 
 _ROW: Final = re.compile(r"(\w[\w>]*)\((.*?)\) -> \((.*?)\)(?: \[(.*)\])?((?: [a-z]+(?:=\d+)?)*)$")

@@ -36,9 +36,10 @@ class Endpoint(NamedTuple):
 
 def parse_endpoint(text: str) -> Endpoint:
     """Split an input string.  The colon rule comes first, as in TensorFlow."""
-    match = _SLOT.fullmatch(text)
-    if match is not None:
-        return Endpoint(match[1], int(match[2]))
+    if ":" in text:
+        match = _SLOT.fullmatch(text)
+        if match is not None:
+            return Endpoint(match[1], int(match[2]))
     if text.startswith("^"):
         return Endpoint(text[1:], CONTROL_SLOT)
     return Endpoint(text, 0)

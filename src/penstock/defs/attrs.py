@@ -99,9 +99,15 @@ FIELD_OF_KIND: Final[Mapping[str, str]] = {
 
 def from_proto(proto: Message) -> Attr:
     """Decode an AttrValue; None if it holds nothing."""
-    field = proto.WhichOneof("value")
+    return decoded(proto, proto.WhichOneof("value"))
+
+
+def decoded(proto: Message, field: str | None) -> Attr:
+    """Like ``from_proto``, for who knows already which field is set."""
     if field is None:
         return None
+    if field == "type":
+        return dtypes.of_number(proto.type)
     if field == "placeholder":
         return PlaceholderAttr(proto.placeholder)
     if field == "list":

@@ -175,14 +175,14 @@ class Graph:
         """Create a node without edges; raises InvalidArgumentError if the name is taken."""
         if name in self._by_name:
             raise InvalidArgumentError(f"Node '{name}' is not unique")
-        input_types = op.input_types(attrs)
+        input_types, output_types = op.types(attrs)
         node = Node(
             id=self._next_id,
             name=name,
             op=op,
             attrs=attrs,
             input_types=input_types,
-            output_types=op.output_types(attrs),
+            output_types=output_types,
             requested_device=device,
             assigned_device=assigned_device,
             requested_inputs=tuple(requested_inputs),
@@ -194,6 +194,28 @@ class Graph:
         self._by_name[name] = node
         return node
 
+    def add_copy(self, node: Node) -> Node:
+        """Add a copy of another graph's node, without its edges."""
+        if node.name in self._by_name:
+            raise InvalidArgumentError(f"Node '{node.name}' is not unique")
+        copy = Node(
+            self._next_id,
+            node.name,
+            node.op,
+            node.attrs,
+            node.input_types,
+            node.output_types,
+            node.requested_device,
+            node.assigned_device,
+            node.requested_inputs,
+            node.role,
+            [None] * len(node.input_types),
+        )
+        self._next_id += 1
+        self._nodes[copy.id] = copy
+        self._by_name[copy.name] = copy
+        return copy
+
     def add_edge(self, src: Node, src_slot: int, dst: Node, dst_slot: int) -> Edge:
         """Join an output to an input of the same type (a reference may feed a value).
 
@@ -203,14 +225,15 @@ class Graph:
             InternalError: the input is taken.
 
         """
-        check_output(src, src_slot)
+        if not 0 <= src_slot < len(src.output_types):
+            check_output(src, src_slot)
         if not 0 <= dst_slot < len(dst.inputs):
             raise OutOfRangeError(
                 f"Node '{dst.name}' (type: '{dst.op.name}', num of inputs: {len(dst.inputs)}) "
                 f"does not have input {dst_slot}"
             )
         given, wanted = src.output_types[src_slot], dst.input_types[dst_slot]
-        if not given.may_feed(wanted):
+        if given is not wanted and not given.may_feed(wanted):
             raise InvalidArgumentError(
                 f"Input {dst_slot} of node {dst.name} was passed {given} from "
                 f"{src.name}:{src_slot} incompatible with expected {wanted}."
@@ -221,6 +244,12 @@ class Graph:
         dst.inputs[dst_slot] = edge
         src.out_edges.append(edge)
         return edge
+
+    def add_like(self, edge: Edge, src: Node, dst: Node) -> None:
+        """Join copies of a data edge's ends as the ends are; its laws need no second check."""
+        copy = Edge(src, edge.src_slot, dst, edge.dst_slot)
+        dst.inputs[edge.dst_slot] = copy
+        src.out_edges.append(copy)
 
     def add_control_edge(self, src: Node, dst: Node) -> Edge | None:
         """Make ``dst`` wait for ``src``; None if it does so already."""
@@ -350,14 +379,7 @@ def check_output(node: Node, slot: int) -> None:
 
 def copy_node(graph: Graph, node: Node) -> Node:
     """Add a copy of ``node``, without its edges, to another graph."""
-    return graph.add_node(
-        node.name,
-        node.op,
-        node.attrs,
-        device=node.requested_device,
-        assigned_device=node.assigned_device,
-        requested_inputs=node.requested_inputs,
-    )
+    return graph.add_copy(node)
 
 
 def extract(graph: Graph, nodes: Iterable[Node]) -> tuple[Graph, dict[Node, Node]]:
@@ -368,7 +390,7 @@ def extract(graph: Graph, nodes: Iterable[Node]) -> tuple[Graph, dict[Node, Node
     for node, copy in copies.items():
         for edge in node.inputs:
             if edge is not None and edge.src in copies:
-                part.add_edge(copies[edge.src], edge.src_slot, copy, edge.dst_slot)
+                part.add_like(edge, copies[edge.src], copy)
         sources = [copies[edge.src] for edge in node.control_inputs if edge.src in copies]
         if sources:
             part.add_control_edges(sources, copy)

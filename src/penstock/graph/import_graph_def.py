@@ -139,6 +139,13 @@ class _Import:
         self.position: dict[str, int] = {}
         #: Inputs of each def, parsed, data before control.
         self.inputs: list[list[Endpoint]] = []
+        #: The same, as the definition has them.
+        self.input_texts: list[tuple[str, ...]] = []
+        #: Name and op of each def: reading a message's fields takes time, so it is done once.
+        self.names: list[str] = []
+        self.ops: list[str] = []
+        #: Signatures of the ops that were met, none of them removed before the graph was made.
+        self.op_defs: dict[str, OpDef] = {}
         #: Created nodes by their name in the definition.
         self.created: dict[str, Node] = {}
         #: Data edges whose source did not exist yet: (source endpoint, node, slot).
@@ -157,7 +164,7 @@ class _Import:
         self.check_collisions()
         self.check_maps()
         self.index_names()
-        self.count_pending()
+        self.is_in_order = self.find_sources()
         self.graph.library.add_library(self.graph_def.library)
         try:
             self.create_nodes()
@@ -188,7 +195,7 @@ class _Import:
                 )
             if options.uniquify_prefix:
                 self.prefix = _first_free(bare, self.taken) + "/"
-        elif not options.uniquify_names:
+        elif names and not options.uniquify_names:
             for node in self.defs:
                 if node.name in self.graph or node.name in scopes:
                     raise InvalidArgumentError(
@@ -216,48 +223,77 @@ class _Import:
         """Check every def's syntax, and parse its inputs."""
         legal = is_legal_internal_name if self.options.allow_internal_names else is_legal_name
         for index, node in enumerate(self.defs):
-            if not legal(node.name):
-                raise InvalidArgumentError(
-                    f"Node '{node.name}': Node name contains invalid characters"
-                )
-            if node.name in self.position:
-                raise InvalidArgumentError(f"Node '{node.name}' is not unique")
-            if not node.op:
-                raise InvalidArgumentError(f"Node '{node.name}' does not specify an operation")
+            name, op = node.name, node.op
+            if not legal(name):
+                raise InvalidArgumentError(f"Node '{name}': Node name contains invalid characters")
+            if name in self.position:
+                raise InvalidArgumentError(f"Node '{name}' is not unique")
+            if not op:
+                raise InvalidArgumentError(f"Node '{name}' does not specify an operation")
             if self.options.expect_device and not node.device:
-                raise InvalidArgumentError(f"Node '{node.name}' is missing a device specification")
-            self.position[node.name] = index
-            self.inputs.append(_parse_inputs(node))
+                raise InvalidArgumentError(f"Node '{name}' is missing a device specification")
+            self.position[name] = index
+            self.names.append(name)
+            self.ops.append(op)
+            texts = tuple(node.input)
+            self.input_texts.append(texts)
+            self.inputs.append(_parse_inputs(name, texts))
 
     # -- order ---------------------------------------------------------------------
 
+    def find_sources(self) -> bool:
+        """Check that every input is there; whether the defs stand in order, without loops."""
+        is_in_order = True
+        for index, endpoints in enumerate(self.inputs):
+            for place, endpoint in enumerate(endpoints):
+                source = self.position.get(endpoint.node)
+                if self.input_map and endpoint in self.input_map:
+                    continue
+                if source is None:
+                    raise InvalidArgumentError(
+                        f"Node '{self.names[index]}': Unknown input node "
+                        f"'{self.input_texts[index][place]}'"
+                    )
+                if source >= index:
+                    is_in_order = False
+        return is_in_order and not any(op in self.ops for op in _NEXT_ITERATION)
+
     def count_pending(self) -> None:
         """Count what each node waits for, and note who waits for whom."""
-        next_iterations = {n.name for n in self.defs if n.op in _NEXT_ITERATION}
+        next_iterations = {
+            name for name, op in zip(self.names, self.ops, strict=True) if op in _NEXT_ITERATION
+        }
         #: Inputs that each def still waits for.
         self.pending = [0] * len(self.defs)
         #: Positions of the consumers of each def, once per input.
         self.consumers: list[list[int]] = [[] for _ in self.defs]
-        for index, node in enumerate(self.defs):
-            is_merge = node.op in _MERGE
+        for index, endpoints in enumerate(self.inputs):
+            is_merge = self.ops[index] in _MERGE
             has_back_edge, controls = False, 0
-            for text, endpoint in zip(node.input, self.inputs[index], strict=True):
+            for endpoint in endpoints:
                 if endpoint in self.input_map:
                     continue
-                source = self.position.get(endpoint.node)
-                if source is None:
-                    raise InvalidArgumentError(f"Node '{node.name}': Unknown input node '{text}'")
                 controls += endpoint.slot == CONTROL_SLOT
                 if is_merge and endpoint.node in next_iterations:
                     has_back_edge |= endpoint.slot != CONTROL_SLOT
                     continue  # Not a reason to wait: it may close a loop.
-                self.consumers[source].append(index)
+                self.consumers[self.position[endpoint.node]].append(index)
                 self.pending[index] += 1
             if has_back_edge:
                 self.pending[index] = controls + 1
 
     def create_nodes(self) -> None:
+        """Create nodes, each after all that it waits for, and otherwise in their order."""
+        if not self.is_in_order:
+            self.create_nodes_sorted()
+            return
+        for index in range(len(self.names)):
+            if not self.is_skipped(index):
+                self.create_node(index)
+
+    def create_nodes_sorted(self) -> None:
         """Create nodes as their inputs come to exist, lowest position first."""
+        self.count_pending()
         ready = [index for index, count in enumerate(self.pending) if count == 0]
         done = 0
         while ready:
@@ -274,7 +310,7 @@ class _Import:
 
     def refuse_cycle(self, stuck: int) -> None:
         """Say which nodes can never be created."""
-        names = [self.defs[i].name for i, count in enumerate(self.pending) if count > 0]
+        names = [self.names[i] for i, count in enumerate(self.pending) if count > 0]
         raise InvalidArgumentError(
             f"{stuck} nodes in a cycle, including: {', '.join(names[:3])}",
             next_step="only an edge from a NextIteration to a Merge may close a cycle",
@@ -296,24 +332,25 @@ class _Import:
         proto = self.defs[index]
         try:
             self.check_colocation(proto)
-            op = self.graph.op_def(proto.op)
-            self.check_deprecation(op)
+            op = self.op_defs.get(self.ops[index]) or self.op_def(self.ops[index])
             attrs = validated_attrs(proto, op)
             self.check_bound(proto, attrs)
             data = [e for e in self.inputs[index] if e.slot != CONTROL_SLOT]
             check_input_count(proto, op.input_types(attrs), len(data))
-            node = self.add_node(proto, op, attrs)
-            self.created[proto.name] = node
-            self.add_data_edges(proto, node, data)
-            self.add_control_edges(index, node)
+            node = self.add_node(index, op, attrs)
+            self.created[self.names[index]] = node
+            self.add_data_edges(index, node, data)
+            if len(data) < len(self.inputs[index]) or self.options.control_dependencies:
+                self.add_control_edges(index, node)
         except OpError as error:
             raise error.at(Where(proto.name, proto.op, proto.device)) from None
 
     def check_colocation(self, proto: Message) -> None:
         """Every ``loc:@NAME`` must name a node of the definition."""
-        if not self.options.validate_colocation:
+        attrs = proto.attr
+        if "_class" not in attrs or not self.options.validate_colocation:
             return
-        for group in proto.attr["_class"].list.s if "_class" in proto.attr else ():
+        for group in attrs["_class"].list.s:
             target = group.removeprefix(_COLOCATE).decode("utf-8", "replace")
             if group.startswith(_COLOCATE) and target not in self.position:
                 raise InvalidArgumentError(
@@ -323,14 +360,15 @@ class _Import:
     def check_bound(self, proto: Message, attrs: Mapping[str, Attr]) -> None:
         """Refuse attributes that stand for those of an enclosing function: there is none."""
         for name, value in attrs.items():
-            if isinstance(value, PlaceholderAttr):
+            if type(value) is PlaceholderAttr:
                 raise InvalidArgumentError(
                     f"Node '{proto.name}': attr '{name}' is a placeholder for '{value.name}', "
                     "which only the body of a function may have"
                 )
 
-    def check_deprecation(self, op: OpDef) -> None:
-        """Refuse ops that were removed before the graph was made."""
+    def op_def(self, name: str) -> OpDef:
+        """The signature of an op; refuses those that were removed before the graph was made."""
+        op = self.graph.op_def(name)
         producer = self.graph_def.versions.producer
         if 0 < op.deprecated_in <= producer:
             raise UnimplementedError(
@@ -338,10 +376,12 @@ class _Import:
                 f"removed in version {op.deprecated_in}.",
                 next_step="regenerate the graph with the op's successor",
             )
+        self.op_defs[name] = op
+        return op
 
-    def add_node(self, proto: Message, op: OpDef, attrs: dict[str, Attr]) -> Node:
+    def add_node(self, index: int, op: OpDef, attrs: dict[str, Attr]) -> Node:
         """Create the node under its final name."""
-        device = proto.device or self.options.default_device
+        device = self.defs[index].device or self.options.default_device
         if self.prefix and "_class" in attrs:
             attrs["_class"] = tuple(
                 _COLOCATE + self.prefix.encode() + group.removeprefix(_COLOCATE)
@@ -350,12 +390,12 @@ class _Import:
                 for group in attrs["_class"]
             )
         return self.graph.add_node(
-            self.final_name(proto.name),
+            self.final_name(self.names[index]),
             op,
             attrs,
             device=device,
             assigned_device=device if self.options.expect_device else "",
-            requested_inputs=list(proto.input),
+            requested_inputs=self.input_texts[index],
         )
 
     def final_name(self, name: str) -> str:
@@ -369,10 +409,10 @@ class _Import:
         self.taken |= {name, *scopes_of(name)}
         return name
 
-    def add_data_edges(self, proto: Message, node: Node, data: list[Endpoint]) -> None:
+    def add_data_edges(self, index: int, node: Node, data: list[Endpoint]) -> None:
         """Join the data inputs; those whose source is still to come are noted."""
         for slot, endpoint in enumerate(data):
-            if endpoint in self.input_map:
+            if self.input_map and endpoint in self.input_map:
                 self.used_keys.add(endpoint)
                 source, source_slot = self.graph.endpoint(self.input_map[endpoint])
             elif endpoint.node in self.created:
@@ -386,8 +426,8 @@ class _Import:
                 )
             if source_slot >= len(source.output_types):
                 raise InvalidArgumentError(
-                    f"Node '{proto.name}': Connecting to invalid output {source_slot} of source "
-                    f"node {source.name} which has {len(source.output_types)} outputs."
+                    f"Node '{self.names[index]}': Connecting to invalid output {source_slot} of "
+                    f"source node {source.name} which has {len(source.output_types)} outputs."
                 )
             self.graph.add_edge(source, source_slot, node, slot)
 
@@ -486,16 +526,16 @@ class _Import:
                 node.attrs = {**node.attrs, "_class": tuple(renamed.get(g, g) for g in groups)}
 
 
-def _parse_inputs(node: Any) -> list[Endpoint]:
+def _parse_inputs(name: str, texts: Sequence[str]) -> list[Endpoint]:
     """The inputs of a def; data inputs must all come before control inputs."""
-    endpoints = [parse_endpoint(text) for text in node.input]
+    endpoints = [parse_endpoint(text) for text in texts]
     control_seen = False
     for endpoint in endpoints:
         if endpoint.slot == CONTROL_SLOT:
             control_seen = True
         elif control_seen:
             raise InvalidArgumentError(
-                f"Node '{node.name}': Control dependencies must come after regular dependencies"
+                f"Node '{name}': Control dependencies must come after regular dependencies"
             )
     return endpoints
 

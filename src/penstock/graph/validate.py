@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from penstock.catalogue.op_def import ArgDef, AttrDef, OpDef
 from penstock.core.dtypes import DType
-from penstock.defs import attrs as attr_codec
-from penstock.defs.attrs import FIELD_OF_KIND, Attr, PlaceholderAttr
+from penstock.defs.attrs import FIELD_OF_KIND, Attr, PlaceholderAttr, decoded
 from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError
 
@@ -31,15 +30,19 @@ def validated_attrs(node: Message, op: OpDef) -> dict[str, Attr]:
     attrs: dict[str, Attr] = {}
     for name, proto in node.attr.items():
         declared = op.attrs.get(name)
-        if declared is not None:
+        field = proto.WhichOneof("value")
+        if declared is None:
+            attrs[name] = decoded(proto, field)
+            continue
+        if field != FIELD_OF_KIND.get(declared.kind):
             _check_kind(node, declared, proto)
-        attrs[name] = attr_codec.from_proto(proto)
-        if declared is not None:
-            _check_value(node, declared, attrs[name])
+        attrs[name] = value = decoded(proto, field)
+        if declared.allowed is not None or declared.minimum is not None:
+            _check_value(node, declared, value)
     missing = [name for name in op.attrs if name not in attrs]
     for name in missing:
         attrs[name] = op.attrs[name].default
-    missing = [name for name in missing if attrs[name] is None]
+    missing = [name for name in missing if attrs[name] is None] if missing else missing
     if missing:
         listed = ", ".join(f"'{name}'" for name in missing)
         word = "attr" if len(missing) == 1 else "attrs"
@@ -98,7 +101,7 @@ def _check_value(node: Message, attr: AttrDef, value: Attr) -> None:
 
 def _check_counts(node: Message, op: OpDef, attrs: dict[str, Attr]) -> None:
     """Refuse list arguments of absurd length before anything is made of them."""
-    for arg in (*op.inputs, *op.outputs):
+    for arg in op.counted_args:
         count = _count(arg, attrs)
         if count is not None and not 0 <= count <= MAX_ARGS:
             raise _error(node, f"Argument '{arg.name}' cannot stand for {count} tensors")
