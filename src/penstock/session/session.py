@@ -8,7 +8,7 @@ Not:  does no work of its own: it keeps what the runtime prepared, and the sessi
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -30,6 +30,7 @@ from penstock.runtime.new_step import AnyStep, new_step, whole_step_maker
 from penstock.runtime.partial_run import PartialRun
 from penstock.runtime.prepare import Environment, PreparedStep, prepare, prune_for
 from penstock.runtime.thread_pool import SessionPools
+from penstock.session import registry
 from penstock.session.feeds import Feeds, feed_endpoint, kept, signature_of
 from penstock.session.fetches import FetchPlan, handed_out, plan_fetches
 from penstock.session.placement import Placement
@@ -71,6 +72,7 @@ class Session:
         self._partial_runs: dict[str, PartialRun] = {}
         self._partial_run_count = 0
         self._is_closed = False
+        registry.remember(self)
 
     # -- running ---------------------------------------------------------------------
 
@@ -343,6 +345,26 @@ class Session:
     def list_devices(self) -> list[Device]:
         """The session's devices: name, type, memory limit in bytes, incarnation."""
         return list(self._environment.devices)
+
+    @staticmethod
+    def reset(
+        target: str = "", containers: Sequence[str] | None = None, config: Any = None
+    ) -> None:
+        """Drop resources of all sessions of this process, and close the sessions.
+
+        Args:
+            target: which process; only this one, the empty text, can be reached.
+            containers: whose variables, queues and tables to drop; the default container's if
+                none are named.
+            config: checked, and not needed otherwise.
+
+        """
+        Config.of(config)
+        registry.reset(target, containers)
+
+    def clear_containers(self, containers: Iterable[str] = ()) -> None:
+        """Drop the resources of some containers; of the default one if none are named."""
+        self._environment.resources.cleanup(containers)
 
     def close(self) -> None:
         """Cancel what runs, and give up variables, queues and tables.  May be called twice."""

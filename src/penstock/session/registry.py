@@ -1,0 +1,54 @@
+"""The sessions of this process that are open, for those who reset them all.
+
+In:   sessions, as they open.
+Out:  all of them closed, and their resources dropped before that.
+Not:  keeps no session alive.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from threading import Lock
+from typing import Final, Protocol
+from weakref import WeakSet
+
+from penstock.errors import NotFoundError
+from penstock.state.callbacks import call_all
+
+
+class Resettable(Protocol):
+    """What can be closed and has containers."""
+
+    def clear_containers(self, containers: Iterable[str]) -> None:
+        """Drop the resources of some containers; of the default one if none are named."""
+
+    def close(self) -> None:
+        """Give everything up."""
+
+
+#: Held while ``_open`` changes or is read.  Innermost.
+_lock: Final = Lock()
+#: Sessions that somebody still refers to; closed ones may be among them.
+_open: Final[WeakSet[Resettable]] = WeakSet()
+
+
+def remember(session: Resettable) -> None:
+    """Note a session that opens."""
+    with _lock:
+        _open.add(session)
+
+
+def reset(target: str, containers: Iterable[str] | None) -> None:
+    """Drop resources by container in all sessions, then close all sessions."""
+    if target:
+        raise NotFoundError(
+            f"No session factory registered for the given session options: {{target: {target!r}}}",
+            next_step="sessions of this process have the empty target",
+        )
+    names = list(containers or ())
+    with _lock:
+        sessions = list(_open)
+        _open.clear()
+    call_all(functools.partial(session.clear_containers, names) for session in sessions)
+    call_all(session.close for session in sessions)
