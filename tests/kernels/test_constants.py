@@ -15,6 +15,7 @@ CUBE: Final = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 #: By op: which input says how, two values of it, inputs with None in its place, attributes.
 CASES: Final[dict[str, tuple[int, Any, Any, list[Any], dict[str, Any]]]] = {
+    "BroadcastTo": (1, np.array([2, 3, 4]), np.array([1, 3, 4]), [MATRIX, None], {}),
     "ConcatOffset": (
         1,
         [np.array([2, 3]), np.array([2, 3])],
@@ -29,6 +30,13 @@ CASES: Final[dict[str, tuple[int, Any, Any, list[Any], dict[str, Any]]]] = {
     "Reshape": (1, np.array([4, 3]), np.array([-1, 6]), [MATRIX, None], {}),
     "Slice": (1, np.array([0, 1]), np.array([1, 0]), [MATRIX, None, np.array([2, 2])], {}),
     "Split": (0, np.int32(0), np.int32(1), [None, np.ones((2, 4))], {"num_split": 2}),
+    "SplitV": (
+        1,
+        np.array([1, 3]),
+        np.array([-1, 2]),
+        [MATRIX, None, np.int32(1)],
+        {"num_split": 2},
+    ),
     "StridedSlice": (
         1,
         np.array([0]),

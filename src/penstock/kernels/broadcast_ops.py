@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,8 +17,9 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, freeze, shape_of
-from penstock.kernels.arrays import as_array, shape_text
+from penstock.kernels.arrays import SMALL, as_array, shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.constants import is_constant
 from penstock.kernels.registry import Cost, Kernel, kernel
 from penstock.kernels.types import NUMBERS
 
@@ -27,24 +29,43 @@ _ELEMENTS = NUMBERS | _FLOAT8 | {dtypes.bool_, dtypes.string, dtypes.resource, d
 
 
 @kernel("BroadcastTo", types={"T": _ELEMENTS, "Tidx": _INDEX}, cost=Cost.CHEAP)
-def make_broadcast_to(_: Attrs) -> Kernel:
+def make_broadcast_to(attrs: Attrs) -> Kernel:
     """The input repeated along new dimensions and those of size 1."""
-    return _broadcast_to
+    dtype = attrs.dtype("T").numpy
+    last: tuple[Value, tuple[int, ...]] = (make_broadcast_to, ())
+
+    def broadcast_to(value: Value, shape: Value) -> Value:
+        nonlocal last
+        known, sizes = last
+        if shape is not known:
+            sizes = _sizes(shape, "shape")
+            if is_constant(shape):
+                last = shape, sizes
+        given = shape_of(value)
+        if given == sizes:
+            return value
+        _check_stretch(given, sizes)
+        if dtype.hasobject or math.prod(sizes) * dtype.itemsize > SMALL:
+            return _stretch(value, sizes)
+        # A small copy is made faster than a view, and used faster.
+        stretched = np.empty(sizes, dtype)
+        try:
+            stretched[...] = value
+        except ValueError:
+            return _stretch(value, sizes)
+        return stretched
+
+    return broadcast_to
 
 
-def _broadcast_to(value: Value, shape: Value) -> Value:
-    sizes = _sizes(shape, "shape")
-    if any(size < 0 for size in sizes):
+def _check_stretch(given: tuple[int, ...], sizes: tuple[int, ...]) -> None:
+    if sizes and min(sizes) < 0:
         raise ValueError(f"Dimension {min(sizes)} must be >= 0")
-    given = shape_of(value)
     if len(given) > len(sizes):
         raise ValueError(
             f"Rank of input ({len(given)}) must be no greater than rank of output shape "
             f"({len(sizes)})."
         )
-    if given == sizes:
-        return value
-    return _stretch(value, sizes)
 
 
 def _stretch(value: Value, sizes: tuple[int, ...]) -> Value:

@@ -18,7 +18,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, freeze, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import SMALL, as_array, number_in, shape_text
+from penstock.kernels.arrays import SMALL, as_array, boxing, number_in, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.constants import is_constant
 from penstock.kernels.registry import Cost, Kernel, kernel
@@ -184,19 +184,19 @@ def make_pack(attrs: Attrs) -> Kernel:
         except (TypeError, ValueError):
             raise _cannot_pack(values) from None
 
-    def pack(*values: Value) -> Array:
+    def pack(*values: Value) -> Value:
         rank = len(shape_of(values[0]))
         if not -rank - 1 <= axis <= rank:
             raise InvalidArgumentError(f"axis = {axis} not in [{-rank - 1}, {rank + 1})")
         shape = shape_of(values[0])
         if any(shape_of(value) != shape for value in values):
             raise _cannot_pack(values)
-        if not dtype.hasobject:
-            return np.stack(values, axis)
-        packed = np.empty((len(values), *shape), dtype)
+        at = axis if axis >= 0 else axis + rank + 1
+        before = (slice(None),) * at
+        packed: Any = np.empty((*shape[:at], len(values), *shape[at:]), dtype)
         for i, value in enumerate(values):
-            packed[i] = value  # one by one: an object may look like a sequence to numpy
-        return np.moveaxis(packed, 0, axis)
+            packed[(*before, i)] = value  # one by one: numpy may take an object for a sequence
+        return packed
 
     return pack_first if axis == 0 and not dtype.hasobject else pack
 
@@ -291,8 +291,19 @@ def _copying_cut(shape: tuple[int, ...], axis: int, sizes: tuple[int, int]) -> K
 def make_split_v(attrs: Attrs) -> Kernel:
     """Parts of the given sizes along an axis; one size may be -1 for "the rest"."""
     count = attrs.int("num_split")
+    #: Sizes, axis and shape of the last call, and the indices of the parts.
+    last: tuple[Value, Value, tuple[int, ...], list[Any]] = (make_split_v, None, (), [])
 
-    def split_v(values: Value, sizes: Value, axis: Value) -> tuple[Array, ...]:
+    def split_v(values: Array, sizes: Value, axis: Value) -> tuple[Array, ...]:
+        nonlocal last
+        known_sizes, known_axis, shape, parts = last
+        if sizes is not known_sizes or axis is not known_axis or values.shape != shape:
+            parts = parts_of(values, sizes, axis)
+            if is_constant(sizes) and is_constant(axis):
+                last = sizes, axis, values.shape, parts
+        return tuple([values[part] for part in parts])
+
+    def parts_of(values: Array, sizes: Value, axis: Value) -> list[Any]:
         number = _split_axis(number_in(axis, "split_dim must be a scalar"), values)
         if sizes.ndim != 1 or sizes.size != count:
             raise InvalidArgumentError(
@@ -300,9 +311,9 @@ def make_split_v(attrs: Attrs) -> Kernel:
                 f"got {sizes.ndim} -D and {sizes.size} elements"
             )
         known = _split_sizes(sizes.tolist(), values.shape[number])
-        return _cut(values, number, tuple(known))
+        return _parts(number, tuple(known))
 
-    return split_v
+    return boxing(attrs, "T", split_v)
 
 
 def _split_axis(axis: Value, values: Value) -> int:
@@ -334,10 +345,6 @@ def _split_sizes(sizes: list[int], length: int) -> list[int]:
             f"specified.  Got: {total}"
         )
     return [length - total if size == -1 else size for size in sizes]
-
-
-def _cut(values: Array, axis: int, sizes: tuple[int, ...]) -> tuple[Array, ...]:
-    return tuple([values[index] for index in _parts(axis, sizes)])
 
 
 @lru_cache(maxsize=256)

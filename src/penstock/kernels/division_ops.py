@@ -109,4 +109,6 @@ def make_div_no_nan(_: Attrs) -> Kernel:
 
 def _div_no_nan(x: Value, y: Value) -> Value:
     quotient = x / y
+    if np.count_nonzero(y) == y.size:
+        return quotient
     return np.where(y == 0, quotient.dtype.type(0), quotient)[()]

@@ -40,8 +40,7 @@ def make_where(_attrs: Attrs) -> Kernel:
     def where(condition: Value) -> Array:
         if condition.ndim == 0:
             raise InvalidArgumentError("WhereOp : Unhandled input dimensions: 0")
-        places: Array = np.argwhere(condition).astype(np.int64, copy=False)
-        return places
+        return np.array(condition.nonzero(), np.int64).T
 
     return where
 

@@ -41,6 +41,10 @@ def make_ones_like(attrs: Attrs) -> Kernel:
     one: Any = numpy.type(1)
 
     def ones_like(x: Value) -> Value:
-        return np.ones(x.shape, numpy) if x.ndim else one
+        if not x.ndim:
+            return one
+        ones = np.empty(x.shape, numpy)
+        ones.fill(one)
+        return ones
 
     return ones_like

@@ -16,7 +16,7 @@ from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import boxing, check_new, shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.constants import remembering
+from penstock.kernels.constants import is_constant
 from penstock.kernels.registry import Cost, Kernel, kernel
 from penstock.kernels.types import OBJECTS, PLAIN
 
@@ -136,29 +136,35 @@ def make_roll(attrs: Attrs) -> Kernel:
 @kernel("Tile", types={"Tmultiples": _INDEX})
 def make_tile(attrs: Attrs) -> Kernel:
     """The input repeated as a whole along each dimension."""
-    times_of = remembering(_times_in)
+    #: Multiples and shape of the last call, and how such an array is repeated.
+    last: tuple[Value, tuple[int, ...], Kernel] = (make_tile, (), make_tile)
 
     def tile(values: Array, multiples: Value) -> Value:
-        times, shape = times_of(multiples), values.shape
-        if len(times) != len(shape):
-            raise InvalidArgumentError(
-                f"Expected multiples argument to be a vector of length {len(shape)} but got "
-                f"length {len(times)}"
-            )
-        if times and min(times) < 0:
-            raise _negative(times)
-        return _repeat(values, times)
+        nonlocal last
+        known, shape, repeat = last
+        if multiples is not known or values.shape != shape:
+            repeat = _repeater(_times_in(multiples, values.shape), values)
+            if is_constant(multiples):
+                last = multiples, values.shape, repeat
+        return repeat(values)
 
     return boxing(attrs, "T", tile)
 
 
-def _times_in(multiples: Value) -> list[int]:
+def _times_in(multiples: Value, shape: tuple[int, ...]) -> list[int]:
     """How often the input is repeated along each dimension."""
     if multiples.ndim != 1:
         raise InvalidArgumentError(
             f"Expected multiples to be 1-D, but got shape {shape_text(multiples.shape)}"
         )
     times: list[int] = multiples.tolist()
+    if len(times) != len(shape):
+        raise InvalidArgumentError(
+            f"Expected multiples argument to be a vector of length {len(shape)} but got "
+            f"length {len(times)}"
+        )
+    if times and min(times) < 0:
+        raise _negative(times)
     return times
 
 
@@ -167,16 +173,23 @@ def _negative(times: list[int]) -> InvalidArgumentError:
     return InvalidArgumentError(f"Expected multiples[{i}] >= 0, but got {count}")
 
 
-def _repeat(values: Array, times: list[int]) -> Value:
-    """Repeat as a whole: numpy copies once, into an array with a dimension per repetition."""
-    shape = values.shape
+def _repeater(times: list[int], like: Array) -> Kernel:
+    """Repeats as a whole: numpy copies once, into an array with a dimension per repetition."""
+    shape, dtype = like.shape, like.dtype
     sizes = [count * size for count, size in zip(times, shape, strict=True)]
-    check_new(sizes, values.dtype)
-    if values.size == 1 and not values.dtype.hasobject:
-        repeated = np.empty(sizes, values.dtype)
-        repeated[...] = values
-        return as_value(repeated)
+    check_new(sizes, dtype)
     pairs: Any = zip(times, shape, strict=True)
-    repeated = np.empty([n for pair in pairs for n in pair], values.dtype)
-    repeated[...] = values.reshape([n for size in shape for n in (1, size)])
-    return as_value(repeated.reshape(sizes))
+    with_repetitions = [n for pair in pairs for n in pair]
+    as_source = [n for size in shape for n in (1, size)]
+
+    def repeat(values: Array) -> Value:
+        repeated = np.empty(with_repetitions, dtype)
+        repeated[...] = values.reshape(as_source)
+        return repeated.reshape(sizes) if sizes else as_value(repeated)
+
+    def repeat_one(values: Array) -> Value:
+        repeated = np.empty(sizes, dtype)
+        repeated[...] = values
+        return repeated if sizes else as_value(repeated)
+
+    return repeat_one if like.size == 1 and not dtype.hasobject else repeat
