@@ -136,13 +136,18 @@ def test_order_and_threads_do_not_matter(case: Case, threads: int, tmp_path: Pat
 
 @pytest.mark.filterwarnings("ignore:Node")
 @pytest.mark.parametrize("case", CUTTABLE, ids=str)
-def test_cut_over_two_devices_does_not_matter(case: Case, tmp_path: Path) -> None:
+def test_cut_over_two_devices_does_not_matter(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Cut at random places and joined by Send and Recv, a graph means the same."""
     for seed in SEEDS if case.name not in _LONG else list(SEEDS)[:1]:
         try:
             graph_def = cut(case.graph_def(), seed)
         except Exception:  # noqa: BLE001  (bytes that are no graph: the plain test covers them)
             return
+        # As one function, as functions around the transfers, and without functions.
+        if seed % 2:
+            leave_some_out(monkeypatch, seed)
         run(
             case,
             tmp_path,

@@ -33,4 +33,4 @@ def whole_step_maker(
     """What makes steps of a request that is one function; None if it is not to be one."""
     if prepared.whole is None or options.trace_level > TraceLevel.NO_TRACE:
         return None
-    return WholeStepMaker(prepared.whole, prepared.runnables[0].params, session_state, pool)
+    return WholeStepMaker(prepared.whole, prepared.params, session_state, pool)

@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from threading import Lock
 
 from penstock.config import Config, Tier
 from penstock.core.collector import collector_paused
-from penstock.core.dtypes import DType
 from penstock.errors import OpError
 from penstock.graph.check import check_graph, check_partitions, check_placed
 from penstock.graph.graph import Graph, Node, extract
 from penstock.graph.instantiate import FunctionBody
 from penstock.graph.stages import Partition, Placed, Pruned
+from penstock.kernels.bound import BoundKernel
 from penstock.kernels.registry import find_kernel
 from penstock.passes.place import PlacerOptions, place
 from penstock.passes.prune import ClientDevice, Request, find_wanted, needed_nodes, prune
 from penstock.passes.split import split
 from penstock.runtime.bind_kernels import KernelBinder
 from penstock.runtime.call_functions import FunctionRuntime
+from penstock.runtime.compiler.compile_regions import Compiler
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.executor.executor import Executor
 from penstock.runtime.executor.params import LocalExecutorParams
@@ -35,24 +36,57 @@ from penstock.state.devices import DeviceSet
 from penstock.state.resources import ResourceManager
 
 
-@dataclass(frozen=True, slots=True)
 class PreparedStep:
     """One request, ready to run."""
 
-    request: Request
-    partitions: tuple[Partition, ...]
-    runnables: tuple[Runnable, ...]
-    feed_types: tuple[DType, ...]
-    fetch_types: tuple[DType, ...]
+    def __init__(
+        self,
+        request: Request,
+        pruned: Pruned,
+        partitions: Sequence[Partition],
+        environment: Environment,
+    ) -> None:
+        """Compile what can be compiled, and get ready to run the rest.
+
+        Raises:
+            OpError: a frame is malformed, or a kernel cannot be made; the node is named.
+
+        """
+        self.request = request
+        self.partitions = tuple(partitions)
+        self.feed_types = pruned.feed_types
+        self.fetch_types = pruned.fetch_types
+        self._environment = environment
+        #: Held while runnables are made.  Outermost but for the graph's.
+        self._lock = Lock()
+        #: One per partition; none before they are needed.
+        self._runnables: tuple[Runnable, ...] = ()
+        #: The one function that is the whole step, if there is one.
+        self.whole = _join(pruned, environment) if len(partitions) > 1 else None
+        if self.whole is None:
+            runnables = self._made_runnables()
+            self.whole = runnables[0].whole if len(runnables) == 1 else None
 
     @property
-    def whole(self) -> Region | None:
-        """The one function that is the whole step, if there is one."""
-        return self.runnables[0].whole if len(self.runnables) == 1 else None
+    def params(self) -> LocalExecutorParams:
+        """What a step that is one function has of its device."""
+        is_single = len(self.partitions) == 1
+        device = self.partitions[0].device if is_single else self._environment.client.name
+        return self._environment.params_of(device)
 
     def executors(self, tier: Tier = Tier.COMPILED) -> list[Executor]:
         """What runs the partitions; without compiled regions on the dataflow tier."""
-        return [runnable.executor(tier) for runnable in self.runnables]
+        return [runnable.executor(tier) for runnable in self._made_runnables()]
+
+    def _made_runnables(self) -> tuple[Runnable, ...]:
+        with self._lock:
+            if not self._runnables:
+                env = self._environment
+                self._runnables = tuple(
+                    Runnable(env.params_of(part.device), part.graph, env.config.tier)
+                    for part in self.partitions
+                )
+            return self._runnables
 
 
 class Environment:
@@ -116,13 +150,35 @@ def prepare(placed: Placed, request: Request, environment: Environment) -> Prepa
     partitions = split(pruned, incarnation_of=environment.incarnation_of)
     if is_checked:
         check_partitions(partitions)
-    runnables = [
-        Runnable(environment.params_of(part.device), part.graph, environment.config.tier)
-        for part in partitions
-    ]
-    return PreparedStep(
-        request, tuple(partitions), tuple(runnables), pruned.feed_types, pruned.fetch_types
+    return PreparedStep(request, pruned, partitions, environment)
+
+
+def prepare_nothing(environment: Environment) -> PreparedStep:
+    """The step of a request in which everything that is fetched is fed."""
+    return PreparedStep(Request(), Pruned(Graph(), {}, (), ()), (), environment)
+
+
+def _join(pruned: Pruned, environment: Environment) -> Region | None:
+    """All partitions as one function, if their devices are but names for this host.
+
+    What one of its CPUs sends to another one is the same memory, so that in compiled code a
+    transfer is nothing at all.
+    """
+    config, device_of = environment.config, pruned.device_of
+    devices = {environment.devices.lookup(name) for name in device_of.values()}
+    if config.tier is Tier.DATAFLOW or any(device.device_type != "CPU" for device in devices):
+        return None
+
+    def make_kernel(node: Node) -> BoundKernel:
+        return environment.params_of(device_of[node.id]).make_kernel(node)
+
+    compiler = Compiler(
+        device=environment.client.name,
+        make_kernel=make_kernel,
+        checks_outputs=config.check_outputs,
+        device_of=device_of,
     )
+    return compiler.compile_whole(pruned.graph)
 
 
 def prune_for(placed: Placed, request: Request, environment: Environment) -> Pruned:

@@ -28,7 +28,13 @@ from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.explain_dead import dead_fetch_error
 from penstock.runtime.new_step import AnyStep, new_step, whole_step_maker
 from penstock.runtime.partial_run import PartialRun
-from penstock.runtime.prepare import Environment, PreparedStep, prepare, prune_for
+from penstock.runtime.prepare import (
+    Environment,
+    PreparedStep,
+    prepare,
+    prepare_nothing,
+    prune_for,
+)
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session import registry
 from penstock.session.feeds import Feeds, feed_endpoint, kept, signature_of
@@ -224,14 +230,14 @@ class Session:
     def _prepare_for(self, plan: FetchPlan, fed: tuple[str, ...]) -> PreparedStep:
         """What a plan needs of the runtime; fed tensors that are fetched need nothing."""
         if not plan.endpoints and not plan.targets:
-            return PreparedStep(Request(), (), (), (), ())
+            return prepare_nothing(self._environment)
         fetches = tuple(name for name in plan.endpoints if name not in fed)
         request = Request(fed, fetches, plan.targets)
         known = self._prepared.get(request)
         if known is not None:
             return known
         if not fetches and not plan.targets:
-            return PreparedStep(Request(), (), (), (), ())
+            return prepare_nothing(self._environment)
         with self.graph.lock:
             if request not in self._prepared:
                 self._prepared[request] = self._prepare(request)

@@ -9,8 +9,8 @@ Not:  runs nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
 
 from penstock.errors import ResourceExhaustedError
 from penstock.graph.frames import build_control_flow_info
@@ -37,6 +37,9 @@ _TURNS: Final = frozenset({Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP
 _FEWEST: Final = 2
 
 
+_Made = TypeVar("_Made")
+
+
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """What became of a partition."""
@@ -57,6 +60,8 @@ class Compiler:
     make_kernel: Callable[[Node], BoundKernel]
     #: Whether every kernel's outputs are checked, also those of Penstock's own.
     checks_outputs: bool = False
+    #: The devices of nodes, by id, where they are on several.
+    device_of: Mapping[int, str] = field(default_factory=dict)
 
     def compile(self, graph: Graph) -> Compiled | None:
         """Compile as much of a partition as possible.
@@ -65,23 +70,40 @@ class Compiler:
             OpError: a frame is malformed, or a kernel cannot be made; the node is named.
 
         """
+        levels, facts = self._look_at(graph)
+        return _giving_up_loops(levels, lambda: self._compile(graph, levels, facts))
+
+    def compile_whole(self, graph: Graph) -> Region | None:
+        """Compile a graph that no executor will see, or none of it.
+
+        Raises:
+            OpError: a frame is malformed, or a kernel cannot be made; the node is named.
+
+        """
+        levels, facts = self._look_at(graph)
+
+        def compile_() -> Region | None:
+            if not _is_one_region(graph, levels, facts):
+                return None
+            region = self._whole(graph, levels, facts)
+            # A kernel that asks for its device would be told the wrong one.
+            return None if region.needs_context else region
+
+        return _giving_up_loops(levels, compile_)
+
+    def _look_at(self, graph: Graph) -> tuple[Levels, Facts]:
+        """Bind all kernels, and find the loops."""
         info = build_control_flow_info(graph)
         kernels = {
-            node: bind_at(self.make_kernel, node, self.device, graph.function)
+            node: bind_at(self.make_kernel, node, self._device(node), graph.function)
             for node in graph
             if node.id in info.frame_of
         }
         levels = Levels(graph, info, lambda node: _can_compile(node, kernels[node]))
-        facts = Facts(kernels, References(kernels))
-        while True:
-            try:
-                return self._compile(graph, levels, facts)
-            except Irregular as reason:
-                if reason.loop is None:
-                    return None
-                levels.forget(reason.loop)
-            except (ResourceExhaustedError, RecursionError):
-                return None
+        return levels, Facts(kernels, References(kernels))
+
+    def _device(self, node: Node) -> str:
+        return self.device_of.get(node.id, self.device)
 
     def _compile(self, graph: Graph, levels: Levels, facts: Facts) -> Compiled | None:
         if _is_one_region(graph, levels, facts):
@@ -109,7 +131,8 @@ class Compiler:
             [args.get(index) for index in range(max(args, default=-1) + 1)],
             retvals,
         )
-        return Region(emit(program, self._checked), self.device, graph.function)
+        source = emit(program, self._checked)
+        return Region(source, self.device, graph.function, self.device_of)
 
     def _group(
         self,
@@ -140,6 +163,19 @@ class Compiler:
         if kernel.is_builtin and not self.checks_outputs:
             return kernel.compute
         return checked_kernel(node, kernel.compute)
+
+
+def _giving_up_loops(levels: Levels, compile_: Callable[[], _Made | None]) -> _Made | None:
+    """What ``compile_`` makes when loops that prove irregular are left to the executor."""
+    while True:
+        try:
+            return compile_()
+        except Irregular as reason:
+            if reason.loop is None:
+                return None
+            levels.forget(reason.loop)
+        except (ResourceExhaustedError, RecursionError):
+            return None
 
 
 def _is_one_region(graph: Graph, levels: Levels, facts: Facts) -> bool:

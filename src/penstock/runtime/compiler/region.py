@@ -8,7 +8,8 @@ Not:  chooses nothing; the text is fixed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from penstock.core.values import DEAD, Value
@@ -33,6 +34,8 @@ class Region:
     device: str
     #: The function whose body the region is in; empty for the graph's own.
     function: str
+    #: The devices of nodes, by id, where they are on several.
+    device_of: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def needs_context(self) -> bool:
@@ -78,9 +81,8 @@ class Region:
 
     def _where(self, place: Place) -> Where:
         node = place.node
-        return Where(
-            node.name, node.op.name, self.device, place.frame, place.iteration, self.function
-        )
+        device = self.device_of.get(node.id, self.device)
+        return Where(node.name, node.op.name, device, place.frame, place.iteration, self.function)
 
     def describe(self, thread: int) -> str:
         """What a thread that runs the region is doing."""
