@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -99,17 +98,21 @@ def test_images_may_be_views_and_read_only() -> None:
     assert_equal("Conv2D", f32(4, 9, 12, 2).transpose(3, 2, 1, 0), filters, **facts)
 
 
+@pytest.mark.parametrize("how", PADDINGS, ids=str)
+@pytest.mark.parametrize(("stride", "dilation"), STEPS)
 @pytest.mark.parametrize("batch", [1, 3])
-def test_large_ones_in_bands_agree(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+def test_large_ones_in_bands_agree(
+    monkeypatch: pytest.MonkeyPatch, batch: int, stride: int, dilation: int, how: dict[str, Any]
+) -> None:
     """Cut into rows for several threads, the result is the same."""
-    monkeypatch.setattr(convolution, "threads", lambda _torch: 3)
-    monkeypatch.setattr(convolution, "_PIECE", 1)
-    monkeypatch.setattr(convolution, "_DENSE", 1)
-    for stride, dilation, padding in itertools.chain(
-        ((1, 1, "SAME"), (2, 1, "SAME"), (1, 2, "VALID"))
-    ):
-        facts = {"strides": along(2, stride), "dilations": along(2, dilation), "padding": padding}
+    for name, number in (("_PIECE", 1), ("_PIECE_BY_CHANNEL", 1)):
+        monkeypatch.setattr(convolution, name, number)
+    facts = {"strides": along(2, stride), "dilations": along(2, dilation), **how}
+    for pieces in (2, 5, 99):
+        monkeypatch.setattr(convolution, "threads", lambda _torch, n=pieces: n)
         assert_equal("Conv2D", f32(batch, 11, 9, 4), f32(3, 3, 4, 5), **facts)
+        assert_equal("Conv2D", f32(batch, 8, 9, 4), f32(1, 1, 4, 5), **facts)
+        assert_equal("DepthwiseConv2dNative", f32(batch, 11, 9, 4), f32(3, 3, 4, 2), **facts)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from penstock.kernels.accelerated import pooling
 from support.offers import assert_equal, faster, offer_for, plain
 
 pytest.importorskip("torch")
@@ -24,9 +25,14 @@ def facts(window: Any, padding: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-@pytest.mark.parametrize("shape", [(2, 12, 9, 3), (1, 7, 8, 5)])
-def test_pooling_and_its_gradients_agree(shape: tuple[int, ...], window: Any, padding: str) -> None:
-    """For windows that overlap, that touch, and that leave gaps."""
+@pytest.mark.parametrize("shape", [(3, 12, 9, 3), (1, 7, 8, 5)])
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_pooling_and_its_gradients_agree(
+    monkeypatch: pytest.MonkeyPatch, pieces: int, shape: tuple[int, ...], window: Any, padding: str
+) -> None:
+    """For windows that overlap, touch, or leave gaps; the batch as one or in parts."""
+    monkeypatch.setattr(pooling, "threads", lambda _torch: pieces)
+    monkeypatch.setattr(pooling, "_PIECE", 1)
     how, images = facts(window, padding), f32(*shape)
     for op in ("MaxPool", "AvgPool"):
         if faster(op, images, **how) is NotImplemented:

@@ -30,9 +30,9 @@ from penstock.kernels.windows import Fit, Window, centred
 _BY_CHANNEL: Final = 1 << 17
 _WINDOWED: Final = 1 << 19
 _POINTWISE: Final = 1 << 21
-#: Multiplications that are worth a thread, in all and for each number of the result.
+#: Multiplications that are worth a thread.
 _PIECE: Final = 10_000_000
-_DENSE: Final = 100
+_PIECE_BY_CHANNEL: Final = 2_000_000
 _LAYOUTS: Final = ("NHWC", "NCHW", "NDHWC", "NCDHW")
 
 
@@ -195,39 +195,50 @@ class Convolution:
 
     def _bands(self, plan: _Plan, images: Array) -> int:
         """Into how many bands of rows to cut each image; 0 to leave all on this thread."""
+        if len(plan.fits) > 2:
+            return 0
         places = prod(fit.places for fit in plan.fits)
         for_each = prod(plan.filter_shape)
-        if len(plan.fits) > 2 or for_each < _DENSE * plan.filter_shape[-1] or plan.groups > 1:
-            return 0
-        count = min(threads(self._torch), len(images) * places * for_each // _PIECE)
+        piece = _PIECE_BY_CHANNEL if self._is_depthwise else _PIECE
+        count = min(threads(self._torch), len(images) * places * for_each // piece)
         return min(-(-count // len(images)), plan.fits[0].places) if count > 1 else 0
 
     def _run_bands(
         self, plan: _Plan, images: Array, weights: Tensor, bias: Tensor | None, bands: int
     ) -> Array:
         """The same on several threads, each of which does some rows of an image."""
-        rows, window = plan.fits[0].places, plan.windows[0]
-        images, count = padded(images, plan.fits), plan.filter_shape[-1]
+        fits, count = plan.fits, weights.shape[0]
+        rows, step = fits[0].places, -(-fits[0].places // bands)
         # What is not zero here would be added to the sums.
-        result = np.zeros((len(images), rows, plan.fits[1].places, count), np.float32)
-        facts = self._facts(plan)
+        result = np.zeros((len(images), rows, fits[1].places, count), np.float32)
         unary = None if self._unary == "none" else self._unary
-        torch, step = self._torch, -(-rows // bands)
+        after = ("add", 1.0, unary, list(self._numbers), None)
 
         def body(number: int) -> None:
             batch, first = number // bands, number % bands * step
             last = min(first + step, rows)
             if first >= last:
                 return
-            top = first * window.stride
-            bottom = (last - 1) * window.stride + window.extent
-            x = tensor(torch, images[batch : batch + 1, top:bottom]).permute(0, 3, 1, 2)
-            y = tensor(torch, result[batch : batch + 1, first:last]).permute(0, 3, 1, 2)
-            after = ("add", 1.0, unary, list(self._numbers), None)
-            self._convolve_into(y, x, weights, bias, [0, 0], *facts, *after)
+            seen, margin = _seen_by(images[batch : batch + 1], plan, first, last)
+            x = tensor(self._torch, seen).permute(0, 3, 1, 2)
+            y = tensor(self._torch, result[batch : batch + 1, first:last]).permute(0, 3, 1, 2)
+            self._convolve_into(y, x, weights, bias, margin, *self._facts(plan), *after)
 
         parallel_for(len(images) * bands, body)
         return result
+
+
+def _seen_by(image: Array, plan: _Plan, first: int, last: int) -> tuple[Array, list[int]]:
+    """What some rows of places see, and the padding that is still due."""
+    window, fit, sides = plan.windows[0], plan.fits[0], plan.fits[1]
+    top = first * window.stride - fit.before
+    bottom = (last - 1) * window.stride + window.extent - fit.before
+    part = image[:, max(top, 0) : max(bottom, 0)]
+    above = min(max(-top, 0), bottom - top)
+    below = bottom - top - above - part.shape[1]
+    if above == below and sides.before == sides.after:
+        return np.ascontiguousarray(part), [above, sides.before]
+    return padded(part, [Fit(0, above, below), sides]), [0, 0]
 
 
 def _padding(fits: Sequence[Fit]) -> list[int] | None:

@@ -18,8 +18,9 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.kernels.accelerated.choice import Offer, accelerated
-from penstock.kernels.accelerated.library import Tensor, Torch, tensor
+from penstock.kernels.accelerated.library import Tensor, Torch, tensor, threads
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.intra_op import parallel_for
 from penstock.kernels.pool_ops import layout_of, pool_windows
 from penstock.kernels.registry import Kernel
 from penstock.kernels.windows import Fit, Window, per_dimension
@@ -31,6 +32,8 @@ _HEAVY: Final = {
     "MaxPoolGrad": 1 << 11,
     "AvgPoolGrad": 1 << 15,
 }
+#: Elements that are worth a thread.
+_PIECE: Final = 1 << 18
 
 
 class _Geometry:
@@ -93,11 +96,14 @@ def _max_pool(torch: Torch, geometry: _Geometry) -> Kernel:
         how = geometry.padding(images.shape)
         if how is None:
             return NotImplemented
-        result = torch.max_pool2d(
-            _first(torch, images), geometry.sizes, geometry.strides, how[0], 1, how[1]
-        )
-        # An infinite result may be padding, for which TensorFlow has another number.
-        return _last(result) if _is_finite(result) else NotImplemented
+
+        def pool(part: Array) -> Any:
+            facts = (geometry.sizes, geometry.strides, how[0], 1, how[1])
+            result = torch.max_pool2d(_first(torch, part), *facts)
+            # An infinite result may be padding, for which TensorFlow has another number.
+            return _last(result) if _is_finite(result) else NotImplemented
+
+        return _by_parts(torch, pool, images)
 
     return max_pool
 
@@ -115,8 +121,8 @@ def _avg_pool(torch: Torch, geometry: _Geometry) -> Kernel:
         how = geometry.padding(images.shape)
         if how is None:
             return NotImplemented
-        x = _first(torch, images)
-        return _last(average(x, geometry.sizes, geometry.strides, *how, counts_padding))
+        facts = (geometry.sizes, geometry.strides, *how, counts_padding)
+        return _by_parts(torch, lambda part: _last(average(_first(torch, part), *facts)), images)
 
     return avg_pool
 
@@ -136,11 +142,15 @@ def _max_pool_grad(torch: Torch, geometry: _Geometry) -> Kernel:
         if how is None or pooled.shape != grads.shape:
             return NotImplemented
         facts = (geometry.sizes, geometry.strides, how[0], [1, 1], how[1])
-        x = _first(torch, images)
-        greatest, places = forward(x, *facts)
-        if not _is_finite(greatest):
-            return NotImplemented
-        return _last(backward(_first(torch, grads), x, *facts, places))
+
+        def give_back(image: Array, gradient: Array) -> Any:
+            x = _first(torch, image)
+            greatest, places = forward(x, *facts)
+            if greatest.shape[2:] != gradient.shape[1:3] or not _is_finite(greatest):
+                return NotImplemented
+            return _last(backward(_first(torch, gradient), x, *facts, places))
+
+        return _by_parts(torch, give_back, images, grads)
 
     return max_pool_grad
 
@@ -161,11 +171,35 @@ def _avg_pool_grad(torch: Torch, geometry: _Geometry) -> Kernel:
         how = geometry.padding(shape)
         if how is None:
             return NotImplemented
-        x = torch.empty(shape).permute(0, 3, 1, 2)  # only its shape is looked at
+        if grads.shape[0] != shape[0] or grads.shape[3] != shape[3]:
+            return NotImplemented
         facts = (geometry.sizes, geometry.strides, *how, False, None)
-        return _last(backward(_first(torch, grads), x, *facts))
+
+        def give_back(gradient: Array) -> Any:
+            # Only the shape of the images is looked at.
+            x = torch.empty((len(gradient), *shape[1:])).permute(0, 3, 1, 2)
+            return _last(backward(_first(torch, gradient), x, *facts))
+
+        return _by_parts(torch, give_back, grads)
 
     return avg_pool_grad
+
+
+def _by_parts(torch: Torch, compute: Callable[..., Any], *inputs: Array) -> Any:
+    """What ``compute`` makes of parts of the batch, on several threads if that pays."""
+    batch = len(inputs[0])
+    count = min(threads(torch), batch, max(x.size for x in inputs) // _PIECE)
+    if count < 2:
+        return compute(*inputs)
+    step = -(-batch // count)
+    parts: list[Any] = [NotImplemented] * -(-batch // step)
+
+    def body(number: int) -> None:
+        where = slice(number * step, (number + 1) * step)
+        parts[number] = compute(*(x[where] for x in inputs))
+
+    parallel_for(len(parts), body)
+    return NotImplemented if any(p is NotImplemented for p in parts) else np.concatenate(parts)
 
 
 def _first(torch: Torch, images: Array) -> Tensor:
