@@ -12,6 +12,7 @@ import pytest
 
 import penstock as ps
 from penstock import errors
+from penstock.config import GraphOptions
 from penstock.runtime import ExecutorArgs
 from penstock.runtime.ready_order import ShuffledQueue, ready_queues
 from penstock.runtime.step_loop import StepLoop, Trampoline
@@ -24,9 +25,10 @@ ONE = "ExOne(x: float32) -> (y: float32)"
 
 
 def every(number: int) -> ps.Config:
-    """Every kernel that may leave its thread does."""
+    """Every kernel that may leave its thread does; equal ones are as many as there are."""
     return ps.Config(
         tier=ps.Tier.DATAFLOW,
+        graph_options=GraphOptions.nothing(),
         inter_op_parallelism_threads=8,
         offload_seconds=0.0,
         ready_order_seed=number or None,
@@ -116,7 +118,10 @@ def test_a_kernel_that_proves_slow_goes_to_the_pool() -> None:
     with custom_kernels(ONE) as register:
         register("ExOne", slow)
         config = ps.Config(
-            tier=ps.Tier.DATAFLOW, inter_op_parallelism_threads=2, offload_seconds=0.002
+            tier=ps.Tier.DATAFLOW,
+            graph_options=GraphOptions.nothing(),
+            inter_op_parallelism_threads=2,
+            offload_seconds=0.002,
         )
         with ps.Session(sketch(text), config=config) as session:
             for _ in range(4):

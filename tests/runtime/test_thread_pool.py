@@ -14,7 +14,7 @@ import pytest
 
 import penstock as ps
 from penstock import errors
-from penstock.config import ThreadPoolOption
+from penstock.config import GraphOptions, ThreadPoolOption
 from penstock.defs import schema
 from penstock.runtime.thread_pool import SessionPools
 from support.custom import custom_kernels
@@ -48,7 +48,11 @@ def kernels() -> Iterator[None]:
 def config(*pools: tuple[int, str], **options: Any) -> ps.Config:
     listed = tuple(ThreadPoolOption(*pool) for pool in pools)
     return ps.Config(
-        tier=ps.Tier.DATAFLOW, session_inter_op_thread_pool=listed, offload_seconds=0.0, **options
+        tier=ps.Tier.DATAFLOW,
+        graph_options=GraphOptions.nothing(),
+        session_inter_op_thread_pool=listed,
+        offload_seconds=0.0,
+        **options,
     )
 
 

@@ -1,0 +1,35 @@
+"""Every graph of the corpus gives TensorFlow's answers as it is, too: nothing relies on passes.
+
+That it gives them when it is optimised is what ``tests/test_corpus.py`` says.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import penstock as ps
+from penstock.config import GraphOptions
+from support.corpus import Case, all_cases, check_error, run_case
+
+
+@pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize("case", [c for c in all_cases() if c.name != "symbolic_gradient"], ids=str)
+def test_optimising_makes_no_answer(case: Case, tmp_path: Path) -> None:
+    """Values, types, shapes and errors are TensorFlow's without the optimiser."""
+    config = ps.Config(
+        device_count=case.meta.get("device_count") or {},
+        allow_soft_placement=bool(case.meta.get("allow_soft_placement", False)),
+        tier=ps.Tier.DATAFLOW,
+        graph_options=GraphOptions.nothing(),
+    )
+    folder = tempfile.mkdtemp(dir=tmp_path).encode() if case.meta.get("files") else b""
+    try:
+        session = ps.Session(case.graph_bytes, config=config)
+    except ps.errors.OpError as error:
+        check_error(error, case.steps[0]["expect"])
+        return
+    with session:
+        run_case(session, case, folder)
