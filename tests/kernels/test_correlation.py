@@ -117,3 +117,32 @@ def test_convolution_and_gradients(setting: Setting) -> None:
     sizes = np.array(setting.filters, np.int32)
     result = run_op("Conv2DBackpropFilter", images, sizes, grads, **setting.attrs)
     np.testing.assert_array_equal(result, of_filters)
+
+
+@pytest.mark.parametrize("setting", SETTINGS[::3], ids=range(len(SETTINGS[::3])))
+@pytest.mark.parametrize("multiplier", [1, 2])
+def test_depthwise_convolution_and_gradients(setting: Setting, multiplier: int) -> None:
+    """The same, channel by channel, each with filters of its own."""
+    rng = np.random.default_rng(2)
+    depth = setting.filters[2]
+    images = rng.integers(-3, 4, setting.images).astype(np.float32)
+    filters = rng.integers(-3, 4, (*setting.filters[:3], multiplier)).astype(np.float32)
+    shape = (len(images), setting.along(0)[0], setting.along(1)[0], depth * multiplier)
+    grads = rng.integers(-3, 4, shape).astype(np.float32)
+    apart = grads.reshape(*shape[:3], depth, multiplier)
+    expected = np.zeros_like(apart)
+    of_images, of_filters = np.zeros_like(images), np.zeros_like(filters)
+    for (y, x), element, (row, column) in setting.meetings():
+        expected[:, y, x] += images[:, row, column, :, None] * filters[element]
+        of_images[:, row, column] += (apart[:, y, x] * filters[element]).sum(-1)
+        of_filters[element] += (images[:, row, column, :, None] * apart[:, y, x]).sum(0)
+
+    name = "DepthwiseConv2dNative"
+    result = run_op(name, images, filters, **setting.attrs)
+    np.testing.assert_array_equal(result, expected.reshape(shape))
+    sizes = np.array(setting.images, np.int32)
+    result = run_op(f"{name}BackpropInput", sizes, filters, grads, **setting.attrs)
+    np.testing.assert_array_equal(result, of_images)
+    sizes = np.array(filters.shape, np.int32)
+    result = run_op(f"{name}BackpropFilter", images, sizes, grads, **setting.attrs)
+    np.testing.assert_array_equal(result, of_filters)

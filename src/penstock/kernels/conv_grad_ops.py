@@ -21,7 +21,13 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value, shape_of
 from penstock.kernels.arrays import check_new, shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.conv_ops import check_rank, in_precision, window_maker, windowed
+from penstock.kernels.conv_ops import (
+    check_rank,
+    in_precision,
+    slide_weights,
+    window_maker,
+    windowed,
+)
 from penstock.kernels.correlation import (
     correlate,
     filter_gradient,
@@ -156,15 +162,36 @@ def _depthwise_input_grad(
     grads: Array, filters: Array, windows: Sequence[Window], shape: _Shape
 ) -> Array:
     depth, multiplier = filters.shape[-2:]
+    ways = [_ways(*facts) for facts in zip(windows, shape[1:-1], grads.shape[1:-1], strict=True)]
+    if multiplier == 1 and grads.size and not any(way.is_odd for way in itertools.chain(*ways)):
+        return _depthwise_by_ways(grads, filters[..., 0], ways, windows, shape)
     apart = grads.reshape(*grads.shape[:-1], depth, multiplier)
 
     def sent_back(element: tuple[int, ...]) -> Array:
-        if multiplier == 1:
-            product: Array = np.multiply(grads, filters[element][:, 0])
-            return product
         return np.asarray(np.einsum("...cm,cm->...c", apart, filters[element]))
 
     return _spread(sent_back, windows, shape, grads.dtype)
+
+
+def _depthwise_by_ways(
+    grads: Array,
+    weights: Array,
+    ways: Sequence[Sequence[_Way]],
+    windows: Sequence[Window],
+    shape: _Shape,
+) -> Array:
+    """Like ``_input_grad``, channel by channel."""
+    check_new(shape, grads.dtype)
+    result = np.zeros(shape, grads.dtype)
+    for way in itertools.product(*ways):
+        if not all(one.taps and one.size for one in way):
+            continue
+        some = weights[tuple(slice(one.at, None, one.stride) for one in way)]
+        sliding = [Window(one.taps, 1, w.dilation) for one, w in zip(way, windows, strict=True)]
+        where = (slice(None), *(slice(one.first, None, one.stride) for one in way))
+        wider = framed(grads, [one.margins for one in way])
+        result[where] = slide_weights(wider, np.flip(some, (0, 1)), sliding)
+    return result
 
 
 def _spread(
