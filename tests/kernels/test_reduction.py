@@ -149,6 +149,9 @@ def test_sums_are_those_of_the_elements(shape: Any, axes: list[int], kind: Any) 
     assert total.shape == expected.shape
     assert total.dtype == kind
     np.testing.assert_allclose(total, expected, rtol=loss, atol=loss)
+    kept = run_op("Sum", x, freeze(np.array(axes, np.int32)), keep_dims=True)
+    assert kept.shape == exact.sum(tuple(axes), keepdims=True).shape
+    np.testing.assert_array_equal(kept.reshape(total.shape), total)
     if x.size:
         x[(0,) * x.ndim] = np.nan
         assert np.isnan(run_op("Mean", x, freeze(np.array(axes, np.int32)))).sum() == 1

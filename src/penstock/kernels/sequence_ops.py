@@ -7,14 +7,15 @@ Not:  draws no random numbers.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.core import dtypes
-from penstock.core.values import Array, Value, as_value
+from penstock.core.values import Array, Value, as_value, freeze
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import check_new, full, number_in, shape_text, sizes_in, zeros
+from penstock.kernels.arrays import SMALL, check_new, full, number_in, shape_text, sizes_in, zeros
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.constants import remembering
 from penstock.kernels.registry import Kernel, kernel
@@ -150,14 +151,23 @@ def make_one_hot(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError(
                 f"Expected axis to be -1 or between [0, {rank + 1}).  But received: {axis}"
             )
-        rows = full((indices.size, count), off_value, dtype)
-        flat = indices.reshape(-1)
-        (inside,) = np.nonzero((flat >= 0) & (flat < count))
-        rows[inside, flat[inside]] = on_value
-        shaped = rows.reshape((*indices.shape, count))
+        if indices.size * count * dtype.itemsize <= SMALL and not dtype.hasobject:
+            shaped: Any = np.where(indices[..., None] == _numbers(count), on_value, off_value)
+        else:
+            rows = full((indices.size, count), off_value, dtype)
+            flat = indices.reshape(-1)
+            (inside,) = np.nonzero((flat >= 0) & (flat < count))
+            rows[inside, flat[inside]] = on_value
+            shaped = rows.reshape((*indices.shape, count))
         return shaped if axis in {-1, rank} else np.moveaxis(shaped, -1, axis)
 
     return one_hot
+
+
+@lru_cache(maxsize=64)
+def _numbers(count: int) -> Array:
+    numbers: Array = freeze(np.arange(count))
+    return numbers
 
 
 def _depth(depth: Value, on_value: Value, off_value: Value) -> int:

@@ -27,17 +27,31 @@ _FEW: Final = 1 << 14
 _SMALL: Final = 1 << 16
 
 
-def sum_of_few(shape: tuple[int, ...], axes: tuple[int, ...], dtype: np.dtype[Any]) -> Sum | None:
-    """The sum along some axes, which must be the first ones or the last ones."""
-    rank, size, count = len(shape), math.prod(shape), len(axes)
-    if not axes or size > _SMALL or any(not -rank <= axis < rank for axis in axes):
+def sum_of_few(
+    shape: tuple[int, ...], axes: tuple[int, ...], dtype: np.dtype[Any], *, keep: bool
+) -> Sum | None:
+    """The sum along some axes, which must be the first ones or the last ones.
+
+    Args:
+        shape: of the array.
+        axes: what is summed up; numbers may count from the end.
+        dtype: of the array and of the sum.
+        keep: whether sizes of 1 stand in the result for the axes.
+
+    """
+    rank, count = len(shape), len(axes)
+    if not axes or math.prod(shape) > _SMALL or any(not -rank <= axis < rank for axis in axes):
         return None
     summed = sorted(axis % rank for axis in axes)
+    if keep:
+        rest = tuple(1 if axis in summed else size for axis, size in enumerate(shape))
+    else:
+        rest = tuple(size for axis, size in enumerate(shape) if axis not in summed)
     if summed == list(range(count)):
-        rows, rest = math.prod(shape[:count]), shape[count:]
+        rows = math.prod(shape[:count])
         return _of_rows(_ones(rows, dtype), rest, rank) if 0 < rows <= _FEW else None
     if summed == list(range(rank - count, rank)):
-        columns, rest = math.prod(shape[rank - count :]), shape[: rank - count]
+        columns = math.prod(shape[rank - count :])
         return _of_columns(_ones(columns, dtype), rest, rank) if 0 < columns <= _FEW else None
     return None
 
@@ -45,15 +59,17 @@ def sum_of_few(shape: tuple[int, ...], axes: tuple[int, ...], dtype: np.dtype[An
 def _of_rows(ones: Array, rest: tuple[int, ...], rank: int) -> Sum:
     if not rest:
         return ones.dot if rank == 1 else lambda x: ones.dot(x.ravel())
-    if rank == 2:
+    if rank == 2 and len(rest) == 1:
         return ones.dot
     return lambda x: ones.dot(x.reshape((len(ones), -1))).reshape(rest)
 
 
 def _of_columns(ones: Array, rest: tuple[int, ...], rank: int) -> Sum:
-    if rank == 2:
+    if rank > 2:
+        return lambda x: x.reshape((-1, len(ones))).dot(ones).reshape(rest)
+    if len(rest) == 1:
         return lambda x: x.dot(ones)
-    return lambda x: x.reshape((-1, len(ones))).dot(ones).reshape(rest)
+    return lambda x: x.dot(ones).reshape(rest)
 
 
 @lru_cache(maxsize=64)
