@@ -77,6 +77,8 @@ def _offer(attrs: Attrs, place: int, make: Callable[[Torch, _Geometry], Kernel])
         return None
     if min(*sizes.values(), *strides.values()) < 1:
         return None
+    if max(strides.values()) == 1 and attrs.op.name != "MaxPoolGrad":
+        return None  # one dimension after the other, as numpy's kernels do it, is faster
     geometry, heavy = _Geometry(pool_windows(attrs, sizes, strides)), _HEAVY[attrs.op.name]
 
     def pays(*inputs: Value) -> bool:
