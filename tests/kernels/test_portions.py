@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.kernels import portions
-from penstock.kernels.portions import by_elements, by_images
+from penstock.kernels.portions import by_elements, by_images, sum_by_images, updated
 
 
 @pytest.fixture(autouse=True)
@@ -48,3 +48,20 @@ def test_images(count: int) -> None:
     x = np.arange(count * 20, dtype=np.float32).reshape(count, 4, 5)
     result = by_images(lambda x: x.sum(1), (count, 5), x.dtype, x)
     np.testing.assert_array_equal(result, x.sum(1))
+
+
+@pytest.mark.parametrize("count", [1, 2, 9])
+def test_sums(count: int) -> None:
+    """Each image is added once."""
+    x = np.arange(count * 20, dtype=np.float32).reshape(count, 4, 5)
+    result = sum_by_images(lambda x, y: (x + y).sum((0, 1)), x, x)
+    np.testing.assert_array_equal(result, 2 * x.sum((0, 1)))
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (65, 3)])
+def test_several_new_values(shape: tuple[int, ...]) -> None:
+    """New values for several old ones, by arrays and numbers."""
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)[()]
+    found = updated(lambda x, y, by, z: (x + by, y * z), (x, x + 1), [np.float32(3), x])
+    np.testing.assert_array_equal(found[0], x + 3)
+    np.testing.assert_array_equal(found[1], (x + 1) * x)

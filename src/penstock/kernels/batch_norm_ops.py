@@ -12,6 +12,8 @@ at as matrices: rows of channels, or in the layouts with the channels second row
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from math import prod
 from typing import Any, Final, TypeAlias
 
@@ -21,12 +23,16 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.portions import by_images, sum_by_images
+from penstock.kernels.products import in_pieces
 from penstock.kernels.registry import Kernel, kernel
 
 _HALVES: Final = frozenset({dtypes.float16, dtypes.bfloat16, dtypes.float32})
 _ANY: Final = {"T": _HALVES, "U": frozenset({dtypes.float32})}
 _OLD: Final = frozenset({dtypes.float16, dtypes.float32, dtypes.float64})
 _Statistics: TypeAlias = tuple[Array, Array]
+#: By channel: the mean, and what goes through mean and variance of each image.
+_Shares: TypeAlias = tuple[Array, Array, Array]
 #: With fewer channels, numbers per channel are repeated, so that numpy sees longer rows.
 _FEW: Final = 64
 _LONG_ROW: Final = 512
@@ -95,17 +101,15 @@ def make_fused_batch_norm_grad(attrs: Attrs) -> Kernel:
         if not x.size:
             zeros = np.zeros(count, np.float32)
             return np.empty_like(x), zeros, zeros, nothing, nothing
-        wide = grads.astype(np.float32, copy=False)
+        wide, images = (value.astype(np.float32, copy=False) for value in (grads, x))
         inverse = np.float32(1) / np.sqrt(var + epsilon)
-        centred = channels.combined(np.subtract, x.astype(np.float32, copy=False), mean)
-        of_offset = channels.sums(wide)
-        product = channels.sums(wide * centred)
+        of_offset, product = sum_by_images(channels.moments(mean), wide, images)
         if is_training:
             size = np.float32(x.size // count)
-            centred = channels.combined(np.multiply, centred, product * inverse * inverse / size)
-            wide = channels.combined(np.subtract, wide, of_offset / size)
-            wide -= centred
-        gradient = channels.combined(np.multiply, wide, scale * inverse)
+            shares = mean, of_offset / size, product * inverse * inverse / size
+            gradient = channels.sent_back(wide, images, shares, scale * inverse)
+        else:
+            gradient = channels.combined(np.multiply, wide, scale * inverse)
         gradient = gradient.astype(x.dtype, copy=False)
         return gradient, product * inverse, of_offset, nothing, nothing
 
@@ -155,24 +159,57 @@ class _Channels:
             total: Array = x.reshape(*x.shape[:2], -1).sum(-1).sum(0)
             return total
         rows = x.reshape(-1, x.shape[-1])
-        return np.asarray(np.ones(len(rows), x.dtype) @ rows)
+        return in_pieces(np.ones((1, len(rows)), x.dtype), rows)[0]
+
+    def moments(self, mean: Array) -> Callable[[Array, Array], Array]:
+        """Each channel's sum of gradients, and of gradients times how far images are off."""
+
+        def of_some(grads: Array, images: Array) -> Array:
+            off = self.combined(np.subtract, images, mean)
+            np.multiply(off, grads, out=off)
+            return np.stack([self.sums(grads), self.sums(off)])
+
+        return of_some
+
+    def sent_back(self, grads: Array, images: Array, shares: _Shares, scale: Array) -> Array:
+        """Gradients of images, less what goes through their mean and their variance."""
+        mean, through_mean, through_variance = shares
+
+        def of_some(grads: Array, images: Array) -> Array:
+            off = self.combined(np.subtract, images, mean)
+            off = self.combined(np.multiply, off, through_variance, reuse=True)
+            sent = self.combined(np.subtract, grads, through_mean)
+            sent -= off
+            return self.combined(np.multiply, sent, scale, reuse=True)
+
+        return by_images(of_some, images.shape, images.dtype, grads, images)
 
     def statistics(self, x: Array) -> _Statistics:
         """Mean and variance of each channel."""
         size = np.float32(x.size // x.shape[1 if self._is_second else -1])
-        mean = self.sums(x) / size
-        centred = self.combined(np.subtract, x, mean)
-        np.multiply(centred, centred, out=centred)
-        return mean, self.sums(centred) / size
+        mean = sum_by_images(self.sums, x) / size
+
+        def squares(x: Array) -> Array:
+            off = self.combined(np.subtract, x, mean)
+            np.multiply(off, off, out=off)
+            return self.sums(off)
+
+        variance: Array = sum_by_images(squares, x) / size
+        return mean, variance
 
     def normalised(
         self, x: Array, by: _Statistics, affine: _Statistics, epsilon: np.float32
     ) -> Array:
         """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
         (mean, var), (scale, offset) = by, affine
-        y = self.combined(np.subtract, x, mean)
-        y = self.combined(np.multiply, y, scale / np.sqrt(var + epsilon), reuse=True)
-        return self.combined(np.add, y, offset, reuse=True)
+        factor = scale / np.sqrt(var + epsilon)
+
+        def of_some(x: Array) -> Array:
+            y = self.combined(np.subtract, x, mean)
+            y = self.combined(np.multiply, y, factor, reuse=True)
+            return self.combined(np.add, y, offset, reuse=True)
+
+        return by_images(of_some, x.shape, x.dtype, x)
 
 
 def _divisor(size: int, limit: int) -> int:

@@ -192,15 +192,17 @@ def _summed(
     of_part: Callable[[slice, slice], Array],
 ) -> Array:
     """The gradient of filters as the sum of what comes from parts of the images."""
-    shape = (*sizes, images.shape[-1], grads.shape[-1])
-    found = [np.zeros(shape, images.dtype)]
-    if grads.size and found[0].size:
+    total = np.zeros((*sizes, images.shape[-1], grads.shape[-1]), images.dtype)
+    found: dict[tuple[int, int], Array] = {}
+
+    def take(part: slice, rows: slice) -> None:
+        found[part.start, rows.start] = of_part(part, rows)
+
+    if grads.size and total.size:
         work = grads.size * prod(sizes) * images.shape[-1]
-        _in_parts(
-            *(len(images), grads.shape[1], row_bytes, work),
-            lambda part, rows: found.append(of_part(part, rows).reshape(shape)),
-        )
-    total: Array = np.add.reduce(found, 0)
+        _in_parts(len(images), grads.shape[1], row_bytes, work, take)
+    for place in sorted(found):  # whatever was ready first, the sum is the same
+        total += found[place].reshape(total.shape)
     return total
 
 

@@ -10,7 +10,9 @@ that is in the cache, a step takes a third of the time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -47,6 +49,49 @@ def by_images(
 
     parallel_for(-(-count // step), some)
     return result
+
+
+def sum_by_images(compute: _Compute, *batches: Array) -> Value:
+    """The sum of ``compute(*batches)`` over portions of some images each, in their order."""
+    largest = max(x.size for x in batches)
+    count = len(batches[0])
+    if largest < _MANY or count < 2:
+        return compute(*batches)
+    in_cache = max(_BATCH_BYTES * count // (largest * batches[0].itemsize), 1)
+    step = min(in_cache, -(-count // _LEAST))
+    found: list[Any] = [None] * -(-count // step)
+
+    def some(number: int) -> None:
+        part = slice(number * step, (number + 1) * step)
+        found[number] = compute(*(x[part] for x in batches))
+
+    parallel_for(len(found), some)
+    return functools.reduce(operator.add, found)
+
+
+def updated(
+    compute: Callable[..., tuple[Value, ...]], olds: tuple[Value, ...], rest: Sequence[Value]
+) -> tuple[Value, ...]:
+    """``compute(*olds, *rest)``, new values for the old ones, element by element.
+
+    All that is not a scalar has the shape of the first.
+    """
+    shape = olds[0].shape
+    arrays = [x for x in (*olds, *rest) if x.ndim]
+    if olds[0].size < _MANY or not all(x.flags.c_contiguous for x in arrays):
+        return compute(*olds, *rest)
+    news = tuple(np.empty(shape, old.dtype) for old in olds)
+    flat = [x.reshape(-1) if x.ndim else x for x in (*olds, *rest)]
+    targets = [new.reshape(-1) for new in news]
+
+    def some(number: int) -> None:
+        part = slice(number * _PORTION, (number + 1) * _PORTION)
+        found = compute(*(x[part] if x.ndim else x for x in flat))
+        for target, new in zip(targets, found, strict=True):
+            target[part] = new
+
+    parallel_for(-(-olds[0].size // _PORTION), some)
+    return news
 
 
 def by_elements(compute: _Compute) -> _Compute:

@@ -26,6 +26,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import OpKernelContext
+from penstock.kernels.portions import updated
 from penstock.kernels.registry import Kernel, context_kernel, kernel
 from penstock.kernels.training_formulas import FORMULAS, Slots, Step
 from penstock.kernels.types import COMPLEX, FLOATS
@@ -101,10 +102,15 @@ def _replace(
     refs: Sequence[Ref], held: Sequence[Ref], update: _Update, rest: Sequence[Value]
 ) -> None:
     """Give variable and slots new values while the locks of ``held`` are held."""
-    with ExitStack() as locks:
-        for ref in sorted(held, key=id):  # in one order everywhere, so none waits forever
-            locks.enter_context(ref.lock)
-        for ref, value in zip(refs, update(tuple(ref.value for ref in refs), rest), strict=True):
+    if len(held) > 1:  # in one order everywhere, so none waits forever
+        with ExitStack() as locks:
+            for ref in sorted(held, key=id):
+                locks.enter_context(ref.lock)
+            _replace(refs, held[:1], update, rest)
+        return
+    with held[0].lock:
+        news = update(tuple([ref.value for ref in refs]), rest)
+        for ref, value in zip(refs, news, strict=True):
             ref.value = freeze(value)
 
 
@@ -121,7 +127,7 @@ def _make_update(attrs: Attrs) -> _Update:
                 f"var and {inputs.names[inputs.grad]} do not have the same shape"
                 f"{shape_text(slots[0].shape)} {shape_text(rest[inputs.grad].shape)}"
             )
-        return step(*slots, *rest)
+        return updated(step, slots, rest)
 
     return update
 
