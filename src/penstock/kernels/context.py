@@ -72,6 +72,10 @@ class FrameTag(Protocol):
         """The dynamic name, "" at the root."""
 
     @property
+    def label(self) -> str:
+        """The frame's name for people, "" at the root."""
+
+    @property
     def id(self) -> int:
         """The frame's number in rendezvous keys, 0 at the root."""
 
@@ -112,6 +116,11 @@ class OpKernelContext:
     iteration: int
     #: Whether a data input is dead; only transfer nodes ever see True.
     is_input_dead: bool
+
+    @property
+    def interrupt(self) -> Interrupt:
+        """The step's; whatever may go on for long asks it now and then."""
+        return self.step.interrupt
 
     @property
     def cancellation_manager(self) -> CancellationManager:

@@ -28,6 +28,14 @@ class FrameTag:
         return f"{self.parent.name};{self.parent_iteration};{self.static_name}"
 
     @property
+    def label(self) -> str:
+        """The name for people: ``outer[3]/inner``; empty for the root."""
+        if self.parent is None:
+            return ""
+        outer = self.parent.label
+        return f"{outer}[{self.parent_iteration}]/{self.static_name}" if outer else self.static_name
+
+    @property
     def id(self) -> int:
         """A number that all partitions give the same dynamic frame; 0 for the root."""
         return frame_id(self.name)

@@ -84,7 +84,7 @@ def build_program(
     region = _RegionBuilder(facts, units, may_be_dead)
     region.add_units()
     results = [region.result(node, slot) for node, slot in outputs]
-    program = region.program(name, results, has_more_args=False)
+    program = region.program(name, results, is_whole=False)
     return program, tuple(region.param_edges)
 
 
@@ -109,7 +109,7 @@ def build_whole(
     region.add_args(args)
     region.add_units()
     results = [region.returned(node) for node in retvals]
-    return region.program(name, results, has_more_args=True)
+    return region.program(name, results, is_whole=True)
 
 
 def _never(_edge: Edge) -> bool:
@@ -459,15 +459,13 @@ class _RegionBuilder(_BodyBuilder):
             self.values[edge.src.id, edge.src_slot] = value
         return value
 
-    def program(
-        self, name: str, results: Sequence[tuple[Var, bool]], *, has_more_args: bool
-    ) -> Program:
+    def program(self, name: str, results: Sequence[tuple[Var, bool]], *, is_whole: bool) -> Program:
         """What has been built, returning ``results``: variables, and if they are sure."""
         return Program(
             name,
             self.body,
             tuple(self.params),
-            has_more_args,
+            is_whole,
             tuple(var for var, _ in results),
             frozenset(var for var, is_sure in results if not is_sure),
         )

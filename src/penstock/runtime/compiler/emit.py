@@ -92,9 +92,10 @@ Checked = Callable[[Node, BoundKernel], Callable[..., Any]]
 
 
 def emit(program: Program, checked: Checked) -> Source:
-    """The program as a function of a ``StepContext`` and of the program's parameters.
+    """The program as a function of its parameters.
 
-    It returns a tuple of the program's results.
+    Before them comes the ``StepContext`` or, for a region that is a node for the executor, its
+    ``OpKernelContext``.  It returns a tuple of the program's results.
 
     Raises:
         Irregular: loops or branches are nested too deeply for Python.
@@ -116,13 +117,19 @@ class _Emitter:
         self.functions: list[list[Line]] = []
         #: Whether some kernel is called with a context.
         self.needs_context = False
+        #: The step, and the turn of a loop that the region as a whole stands in.
+        self.step, self.around = (
+            ("run", "root_frame, 0")
+            if program.is_whole
+            else ("run.step", "run.frame, run.iteration")
+        )
 
     def run(self) -> Source:
         """Write everything and compile it."""
         program = self.program
         placed = schedule(program.body)
         params = [self.name(var) for var in program.params]
-        if program.has_more_args:
+        if program.is_whole:
             params.append("*_")
         main = self.names.new("region")
         results = program.results
@@ -364,10 +371,8 @@ class _Writer:
         """The name of a node's kernel context, which is made once per run."""
         self.emitter.needs_context = True
         name = self.emitter.names.new(node.name, "c_")
-        frame = "root_frame"
-        self.prelude[
-            f'{name} = context_of(run, {node.name!r}, "{node.op.name}", {frame}, 0, False)'
-        ] = None
+        place = f'{node.name!r}, "{node.op.name}", {self.emitter.around}'
+        self.prelude[f"{name} = context_of({self.emitter.step}, {place}, False)"] = None
         if self.loops:
             counter = self.loops[-1].counter
             self.line(f"{name}.frame, {name}.iteration = frame_{counter}, {counter}")
@@ -416,7 +421,7 @@ class _Writer:
 
     def _write_frame_tag(self, turns: Turns, at: int) -> None:
         """Name the dynamic frame, for the kernels that ask."""
-        outer = "root_frame, 0"
+        outer = self.emitter.around
         if self.loops:
             counter = self.loops[-1].counter
             outer = f"frame_{counter}, {counter}"

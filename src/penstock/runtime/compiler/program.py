@@ -139,8 +139,9 @@ class Program:
     name: str
     body: Body
     params: tuple[Var, ...]
-    #: Whether more arguments may follow, which nobody uses.
-    has_more_args: bool
+    #: Whether it is all of a partition: then more arguments may follow, which nobody uses, and
+    #: it is in no loop.
+    is_whole: bool
     #: What it returns; a name whose value is dead holds None.
     results: tuple[Var, ...]
     #: The results that may be dead.

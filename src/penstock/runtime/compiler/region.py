@@ -46,7 +46,8 @@ class Region:
         """Run the region; None stands for what is dead.
 
         Args:
-            step: a ``StepContext`` if ``needs_context``.
+            step: a ``StepContext`` if ``needs_context``; an ``OpKernelContext`` if the region
+                is a node for the executor.
             args: the region's parameters.
 
         Raises:
@@ -70,11 +71,10 @@ class Region:
         place = self.source.place_of(cause.__traceback__)
         if place is None:
             return error
+        if isinstance(step, OpKernelContext):
+            place = place.within(step.frame.label, step.iteration)
         error = error if error is not cause else error.copy()
-        node = place.node
-        error.at(
-            Where(node.name, node.op.name, self.device, place.frame, place.iteration, self.function)
-        )
+        error.at(self._where(place))
         # An error that comes when the step has failed already is a mere consequence.
         error.derived |= step.interrupt.loops_end
         return error
@@ -92,5 +92,5 @@ class Region:
 
     def compute(self, context: OpKernelContext, *args: Value | None) -> tuple[Value | None, ...]:
         """The region as a kernel."""
-        results = self.run(context.step, *args)
+        results = self.run(context, *args)
         return tuple([DEAD if result is None else result for result in results])

@@ -48,6 +48,14 @@ class Place(NamedTuple):
     frame: str
     iteration: int
 
+    def within(self, frame: str, iteration: int) -> Place:
+        """The same place, if the text itself runs in a turn of a loop."""
+        if not frame:
+            return self
+        if not self.frame:
+            return Place(self.node, frame, iteration)
+        return Place(self.node, f"{frame}[{iteration}]/{self.frame}", self.iteration)
+
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Source:
