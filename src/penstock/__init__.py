@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING
 
 from penstock import errors
 from penstock.catalogue.registry import register_op
-from penstock.config import Config, RunMetadata, RunOptions, Tier, TraceLevel
+from penstock.config import (
+    Config,
+    GraphOptions,
+    OptimizerOptions,
+    RewriterConfig,
+    RunMetadata,
+    RunOptions,
+    Tier,
+    TraceLevel,
+)
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
@@ -74,11 +83,14 @@ __all__ = [
     "ExecutorArgs",
     "ExecutorBarrier",
     "Graph",
+    "GraphOptions",
     "ImportOptions",
     "ImportResults",
     "LocalExecutorParams",
     "Operation",
+    "OptimizerOptions",
     "Rendezvous",
+    "RewriterConfig",
     "Run",
     "RunMetadata",
     "RunOptions",

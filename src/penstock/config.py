@@ -59,6 +59,9 @@ class Toggle(enum.IntEnum):
 class OptimizerOptions:
     """What is optimised unless ``RewriterConfig`` says otherwise."""
 
+    L0: ClassVar = Level.L0
+    L1: ClassVar = Level.L1
+
     opt_level: Level = Level.L1
     #: With L0: merge equal nodes all the same.
     do_common_subexpression_elimination: bool = False
@@ -71,6 +74,10 @@ class OptimizerOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriterConfig:
     """Which optimisations take place, one by one."""
+
+    DEFAULT: ClassVar = Toggle.DEFAULT
+    ON: ClassVar = Toggle.ON
+    OFF: ClassVar = Toggle.OFF
 
     #: Leave out everything below.
     disable_meta_optimizer: bool = False
