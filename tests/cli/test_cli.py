@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 from google.protobuf import text_format
 from PIL import Image
 
+from penstock.catalogue.registry import all_ops
 from penstock.cli import main
 from penstock.kernels.registry import ops_with_kernels
 from support.custom import custom_kernels
@@ -576,6 +577,59 @@ def test_chosen_ops() -> None:
     ]
     assert printed("ops", "--names", "nothing-like-this") == ""
     assert "nothing-like-this" in refused(1, "ops", "nothing-like-this")
+
+
+def test_missing_ops() -> None:
+    """``--missing`` lists the rest of the catalogue, and can be asked for some of it."""
+    names = printed("ops", "--missing", "--names").splitlines()
+
+    assert sorted([*names, *ops_with_kernels()]) == all_ops()
+    assert printed("ops", "--missing").splitlines()[-1] == (
+        f"{len(names)} of {len(all_ops())} ops have no kernels"
+    )
+    assert printed("ops", "--missing", "XlaCall*") == "  XlaCallModule\n"
+    assert "No op without a kernel is called Add" in refused(1, "ops", "--missing", "Add")
+
+
+def test_what_a_graph_lacks(tmp_path: Path) -> None:
+    """Ops without kernels, and kernels for other types, with how many nodes need them."""
+    with custom_kernels("Odd() -> (x: float32)", "Even(x: float32) -> (y: float32)"):
+        graph = saved(
+            tmp_path,
+            "a = Odd\nb = Odd\nc = Outside(a)\nd = Const[dtype=string; value=x]\n"
+            "e = Sigmoid[T=float32](b)",
+            "Outside(x: float32) -> (y: float32)\ny = Even(x)\nreturn y = x",
+        )
+        text = printed("ops", "--missing", graph)
+        names = printed("ops", "--missing", "--names", graph)
+
+    assert text == f"{graph} lacks\n  Even  1 node   no kernel\n  Odd   2 nodes  no kernel\n"
+    assert names == "Even\nOdd\n"
+
+
+def test_a_graph_of_unknown_ops_can_be_asked_about(tmp_path: Path) -> None:
+    """What cannot even be loaded is listed all the same."""
+    with custom_kernels("Odd() -> (x: float32)"):
+        graph = saved(tmp_path, "a = Odd")
+
+    assert printed("ops", "--missing", graph).endswith(
+        "  Odd  1 node  not an op that is known here\n"
+    )
+
+
+def test_types_that_no_kernel_takes(tmp_path: Path) -> None:
+    """A kernel that is there, but not for the node's types, is missing too."""
+    graph = saved(tmp_path, "a = Placeholder[dtype=float16]\nb = Rint[T=float16](a)")
+    lacking = printed("ops", "--missing", graph)
+
+    assert lacking == f"{graph} lacks\n  Rint  1 node  no kernel for T=float16\n"
+
+
+def test_a_graph_that_lacks_nothing(tmp_path: Path) -> None:
+    """It says so."""
+    graph = saved(tmp_path, "a = Const\nb = Neg(a)")
+
+    assert printed("ops", "--missing", graph) == (f"{graph} lacks nothing: every op has a kernel\n")
 
 
 # -- help, processes, signals ------------------------------------------------------------------

@@ -1,22 +1,28 @@
-"""``penstock ops``: which ops have kernels."""
+"""``penstock ops``: which ops have kernels, and which have none."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import enum
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Final
+from pathlib import Path
+from typing import Final, TypeAlias
 
 import click
 
 from penstock.catalogue.registry import all_ops
-from penstock.cli.layout import print_rows
+from penstock.cli.layout import counted, print_items, print_rows
+from penstock.cli.missing import missing_in
 from penstock.core.dtypes import DType
+from penstock.defs.codec import load_graph_def
 from penstock.errors import NotFoundError
 from penstock.kernels import types
 from penstock.kernels.registry import kernels_of, ops_with_kernels
 
+_Types: TypeAlias = Mapping[str, Collection[DType]]
 #: Names for sets of types, the larger first.
 _GROUPS: Final = (
+    ("any type", types.ALL),
     ("any number", types.NUMBERS),
     ("any real number", types.REALS),
     ("any integer", types.INTEGERS),
@@ -26,9 +32,10 @@ _GROUPS: Final = (
 
 
 @click.command()
-@click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
+@click.argument("patterns", nargs=-1, metavar="[PATTERN | GRAPH]...")
 @click.option("--names", is_flag=True, help="Print the names alone, one a line.")
-def ops(patterns: tuple[str, ...], *, names: bool) -> None:
+@click.option("--missing", is_flag=True, help="List what has no kernel; of GRAPH, if one is given.")
+def ops(patterns: tuple[str, ...], *, names: bool, missing: bool) -> None:
     """List the ops that have kernels, with their element types.
 
     \b
@@ -36,24 +43,85 @@ def ops(patterns: tuple[str, ...], *, names: bool) -> None:
       penstock ops
       penstock ops 'Conv*' MatMul
       penstock ops --names | wc -l
+      penstock ops --missing 'Sparse*'
+      penstock ops --missing model.pb
     """
+    files = [pattern for pattern in patterns if missing and Path(pattern).is_file()]
+    if files:
+        _print_lacks(files, Listing(names))
+    elif missing:
+        _print_missing(patterns, Listing(names))
+    else:
+        _print_known(patterns, Listing(names))
+
+
+class Listing(enum.Enum):
+    """How much of each op is printed."""
+
+    ROWS = False
+    NAMES = True
+
+
+def _print_known(patterns: tuple[str, ...], listing: Listing) -> None:
     known = ops_with_kernels()
     chosen = [op for op in known if not patterns or _matches(op, patterns)]
-    if names:
-        click.echo("".join(f"{op}\n" for op in chosen), nl=False)
+    if listing is Listing.NAMES:
+        _print_names(chosen)
         return
     if not chosen:
         raise NotFoundError(f"No op with a kernel is called {' or '.join(patterns)}")
-    print_rows([(op, "; ".join(_types(k.types) for k in kernels_of(op))) for op in chosen], 10_000)
+    print_rows([(op, "; ".join(types_of(op))) for op in chosen], 10_000)
     if not patterns:
         click.echo(f"{len(known)} of {len(all_ops())} ops have kernels")
+
+
+def _print_missing(patterns: tuple[str, ...], listing: Listing) -> None:
+    missing = sorted(set(all_ops()) - set(ops_with_kernels()))
+    chosen = [op for op in missing if not patterns or _matches(op, patterns)]
+    if listing is Listing.NAMES:
+        _print_names(chosen)
+        return
+    if not chosen:
+        raise NotFoundError(f"No op without a kernel is called {' or '.join(patterns)}")
+    print_items(chosen)
+    if not patterns:
+        click.echo(f"{len(missing)} of {len(all_ops())} ops have no kernels")
+
+
+def _print_lacks(files: Sequence[str], listing: Listing) -> None:
+    for file in files:
+        lacks = missing_in(load_graph_def(file))
+        if listing is Listing.NAMES:
+            _print_names(sorted({op for op, _ in lacks}))
+        elif lacks:
+            click.echo(f"{file} lacks")
+            rows = [(op, counted(count, "node"), why) for (op, why), count in sorted(lacks.items())]
+            print_rows(rows, 10_000)
+        else:
+            click.echo(f"{file} lacks nothing: every op has a kernel")
+
+
+def _print_names(names: Sequence[str]) -> None:
+    click.echo("".join(f"{name}\n" for name in names), nl=False)
 
 
 def _matches(op: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(op.lower(), pattern.lower()) for pattern in patterns)
 
 
-def _types(constraints: Mapping[str, Collection[DType]]) -> str:
+def types_of(op: str) -> list[str]:
+    """The element types of an op's kernels as text; without kernels that add no type."""
+    constraints = [kernel.types for kernel in kernels_of(op)]
+    widest = [mine for mine in constraints if not any(_covers(c, mine) for c in constraints)]
+    return list(dict.fromkeys(map(_types, widest)))
+
+
+def _covers(a: _Types, b: _Types) -> bool:
+    """Whether all that fits ``b`` fits ``a``, and more does."""
+    return a != b and all(name in b and frozenset(b[name]) <= frozenset(a[name]) for name in a)
+
+
+def _types(constraints: _Types) -> str:
     """Constraints as text: ``T: any float, int32``."""
     parts = [f"{name}: {_listed(frozenset(allowed))}" for name, allowed in constraints.items()]
     return ", ".join(parts) or "any type"
