@@ -46,7 +46,7 @@ def page() -> str:
 
 
 def types(op: str) -> str:
-    return "; ".join(types_of(op))
+    return "; ".join(sorted(types_of(op)))
 
 
 def claim(op: str) -> str:
