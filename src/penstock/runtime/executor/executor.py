@@ -226,8 +226,10 @@ class ExecutorState:
             inputs = self._take_inputs(item, iteration)
             outputs = as_outputs(item, item.compute(self._context(tagged, inputs), *inputs))
         elif step == _ASYNC:
-            self._start_async(tagged, start)
-            return None
+            started = self._start_async(tagged, start)
+            if started is None:
+                return None
+            outputs = started
         else:
             outputs = ()
         self._observe(item, start, outputs)
@@ -282,22 +284,28 @@ class ExecutorState:
         pool(run)  # raises if the pool is shut down, and then nothing runs
         self._running[id(tagged)] = tagged
 
-    def _start_async(self, tagged: TaggedNode, start: float) -> None:
+    def _start_async(self, tagged: TaggedNode, start: float) -> Sequence[Value] | None:
+        """Start a kernel; its outputs if it is done at once, otherwise None."""
         item, _, iteration, _ = tagged
         inputs = self._take_inputs(item, iteration)
+        done = _Done(self, tagged, start)
         self._running[id(tagged)] = tagged
-        called = Lock()
-
-        def done(result: object) -> None:
-            if not called.acquire(blocking=False):
-                return  # A kernel that reports twice is heard once.
-            if self._post(tagged, start, result):
-                self._runner(self._drive)
-
         try:
             item.compute(self._context(tagged, inputs), done, *inputs)
         except BaseException as cause:  # noqa: BLE001  (goes to the border of kernels)
             done(cause)
+        if not done.leave():
+            return None
+        del self._running[id(tagged)]
+        if isinstance(done.result, BaseException):
+            self._fail(tagged, done.result)
+            return None
+        return as_outputs(item, done.result)
+
+    def finished(self, tagged: TaggedNode, start: float, result: object) -> None:
+        """An asynchronous kernel is done, on any thread; called once for each."""
+        if self._post(tagged, start, result):
+            self._runner(self._drive)
 
     def _post(self, tagged: TaggedNode, start: float, result: object) -> bool:
         """Put a result into the inbox; True if the caller must see to a driver."""
@@ -372,6 +380,44 @@ class ExecutorState:
                 except Exception as cause:  # noqa: BLE001  (the one border of devices)
                     self._error = from_exception(cause)
         self._done(self._error)
+
+
+class _Done:
+    """What an asynchronous kernel calls when it is done; a second call is not heard.
+
+    A kernel that is done before its start has returned needs neither inbox nor driver: the
+    driver that started it takes the result along.
+    """
+
+    __slots__ = ("_is_called", "_is_starting", "_lock", "_start", "_state", "_tagged", "result")
+
+    def __init__(self, state: ExecutorState, tagged: TaggedNode, start: float) -> None:
+        self._state = state
+        self._tagged = tagged
+        self._start = start
+        #: Guards what follows.  Innermost: nothing is called under it.
+        self._lock = Lock()
+        self._is_starting = True
+        self._is_called = False
+        #: What the kernel reported; read by ``leave`` and after it.
+        self.result: object = None
+
+    def __call__(self, result: object) -> None:
+        """Take the result: outputs, or an exception."""
+        with self._lock:
+            if self._is_called:
+                return
+            self._is_called = True
+            if self._is_starting:
+                self.result = result
+                return
+        self._state.finished(self._tagged, self._start, result)
+
+    def leave(self) -> bool:
+        """The kernel's start has returned; whether there is a result already."""
+        with self._lock:
+            self._is_starting = False
+            return self._is_called
 
 
 def _step_context(params: LocalExecutorParams, args: ExecutorArgs, runner: Runner) -> StepContext:
