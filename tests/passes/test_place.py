@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import pytest
 
+from penstock.catalogue.registry import get_op
 from penstock.core import dtypes
 from penstock.defs.schema import FunctionDefLibrary
 from penstock.errors import (
@@ -900,3 +902,51 @@ def test_long_chains_are_placed_in_linear_time(maker: GraphMaker, how: str) -> N
 
     assert time.perf_counter() - start < 5
     assert where(last) == (CPU0 if how == "references" else GPU0)
+
+
+# -- one device --------------------------------------------------------------------
+
+
+def random_maker(random: Random) -> GraphMaker:
+    """Ten nodes, some with requests, groups and references, few of them impossible."""
+    maker = GraphMaker()
+    made = [maker.add("PtInput"), maker.add("PtVariable")]
+    for _ in range(8):
+        op = random.choices(["PtRelu", "PtVariable", "PtAssign", "PtReluGpu"], [8, 4, 4, 1])[0]
+        wanted = random.choices(["", CPU0, GPU0, "/device:FakeCPU:*", "//"], [20, 3, 1, 2, 1])[0]
+        groups = random.sample([node.name for node in made], random.choice([0, 0, 0, 1, 2]))
+        signature = get_op(op)
+        inputs = []
+        for arg in signature.inputs:
+            fits = [n for n in made if n.output_types and n.output_types[0].is_ref >= arg.is_ref]
+            inputs.append(random.choice(fits))
+        assigned = random.choices(["", CPU0], [12, 1])[0]
+        made.append(maker.add(op, *inputs, on=wanted, groups=groups, assigned=assigned))
+    return maker
+
+
+def outcome(maker: GraphMaker, options: PlacerOptions) -> object:
+    """The devices by node id, or the text of the error."""
+    try:
+        only = DeviceSet([Device(CPU0, CPU)])
+        return dict(place(maker.graph, only, options).device_of)
+    except OpError as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_one_device_is_no_special_case(seed: int) -> None:
+    """The short way to the only device gives what the long way, taken for a log, gives."""
+    maker = random_maker(Random(seed))
+    for soft in (False, True):
+        options = PlacerOptions(allow_soft_placement=soft)
+        logged = PlacerOptions(allow_soft_placement=soft, log=lambda _line: None)
+
+        assert outcome(maker, options) == outcome(maker, logged)
+
+
+def test_random_graphs_are_of_both_kinds() -> None:
+    """Among the graphs above, many can be placed and many cannot."""
+    kinds = [isinstance(outcome(random_maker(Random(i)), STRICT), dict) for i in range(200)]
+
+    assert 30 < sum(kinds) < 170

@@ -59,7 +59,36 @@ def place(graph: Graph, devices: DeviceSet, options: PlacerOptions | None = None
     """
     if not len(devices):
         raise FailedPreconditionError("No devices are registered")
-    return _Placer(graph, devices, options or PlacerOptions()).run()
+    options = options or PlacerOptions()
+    return _place_on_only(graph, devices, options) or _Placer(graph, devices, options).run()
+
+
+def _place_on_only(graph: Graph, devices: DeviceSet, options: PlacerOptions) -> Placed | None:
+    """All nodes on the only device there is; None if one must not lie there, or for a log.
+
+    Where every node may lie on the device by itself, whatever joins them may, too.
+    """
+    device = devices.devices[0]
+    if len(devices) > 1 or options.log is not None:
+        return None
+    constraints = NodeConstraints(devices, graph.library, options.assigned)
+    fitting: set[Constraints] = set()
+    for node in graph:
+        try:
+            own = constraints.of(node)
+        except OpError:
+            return None  # The whole procedure says what is wrong.
+        if own not in fitting:
+            if not _may_lie(own, device):
+                return None
+            fitting.add(own)
+    return Placed(graph, dict.fromkeys([node.id for node in graph], device.name))
+
+
+def _may_lie(constraints: Constraints, device: Device) -> bool:
+    return device.parsed_name.is_specialization_of(
+        constraints.requested
+    ) and device.device_type in {t.device_type for t in constraints.supported}
 
 
 @dataclass(frozen=True, slots=True)

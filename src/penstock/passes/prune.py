@@ -93,8 +93,8 @@ def needed_nodes(wanted: Iterable[Node], fed: set[tuple[Node, int]]) -> set[Node
     waiting = list(needed)
     while waiting:
         node = waiting.pop()
-        for edge in node.in_edges():
-            if _is_fed(edge, fed) or edge.src in needed:
+        for edge in (*node.inputs, *node.control_inputs):
+            if edge is None or edge.src in needed or (fed and _is_fed(edge, fed)):
                 continue
             needed.add(edge.src)
             waiting.append(edge.src)
@@ -203,17 +203,18 @@ class _Pruner:
         for edge in node.inputs:
             if edge is None:
                 continue
-            if _is_fed(edge, self.fed):
+            if self.fed and _is_fed(edge, self.fed):
                 feed = self.feed_node(edge.src, edge.src_slot)
                 self.graph.add_edge(feed, 0, copy, edge.dst_slot)
             else:
-                self.graph.add_edge(self.copies[edge.src], edge.src_slot, copy, edge.dst_slot)
+                self.graph.add_like(edge, self.copies[edge.src], copy)
+        if not node.control_inputs:
+            return
         sources = [
             self.feed_node(edge.src, 0) if _is_fed(edge, self.fed) else self.copies[edge.src]
             for edge in node.control_inputs
         ]
-        if sources:
-            self.graph.add_control_edges(sources, copy)
+        self.graph.add_control_edges(sources, copy)
 
     def feed_node(self, node: Node, slot: int) -> Node:
         """The node that brings a fed endpoint in."""

@@ -60,9 +60,9 @@ def split(
 
     """
     _check_complete(pruned.graph)
-    names = {partition_of(device): device for device in pruned.device_of.values()}
+    names = set(map(partition_of, set(pruned.device_of.values())))
     if len(names) == 1:
-        return [Partition(next(iter(names)), pruned.graph)]
+        return [Partition(names.pop(), pruned.graph)]
     pruned = colocate_loop_nodes(pruned)
     return _Splitter(pruned, partition_of, incarnation_of).run()
 
@@ -88,8 +88,8 @@ def colocate_loop_nodes(pruned: Pruned) -> Pruned:
 
 def _check_complete(graph: Graph) -> None:
     for node in graph:
-        missing = sum(edge is None for edge in node.inputs)
-        if missing:
+        if None in node.inputs:
+            missing = node.inputs.count(None)
             raise InvalidArgumentError(
                 f"Incomplete graph, missing {missing} inputs for {node.name}"
             )
