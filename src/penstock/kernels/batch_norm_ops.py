@@ -12,7 +12,6 @@ at as matrices: rows of channels, or in the layouts with the channels second row
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from math import prod
 from typing import Any, Final, TypeAlias
@@ -159,7 +158,8 @@ class _Channels:
             total: Array = x.reshape(*x.shape[:2], -1).sum(-1).sum(0)
             return total
         rows = x.reshape(-1, x.shape[-1])
-        return in_pieces(np.ones((1, len(rows)), x.dtype), rows)[0]
+        summed: Array = in_pieces(np.ones((1, len(rows)), x.dtype), rows)[0]
+        return summed
 
     def moments(self, mean: Array) -> Callable[[Array, Array], Array]:
         """Each channel's sum of gradients, and of gradients times how far images are off."""
