@@ -138,6 +138,18 @@ def test_unpack() -> None:
     assert run_op("Unpack", np.zeros((0, 3)), num=0) == ()
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+def test_unpack_along_any_axis(axis: int) -> None:
+    """Each part is what stands at its index; small ones of rank 2 and more are contiguous."""
+    cube = np.arange(24).reshape(2, 3, 4)
+
+    parts = run_op("Unpack", cube, num=cube.shape[axis], axis=axis)
+
+    expected = [cube.take(i, axis).tolist() for i in range(cube.shape[axis])]
+    assert [part.tolist() for part in parts] == expected
+    assert all(part.flags.c_contiguous for part in parts)
+
+
 @pytest.mark.parametrize(
     ("values", "axis", "message"),
     [

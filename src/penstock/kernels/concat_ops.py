@@ -234,10 +234,13 @@ def make_unpack(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError(
                 f"Input shape axis {axis % rank} must equal {count}, got shape {shape_text(shape)}"
             )
-        if axis == 0:
+        at = axis % rank
+        if at == 0:
             return tuple(values)
-        before = (slice(None),) * (axis % rank)
-        return tuple(values[(*before, i)] for i in range(count))
+        in_front = values.transpose((at, *range(at), *range(at + 1, rank)))
+        if rank > 2 and values.nbytes <= SMALL:
+            in_front = in_front.copy()
+        return tuple(in_front)
 
     return unpack_rows if axis == 0 and not attrs.dtype("T").is_object else unpack
 

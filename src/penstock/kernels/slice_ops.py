@@ -48,7 +48,8 @@ def make_slice(attrs: Attrs) -> Kernel:
         if begin is not old_begin or size is not old_size or values.shape != shape:
             index = _index_of_part(values.shape, begin, size)
             found = values[index]
-            is_copied = values.nbytes <= SMALL and not found.flags.c_contiguous
+            is_small = found.ndim > 1 and found.nbytes <= SMALL
+            is_copied = is_small and not found.flags.c_contiguous
             if is_constant(begin) and is_constant(size):
                 last = begin, size, values.shape, index, is_copied
         if is_copied:
