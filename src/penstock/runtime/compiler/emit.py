@@ -214,10 +214,6 @@ class _Emitter:
         self.objects[name] = value
         return name
 
-    def kernel(self, call: Call) -> str:
-        """A name for a call's kernel."""
-        return self.object(self.checked(call.node, call.kernel), call.node.name)
-
 
 def _cut(placed: Sequence[Placed]) -> list[list[Placed]]:
     """Pieces of about the same size that end outside of all branches."""
@@ -354,11 +350,13 @@ class _Writer:
     def _write_call(self, call: Call) -> None:
         arguments = [self._operand(operand) for operand in call.inputs]
         kernel = call.kernel
-        text = operator_text(kernel.compute, arguments) if kernel.is_builtin else None
+        # What is checked is no operator any more.
+        compute = self.emitter.checked(call.node, kernel)
+        text = operator_text(compute, arguments)
         if text is None:
             if kernel.calling is Calling.CONTEXT:
                 arguments.insert(0, self._context(call.node))
-            text = f"{self.emitter.kernel(call)}({', '.join(arguments)})"
+            text = f"{self.emitter.object(compute, call.node.name)}({', '.join(arguments)})"
         targets = [self.emitter.name(var) if var is not None else "_" for var in call.outputs]
         if not any(call.outputs):
             self.line(text, call.node)
