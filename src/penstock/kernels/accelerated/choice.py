@@ -20,7 +20,7 @@ from penstock.core.dtypes import DType
 from penstock.kernels.accelerated import library
 from penstock.kernels.accelerated.library import Torch
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel, kernels_of
+from penstock.kernels.registry import Kernel, MakeKernel, kernel, kernels_of
 
 FLOAT32: Final = frozenset({dtypes.float32})
 #: Above numpy's kernels.
@@ -41,15 +41,20 @@ MakeOffer: TypeAlias = Callable[[Attrs], Offer | None]
 
 
 def accelerated(
-    *ops: str, types: Mapping[str, Collection[DType]] | None = None
+    *ops: str,
+    types: Mapping[str, Collection[DType]] | None = None,
+    otherwise: MakeKernel | None = None,
 ) -> Callable[[MakeOffer], MakeOffer]:
-    """Register what offers a faster way to compute these ops, for float32 unless said."""
+    """Register what offers a faster way to compute these ops, for float32 unless said.
+
+    ``otherwise`` makes numpy's kernel for an op that has no other.
+    """
     constraints = {"T": FLOAT32} if types is None else types
 
     def register(make_offer: MakeOffer) -> MakeOffer:
         @functools.wraps(make_offer)
         def make(attrs: Attrs) -> Kernel:
-            plain = plain_kernel(attrs)
+            plain = plain_kernel(attrs, otherwise)
             is_wanted = attrs.accelerate and library.is_installed()
             offer = make_offer(attrs) if is_wanted else None
             return plain if offer is None else choosing(plain, offer)
@@ -60,10 +65,12 @@ def accelerated(
     return register
 
 
-def plain_kernel(attrs: Attrs) -> Kernel:
+def plain_kernel(attrs: Attrs, otherwise: MakeKernel | None = None) -> Kernel:
     """Numpy's kernel for a node."""
     fitting = (k for k in kernels_of(attrs.op.name) if k.device_type == "CPU")
     below = [k for k in fitting if k.priority < PRIORITY and k.fits(attrs.values)]
+    if not below and otherwise is not None:
+        return otherwise(attrs)
     return max(below, key=lambda k: k.priority).make(attrs)
 
 

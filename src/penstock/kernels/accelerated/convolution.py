@@ -49,7 +49,7 @@ def has_many_products(attrs: Attrs, layout: str) -> Callable[..., bool]:
     """Whether images and filters are heavy work, and of the right rank."""
     rank, depth_axis = len(layout), layout.index("C")
     jumps = max(prod(attrs.list("strides")), 1)
-    is_depthwise = attrs.op.name.startswith("Depthwise")
+    is_depthwise = "Depthwise" in attrs.op.name
 
     def pays(images: Value, filters: Value, *_rest: Value) -> bool:
         if images.ndim != rank or filters.ndim != rank:
@@ -93,7 +93,7 @@ class Convolution:
         self._torch: Final = torch
         self._make_windows: Final = window_maker(attrs)
         self._layout: Final = attrs.str("data_format")
-        self._is_depthwise: Final = attrs.op.name.startswith("Depthwise")
+        self._is_depthwise: Final = "Depthwise" in attrs.op.name
         self._unary: Final = unary
         self._numbers: Final = tuple(numbers)
         rank = len(self._layout)
@@ -104,6 +104,11 @@ class Convolution:
         ops = torch.ops.mkldnn
         self._convolve: Final = ops._convolution_pointwise.default
         self._convolve_into: Final = ops._convolution_pointwise_.binary
+        #: What the former can do at the end and the latter cannot.
+        self._finish: Final[Callable[[Tensor], Any] | None] = {
+            "hardtanh": lambda y: torch.clamp_(y, *self._numbers),
+            "leaky_relu": lambda y: torch.nn.functional.leaky_relu_(y, *self._numbers),
+        }.get(unary)
         self._pack: Final = ops._reorder_convolution_weight.default
         #: The last plan; replaced as a whole.
         self._plan: _Plan | None = None
@@ -211,8 +216,9 @@ class Convolution:
         rows, step = fits[0].places, -(-fits[0].places // bands)
         # What is not zero here would be added to the sums.
         result = np.zeros((len(images), rows, fits[1].places, count), np.float32)
-        unary = None if self._unary == "none" else self._unary
-        after = ("add", 1.0, unary, list(self._numbers), None)
+        unary = "relu" if self._unary == "relu" else None
+        after: tuple[Any, ...] = ("add", 1.0, unary, [], None)
+        finish = self._finish
 
         def body(number: int) -> None:
             batch, first = number // bands, number % bands * step
@@ -223,6 +229,8 @@ class Convolution:
             x = tensor(self._torch, seen).permute(0, 3, 1, 2)
             y = tensor(self._torch, result[batch : batch + 1, first:last]).permute(0, 3, 1, 2)
             self._convolve_into(y, x, weights, bias, margin, *self._facts(plan), *after)
+            if finish is not None:
+                finish(y)
 
         parallel_for(len(images) * bands, body)
         return result

@@ -1,0 +1,117 @@
+"""Convolutions and products together with bias and activation, in one pass over the result.
+
+In:   what the convolution or the product takes, and the bias.
+Out:  what the separate ops would give; but NaN may become what the activation has for zero.
+Not:  no normalisation, no other additions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.catalogue.registry import get_op
+from penstock.core.values import Array, Value
+from penstock.kernels.accelerated.choice import Offer, accelerated
+from penstock.kernels.accelerated.convolution import Convolution, has_many_products
+from penstock.kernels.accelerated.library import Torch, tensor
+from penstock.kernels.accelerated.products import product_of_matrices
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.products import ALONE
+from penstock.kernels.registry import Kernel, get_kernel
+
+#: What a fused node does first.
+_FIRST: Final = {
+    "_FusedConv2D": "Conv2D",
+    "_FusedDepthwiseConv2dNative": "DepthwiseConv2dNative",
+    "_FusedMatMul": "MatMul",
+}
+#: Activations as PyTorch calls them, with their numbers.
+_ACTIVATIONS: Final[dict[str, tuple[str, Sequence[float]]]] = {
+    "Relu": ("relu", ()),
+    "Relu6": ("hardtanh", (0.0, 6.0)),
+}
+
+
+def make_by_steps(attrs: Attrs) -> Kernel:
+    """One numpy kernel after the other."""
+    first, *others = (_kernel_of(attrs, op) for op in (_FIRST[attrs.op.name], *_steps(attrs)))
+
+    def fused(x: Value, y: Value, bias: Value) -> Value:
+        result = others[0](first(x, y), bias)
+        return others[1](result) if others[1:] else result
+
+    return fused
+
+
+def _steps(attrs: Attrs) -> list[str]:
+    """The ops that come after the first."""
+    steps = [name.decode() for name in attrs.list("fused_ops")]
+    if steps[:1] != ["BiasAdd"] or len(steps) > 2:
+        raise ValueError(f"cannot fuse {', '.join(steps)} with {attrs.op.name}")
+    return steps
+
+
+def _kernel_of(attrs: Attrs, op_name: str) -> Kernel:
+    """The kernel of an op that does a part of the work."""
+    op = get_op(op_name)
+    values = {name: attr.default for name, attr in op.attrs.items() if attr.default is not None}
+    values |= {name: value for name, value in attrs.values.items() if name in op.attrs}
+    if op_name == "LeakyRelu":
+        values["alpha"] = attrs.float("leakyrelu_alpha")
+    facts = dataclasses.replace(attrs, op=op, values=values, accelerate=False)
+    return get_kernel(op_name, "CPU", values).make(facts)
+
+
+@accelerated("_FusedConv2D", "_FusedDepthwiseConv2dNative", otherwise=make_by_steps)
+def offer_fused_convolution(attrs: Attrs) -> Offer | None:
+    """A convolution, plus a number for each output channel, in the activation's range."""
+    layout, steps = attrs.str("data_format"), _steps(attrs)
+    filters = attrs.str("filter_format") if "filter_format" in attrs.values else "HWIO"
+    if layout not in ("NHWC", "NCHW") or filters != "HWIO":
+        return None
+    how = _activation(attrs, steps)
+    if how is None:
+        return None
+    return Offer(has_many_products(attrs, layout), lambda torch: Convolution(torch, attrs, *how))
+
+
+def _activation(attrs: Attrs, steps: Sequence[str]) -> tuple[str, Sequence[float]] | None:
+    if len(steps) == 1:
+        return "none", ()
+    if steps[1] == "LeakyRelu":
+        return "leaky_relu", (attrs.float("leakyrelu_alpha"),)
+    return _ACTIVATIONS.get(steps[1])
+
+
+@accelerated("_FusedMatMul", otherwise=make_by_steps)
+def offer_fused_matmul(attrs: Attrs) -> Offer | None:
+    """A product of matrices, plus a number for each column, in the activation's range."""
+    is_a_turned, is_b_turned = attrs.bool("transpose_a"), attrs.bool("transpose_b")
+    columns, steps = 0 if is_b_turned else 1, _steps(attrs)
+    if steps[1:] not in ([], ["Relu"], ["Relu6"]):
+        return None
+    limits = {"Relu": (0.0, None), "Relu6": (0.0, 6.0)}.get(steps[-1])
+
+    def pays(a: Value, b: Value, _bias: Value) -> bool:
+        return bool(a.ndim == 2 == b.ndim and a.size * b.shape[columns] > ALONE)
+
+    def build(torch: Torch) -> Kernel:
+        multiply = product_of_matrices(torch)
+
+        def fused(a: Array, b: Array, bias: Array) -> Any:
+            x, y = tensor(torch, a), tensor(torch, b)
+            result = multiply(x.t() if is_a_turned else x, y.t() if is_b_turned else y)
+            if bias.shape != result.shape[1:]:
+                return NotImplemented
+            np.add(result, bias, out=result)
+            if limits is not None:
+                torch.clamp_(tensor(torch, result), *limits)
+            return result
+
+        return fused
+
+    return Offer(pays, build)
