@@ -1,0 +1,136 @@
+"""A text is known to tracebacks and debuggers, and says which node a line is for."""
+
+from __future__ import annotations
+
+import gc
+import linecache
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from penstock.runtime.compiler.source import Line, Place, Source, Turns, make_source
+from support.sketch import sketch
+
+GRAPH = sketch("a = NoOp()\nb = NoOp()\nc = NoOp()")
+A, B, C = (GRAPH.node(name) for name in "abc")
+OUTER, INNER = Turns("outer", "i"), Turns("inner", "j")
+
+
+def source(act: Callable[[int, int], Any] = lambda _i, _j: None) -> Source:
+    """Two loops that call ``act`` with their turns, in the line of node b."""
+    lines = [
+        Line("def region(run):"),
+        Line("    x = 1", A),
+        Line("    for i in range(3):", None),
+        Line("        check(i)", C, (OUTER,)),
+        Line("        for j in range(2):", None, (OUTER,)),
+        Line("            act(i, j)", B, (OUTER, INNER)),
+        Line("    return (x,)"),
+    ]
+    objects = {"act": act, "check": lambda _i: None}
+    return make_source("test", lines, "region", objects, needs_context=False)
+
+
+def raising(cause: Exception, at: tuple[int, int]) -> Callable[[int, int], None]:
+    """Raise in one turn."""
+
+    def act(i: int, j: int) -> None:
+        if (i, j) == at:
+            raise cause
+
+    return act
+
+
+def test_the_text_is_its_lines() -> None:
+    """The text is what was compiled, and calling the function runs it."""
+    made = source()
+    assert made.text.splitlines()[1] == "    x = 1"
+    assert made.function(None) == (1,)
+
+
+def test_tracebacks_show_the_line() -> None:
+    """Python prints the line of generated text in which an error arose."""
+    made = source(raising(ValueError("here"), (1, 1)))
+    with pytest.raises(ValueError, match="here") as caught:
+        made.function(None)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "act(i, j)" in shown
+    assert made.filename in shown
+    assert linecache.getline(made.filename, 2) == "    x = 1\n"
+
+
+def test_the_text_goes_when_the_source_does() -> None:
+    """Nothing is left behind of requests that are forgotten."""
+    made = source()
+    filename = made.filename
+    assert filename in linecache.cache
+    del made
+    gc.collect()
+    assert filename not in linecache.cache
+
+
+def test_texts_of_one_name_are_told_apart() -> None:
+    """Each text has a file name of its own."""
+    one, two = source(), source()
+    assert one.filename != two.filename
+    assert one.filename.startswith("<penstock test ")
+
+
+def test_the_place_of_an_error() -> None:
+    """Node, frame and turn follow from the line and the counters at that moment."""
+    made = source(raising(ValueError("here"), (2, 1)))
+    with pytest.raises(ValueError, match="here") as caught:
+        made.function(None)
+    assert made.place_of(caught.value.__traceback__) == Place(B, "outer[2]/inner", 1)
+
+
+def test_an_error_elsewhere_has_no_place() -> None:
+    """What did not arise in the text, or in a line that holds others together, has no node."""
+    made = source()
+    with pytest.raises(ZeroDivisionError) as caught:
+        _ = 1 // 0
+    assert made.place_of(caught.value.__traceback__) is None
+    assert made.place_of(None) is None
+    with pytest.raises(TypeError) as other:
+        made.function()
+    assert made.place_of(other.value.__traceback__) is None
+
+
+def test_the_place_now() -> None:
+    """Another thread can ask where a thread is."""
+    reached, go = threading.Event(), threading.Event()
+
+    def act(i: int, j: int) -> None:
+        if (i, j) == (1, 0):
+            reached.set()
+            go.wait(10.0)
+
+    made = source(act)
+    thread = threading.Thread(target=made.function, args=[None])
+    thread.start()
+    try:
+        assert reached.wait(10.0)
+        assert thread.ident is not None
+        assert made.place_now(thread.ident) == Place(B, "outer[1]/inner", 0)
+        assert made.place_now(threading.get_ident()) is None
+    finally:
+        go.set()
+        thread.join(10.0)
+    assert made.place_now(thread.ident) is None
+
+
+@pytest.mark.parametrize(
+    ("place", "around", "whole"),
+    [
+        (Place(A, "", 0), ("", 0), Place(A, "", 0)),
+        (Place(A, "", 0), ("outer", 3), Place(A, "outer", 3)),
+        (Place(A, "inner", 2), ("outer", 3), Place(A, "outer[3]/inner", 2)),
+        (Place(A, "b[1]/c", 2), ("x[5]/a", 3), Place(A, "x[5]/a[3]/b[1]/c", 2)),
+    ],
+)
+def test_a_place_within_a_turn(place: Place, around: tuple[str, int], whole: Place) -> None:
+    """A text that itself runs in a turn of a loop adds that turn in front."""
+    assert place.within(*around) == whole
