@@ -34,7 +34,7 @@ def snippets(name: str) -> list[str]:
 
 
 RUN_MODEL, BUILD_GRAPH = snippets("README.md")
-SOFTSIGN, TEST_SOFTSIGN, SCALE_BY, NEW_DEVICE = snippets("docs/add-an-op.md")
+SOFTSIGN, TEST_SOFTSIGN, SCALE_BY, PY_FUNC, NEW_DEVICE = snippets("docs/add-an-op.md")
 
 
 def test_the_first_command_of_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,6 +128,20 @@ def test_an_op_of_ones_own() -> None:
             z = ps.ops.scale_by(y)
         with ps.Session(graph) as sess:
             assert sess.run([y, z]) == [6, 12]
+
+
+def test_a_python_function_of_ones_own() -> None:
+    """The token means the function from then on."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.ops.constant(2.0)
+        (y,) = ps.ops.py_func([x], token="pyfunc_0", Tout=[ps.dtypes.float32])
+    exec(PY_FUNC, {"ps": ps})
+    try:
+        with ps.Session(graph) as sess:
+            assert sess.run(y) == 4
+    finally:
+        ps.register_py_func({"pyfunc_0": None})
 
 
 def test_a_device_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ import functools
 import re
 from typing import Final
 
+from penstock.catalogue.plugins import load_plugins
 from penstock.catalogue.registry import all_ops, find_op
 
 _WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z0-9])(?=[A-Z][a-z])")
@@ -32,8 +33,10 @@ def find_spelling(text: str) -> str | None:
     if find_op(text) is not None:
         return text
     ops = tuple(all_ops())  # Grows with the ops that users register.
-    found = _by_snake_case(ops).get(text)
-    return found if found is not None else _by_letters(ops).get(_letters(text))
+    found = _by_snake_case(ops).get(text) or _by_letters(ops).get(_letters(text))
+    if found is None and load_plugins():
+        return find_spelling(text)
+    return found
 
 
 def near_spellings(text: str) -> list[str]:

@@ -4,7 +4,8 @@ In:   an op's name.
 Out:  its ``OpDef``; rows are read from ``ops.txt`` when first asked for.
 Not:  knows no kernels.
 
-Users add ops of their own with ``register_op`` and a row in the same syntax.
+Users add ops of their own with ``register_op`` and a row in the same syntax; packages that
+do so are found when an op is missing (``plugins``).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from importlib import resources
 from typing import Final
 
 from penstock.catalogue.op_def import OpDef, parse_row
+from penstock.catalogue.plugins import load_plugins
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 
 #: Ops that users registered.  Shares no name with the table; only ever grows.
@@ -43,6 +45,8 @@ def find_op(name: str) -> OpDef | None:
 def get_op(name: str) -> OpDef:
     """The signature of an op; raises NotFoundError, with near names, for a stranger."""
     found = find_op(name)
+    if found is None and load_plugins():
+        found = find_op(name)
     if found is None:
         near = difflib.get_close_matches(name, all_ops(), n=3)
         hint = f"did you mean {' or '.join(near)}? " if near else ""

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Any, Final, TypeAlias, TypeVar
 
+from penstock.catalogue.plugins import load_plugins
 from penstock.catalogue.registry import get_op, is_builtin_op
 from penstock.core.dtypes import DType
 from penstock.defs.attrs import Attr
@@ -211,15 +212,14 @@ def load_families() -> None:
 
 
 def _load(op: str) -> None:
-    """Import the families that have kernels for ``op``."""
-    if op in _loaded_ops or _loaded:
-        return
+    """Import the families that have kernels for ``op``; and packages, if none has."""
     families = families_of(op)
     if not families and is_builtin_op(op):
         load_families()  # A kernel that is newer than the table is found all the same.
-        return
+        if op not in _kernels:
+            load_plugins()
     with _loading:
-        for name in families:
+        for name in families if not _loaded else ():
             _load_family(name)
     _loaded_ops.add(op)
 
@@ -245,6 +245,7 @@ def kernels_of(op: str) -> tuple[KernelDef, ...]:
 def ops_with_kernels() -> list[str]:
     """The names of all ops that have a kernel, in alphabetical order."""
     load_families()
+    load_plugins()
     return sorted(_kernels)
 
 
