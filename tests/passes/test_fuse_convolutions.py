@@ -71,6 +71,7 @@ def test_products_of_matrices_are_fused_too() -> None:
     [
         CONV + "z = Neg(conv)",
         CONV + "z = NoOp(^conv)",
+        CONV.replace("b = Placeholder()", "b = VariableV2() shape=[3]"),
         CONV.replace("BiasAdd(conv, b)", "BiasAdd(b, conv)"),
         CONV.replace("BiasAdd(conv, b)", "AddV2(conv, b)"),
         CONV.replace("BiasAdd(conv, b)", "BiasAdd(conv, b, ^x)"),

@@ -107,6 +107,7 @@ def test_other_constants_are_two(first: str, second: str) -> None:
         "a = Enter(x) frame_name='f'\nb = Enter(x) frame_name='f'",
         "a = VariableV2() shape=[] dtype=float32\nb = VariableV2() shape=[] dtype=float32",
         "n = Const() value='file'\na = ReadFile(n)\nb = ReadFile(n)",
+        "h = Placeholder() dtype=string\na = TensorArraySizeV2(h, x)\nb = TensorArraySizeV2(h, x)",
         "a = _Retval(x) index=0\nb = _Retval(x) index=0",
         "a = NoOp(^x)\nb = NoOp(^x)",
     ],

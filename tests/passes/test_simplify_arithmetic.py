@@ -61,6 +61,8 @@ def test_whole_numbers_have_one_zero(zero: str) -> None:
         X + "y = AddN(x, x)",
         "x = Placeholder() dtype=complex64\nc = Placeholder() dtype=complex64\ny = Mul(x, c)",
         "v = VariableV2() shape=[] dtype=float32\nc = Const() value=1.0\ny = Mul(v, c)",
+        "v = VariableV2() shape=[] dtype=float32\nn = Neg(v)\ny = Neg(n)",
+        "v = VariableV2() shape=[] dtype=float32\ni = Identity(v)\nn = Neg(i)\ny = Neg(n)",
         X + "p = Const() value=True\ns = Switch(x, p)\nc = Const() value=1.0\ny = Mul(s:1, c)",
     ],
 )

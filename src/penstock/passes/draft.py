@@ -84,7 +84,7 @@ class Draft:
         src = edge.src
         if node.control_inputs or node in self._roots or src.role in _NEEDS_READER:
             return False
-        if node in self._readers or self.device(node) != self.device(src):
+        if edge.dst in self._readers or self.device(node) != self.device(src):
             return False
         is_awaited = any(out.is_control for out in node.out_edges)
         return not is_awaited or self.is_pure(src)
@@ -167,7 +167,7 @@ def value_of(node: Node) -> Value | None:
         return None
     try:
         value = node.attrs["value"].value
-    except (OpError, ValueError):
+    except (OpError, ValueError, ArithmeticError):
         return None  # running it will say why
     return freeze(value) if has_dtype(value, node.output_types[0]) else None
 
@@ -182,6 +182,7 @@ def _is_pure_op(node: Node) -> bool:
     return (
         node.role in _COMPUTES
         and not (op.is_stateful or op.is_function or op.name in _IMPURE)
+        and not op.name.startswith("TensorArray")  # the older ones have handles that are strings
         and not any(attr.kind in ("func", "list(func)") for attr in op.attrs.values())
         and not any(arg.is_ref for arg in (*op.inputs, *op.outputs))
     )

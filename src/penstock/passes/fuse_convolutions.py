@@ -30,7 +30,7 @@ def fuse_convolutions(draft: Draft) -> int:
 
 def _fuse(draft: Draft, node: Node) -> int:
     added = _next(draft, node)
-    if added is None or added.op.name != "BiasAdd" or not draft.is_pure(node):
+    if added is None or added.op.name != "BiasAdd":
         return 0
     layout = node.attrs.get("data_format", b"NHWC")
     if added.input(0).src is not node or added.attrs["data_format"] != layout:
@@ -40,7 +40,10 @@ def _fuse(draft: Draft, node: Node) -> int:
     if activation is not None and activation.op.name in _ACTIVATIONS:
         steps.append(activation)
     attrs = _attrs(steps)
-    if attrs is None or find_kernel(_FUSED[node.op.name], "CPU", attrs) is None:
+    # A bias that is a variable is read when it is added, not before.
+    if attrs is None or not all(map(draft.is_pure, steps)):
+        return 0
+    if find_kernel(_FUSED[node.op.name], "CPU", attrs) is None:
         return 0
     _put_in_place(draft, steps, attrs)
     return len(steps) - 1
