@@ -234,3 +234,24 @@ def test_softmax() -> None:
     assert run_op("Softmax", np.zeros((2, 0), np.float32)).shape == (2, 0)
     with pytest.raises(InvalidArgumentError, match=r"must have >= 1 dimension, got \[\]"):
         run_op("Softmax", np.float32(1))
+
+
+@pytest.mark.parametrize("axes", [(0, 1), (1, 2), (0, 2), (-2, 0), (2, 3), (1,), (0, 1, 2, 3)])
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("op", ["Sum", "Prod", "Max", "Min", "Mean", "All", "Any"])
+def test_large_arrays(op: str, keep: bool, axes: tuple[int, ...]) -> None:
+    """Whichever axes stay, all elements of the others are combined."""
+    x = np.random.default_rng(5).integers(-1, 2, (5, 40, 9, 11)).astype(np.float32)
+    if op in ("All", "Any"):
+        x = x >= (1 if op == "Any" else 0)
+    name = {"Max": "amax", "Min": "amin"}.get(op, op.lower())
+    expected = getattr(np, name)(x, axis=axes, keepdims=keep)
+    result = run_op(op, x, np.int32(axes), keep_dims=keep)
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
+    assert np.shape(result) == np.shape(expected)
+
+
+def test_large_arrays_refuse_the_same_axis_twice() -> None:
+    """Also where axes would be taken one by one."""
+    with pytest.raises(InvalidArgumentError, match="duplicate dimension: 1"):
+        run_op("Max", np.ones((5, 40, 99), np.float32), np.int32([1, -2]))

@@ -18,6 +18,8 @@ import numpy as np
 from penstock.core.values import Value, as_value, shape_of
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.choice import choose
+from penstock.kernels.portions import by_elements
 from penstock.kernels.precision import MakeFormula, formula
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import COMPLEX, FLOATS, REALS
@@ -36,7 +38,12 @@ def _relu(kind: _Kind) -> Kernel:
 
 def _relu6(kind: _Kind) -> Kernel:
     zero, six = kind(0), kind(6)
-    return lambda x: np.minimum(np.maximum(x, zero), six)
+
+    def relu6(x: Value) -> Value:
+        y = np.maximum(x, zero)
+        return np.minimum(y, six, out=y) if y.ndim else np.minimum(y, six)
+
+    return relu6
 
 
 def _elu(kind: _Kind) -> Kernel:
@@ -77,12 +84,18 @@ def _relu6_grad(kind: _Kind) -> Kernel:
 
 def _elu_grad(kind: _Kind) -> Kernel:
     zero, one = kind(0), kind(1)
-    return lambda gradients, y: gradients * (np.where(y < zero, y, zero) + one)
+    # Unlike the minimum, this takes the zero where y is no number.
+    return lambda gradients, y: gradients * (np.fmin(y, zero) + one)
 
 
 def _selu_grad(kind: _Kind) -> Kernel:
     zero, scale, scale_alpha = kind(0), kind(_SELU_SCALE), kind(_SELU_SCALE_ALPHA)
-    return lambda gradients, y: gradients * np.where(y < zero, y + scale_alpha, scale)
+
+    def selu_grad(gradients: Value, y: Value) -> Value:
+        slope = choose(y < zero, y + scale_alpha, np.broadcast_to(scale, y.shape))
+        return gradients * slope
+
+    return selu_grad
 
 
 def _softplus_grad(kind: _Kind) -> Kernel:
@@ -169,7 +182,7 @@ def make_rectifier(attrs: Attrs) -> Kernel:
 @kernel(*_ACTIVATIONS, types={"T": FLOATS})
 def make_activation(attrs: Attrs) -> Kernel:
     """The activation function that the op is named after."""
-    return formula(_ACTIVATIONS[attrs.op.name], attrs.dtype("T"))
+    return by_elements(formula(_ACTIVATIONS[attrs.op.name], attrs.dtype("T")))
 
 
 @kernel("LeakyRelu", types={"T": REALS})
@@ -195,7 +208,7 @@ def make_leaky_relu_grad(attrs: Attrs) -> Kernel:
     leak = attrs.dtype("T").numpy.type(attrs.float("alpha"))
 
     def leaky_relu_grad(gradients: Value, features: Value) -> Value:
-        return as_value(np.where(features > 0, gradients, leak * gradients))
+        return as_value(choose(features > 0, gradients, leak * gradients))
 
     return _same_shape(leaky_relu_grad, attrs.op.name)
 
@@ -203,13 +216,14 @@ def make_leaky_relu_grad(attrs: Attrs) -> Kernel:
 @kernel(*_GRADS, types={"T": FLOATS})
 def make_grad(attrs: Attrs) -> Kernel:
     """The gradient times the derivative of the activation function."""
-    return _same_shape(formula(_GRADS[attrs.op.name], attrs.dtype("T")), attrs.op.name)
+    compute = by_elements(formula(_GRADS[attrs.op.name], attrs.dtype("T")))
+    return _same_shape(compute, attrs.op.name)
 
 
 @kernel(*_GRADS_OF_OUTPUTS, types={"T": FLOATS | COMPLEX})
 def make_grad_of_output(attrs: Attrs) -> Kernel:
     """The gradient times the derivative, in terms of the function's value y."""
-    compute = _GRADS_OF_OUTPUTS[attrs.op.name](attrs.dtype("T").numpy.type)
+    compute = by_elements(_GRADS_OF_OUTPUTS[attrs.op.name](attrs.dtype("T").numpy.type))
     return _same_shape(compute, attrs.op.name)
 
 

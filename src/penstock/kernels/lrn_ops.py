@@ -17,6 +17,7 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.portions import by_images
 from penstock.kernels.precision import in_float32
 from penstock.kernels.registry import Kernel, kernel
 
@@ -28,14 +29,17 @@ def make_lrn(attrs: Attrs) -> Kernel:
     """Elements divided by (bias + alpha * sum of squares nearby) ** beta."""
     radius, bias, alpha, beta = _settings(attrs)
 
-    def lrn(images: Value) -> Array:
-        _check_rank(images)
+    def of_some(images: Array) -> Array:
         norm = _sum_nearby(images * images, radius)
         norm *= alpha
         norm += bias
         np.power(norm, -beta, out=norm)
         norm *= images
         return norm
+
+    def lrn(images: Value) -> Array:
+        _check_rank(images)
+        return by_images(of_some, images.shape, images.dtype, images)
 
     return lrn if attrs.dtype("T") is dtypes.float32 else in_float32(lrn, attrs.dtype("T"))
 

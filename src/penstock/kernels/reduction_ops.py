@@ -32,6 +32,8 @@ from penstock.kernels.types import NUMBERS, REALS, UNSIGNED
 #: numpy's ``ufunc.reduce``: array, axes, type of the result, no output, keep_dims.
 _Reduce = Callable[..., Any]
 
+#: Arrays of so many elements are worth a look at the order of their axes.
+_LARGE: Final = 1 << 14
 _EXTREMA: Final[dict[str, _Reduce]] = {"Max": np.maximum.reduce, "Min": np.minimum.reduce}
 _TRUTHS: Final[dict[str, _Reduce]] = {"All": np.logical_and.reduce, "Any": np.logical_or.reduce}
 
@@ -68,6 +70,24 @@ def _complaint(axes: tuple[int, ...], rank: int) -> InvalidArgumentError | None:
     return None
 
 
+def _by_axis(
+    reduce: _Reduce, x: Value, axes: tuple[int, ...], dtype: np.dtype[Any], *, keep: bool
+) -> Value:
+    """The reduction of a large array, axis by axis if the last one stays.
+
+    So rows of all that is behind an axis are combined at once; numpy itself would take as few
+    elements at a time as the last axis has.
+    """
+    rank = x.ndim
+    ordered = sorted({axis % rank for axis in axes})
+    is_plain = len(ordered) == len(axes) and all(-rank <= axis < rank for axis in axes)
+    if not is_plain or ordered[-1] == rank - 1:
+        return reduce(x, axes, dtype, None, keep)
+    for done, axis in enumerate(ordered):
+        x = reduce(x, axis if keep else axis - done, dtype, None, keep)
+    return x
+
+
 def _reducer(reduce: _Reduce, dtype: np.dtype[Any], *, keep: bool) -> Kernel:
     """The reduction as a kernel, with sums kept in ``dtype``."""
     last: tuple[Value, tuple[int, ...]] = (_reducer, ())
@@ -80,6 +100,8 @@ def _reducer(reduce: _Reduce, dtype: np.dtype[Any], *, keep: bool) -> Kernel:
             if is_constant(indices):
                 last = indices, axes
         try:
+            if x.size > _LARGE and len(axes) > 1:
+                return _by_axis(reduce, x, axes, dtype, keep=keep)
             return reduce(x, axes, dtype, None, keep)
         except ValueError as cause:
             raise _complaint(axes, x.ndim) or cause from None

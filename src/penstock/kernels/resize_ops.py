@@ -12,6 +12,7 @@ dimension, the places that it takes from and their weights; its gradient is the 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -22,6 +23,9 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.kernels.arrays import check_new, shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.intra_op import parallel_for
+from penstock.kernels.portions import by_images
+from penstock.kernels.products import multiply_into
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS, REALS
 
@@ -125,7 +129,17 @@ def _blend_back(grads: Array, axis: int, by: Blend, before: int) -> Array:
     after = len(by.sources)
     matrix = np.zeros((before, after), grads.dtype)
     np.add.at(matrix, (by.sources, np.arange(after)[:, None]), by.weights.astype(grads.dtype))
-    return np.asarray(np.moveaxis(np.tensordot(matrix, grads, (1, axis)), 0, axis))
+    outer, inner = grads.shape[:axis], grads.shape[axis + 1 :]
+    rows = grads.reshape(math.prod(outer), after, math.prod(inner))
+    result = np.empty((len(rows), before, rows.shape[2]), grads.dtype)
+    step = -(-max(len(rows), 1) // 8)
+
+    def some(number: int) -> None:
+        part = slice(number * step, (number + 1) * step)
+        multiply_into(matrix, rows[part], result[part])
+
+    parallel_for(-(-len(rows) // step), some)
+    return result.reshape(*outer, before, *inner)
 
 
 _METHODS: Final[dict[str, Callable[[Attrs], _Method]]] = {
@@ -139,16 +153,24 @@ _METHODS: Final[dict[str, Callable[[Attrs], _Method]]] = {
 def make_resize(attrs: Attrs) -> Kernel:
     """Rows and columns blended from the nearest ones, or from those that they cover."""
     _check_centres(attrs)
-    method = _METHODS[attrs.op.name](attrs)
+    method = functools.lru_cache(maxsize=16)(_METHODS[attrs.op.name](attrs))
 
     def resize(images: Value, size: Value) -> Array:
         rows, columns = _sizes(images, size)
-        wide: Array = images.astype(np.float32, copy=False)
-        if rows != images.shape[1] or attrs.op.name != "ResizeBilinear":
-            wide = _blend(wide, 1, method(images.shape[1], rows))
-        if columns != images.shape[2] or attrs.op.name != "ResizeBilinear":
-            wide = _blend(wide, 2, method(images.shape[2], columns))
-        return wide
+        batch, before_rows, before_columns, depth = images.shape
+        has_rows = rows != before_rows or attrs.op.name != "ResizeBilinear"
+        has_columns = columns != before_columns or attrs.op.name != "ResizeBilinear"
+        by_row = method(before_rows, rows) if has_rows else None
+        by_column = method(before_columns, columns) if has_columns else None
+
+        def of_some(images: Array) -> Array:
+            wide: Array = images.astype(np.float32, copy=False)
+            if by_row is not None:
+                wide = _blend(wide, 1, by_row)
+            return wide if by_column is None else _blend(wide, 2, by_column)
+
+        shape = (batch, rows, columns, depth)
+        return by_images(of_some, shape, np.dtype(np.float32), images)
 
     return resize
 
@@ -205,8 +227,10 @@ def make_resize_nearest_grad(attrs: Attrs) -> Kernel:
             shape = list(result.shape)
             shape[axis] = before
             summed = np.zeros(shape, grads.dtype)
-            place: Any = (slice(None),) * axis + (sources,)
-            np.add.at(summed, place, result)
+            # Sources never go back, so those of one element stand side by side.
+            picked, starts = np.unique(sources, return_index=True)
+            place: Any = (slice(None),) * axis + (picked,)
+            summed[place] = np.add.reduceat(result, starts, axis, grads.dtype)
             result = summed
         return np.asarray(result)
 
