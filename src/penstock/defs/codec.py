@@ -8,12 +8,11 @@ Not:  judges the graph; that is ``graph/import_graph_def.py``.
 
 from __future__ import annotations
 
+import importlib
 import os
 import zlib
-from pathlib import Path
 from typing import Any
 
-from google.protobuf import text_format
 from google.protobuf.message import DecodeError, EncodeError
 from google.protobuf.message import Message as ProtobufMessage
 
@@ -45,7 +44,7 @@ def load_graph_def(source: Any) -> Message:
     if isinstance(source, (bytes, bytearray, memoryview)):
         return parse_graph_def(bytes(source), f"{len(source)} bytes")
     if isinstance(source, (str, os.PathLike)):
-        return parse_graph_def(_read(Path(source)), str(source))
+        return parse_graph_def(_read(os.fspath(source)), str(source))
     raise InvalidArgumentError(
         f"A graph cannot be made from a {type(source).__name__}",
         next_step="give a path, bytes, a GraphDef message or a penstock Graph",
@@ -72,9 +71,10 @@ def _serialized(message: Any) -> bytes:
     return content
 
 
-def _read(path: Path) -> bytes:
+def _read(path: str) -> bytes:
     try:
-        return path.read_bytes()
+        with open(path, "rb") as file:
+            return file.read()
     except FileNotFoundError:
         raise NotFoundError(f"There is no file {path}") from None
     except IsADirectoryError:
@@ -104,6 +104,7 @@ def _decompressed(content: bytes, origin: str) -> bytes:
 
 
 def _parse_text(content: bytes, origin: str, binary_error: Exception) -> Message:
+    text_format = importlib.import_module("google.protobuf.text_format")  # few need it
     graph_def = GraphDef()
     try:
         text_format.Parse(content.decode("utf-8"), graph_def)

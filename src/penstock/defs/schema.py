@@ -11,7 +11,7 @@ A field's line reads ``number [repeated [unpacked]] type name [? | in ONEOF]``; 
 
 from __future__ import annotations
 
-from importlib import resources
+import pkgutil
 from typing import Any, Final, TypeAlias
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory, wrappers_pb2
@@ -40,8 +40,9 @@ def _build_pool() -> descriptor_pool.DescriptorPool:
         syntax="proto3",
         dependency=[any_pb2.DESCRIPTOR.name, wrappers_pb2.DESCRIPTOR.name],
     )
-    text = resources.files(__package__).joinpath("messages.txt").read_text("utf-8")
-    _read_blocks(text, file)
+    content = pkgutil.get_data(__package__, "messages.txt")
+    assert content is not None  # every loader of ours can read data
+    _read_blocks(content.decode("utf-8"), file)
     pool.AddSerializedFile(file.SerializeToString())
     return pool
 
