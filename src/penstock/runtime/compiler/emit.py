@@ -24,13 +24,16 @@ from penstock.graph.graph import Node
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.context import Interrupt, OpKernelContext
 from penstock.kernels.registry import Calling
+from penstock.runtime.compiler.blocks import in_blocks
 from penstock.runtime.compiler.expressions import as_pred, operator_text
 from penstock.runtime.compiler.loops import Irregular
 from penstock.runtime.compiler.names import Names
 from penstock.runtime.compiler.predicates import ALWAYS, NEVER, Condition, Predicate
+from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import (
     Body,
     Call,
+    Chain,
     Constant,
     Initialized,
     Move,
@@ -72,6 +75,9 @@ def end_loop(interrupt: Interrupt) -> None:
     raise reason
 
 
+#: Ops that name what they make after the turn of the loop.
+_FRAMED: Final = frozenset({"TemporaryVariable", "DestroyTemporaryVariable"})
+
 #: What every text may refer to.
 _OBJECTS: Final[Mapping[str, Any]] = {
     "as_pred": as_pred,
@@ -80,6 +86,7 @@ _OBJECTS: Final[Mapping[str, Any]] = {
     "end_loop": end_loop,
     "false": np.False_,
     "frame_tag": FrameTag,
+    "in_blocks": in_blocks,
     "initialized": initialized,
     "read": read,
     "root_frame": FrameTag(None, 0, ""),
@@ -91,27 +98,31 @@ _LOCALS: Final = ("run", "interrupt", "_")
 Checked = Callable[[Node, BoundKernel], Callable[..., Any]]
 
 
-def emit(program: Program, checked: Checked) -> Source:
+def emit(program: Program, checked: Checked, profile: Profile | None = None) -> Source:
     """The program as a function of its parameters.
 
     Before them comes the ``StepContext`` or, for a region that is a node for the executor, its
-    ``OpKernelContext``.  It returns a tuple of the program's results.
+    ``OpKernelContext``.  It returns a tuple of the program's results, and notes in ``profile``
+    what each statement costs.
 
     Raises:
         Irregular: loops or branches are nested too deeply for Python.
 
     """
-    return _Emitter(program, checked).run()
+    return _Emitter(program, checked, profile).run()
 
 
 class _Emitter:
     """One text under construction."""
 
-    def __init__(self, program: Program, checked: Checked) -> None:
+    def __init__(self, program: Program, checked: Checked, profile: Profile | None) -> None:
         self.program = program
         self.checked = checked
+        self.profile = profile
         self.objects: dict[str, Any] = dict(_OBJECTS)
         self.names = Names([*_OBJECTS, *_LOCALS])
+        if profile is not None:
+            self.objects |= {"probe": profile.probe, "start": profile.start}
         #: The names that variables have got.
         self.name_of: dict[Var, str] = {}
         self.functions: list[list[Line]] = []
@@ -135,6 +146,8 @@ class _Emitter:
         results = program.results
         writer = _Writer(self, program.body, kept={*program.params, *results})
         writer.start(main, params)
+        if self.profile is not None:
+            writer.line("start()")
         for var in dict.fromkeys(results):
             if var in program.may_be_dead:
                 writer.line(f"{self.name(var)} = None")
@@ -213,6 +226,11 @@ class _Emitter:
         name = self.names.new(hint, "k_")
         self.objects[name] = value
         return name
+
+
+def _asks_frame(call: Call) -> bool:
+    """Whether a kernel may want to know in which turn it is: few of Penstock's own do."""
+    return not call.kernel.is_builtin or call.node.op.name in _FRAMED
 
 
 def _cut(placed: Sequence[Placed]) -> list[list[Placed]]:
@@ -346,17 +364,11 @@ class _Writer:
             self._write_test(statement)
         elif isinstance(statement, Repeat):
             self._write_loop(statement)
+        elif isinstance(statement, Chain):
+            self._write_chain(statement)
 
     def _write_call(self, call: Call) -> None:
-        arguments = [self._operand(operand) for operand in call.inputs]
-        kernel = call.kernel
-        # What is checked is no operator any more.
-        compute = self.emitter.checked(call.node, kernel)
-        text = operator_text(compute, arguments)
-        if text is None:
-            if kernel.calling is Calling.CONTEXT:
-                arguments.insert(0, self._context(call.node))
-            text = f"{self.emitter.object(compute, call.node.name)}({', '.join(arguments)})"
+        text = self._called(call)
         targets = [self.emitter.name(var) if var is not None else "_" for var in call.outputs]
         if not any(call.outputs):
             self.line(text, call.node)
@@ -364,14 +376,42 @@ class _Writer:
             self.line(f"{targets[0]} = {text}", call.node)
         else:
             self.line(f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {text}", call.node)
+        profile = self.emitter.profile
+        if profile is not None:
+            first = next((name for name in targets if name != "_"), "None")
+            self.line(f"probe({profile.number_of(call.node)}, {first})")
 
-    def _context(self, node: Node) -> str:
+    def _called(self, call: Call) -> str:
+        """A kernel's call as an expression."""
+        arguments = [self._operand(operand) for operand in call.inputs]
+        # What is checked is no operator any more.
+        compute = self.emitter.checked(call.node, call.kernel)
+        text = operator_text(compute, arguments)
+        if text is not None:
+            return text
+        if call.kernel.calling is Calling.CONTEXT:
+            arguments.insert(0, self._context(call))
+        return f"{self.emitter.object(compute, call.node.name)}({', '.join(arguments)})"
+
+    def _write_chain(self, chain: Chain) -> None:
+        """A function of one piece, and its use for all of them."""
+        name, inputs = self.emitter.names.new("chain"), list(map(self.emitter.name, chain.inputs))
+        writer = _Writer(self.emitter, self.body, kept={chain.target}, loops=self.loops)
+        writer.head = f"def {name}({', '.join(inputs)}):"
+        writer.write([Placed(c, (), tuple(map(variable_of, c.inputs))) for c in chain.calls])
+        writer.line(f"return {self.emitter.name(chain.target)}")
+        self.emitter.functions.append(writer.finished())
+        arguments = ", ".join([name, *inputs])
+        self.line(f"{self.emitter.name(chain.target)} = in_blocks({arguments})", chain.node)
+
+    def _context(self, call: Call) -> str:
         """The name of a node's kernel context, which is made once per run."""
+        node = call.node
         self.emitter.needs_context = True
         name = self.emitter.names.new(node.name, "c_")
         place = f'{node.name!r}, "{node.op.name}", {self.emitter.around}'
         self.prelude[f"{name} = context_of({self.emitter.step}, {place}, False)"] = None
-        if self.loops:
+        if self.loops and _asks_frame(call):
             counter = self.loops[-1].counter
             self.line(f"{name}.frame, {name}.iteration = frame_{counter}, {counter}")
         return name

@@ -81,6 +81,16 @@ class Call(Statement):
 
 
 @dataclass(frozen=False, slots=True, eq=False)
+class Chain(Statement):
+    """Several element-wise calls, to be done piece by piece; see ``blocks``."""
+
+    #: Each after those that it reads; only the last one's output is used by others.
+    calls: tuple[Call, ...]
+    inputs: tuple[Var, ...]
+    target: Var
+
+
+@dataclass(frozen=False, slots=True, eq=False)
 class Move(Statement):
     """Give a value another name: what a Merge lets through, what a region returns."""
 
@@ -155,7 +165,7 @@ def variable_of(operand: Operand) -> Var:
 
 def operands_of(statement: Statement) -> Sequence[Operand]:
     """What a statement reads, by itself or in a loop."""
-    if isinstance(statement, Call):
+    if isinstance(statement, (Call, Chain)):
         return statement.inputs
     if isinstance(statement, (Move, Test)):
         return (statement.source,)
@@ -168,7 +178,7 @@ def targets_of(statement: Statement) -> Sequence[Var]:
     """The names that a statement gives values to, as seen from its own body."""
     if isinstance(statement, Call):
         return [var for var in statement.outputs if var is not None]
-    if isinstance(statement, (Move, Test)):
+    if isinstance(statement, (Move, Test, Chain)):
         return (statement.target,)
     if isinstance(statement, Repeat):
         return statement.exits

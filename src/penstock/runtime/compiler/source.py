@@ -92,10 +92,13 @@ class Source:
     def _place_in(self, frames: Sequence[tuple[FrameType, int]]) -> Place | None:
         """The innermost line of a node, among the frames of a stack, outermost first."""
         found: Place | None = None
+        counters: dict[str, int] = {}
         for frame, number in frames:
             if frame.f_code.co_filename == self.filename:
                 line = self.lines[number - 1]
-                counters = {t.counter: frame.f_locals.get(t.counter, 0) for t in line.loops}
+                # A part of a loop's body may be a function of its own.
+                known = counters | frame.f_locals
+                counters = {t.counter: known.get(t.counter, 0) for t in line.loops}
                 if line.node is not None:
                     found = _place(line, counters)
         return found
