@@ -13,10 +13,13 @@ A package says in its ``pyproject.toml`` what to import:
 
 from __future__ import annotations
 
-import importlib.metadata
+import importlib
 import warnings
 from threading import RLock
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP: Final = "penstock.ops"
 
@@ -39,12 +42,14 @@ def load_plugins() -> bool:
         if _loaded:
             return False
         _loaded.append(True)
-        for entry_point in importlib.metadata.entry_points(group=GROUP):
+        # Not imported above: it takes longer than all of ours, and few miss an op.
+        metadata = importlib.import_module("importlib.metadata")
+        for entry_point in metadata.entry_points(group=GROUP):
             _load(entry_point)
         return True
 
 
-def _load(entry_point: importlib.metadata.EntryPoint) -> None:
+def _load(entry_point: EntryPoint) -> None:
     try:
         entry_point.load()
     except Exception as error:  # noqa: BLE001  (a stranger's package may raise anything)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import difflib
 import functools
-from importlib import resources
+import pkgutil
 from typing import Final
 
 from penstock.catalogue.op_def import OpDef, parse_row
@@ -26,8 +26,10 @@ _custom: Final[dict[str, OpDef]] = {}
 @functools.cache
 def _rows() -> dict[str, str]:
     """The table, by op; a row is parsed only when its op is looked up."""
-    text = resources.files(__package__).joinpath("ops.txt").read_text("utf-8")
-    return {line[: line.index("(")]: line for line in text.splitlines() if line[0] != "#"}
+    content = pkgutil.get_data(__package__, "ops.txt")
+    assert content is not None  # every loader of ours can read data
+    lines = content.decode("utf-8").splitlines()
+    return {line[: line.index("(")]: line for line in lines if line[0] != "#"}
 
 
 @functools.cache
