@@ -130,6 +130,27 @@ def test_other_types_never_come_here() -> None:
     np.testing.assert_array_equal(run_op("MatMul", np.eye(2), np.eye(2)), np.eye(2))
 
 
+def test_uneven_times_of_equal_pieces_stop_the_cutting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If others hold the cores, pieces wait for each other; it is tried again after a while."""
+    now = [100.0]
+    monkeypatch.setattr(library, "perf_counter", lambda: now[0])
+    weather = library._Weather()
+    monkeypatch.setattr(library, "_weather", weather)
+    monkeypatch.setattr(library, "HELPERS", 3)
+
+    class Alone:
+        """PyTorch that keeps to the thread that calls it."""
+
+        get_num_threads = staticmethod(lambda: 1)
+
+    weather.note([0.001, 0.0012])
+    assert library.threads(Alone) == 4
+    weather.note([0.001, 0.009])
+    assert library.threads(Alone) == 1
+    now[0] += 10
+    assert library.threads(Alone) == 4
+
+
 def test_looking_up_all_kernels_imports_no_pytorch() -> None:
     """Whoever has PyTorch does not wait for it unless a node is heavy."""
     program = (

@@ -14,9 +14,8 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.kernels.accelerated.choice import Offer, accelerated
-from penstock.kernels.accelerated.library import Tensor, Torch, tensor, threads
+from penstock.kernels.accelerated.library import Tensor, Torch, in_pieces, tensor, threads
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.intra_op import parallel_for
 from penstock.kernels.registry import Kernel
 
 #: A function of a tensor that writes its result into another.
@@ -76,7 +75,7 @@ def _elementwise(torch: Torch, into: _Into) -> Kernel:
         if not x.flags.c_contiguous:
             return NotImplemented
         result = np.empty(x.shape, x.dtype)
-        _in_pieces(torch, into, x.reshape(-1), result.reshape(-1))
+        _by_parts(torch, into, x.reshape(-1), result.reshape(-1))
         return result
 
     return compute
@@ -107,7 +106,7 @@ def offer_softmax(attrs: Attrs) -> Offer:
         def softmax(logits: Array) -> Any:
             rows = logits.reshape(-1, logits.shape[-1])
             result = np.empty(rows.shape, rows.dtype)
-            _in_pieces(torch, into, rows, result)
+            _by_parts(torch, into, rows, result)
             return result.reshape(logits.shape)
 
         return softmax
@@ -115,7 +114,7 @@ def offer_softmax(attrs: Attrs) -> Offer:
     return Offer(pays, build)
 
 
-def _in_pieces(torch: Torch, into: _Into, source: Array, target: Array) -> None:
+def _by_parts(torch: Torch, into: _Into, source: Array, target: Array) -> None:
     """Compute from one array into another, cut along the first axis, on several threads."""
     x, y = tensor(torch, source), tensor(torch, target)
     count = min(threads(torch), source.size // _PIECE, len(source))
@@ -128,4 +127,4 @@ def _in_pieces(torch: Torch, into: _Into, source: Array, target: Array) -> None:
         part = slice(number * step, (number + 1) * step)
         into(x[part], y[part])
 
-    parallel_for(count, body)
+    in_pieces(count, body)

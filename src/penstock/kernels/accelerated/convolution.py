@@ -19,10 +19,9 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.kernels.accelerated.choice import Offer, accelerated
-from penstock.kernels.accelerated.library import Tensor, Torch, tensor, threads
+from penstock.kernels.accelerated.library import Tensor, Torch, in_pieces, tensor, threads
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.conv_ops import window_maker
-from penstock.kernels.intra_op import parallel_for
 from penstock.kernels.windows import Fit, Window, centred
 
 #: Multiplications from which on PyTorch is faster: measured, by channel, of windows with
@@ -232,7 +231,7 @@ class Convolution:
             if finish is not None:
                 finish(y)
 
-        parallel_for(len(images) * bands, body)
+        in_pieces(len(images) * bands, body)
         return result
 
 

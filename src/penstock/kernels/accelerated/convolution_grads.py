@@ -17,10 +17,9 @@ import numpy as np
 from penstock.core.values import Array, Value
 from penstock.kernels.accelerated.choice import Offer, accelerated
 from penstock.kernels.accelerated.convolution import padded
-from penstock.kernels.accelerated.library import Tensor, Torch, tensor, threads
+from penstock.kernels.accelerated.library import Tensor, Torch, in_pieces, tensor, threads
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.conv_ops import window_maker
-from penstock.kernels.intra_op import parallel_for
 from penstock.kernels.registry import Kernel
 from penstock.kernels.windows import Fit, Window
 
@@ -113,7 +112,7 @@ class _Gradient:
             found = self._send_back(y, weights, None, *facts).permute(0, 2, 3, 1).numpy()
             result[part] = found[:, inside[0], inside[1]]
 
-        parallel_for(*self._pieces(shape[0], filters.size, grads, body))
+        in_pieces(*self._pieces(shape[0], filters.size, grads, body))
         return result
 
     def of_filters(self, images: Array, shape: tuple[int, ...], grads: Array) -> Any:
@@ -136,7 +135,7 @@ class _Gradient:
             parts.append(found.permute(2, 3, 1, 0).numpy())
 
         most = images.shape[0] // _MANY if images.shape[0] >= _MANY else images.shape[0]
-        parallel_for(*self._pieces(images.shape[0], prod(shape), grads, body, most))
+        in_pieces(*self._pieces(images.shape[0], prod(shape), grads, body, most))
         total = parts[0] if len(parts) == 1 else sum(parts[1:], parts[0])
         return np.ascontiguousarray(total).reshape(shape)
 

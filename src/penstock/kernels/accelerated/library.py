@@ -15,17 +15,25 @@ import functools
 import importlib
 import importlib.util
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from threading import Lock
+from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from penstock.core.values import Array
-from penstock.kernels.intra_op import HELPERS
+from penstock.kernels.intra_op import HELPERS, parallel_for
 
 #: The module ``torch`` and its tensors.  No checker knows it where it is not installed.
 Torch: TypeAlias = Any
 Tensor: TypeAlias = Any
+#: A piece of work is suspicious if it took so many times as long as another, and so many
+#: seconds on top.
+_TIMES, _SECONDS = 2.0, 5e-4
+#: For so many seconds, at least and at most, work is not cut after that.
+_SHORTEST, _LONGEST = 0.05, 2.0
 
 #: Guards ``_loaded``.  Taken before Python's import lock.
 _lock: Final = Lock()
@@ -60,8 +68,50 @@ def _import() -> Torch | None:
 
 
 def threads(torch: Torch) -> int:
-    """Into how many pieces to cut heavy work; 1 if PyTorch has threads of its own."""
-    return 1 if torch.get_num_threads() > 1 else HELPERS + 1
+    """Into how many pieces to cut heavy work.
+
+    1 if PyTorch has threads of its own, and for a while after others held the cores.
+    """
+    if torch.get_num_threads() > 1 or perf_counter() < _weather.busy_until:
+        return 1
+    return HELPERS + 1
+
+
+@dataclass(frozen=False, slots=True)
+class _Weather:
+    """What is known about other users of the cores.  Races between threads do no harm."""
+
+    #: Until when cores are taken to be busy, by ``perf_counter``.
+    busy_until: float = 0.0
+    #: How long they will be taken to be busy next time.
+    pause: float = _SHORTEST
+
+    def note(self, seconds: Sequence[float]) -> None:
+        """Learn from the times of equal pieces: whoever took far longer was kept waiting."""
+        if max(seconds) > _TIMES * min(seconds) + _SECONDS:
+            self.busy_until = perf_counter() + self.pause
+            self.pause = min(2 * self.pause, _LONGEST)
+        else:
+            self.pause = _SHORTEST
+
+
+_weather: Final = _Weather()
+
+
+def in_pieces(count: int, body: Callable[[int], None]) -> None:
+    """Call ``body`` with each number below ``count``, on all cores; the pieces are equal."""
+    if count < 2:
+        body(0)
+        return
+    seconds: list[float] = []
+
+    def timed(number: int) -> None:
+        start = perf_counter()
+        body(number)
+        seconds.append(perf_counter() - start)
+
+    parallel_for(count, timed)
+    _weather.note(seconds)
 
 
 class _Opened:

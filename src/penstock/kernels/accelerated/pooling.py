@@ -18,9 +18,8 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.kernels.accelerated.choice import Offer, accelerated
-from penstock.kernels.accelerated.library import Tensor, Torch, tensor, threads
+from penstock.kernels.accelerated.library import Tensor, Torch, in_pieces, tensor, threads
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.intra_op import parallel_for
 from penstock.kernels.pool_ops import layout_of, pool_windows
 from penstock.kernels.registry import Kernel
 from penstock.kernels.windows import Fit, Window, per_dimension
@@ -200,7 +199,7 @@ def _by_parts(torch: Torch, compute: Callable[..., Any], *inputs: Array) -> Any:
         where = slice(number * step, (number + 1) * step)
         parts[number] = compute(*(x[where] for x in inputs))
 
-    parallel_for(len(parts), body)
+    in_pieces(len(parts), body)
     return NotImplemented if any(p is NotImplemented for p in parts) else np.concatenate(parts)
 
 

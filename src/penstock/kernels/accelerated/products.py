@@ -16,10 +16,9 @@ import numpy as np
 from penstock.core.values import Array, Value
 from penstock.kernels.accelerated import library
 from penstock.kernels.accelerated.choice import FLOAT32, PRIORITY, Offer, accelerated, choosing
-from penstock.kernels.accelerated.library import Tensor, Torch, tensor, threads
+from penstock.kernels.accelerated.library import Tensor, Torch, in_pieces, tensor, threads
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.einsum_op import einsum_with
-from penstock.kernels.intra_op import parallel_for
 from penstock.kernels.products import ALONE, batch_product
 from penstock.kernels.registry import Kernel, kernel
 
@@ -74,7 +73,7 @@ def product_of_matrices(torch: Torch) -> Callable[[Tensor, Tensor], Array]:
             part = slice(number * step, (number + 1) * step)
             result[part] = one(x[part], y).numpy()
 
-        parallel_for(count, body)
+        in_pieces(count, body)
         return result
 
     return multiply
@@ -120,12 +119,12 @@ def product_of_batches(torch: Torch) -> Callable[[Array, Array], Array]:
         if prod(x.shape[:-2]) == 1:
             pair = (tensor(torch, a.reshape(a.shape[-2:])) for a in (x, y))
             return multiply_two(*pair).reshape(shape)
-        return _in_pieces(torch, x, y)
+        return _in_parts(torch, x, y)
 
     return multiply
 
 
-def _in_pieces(torch: Torch, x: Array, y: Array) -> Array:
+def _in_parts(torch: Torch, x: Array, y: Array) -> Array:
     """Batches cut along their first axes, on several threads if that pays."""
     result = np.empty((*x.shape[:-1], y.shape[-1]), np.float32)
     xs, ys, out = (tensor(torch, a).reshape(-1, *a.shape[-2:]) for a in (x, y, result))
@@ -137,7 +136,7 @@ def _in_pieces(torch: Torch, x: Array, y: Array) -> Array:
         part = slice(number * step, (number + 1) * step)
         torch.bmm(xs[part], ys[part], out=out[part])
 
-    parallel_for(-(-size // step), body)
+    in_pieces(-(-size // step), body)
     return result
 
 
