@@ -49,8 +49,8 @@ class _Merging:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.moves: dict[Node, list[tuple[Node, int]]] = {}
-        #: Nodes that others were merged into.
-        self.kept: set[Node] = set()
+        #: Nodes that others were merged into, with their endpoints.
+        self.kept: dict[Node, list[tuple[Node, int]]] = {}
         #: Nodes that none equals, by what makes them equal.
         self.known: dict[Hashable, Node] = {}
 
@@ -91,12 +91,16 @@ class _Merging:
         other = self.known.setdefault(key, node)
         if other is node:
             return False
-        self.kept.add(other)
-        self.moves[node] = [(other, slot) for slot in range(len(node.output_types))]
+        ends = self.kept.get(other)
+        if ends is None:
+            ends = self.kept[other] = [(other, slot) for slot in range(len(node.output_types))]
+        self.moves[node] = ends
         return True
 
     def full_key(self, node: Node, facts: Hashable) -> Hashable:
         """All that makes two nodes equal, with what their attributes say."""
+        if not node.inputs and not node.control_inputs:
+            return node.op.name, self.draft.device(node), facts
         moves = self.moves
         ends: list[object] = []
         for edge in node.inputs:

@@ -17,8 +17,10 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.graph.graph import Edge, Node
+from penstock.graph.roles import Role
 from penstock.passes.draft import Draft, value_of
 
+_COMMUTE: Final = frozenset({"Add", "AddV2", "Mul"})
 #: What a node may be replaced by: an edge that brings the same; None if there is none.
 _Rule = Callable[[Draft, Node], Edge | None]
 
@@ -29,10 +31,10 @@ def simplify_arithmetic(draft: Draft) -> int:
     shortened = 0
     for node in draft.graph:
         rule = _RULES.get(node.op.name)
-        if rule is None or None in node.inputs or not draft.is_pure(node):
+        if rule is None or not all(node.inputs):
             continue
         edge = rule(draft, node)
-        if edge is not None and draft.may_bypass(node, edge):
+        if edge is not None and draft.is_pure(node) and draft.may_bypass(node, edge):
             moves[node] = [(edge.src, edge.src_slot)]
         elif node.op.name in _SHORTENED:
             shortened += _SHORTENED[node.op.name](draft, node)
@@ -43,11 +45,15 @@ def simplify_arithmetic(draft: Draft) -> int:
 
 def _neutral(draft: Draft, node: Node) -> Edge | None:
     """The operand that the result equals, because the other one is 0 or 1."""
-    first, second = node.input(0), node.input(1)
-    if _is_neutral(node.op.name, draft.number(second.src)):
+    first, second = node.inputs
+    if first is None or second is None:
+        return None
+    name = node.op.name
+    if second.src.role is Role.CONSTANT and _is_neutral(name, draft.number(second.src)):
         return first
-    is_commutative = node.op.name in ("Add", "AddV2", "Mul")
-    return second if is_commutative and _is_neutral(node.op.name, draft.number(first.src)) else None
+    if name not in _COMMUTE or first.src.role is not Role.CONSTANT:
+        return None
+    return second if _is_neutral(name, draft.number(first.src)) else None
 
 
 def _is_neutral(op: str, number: Value | None) -> bool:
@@ -105,7 +111,9 @@ def _reshape_once(draft: Draft, node: Node) -> int:
     if inner.op.name != "Reshape" or inner.control_inputs or inner.inputs[0] is None:
         return 0
     edge = inner.inputs[0]
-    if draft.device(inner) != draft.device(node) or not draft.is_pure(inner):
+    if draft.device(inner) != draft.device(node):
+        return 0
+    if not (draft.is_pure(inner) and draft.is_pure(node)):
         return 0
     if not _always_fits(_constant(inner.input(1)), _constant(node.input(1))):
         return 0
