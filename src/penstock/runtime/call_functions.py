@@ -70,8 +70,9 @@ class FunctionRuntime:
         allow_dead: bool = False,
     ) -> None:
         """Start a function; see ``FunctionCaller``."""
-        if context.cancellation_manager.is_cancelled:
-            # What makes a loop of calls end when something else in its step has failed.
+        if context.interrupt.loops_end or context.cancellation_manager.is_cancelled:
+            # What makes a loop of calls end when something else in its step has failed, or when
+            # Ctrl-C was pressed.
             raise CancelledError("Function was cancelled before it was started", derived=True)
         depth = context.step.call_depth + 1
         if depth > MAX_CALL_DEPTH:
