@@ -45,15 +45,20 @@ def collector_paused(function: Callable[_Params, _Result]) -> Callable[_Params, 
             return function(*args, **kwargs)
         finally:
             if was_enabled:
-                gc.enable()
-                _note(gc.get_count()[0] - before)
+                _resume(gc.get_count()[0] - before)
 
     return paused
 
 
-def _note(made: int) -> None:
-    """Count new objects; tell the collector of them by collecting young ones."""
-    _unnoted[0] += max(0, made)
-    while _unnoted[0] >= _OBJECTS_PER_NOTE:
-        _unnoted[0] -= _OBJECTS_PER_NOTE
-        gc.collect(1)
+def _resume(made: int) -> None:
+    """Turn the collector on, and tell it of new objects by collecting young ones.
+
+    That comes first: turned on, it would look through them by itself, and then once more.
+    """
+    try:
+        _unnoted[0] += max(0, made)
+        while _unnoted[0] >= _OBJECTS_PER_NOTE:
+            _unnoted[0] -= _OBJECTS_PER_NOTE
+            gc.collect(1)
+    finally:
+        gc.enable()
