@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.ops import run_op
+from penstock.core.values import freeze
+from support.ops import make_op, run_op
 
 RNG = np.random.default_rng(8)
 NOTHING = np.zeros(0, np.float32)
@@ -174,3 +175,22 @@ def test_response_normalisation_is_its_definition(radius: int) -> None:
     change = ((ends[0] - ends[1]) * sent_back).sum() / 0.02
     of_x = run_op("LRNGrad", sent_back, x, y, **attrs)
     np.testing.assert_allclose((of_x * way).sum(), change, rtol=0.01, atol=0.01)
+
+
+def test_inference_notices_other_statistics_and_other_shapes() -> None:
+    """What is remembered of constants is not used for others, nor for what may change."""
+    x = np.arange(24, dtype=np.float32).reshape(2, 2, 2, 3)
+    ones, twos = freeze(np.ones(3, np.float32)), freeze(np.full(3, 2, np.float32))
+    zeros = np.zeros(3, np.float32)
+    compute, _ = make_op(
+        "FusedBatchNormV3", x, ones, ones, ones, ones, is_training=False, epsilon=0.0
+    )
+    for scale, offset, images in ((ones, ones, x), (twos, ones, x), (twos, ones, x[:, :1])):
+        for _ in range(2):
+            found = compute(images, scale, offset, ones, ones)[0]
+            np.testing.assert_allclose(found, (images - 1) * scale + offset, rtol=1e-6)
+    for offset in (1, 5):
+        zeros[:] = offset
+        np.testing.assert_allclose(compute(x, ones, zeros, ones, ones)[0], x - 1 + offset)
+    with pytest.raises(ValueError, match="same number of elements"):
+        compute(x[..., :2], ones, ones, ones, ones)

@@ -22,6 +22,7 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.constants import is_constant
 from penstock.kernels.portions import by_images, sum_by_images
 from penstock.kernels.products import in_pieces
 from penstock.kernels.registry import Kernel, kernel
@@ -33,7 +34,7 @@ _Statistics: TypeAlias = tuple[Array, Array]
 #: By channel: the mean, and what goes through mean and variance of each image.
 _Shares: TypeAlias = tuple[Array, Array, Array]
 #: With fewer channels, numbers per channel are repeated, so that numpy sees longer rows.
-_FEW: Final = 64
+_FEW: Final = 256
 _LONG_ROW: Final = 512
 
 
@@ -49,8 +50,11 @@ def make_fused_batch_norm(attrs: Attrs) -> Kernel:
     factor = np.float32(attrs.float("exponential_avg_factor"))
     is_training = attrs.bool("is_training")
     rest = (np.float32(0),) if attrs.op.name.endswith("V3") else ()
+    infer = _inference(channels, epsilon)
 
     def fused_batch_norm(x: Value, scale: Value, offset: Value, mean: Value, var: Value) -> Any:
+        if x.size and not is_training:
+            return (infer(x, scale, offset, mean, var), mean, var, mean, var, *rest)
         count = channels.check(x, scale=scale, offset=offset)
         if not is_training or factor != 1:
             channels.check(x, mean=mean, variance=var)
@@ -58,15 +62,33 @@ def make_fused_batch_norm(attrs: Attrs) -> Kernel:
             empty = np.full(count, np.nan, np.float32)
             return (np.empty_like(x), empty, empty, empty, empty, *rest)
         wide = x.astype(np.float32, copy=False)
-        if not is_training:
-            y = channels.normalised(wide, (mean, var), (scale, offset), epsilon)
-            return (y.astype(x.dtype, copy=False), mean, var, mean, var, *rest)
         own = channels.statistics(wide)
         y = channels.normalised(wide, own, (scale, offset), epsilon)
         new = _averaged((mean, var), own, x.size // count, factor)
         return (y.astype(x.dtype, copy=False), *new, *own, *rest)
 
     return fused_batch_norm
+
+
+def _inference(channels: _Channels, epsilon: np.float32) -> Kernel:
+    """Images normalised by what is given, which is looked at once if it is constant."""
+    #: What came last, the images' shape, and what was made of it; replaced as a whole.
+    last: tuple[tuple[Value, ...], tuple[int, ...], Any] = ((None,) * 4, (), None)
+
+    def infer(x: Value, scale: Value, offset: Value, mean: Value, var: Value) -> Array:
+        nonlocal last
+        (a, b, c, d), shape, normalise = last
+        if not (scale is a and offset is b and mean is c and var is d and x.shape == shape):
+            channels.check(x, scale=scale, offset=offset, mean=mean, variance=var)
+            normalise = channels.normaliser(x.shape, (mean, var), (scale, offset), epsilon)
+            given = (scale, offset, mean, var)
+            if all(map(is_constant, given)):
+                last = given, x.shape, normalise
+        wide = x.astype(np.float32, copy=False)
+        y: Array = by_images(normalise, x.shape, wide.dtype, wide)
+        return y.astype(x.dtype, copy=False)
+
+    return infer
 
 
 def _averaged(old: _Statistics, own: _Statistics, size: int, factor: np.float32) -> _Statistics:
@@ -142,15 +164,10 @@ class _Channels:
 
     def combined(self, ufunc: np.ufunc, x: Array, numbers: Array, *, reuse: bool = False) -> Array:
         """A function of each element and its channel's number; into ``x`` on demand."""
-        if self._is_second:
-            numbers = numbers.reshape(-1, *(1,) * (x.ndim - 2))
-            return np.asarray(ufunc(x, numbers, out=x if reuse else None))
-        if x.shape[-1] < _FEW and x.flags.c_contiguous:
-            times = _divisor(prod(x.shape[1:-1]), _LONG_ROW // x.shape[-1])
-            rows = x.reshape(-1, times * x.shape[-1])
-            done = ufunc(rows, np.tile(numbers, times), out=rows if reuse else None)
-            return np.asarray(done).reshape(x.shape)
-        return np.asarray(ufunc(x, numbers, out=x if reuse else None))
+        row = self._repeated(numbers, x.shape)
+        rows = x if self._is_second else x.reshape(-1, len(row))
+        done = ufunc(rows, row, out=rows if reuse else None)
+        return np.asarray(done).reshape(x.shape)
 
     def sums(self, x: Array) -> Array:
         """The sum of each channel."""
@@ -201,15 +218,37 @@ class _Channels:
         self, x: Array, by: _Statistics, affine: _Statistics, epsilon: np.float32
     ) -> Array:
         """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
+        return by_images(self.normaliser(x.shape, by, affine, epsilon), x.shape, x.dtype, x)
+
+    def normaliser(
+        self,
+        shape: tuple[int, ...],
+        by: _Statistics,
+        affine: _Statistics,
+        epsilon: np.float32,
+    ) -> Callable[[Array], Array]:
+        """What does it to images of this shape, or to some of them."""
         (mean, var), (scale, offset) = by, affine
         factor = scale / np.sqrt(var + epsilon)
+        mean, factor, offset = (self._repeated(row, shape) for row in (mean, factor, offset))
+        width = -1 if self._is_second else len(mean)
 
-        def of_some(x: Array) -> Array:
-            y = self.combined(np.subtract, x, mean)
-            y = self.combined(np.multiply, y, factor, reuse=True)
-            return self.combined(np.add, y, offset, reuse=True)
+        def normalise(x: Array) -> Array:
+            rows = x if width < 0 else x.reshape(-1, width)
+            y = rows - mean
+            y *= factor
+            y += offset
+            return y.reshape(x.shape)
 
-        return by_images(of_some, x.shape, x.dtype, x)
+        return normalise
+
+    def _repeated(self, numbers: Array, shape: tuple[int, ...]) -> Array:
+        """Numbers by channel in a form that fits the images, or long rows of them."""
+        if self._is_second:
+            return numbers.reshape(-1, *(1,) * (len(shape) - 2))
+        if len(numbers) >= _FEW or not prod(shape):
+            return numbers
+        return np.tile(numbers, _divisor(prod(shape[1:-1]), _LONG_ROW // len(numbers)))
 
 
 def _divisor(size: int, limit: int) -> int:

@@ -1,11 +1,13 @@
-"""A choice between two arrays, element by element, by their bits.
+"""Choices between numbers, element by element, without asking at each of them.
 
-In:   a condition and arrays of one type.
+In:   a condition and arrays of one type; or an array, and numbers that limit it.
 Out:  a new array of that type.
 Not:  registers no kernel; raises nothing that numpy does not.
 
 numpy's ``where`` asks at each element, which costs ten times as much as arithmetic when the
-processor cannot guess the answer.  A mask of all ones or all zeros asks nothing.
+processor cannot guess the answer.  A mask of all ones or all zeros asks nothing.  Likewise
+``clip`` takes a quarter of the time of ``maximum`` with a number, which numpy does not do
+several elements at a time as it does with two arrays.
 """
 
 from __future__ import annotations
@@ -21,12 +23,12 @@ _WHOLE: Final[dict[int, np.dtype[Any]]] = {
     size: np.dtype(f"int{8 * size}") for size in (1, 2, 4, 8)
 }
 #: With fewer elements, asking is as fast.
-_MANY: Final = 4096
+MANY: Final = 4096
 
 
 def choose(condition: Value, x: Value, y: Value) -> Value:
     """``x`` where the condition holds, ``y`` elsewhere; all three are broadcast."""
-    if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.size >= _MANY):
+    if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.size >= MANY):
         return np.where(condition, x, y)
     whole = None if x.dtype.hasobject else _WHOLE.get(x.itemsize)
     if whole is None or x.shape != y.shape or np.shape(condition) != x.shape:
@@ -35,6 +37,27 @@ def choose(condition: Value, x: Value, y: Value) -> Value:
     other &= _mask(condition, whole)
     other ^= ones
     return other.view(x.dtype)
+
+
+def at_least(x: Value, low: Value) -> Value:
+    """The larger of each element and a number that is not NaN; NaN stays."""
+    if x.size < MANY or x.dtype.char not in "fd":
+        return np.maximum(x, low)
+    return np.clip(x, low, x.dtype.type(np.inf))
+
+
+def at_most(x: Value, high: Value) -> Value:
+    """The smaller of each element and a number that is not NaN; NaN stays."""
+    if x.size < MANY or x.dtype.char not in "fd":
+        return np.minimum(x, high)
+    return np.clip(x, x.dtype.type(-np.inf), high)
+
+
+def between(x: Value, low: Value, high: Value) -> Value:
+    """The element, or the limit that it is beyond; ``low`` counts if they contradict."""
+    if x.size < MANY or x.dtype.char not in "fd" or not low <= high:
+        return np.maximum(np.minimum(x, high), low)
+    return np.clip(x, low, high)
 
 
 def kept(condition: Array, values: Array) -> Array:

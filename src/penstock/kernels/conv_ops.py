@@ -9,6 +9,7 @@ Half precision is summed up in float32.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -29,7 +30,7 @@ from penstock.kernels.windows import Fit, Window, margins_of, pad, per_dimension
 #: Channels from which on a depthwise convolution goes through einsum: measured.
 _DEEP: Final = 128
 Convolve = Callable[[Array, Array], Array]
-MakeWindows = Callable[[Sequence[int]], list[Window]]
+MakeWindows = Callable[[tuple[int, ...]], tuple[Window, ...]]
 
 
 @kernel("Conv2D", types={"T": FLOATS | {dtypes.int32}})
@@ -40,19 +41,22 @@ def make_conv2d(attrs: Attrs) -> Kernel:
     inputs only.
     """
     make_windows = window_maker(attrs)
+    has_margins = any(attrs.list("explicit_paddings"))
 
     def conv2d(images: Array, filters: Array) -> Array:
-        check_rank(4, input=images, filter=filters)
-        if 0 in filters.shape[:3]:
+        if images.ndim != 4 or filters.ndim != 4:
+            check_rank(4, input=images, filter=filters)
+        rows, columns, deep, count = filters.shape
+        if not (rows and columns and deep):
             raise ValueError(
                 "filter must not have zero elements (i.e. all dimensions must be non-zero), "
                 f"got shape {filters.shape}"
             )
-        groups = _groups(images.shape[3], *filters.shape[2:])
-        windows = make_windows(filters.shape[:2])
+        groups = 1 if images.shape[3] == deep else _groups(images.shape[3], deep, count)
+        windows = make_windows((rows, columns))
         if groups > 1:
             return _grouped(images, filters, windows, groups)
-        if all(w.size == 1 and not (w.margins and any(w.margins)) for w in windows):
+        if rows == columns == 1 and not has_margins:
             return _pointwise(images, filters, windows)
         return windowed(images, filters, windows)
 
@@ -87,9 +91,10 @@ def window_maker(attrs: Attrs) -> MakeWindows:
             "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT"
         )
 
-    def make_windows(sizes: Sequence[int]) -> list[Window]:
+    @functools.lru_cache(maxsize=16)
+    def make_windows(sizes: tuple[int, ...]) -> tuple[Window, ...]:
         facts = zip(sizes, strides, dilations, margins, strict=True)
-        return [Window(*fact) for fact in facts]
+        return tuple(Window(*fact) for fact in facts)
 
     return make_windows
 
@@ -149,7 +154,8 @@ def _groups(depth: int, filter_depth: int, filter_count: int) -> int:
 
 def _pointwise(images: Array, filters: Array, windows: Sequence[Window]) -> Array:
     """Windows of one pixel: a product of matrices, and nothing to lay out."""
-    seen = images[:, :: windows[0].stride, :: windows[1].stride]
+    strides = windows[0].stride, windows[1].stride
+    seen = images if strides == (1, 1) else images[:, :: strides[0], :: strides[1]]
     depth, count = filters.shape[2:]
     batch, rows, columns, _ = seen.shape
     matrix = filters.reshape(depth, count)
