@@ -13,24 +13,39 @@ from penstock.config import RunOptions, TraceLevel
 from penstock.kernels.context import Runner
 from penstock.runtime.prepare import PreparedStep
 from penstock.runtime.step import Step
-from penstock.runtime.whole_step import WholeStep, WholeStepMaker
+from penstock.runtime.whole_step import WholeStep, WholeStepFacts
 from penstock.state.session_state import SessionState
 
 AnyStep: TypeAlias = Step | WholeStep
 
 
-def new_step(
-    prepared: PreparedStep, options: RunOptions, session_state: SessionState, pool: Runner | None
-) -> AnyStep:
-    """One run of a request, ready to start."""
-    maker = whole_step_maker(prepared, options, session_state, pool)
-    return maker.new() if maker else Step(prepared, options, session_state, pool)
+class StepMaker:
+    """Makes the steps of one request."""
 
+    __slots__ = ("_facts", "_options", "_pool", "_prepared", "_session_state")
 
-def whole_step_maker(
-    prepared: PreparedStep, options: RunOptions, session_state: SessionState, pool: Runner | None
-) -> WholeStepMaker | None:
-    """What makes steps of a request that is one function; None if it is not to be one."""
-    if prepared.whole is None or options.trace_level > TraceLevel.NO_TRACE:
-        return None
-    return WholeStepMaker(prepared.whole, prepared.params, session_state, pool)
+    def __init__(
+        self,
+        prepared: PreparedStep,
+        options: RunOptions,
+        session_state: SessionState,
+        pool: Runner | None,
+    ) -> None:
+        self._prepared = prepared
+        self._options = options
+        self._session_state = session_state
+        self._pool = pool
+        is_traced = options.trace_level > TraceLevel.NO_TRACE
+        #: None if each node is to be seen.
+        self._facts = (
+            None
+            if is_traced
+            else WholeStepFacts(prepared.params, session_state, pool, prepared.note)
+        )
+
+    def new(self) -> AnyStep:
+        """One run of the request, ready to start."""
+        region = self._prepared.take() if self._facts is not None else None
+        if region is None or self._facts is None:
+            return Step(self._prepared, self._options, self._session_state, self._pool)
+        return WholeStep(region, self._facts)

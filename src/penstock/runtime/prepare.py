@@ -32,6 +32,7 @@ from penstock.runtime.executor.params import LocalExecutorParams
 from penstock.runtime.optimize_request import optimize_body, optimize_request
 from penstock.runtime.ready_order import ready_queues
 from penstock.runtime.runnable import Runnable
+from penstock.runtime.thread_pool import thread_count
 from penstock.state.devices import DeviceSet
 from penstock.state.resources import ResourceManager
 
@@ -61,11 +62,28 @@ class PreparedStep:
         self._lock = Lock()
         #: One per partition; none before they are needed.
         self._runnables: tuple[Runnable, ...] = ()
-        #: The one function that is the whole step, if there is one.
-        self.whole = _join(pruned, environment) if len(partitions) > 1 else None
-        if self.whole is None:
-            runnables = self._made_runnables()
-            self.whole = runnables[0].whole if len(runnables) == 1 else None
+        #: All partitions as one function, if they can be that.
+        self._joined = _join(pruned, environment) if len(partitions) > 1 else None
+        if self._joined is None:
+            self._made_runnables()
+
+    def take(self) -> Region | None:
+        """The one function that is the next step, which then reports by ``note``; or None."""
+        if self._joined is not None or len(self._runnables) != 1:
+            return self._joined
+        return self._runnables[0].take()
+
+    def note(self, region: Region, seconds: float) -> None:
+        """A step with ``region`` has succeeded, and took so long."""
+        if self._joined is None:
+            self._runnables[0].note(region, seconds)
+
+    @property
+    def whole(self) -> Region | None:
+        """The one function that is the whole step, if there is one."""
+        if self._joined is not None or len(self._runnables) != 1:
+            return self._joined
+        return self._runnables[0].whole
 
     @property
     def params(self) -> LocalExecutorParams:
@@ -131,6 +149,7 @@ class Environment:
             make_ready_queue=ready_queues(self.config.ready_order_seed),
             offload_seconds=self.config.offload_seconds,
             check_outputs=self.config.check_outputs,
+            threads=thread_count(self.config.inter_op_parallelism_threads),
         )
         return params
 

@@ -16,8 +16,11 @@ from penstock.graph.graph import Graph, Node
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.registry import Calling, Cost
 from penstock.runtime.compiler.compile_regions import Compiled, Compiler
+from penstock.runtime.compiler.profile import Profile
+from penstock.runtime.compiler.region import Region
 from penstock.runtime.executor.executor import Executor, new_local_executor
 from penstock.runtime.executor.params import LocalExecutorParams
+from penstock.runtime.tune import Tuner
 
 
 class Runnable:
@@ -33,15 +36,39 @@ class Runnable:
         #: What all runs on the device have in common.
         self.params = params
         self._graph = graph
-        #: What was compiled; None if nothing was.
-        self._compiled = _compile(params, graph) if tier is Tier.COMPILED else None
-        #: All of the graph as one function; None if there is more to it.
-        self.whole = self._compiled.whole if self._compiled is not None else None
-        #: Held while executors are made.  Outermost but for the graph's.
+        self._compiler = Compiler(
+            device=params.device,
+            make_kernel=params.make_kernel,
+            checks_outputs=params.check_outputs,
+        )
+        #: Held while executors are made.  Outermost but for the graph's and a tuner's.
         self._lock = Lock()
         self._executors: dict[Tier, Executor] = {}
-        if self.whole is None:
+        #: What was compiled; None if nothing was.  Replaced once, when a profile says so.
+        self._compiled = self._compiler.compile(graph) if tier is Tier.COMPILED else None
+        #: What makes the one function better; None if there is none.
+        self._tuner: Tuner | None = None
+        if self._compiled is None or self._compiled.whole is None:
             self.executor(tier)
+        else:
+            self._tuner = Tuner(self._compiled.whole, self._probing, self._improve)
+
+    @property
+    def whole(self) -> Region | None:
+        """All of the graph as one function; None if there is more to it."""
+        compiled = self._compiled
+        return compiled.whole if compiled is not None else None
+
+    def take(self) -> Region | None:
+        """The function for one step, which must report by ``note`` if it succeeds."""
+        if self._tuner is None or self.whole is None:
+            return None
+        return self._tuner.take()
+
+    def note(self, region: Region, seconds: float) -> None:
+        """A step with ``region`` took so long."""
+        if self._tuner is not None:
+            self._tuner.note(region, seconds)
 
     def executor(self, tier: Tier = Tier.COMPILED) -> Executor:
         """What runs the graph where one function does not; made when first asked for."""
@@ -60,12 +87,14 @@ class Runnable:
             return new_local_executor(params, self._compiled.graph)
         return new_local_executor(self.params, self._graph)
 
+    def _probing(self, profile: Profile) -> Region:
+        return self._compiler.probing(self._graph, profile)
 
-def _compile(params: LocalExecutorParams, graph: Graph) -> Compiled | None:
-    compiler = Compiler(
-        device=params.device, make_kernel=params.make_kernel, checks_outputs=params.check_outputs
-    )
-    return compiler.compile(graph)
+    def _improve(self, profile: Profile) -> Region | None:
+        better = self._compiler.improve(self._graph, profile, self.params.threads)
+        if better is not None:
+            self._compiled = better
+        return better.whole if better is not None else None
 
 
 def _with_regions(params: LocalExecutorParams, compiled: Compiled) -> LocalExecutorParams:
@@ -75,6 +104,6 @@ def _with_regions(params: LocalExecutorParams, compiled: Compiled) -> LocalExecu
         region = compiled.regions.get(node)
         if region is None:
             return params.make_kernel(node)
-        return BoundKernel(region.compute, Calling.CONTEXT, Cost.CHEAP)
+        return BoundKernel(region.compute, Calling.CONTEXT, Cost.MEASURED)
 
     return dataclasses.replace(params, make_kernel=make_kernel)

@@ -8,9 +8,10 @@ Not:  catches no Ctrl-C: nothing here has critical sections, so Python's own Key
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import get_ident
+from time import perf_counter
 
 import numpy as np
 
@@ -28,34 +29,32 @@ from penstock.state.session_state import SessionState, TensorStore
 
 
 @dataclass(frozen=True, slots=True)
-class WholeStepMaker:
-    """Makes the steps of one compiled request."""
+class WholeStepFacts:
+    """What the steps of one compiled request have in common."""
 
-    region: Region
     params: LocalExecutorParams
     session_state: SessionState
     pool: Runner | None
-
-    def new(self) -> WholeStep:
-        """One run of the request, ready to start."""
-        return WholeStep(self)
+    #: Told the region and the seconds of each step that succeeds.
+    note: Callable[[Region, float], None]
 
 
 class WholeStep:
     """One run of one compiled request; used once."""
 
-    __slots__ = ("_maker", "_thread", "interrupt", "tensor_store")
+    __slots__ = ("_facts", "_region", "_thread", "interrupt", "tensor_store")
 
     #: Nothing is recorded: whoever traces a step wants to see its nodes.
     stats: StatsCollector | None = None
 
-    def __init__(self, maker: WholeStepMaker) -> None:
-        self._maker = maker
+    def __init__(self, region: Region, facts: WholeStepFacts) -> None:
+        self._region = region
+        self._facts = facts
         #: The thread that runs the step; that made it, before it runs.
         self._thread = get_ident()
         self.interrupt = Interrupt()
         #: What kernels want to keep for later steps; None if none can.
-        self.tensor_store = TensorStore() if maker.region.needs_context else None
+        self.tensor_store = TensorStore() if region.needs_context else None
 
     def cancel(self, reason: OpError | None = None) -> None:
         """End the step at the next turn of a loop; ``run`` raises ``reason``."""
@@ -64,7 +63,7 @@ class WholeStep:
 
     def dump_state(self) -> str:
         """What the step is doing; compiled code does not wait for anything."""
-        return self._maker.region.describe(self._thread)
+        return self._region.describe(self._thread)
 
     def run(self, feeds: Sequence[Value], timeout_in_ms: int) -> Sequence[Value | None]:
         """Run to the end; returns fetched values, None for dead ones.
@@ -78,16 +77,19 @@ class WholeStep:
         timer = start_timer(timeout_in_ms, self._expire) if timeout_in_ms else None
         try:
             with np.errstate(all="ignore"):
+                start = perf_counter()
                 results = self._run(feeds)
+                seconds = perf_counter() - start
         finally:
             if timer is not None:
                 timer.cancel()
         if self.interrupt.reason is not None:
             raise self.interrupt.reason
+        self._facts.note(self._region, seconds)
         return results
 
     def _run(self, feeds: Sequence[Value]) -> Sequence[Value | None]:
-        region = self._maker.region
+        region = self._region
         if not region.needs_context:
             return region.run(self, *feeds)
         container = StepContainer()
@@ -97,17 +99,17 @@ class WholeStep:
             container.close()
 
     def _context(self, container: StepContainer) -> StepContext:
-        maker = self._maker
+        facts = self._facts
         return StepContext(
             step_id=take_step_id(),
-            device=maker.params.device,
-            resources=maker.params.resources,
+            device=facts.params.device,
+            resources=facts.params.resources,
             step_container=container,
             cancellation_manager=CancellationManager(),
-            session_state=maker.session_state,
+            session_state=facts.session_state,
             tensor_store=self.tensor_store,
-            functions=maker.params.functions,
-            pool=maker.pool,
+            functions=facts.params.functions,
+            pool=facts.pool,
             interrupt=self.interrupt,
         )
 

@@ -26,7 +26,7 @@ from penstock.graph.import_graph_def import ImportOptions, graph_from_def, impor
 from penstock.passes.prune import Medium, Request
 from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.explain_dead import dead_fetch_error
-from penstock.runtime.new_step import AnyStep, new_step, whole_step_maker
+from penstock.runtime.new_step import AnyStep, StepMaker
 from penstock.runtime.partial_run import PartialRun
 from penstock.runtime.prepare import (
     Environment,
@@ -153,11 +153,12 @@ class Session:
         self, plan: FetchPlan, prepared: PreparedStep, keys: Sequence[Any], options: RunOptions
     ) -> WholeCall | None:
         """The short way, for what is one compiled function; None if that does not suit."""
-        pool = self._pools.runner(options.inter_op_thread_pool)
-        maker = whole_step_maker(prepared, options, self._session_state, pool)
+        is_suitable = prepared.whole is not None and not prepared.whole.needs_context
         fed = [self._feeds.feeder(key) for key in keys]
-        if maker is None or maker.region.needs_context or len(dict(fed)) < len(fed):
+        if not is_suitable or len(dict(fed)) < len(fed):
             return None
+        pool = self._pools.runner(options.inter_op_thread_pool)
+        maker = StepMaker(prepared, options, self._session_state, pool)
         return WholeCall(plan, prepared, fed, maker, self, self._timeout_of(options))
 
     def _start(self, plan: FetchPlan, feed_dict: Mapping[Any, Any], options: RunOptions) -> _Job:
@@ -170,7 +171,7 @@ class Session:
         pool = self._pools.runner(options.inter_op_thread_pool)
         fed = self._feeds.values(feed_dict)
         prepared = self._prepare_for(plan, tuple(sorted(fed)))
-        step = new_step(prepared, options, self._session_state, pool)
+        step = StepMaker(prepared, options, self._session_state, pool).new()
         return _Job(plan, fed, prepared, step, options)
 
     def _finish(

@@ -13,9 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from penstock.core.values import Value
-from penstock.runtime.new_step import AnyStep
+from penstock.runtime.new_step import AnyStep, StepMaker
 from penstock.runtime.prepare import PreparedStep
-from penstock.runtime.whole_step import WholeStepMaker
 from penstock.session.feeds import Feeder
 from penstock.session.fetches import FetchPlan, handed_out
 
@@ -49,7 +48,7 @@ class WholeCall:
         plan: FetchPlan,
         prepared: PreparedStep,
         fed: Sequence[tuple[str, Feeder]],
-        make_step: WholeStepMaker,
+        make_step: StepMaker,
         registry: Registry,
         timeout_in_ms: int,
     ) -> None:

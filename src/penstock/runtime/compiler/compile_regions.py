@@ -20,9 +20,13 @@ from penstock.graph.roles import Role
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.registry import Calling
 from penstock.runtime.binding import bind_at
+from penstock.runtime.compiler.blocks import chain_up
 from penstock.runtime.compiler.build import Facts, build_program, build_whole
+from penstock.runtime.compiler.cut import cut
 from penstock.runtime.compiler.emit import emit
 from penstock.runtime.compiler.loops import Irregular, Levels, Loop, Unit
+from penstock.runtime.compiler.profile import Profile
+from penstock.runtime.compiler.program import Program
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.compiler.regions import group
 from penstock.runtime.compiler.rewrite import Group, SurelyLive, outputs_of, rewrite
@@ -33,6 +37,8 @@ from penstock.runtime.outputs import checked_kernel
 _NOT_UNDERSTOOD: Final = frozenset({"_SwitchN", "_Send", "_HostSend"})
 #: In a frame whose loop is not compiled, what makes it turn is outside as well.
 _TURNS: Final = frozenset({Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND})
+#: Regions of more units are not cut.
+MAX_CUT: Final = 5_000
 #: A region of fewer nodes gains nothing.
 _FEWEST: Final = 2
 
@@ -91,6 +97,38 @@ class Compiler:
 
         return _giving_up_loops(levels, compile_)
 
+    def probing(self, graph: Graph, profile: Profile) -> Region:
+        """A graph that is one region, noting in ``profile`` what each statement costs."""
+        levels, facts = self._look_at(graph)
+        source = emit(self._program(graph, levels, facts), self._checked, profile)
+        return Region(source, self.device, graph.function, self.device_of)
+
+    def improve(self, graph: Graph, profile: Profile, threads: int) -> Compiled | None:
+        """A graph that is one region, compiled again with what a profile says of it.
+
+        Args:
+            graph: what was profiled.
+            profile: of one run.
+            threads: how many regions can run at the same time.
+
+        Returns:
+            The same as several regions that can run side by side, or as one with chains that
+            are worked off in pieces; None if neither helps.
+
+        """
+        levels, facts = self._look_at(graph)
+        [units] = levels.units.values()
+        own = [unit for unit in units if not _is_boundary(unit) and not _is_free(unit)]
+        seconds = {unit: _seconds_of(unit, profile) for unit in own}
+        groups = cut(own, levels.sources, seconds, threads) if len(own) <= MAX_CUT else []
+        if groups:
+            return self._regions(graph, groups, levels, facts, profile)
+        program = self._program(graph, levels, facts)
+        if not chain_up(program, profile):
+            return None
+        source = emit(program, self._checked)
+        return Compiled(Region(source, self.device, graph.function, self.device_of), graph, {})
+
     def _look_at(self, graph: Graph) -> tuple[Levels, Facts]:
         """Bind all kernels, and find the loops."""
         info = build_control_flow_info(graph)
@@ -108,31 +146,39 @@ class Compiler:
     def _compile(self, graph: Graph, levels: Levels, facts: Facts) -> Compiled | None:
         if _is_one_region(graph, levels, facts):
             return Compiled(self._whole(graph, levels, facts), graph, {})
+        groups = [g for units in levels.units.values() for g in _worthwhile(units, levels, facts)]
+        return self._regions(graph, groups, levels, facts) if groups else None
+
+    def _regions(
+        self,
+        graph: Graph,
+        groups: Sequence[list[Unit]],
+        levels: Levels,
+        facts: Facts,
+        profile: Profile | None = None,
+    ) -> Compiled:
+        """The graph with a region for each group."""
         sure = SurelyLive(levels)
-        groups = [
-            self._group(graph, members, levels, facts, sure)
-            for units in levels.units.values()
-            for members in _worthwhile(units, levels, facts)
-        ]
-        if not groups:
-            return None
-        new, regions = rewrite(graph, groups, facts.references, levels)
+        made = [self._group(graph, members, levels, facts, sure, profile) for members in groups]
+        new, regions = rewrite(graph, made, facts.references, levels)
         return Compiled(None, new, regions)
 
     def _whole(self, graph: Graph, levels: Levels, facts: Facts) -> Region:
         """The function of a partition that needs no executor."""
+        source = emit(self._program(graph, levels, facts), self._checked)
+        return Region(source, self.device, graph.function, self.device_of)
+
+    def _program(self, graph: Graph, levels: Levels, facts: Facts) -> Program:
         [units] = levels.units.values()
         args = {node.attrs["index"]: node for node in graph if node.role is Role.ARG}
         retvals = sorted((node for node in graph if node.role is Role.RETVAL), key=_index)
-        program = build_whole(
+        return build_whole(
             graph.function or self.device,
             facts,
             [unit for unit in units if not _is_boundary(unit)],
             [args.get(index) for index in range(max(args, default=-1) + 1)],
             retvals,
         )
-        source = emit(program, self._checked)
-        return Region(source, self.device, graph.function, self.device_of)
 
     def _group(
         self,
@@ -141,6 +187,7 @@ class Compiler:
         levels: Levels,
         facts: Facts,
         sure: SurelyLive,
+        profile: Profile | None,
     ) -> Group:
         inside = set(members)
         outputs = outputs_of(members, lambda node: levels.unit_of(node) in inside)
@@ -151,6 +198,8 @@ class Compiler:
             outputs,
             lambda edge: edge.src not in sure,
         )
+        if profile is not None:
+            chain_up(program, profile)
         region = Region(emit(program, self._checked), self.device, graph.function)
         unsure = frozenset(
             node
@@ -163,6 +212,13 @@ class Compiler:
         if kernel.is_builtin and not self.checks_outputs:
             return kernel.compute
         return checked_kernel(node, kernel.compute)
+
+
+def _seconds_of(unit: Unit, profile: Profile) -> float:
+    """What a node, or all that is in a loop, took."""
+    if isinstance(unit, Loop):
+        return sum(_seconds_of(inner, profile) for inner in unit.body)
+    return profile.seconds.get(unit, 0.0)
 
 
 def _giving_up_loops(levels: Levels, compile_: Callable[[], _Made | None]) -> _Made | None:

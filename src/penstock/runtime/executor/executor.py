@@ -170,7 +170,7 @@ class ExecutorState:
             item, frame, iteration, is_dead = tagged
             if is_dead:
                 if item.takes_dead:
-                    is_dead = False
+                    is_dead, tagged = False, (item, frame, iteration, False)
                 elif not item.is_transfer:
                     propagate(item, frame, iteration, None)
                     continue
@@ -209,8 +209,10 @@ class ExecutorState:
         start = perf_counter()
         step = item.step
         outputs: Sequence[Value]
-        if step == _PLAIN:
+        if step == _PLAIN or item.is_measured:
             inputs = self._take_inputs(item, iteration)
+            if step == _CONTEXT:
+                inputs = (self._context(tagged, inputs), *inputs)
             cost, pool = self._executor.costs[item.id], self._args.pool
             is_slow = cost >= self._executor.params.offload_seconds
             if pool is not None and is_slow and (self._ready or self._running):

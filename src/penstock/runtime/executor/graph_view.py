@@ -226,7 +226,9 @@ class GraphView:
             may_omit_outputs=is_recv or node.role in {Role.SWITCH, Role.REGION},
             is_checked=(self._check_outputs or is_recv or not kernel.is_builtin)
             and not references.is_read(node),
-            is_measured=kernel.cost is Cost.MEASURED and step is Step.PLAIN,
+            # Others have effects, and may not be safe beside one another.
+            is_measured=kernel.cost is Cost.MEASURED
+            and (step is Step.PLAIN or node.role is Role.REGION),
             derefs=derefs,
             initialized_refs=initialized_refs,
             has_refs=bool(derefs or initialized_refs),

@@ -52,6 +52,8 @@ class LocalExecutorParams:
     #: Kernels that take longer may go to the pool; a hop costs about 30 us.
     offload_seconds: float = 100e-6
     check_outputs: bool = False
+    #: How many slow kernels can run at the same time.
+    threads: int = 1
     #: Waits for work that a device still does when its kernels have returned.
     sync_device: Callable[[], None] | None = None
 
