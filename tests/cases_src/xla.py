@@ -1,0 +1,135 @@
+"""XLA's own ops, with the answers of XLA itself: the functions are compiled by it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from cases_src.casebook import bf16, f16, f32, f64, graph, i8, i32, i64, inf, nan, normal
+
+_X = f32(np.arange(6)).reshape(2, 3)
+
+
+def _fields(**numbers: list[int] | int) -> bytes:
+    """A message of numbers: ``f3=[1, 2]`` is field 3."""
+    out = b""
+    for name, value in numbers.items():
+        field = int(name[1:])
+        if isinstance(value, int):
+            out += bytes([field << 3, value])
+        else:
+            out += bytes([field << 3 | 2, len(value), *value])
+    return out
+
+
+def xla(tf: Any, op: str, label: str, **args: Any) -> Any:
+    """One op inside a function that XLA compiles."""
+    from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+
+    del label
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", op).lower()
+    made = getattr(gen_xla_ops, snake.replace("_n_d", "_nd"))
+    fed = {k: tf.constant(v) for k, v in args.items() if isinstance(v, np.ndarray)}
+    rest = {k: v for k, v in args.items() if k not in fed}
+    # What XLA wants to know while it compiles stays a constant inside.
+    static = {k: v for k, v in fed.items() if k not in _ARRAYS}
+
+    def compute(*arrays: Any) -> Any:
+        inside = dict(zip([k for k in fed if k in _ARRAYS], arrays, strict=True))
+        outside = {k: tf.constant(args[k]) for k in static}
+        return tf.nest.flatten(made(**inside, **outside, **rest))
+
+    function = tf.function(compute, jit_compile=True, autograph=False)
+    return function(*[v for k, v in fed.items() if k in _ARRAYS])
+
+
+_ARRAYS = ("input", "update", "operand", "lhs", "rhs", "a", "b", "keys", "values", "start_indices",
+           "indices", "padding_value")  # fmt: skip
+
+
+def case(op: str, label: str = "", **args: Any) -> Any:
+    """A case of ``xla``."""
+    tol = args.pop("tol", (1e-5, 1e-6))
+
+    def xla_of(tf: Any, _label: str) -> Any:
+        return xla(tf, op, label, **args)
+
+    return graph(xla_of, f"{op}{label}", tol=tol)
+
+
+def _pad(low: list[int], high: list[int], interior: list[int]) -> Any:
+    return case("XlaPad", input=_X, padding_value=f32(9), padding_low=i64(low),
+                padding_high=i64(high), padding_interior=i64(interior))  # fmt: skip
+
+
+_IMAGES, _FILTERS = normal(2, 5, 6, 4), normal(3, 2, 4, 6, seed=1)
+_NHWC = _fields(f7=0, f8=3, f11=[1, 2], f3=2, f4=3, f6=[0, 1], f9=0, f10=3, f12=[1, 2])
+_NCHW = _fields(f7=0, f8=1, f11=[2, 3], f3=2, f4=3, f6=[0, 1], f9=0, f10=1, f12=[2, 3])
+
+
+def _conv(images: Any, filters: Any, **changed: Any) -> Any:
+    args: dict[str, Any] = {
+        "window_strides": i64([1, 1]), "padding": i64([[0, 0], [0, 0]]),
+        "lhs_dilation": i64([1, 1]), "rhs_dilation": i64([1, 1]), "feature_group_count": i64(1),
+        "dimension_numbers": _NHWC, "precision_config": b"", "preferred_element_type": "float32",
+    }  # fmt: skip
+    return case("XlaConvV2", lhs=images, rhs=filters, **{**args, **changed}, tol=(1e-4, 1e-5))
+
+
+def _dot(lhs: Any, rhs: Any, to: str = "float32", **fields: Any) -> Any:
+    return case("XlaDotV2", lhs=lhs, rhs=rhs, dimension_numbers=_fields(**fields),
+                precision_config=b"", preferred_element_type=to)  # fmt: skip
+
+
+def _gather(indices: Any, sizes: list[int], **fields: Any) -> Any:
+    return case("XlaGather", operand=normal(4, 5, 3), start_indices=indices,
+                slice_sizes=i32(sizes), dimension_numbers=_fields(**fields),
+                indices_are_sorted=False)  # fmt: skip
+
+
+CASES = [
+    _pad([1, -1], [0, 2], [1, 0]),
+    _pad([0, 0], [0, 0], [0, 2]),
+    _pad([-1, -2], [0, 0], [2, 1]),
+    _pad([-2, 0], [0, 0], [0, 0]),
+    _pad([2, 1], [-1, -3], [0, 1]),
+    _pad([-2, 1], [4, -3], [3, 1]),
+    case("XlaDynamicSlice", input=_X, start_indices=i32([1, 2]), size_indices=i32([1, 2])),
+    case("XlaDynamicSlice", input=_X, start_indices=i32([-5, 0]), size_indices=i32([2, 1])),
+    case("XlaDynamicUpdateSlice", input=_X, update=f32([[7, 8]]), indices=i32([5, 5])),
+    case("XlaDynamicUpdateSlice", input=_X, update=f32([[7]]), indices=i32([0, -1])),
+    *(
+        case(
+            "XlaReducePrecision",
+            operand=t([1.1, 3e4, -1e-7, 3.3, 0.1, nan, -inf, 6.2e-5, 0, 1.75]),
+            exponent_bits=e,
+            mantissa_bits=m,
+        )
+        for t in (f32, f64, f16, bf16)
+        for e, m in [(5, 3), (8, 7), (4, 0), (5, 10)]
+    ),
+    case("XlaBroadcastHelper", lhs=_X, rhs=f32([1, 2]), broadcast_dims=i64([0])),
+    case("XlaBroadcastHelper", lhs=f32([1, 2, 3]), rhs=_X, broadcast_dims=i64([1])),
+    case("XlaSort", input=f32([[3, 1, nan, 0.5, -inf, -1]])),
+    case("XlaKeyValueSort", keys=f32([3, 1, 2, 1]), values=i32([1, 2, 3, 4])),
+    case("XlaEinsum", a=_X, b=_X, equation="ab,cb->ac"),
+    case("XlaSharding", input=_X, sharding=b""),
+    case("XlaSpmdFullToShardShape", input=_X, manual_sharding=b""),
+    _dot(normal(2, 3), normal(3, 4), f1=[1], f2=[0]),
+    _dot(normal(5, 2, 3), normal(4, 5, 3), f1=[2], f2=[2], f3=[0], f4=[1]),
+    _dot(normal(2), normal(3)),
+    _dot(normal(2, 3), normal(3, 2), f1=[0, 1], f2=[1, 0]),
+    _dot(i8([[100, 100]]), i8([[100], [100]]), "int32", f1=[1], f2=[0]),
+    _conv(_IMAGES, _FILTERS),
+    _conv(_IMAGES, _FILTERS, window_strides=i64([2, 3]), padding=i64([[1, 0], [2, 1]])),
+    _conv(_IMAGES, _FILTERS, lhs_dilation=i64([2, 1]), rhs_dilation=i64([1, 2])),
+    _conv(_IMAGES, _FILTERS, padding=i64([[-1, 0], [0, -2]])),
+    _conv(_IMAGES, normal(3, 2, 2, 6), feature_group_count=i64(2)),
+    _conv(_IMAGES.transpose(0, 3, 1, 2), _FILTERS, dimension_numbers=_NCHW),
+    _conv(_IMAGES, _FILTERS, batch_group_count=2),
+    _gather(i32([[2], [0], [9]]), [1, 5, 3], f1=[1, 2], f2=[0], f3=[0], f4=1),
+    _gather(i32([[0, 1], [3, 3]]), [2, 1, 2], f1=[0, 2], f2=[1], f3=[0, 2], f4=1),
+    _gather(i32([[2, 1], [0, 1]]), [1, 1, 3], f1=[2], f2=[0, 1], f3=[1], f4=2),
+]
