@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -330,3 +331,38 @@ def test_a_loop_that_nothing_enters_is_refused(order: tuple[int, ...]) -> None:
 
     with pytest.raises(InvalidArgumentError, match="in a cycle"):
         graph("\n".join(nodes[i] for i in order))
+
+
+@pytest.mark.parametrize("length", [1, 124, 125, 126, 127, 128, 300])
+def test_attributes_are_each_node_s_own(length: int) -> None:
+    """Nodes that differ in attributes alone keep them apart, however long names and inputs are."""
+    source = "s" * length
+    wanted = {
+        f"{'n' * length}{index}": (kind, mask, device)
+        for index, (kind, mask, device) in enumerate(
+            product(["int32", "int64"], [0, 1, 2**40], ["", "/device:CPU:0"])
+        )
+    }
+    text = [f"{source} = Placeholder[dtype=int32]", "long = Placeholder[dtype=int64]"]
+    for name, (kind, mask, device) in wanted.items():
+        places = ", ".join([source if kind == "int32" else "long"] * 3)
+        attrs = f"T=int32; Index={kind}; begin_mask={mask}"
+        text.append(f"{name} = StridedSlice[{attrs}]({source}, {places}, ^{source}) @{device}")
+    made = graph("\n".join(text).replace(" @\n", "\n").removesuffix(" @"))
+
+    for name, (kind, mask, device) in wanted.items():
+        node = made.node(name)
+        assert (str(node.attrs["Index"]), node.attrs["begin_mask"]) == (kind, mask)
+        assert node.requested_device == device
+
+
+def test_equal_attributes_are_checked_for_every_prefix() -> None:
+    """Groups of nodes get the prefix of their own import."""
+    into = Graph()
+    proto = graph_def("a = NoOp\nb = NoOp")
+    for node in proto.node:
+        node.attr["_class"].list.s.append(b"loc:@a")
+    for prefix in ("p", "q"):
+        import_graph_def(into, proto, ImportOptions(prefix=prefix))
+
+    assert [node.attrs["_class"] for node in into] == [(b"loc:@p/a",)] * 2 + [(b"loc:@q/a",)] * 2

@@ -176,29 +176,27 @@ class Graph:
         if name in self._by_name:
             raise InvalidArgumentError(f"Node '{name}' is not unique")
         input_types, output_types = op.types(attrs)
-        node = Node(
-            id=self._next_id,
-            name=name,
-            op=op,
-            attrs=attrs,
-            input_types=input_types,
-            output_types=output_types,
-            requested_device=device,
-            assigned_device=assigned_device,
-            requested_inputs=tuple(requested_inputs),
-            role=role_of(op.name),
-            inputs=[None] * len(input_types),
+        node = self._nodes[self._next_id] = self._by_name[name] = Node(
+            self._next_id,
+            name,
+            op,
+            attrs,
+            input_types,
+            output_types,
+            device,
+            assigned_device,
+            tuple(requested_inputs),
+            role_of(op.name),
+            [None] * len(input_types),
         )
         self._next_id += 1
-        self._nodes[node.id] = node
-        self._by_name[name] = node
         return node
 
     def add_copy(self, node: Node) -> Node:
         """Add a copy of another graph's node, without its edges."""
         if node.name in self._by_name:
             raise InvalidArgumentError(f"Node '{node.name}' is not unique")
-        copy = Node(
+        copy = self._nodes[self._next_id] = self._by_name[node.name] = Node(
             self._next_id,
             node.name,
             node.op,
@@ -212,8 +210,6 @@ class Graph:
             [None] * len(node.input_types),
         )
         self._next_id += 1
-        self._nodes[copy.id] = copy
-        self._by_name[copy.name] = copy
         return copy
 
     def add_edge(self, src: Node, src_slot: int, dst: Node, dst_slot: int) -> Edge:

@@ -40,6 +40,10 @@ from penstock.graph.validate import check_input_count, validated_attrs
 _COLOCATE: Final = b"loc:@"
 _NEXT_ITERATION: Final = ("NextIteration", "RefNextIteration")
 _MERGE: Final = ("Merge", "RefMerge")
+#: The attributes of defs that are longer than this, in bytes, are not compared with others'.
+_MAX_ENCODED: Final = 512
+#: How many different ones are kept for comparison.
+_MAX_KNOWN: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +145,15 @@ class _Import:
         self.inputs: list[list[Endpoint]] = []
         #: The same, as the definition has them.
         self.input_texts: list[tuple[str, ...]] = []
-        #: Name and op of each def: reading a message's fields takes time, so it is done once.
+        #: Name, op and device of each def; reading them from a message takes time.
         self.names: list[str] = []
         self.ops: list[str] = []
+        self.devices: list[str] = []
         #: Signatures of the ops that were met, none of them removed before the graph was made.
         self.op_defs: dict[str, OpDef] = {}
+        #: Attributes that were read and found good, by op and encoding.  Most nodes of a large
+        #: graph have those of an earlier one, and share them.
+        self.known_attrs: dict[tuple[str, bytes], dict[str, Attr]] = {}
         #: Created nodes by their name in the definition.
         self.created: dict[str, Node] = {}
         #: Data edges whose source did not exist yet: (source endpoint, node, slot).
@@ -223,18 +231,19 @@ class _Import:
         """Check every def's syntax, and parse its inputs."""
         legal = is_legal_internal_name if self.options.allow_internal_names else is_legal_name
         for index, node in enumerate(self.defs):
-            name, op = node.name, node.op
+            name, op, device = node.name, node.op, node.device
             if not legal(name):
                 raise InvalidArgumentError(f"Node '{name}': Node name contains invalid characters")
             if name in self.position:
                 raise InvalidArgumentError(f"Node '{name}' is not unique")
             if not op:
                 raise InvalidArgumentError(f"Node '{name}' does not specify an operation")
-            if self.options.expect_device and not node.device:
+            if self.options.expect_device and not device:
                 raise InvalidArgumentError(f"Node '{name}' is missing a device specification")
             self.position[name] = index
             self.names.append(name)
             self.ops.append(op)
+            self.devices.append(device)
             texts = tuple(node.input)
             self.input_texts.append(texts)
             self.inputs.append(_parse_inputs(name, texts))
@@ -331,10 +340,8 @@ class _Import:
         """Create one node with all edges whose sources exist."""
         proto = self.defs[index]
         try:
-            self.check_colocation(proto)
-            op = self.op_defs.get(self.ops[index]) or self.op_def(self.ops[index])
-            attrs = validated_attrs(proto, op)
-            self.check_bound(proto, attrs)
+            attrs = self.attrs_of(index, proto)
+            op = self.op_defs[self.ops[index]]
             data = [e for e in self.inputs[index] if e.slot != CONTROL_SLOT]
             check_input_count(proto, op.input_types(attrs), len(data))
             node = self.add_node(index, op, attrs)
@@ -344,6 +351,33 @@ class _Import:
                 self.add_control_edges(index, node)
         except OpError as error:
             raise error.at(Where(proto.name, proto.op, proto.device)) from None
+
+    def attrs_of(self, index: int, proto: Message) -> dict[str, Attr]:
+        """The attributes of a def, checked; those of earlier defs that are alike."""
+        op, encoded = self.ops[index], self.encoded_attrs(index, proto)
+        known = self.known_attrs.get((op, encoded))
+        if known is not None:
+            return known
+        self.check_colocation(proto)
+        attrs = validated_attrs(proto, self.op_defs.get(op) or self.op_def(op))
+        self.check_bound(proto, attrs)
+        attrs = self.with_prefix(attrs)
+        if encoded and len(self.known_attrs) < _MAX_KNOWN:
+            self.known_attrs[op, encoded] = attrs
+        return attrs
+
+    def encoded_attrs(self, index: int, proto: Message) -> bytes:
+        """The encoding of a short def without most of what comes before its attributes.
+
+        Each field before them takes two bytes and its text, or some more, which then remain.
+        """
+        if proto.ByteSize() > _MAX_ENCODED:
+            return b""
+        texts, device = self.input_texts[index], self.devices[index]
+        start = 4 + len(self.names[index]) + len(self.ops[index]) + 2 * len(texts)
+        start += sum(map(len, texts)) + (len(device) + 2 if device else 0)
+        encoded: bytes = proto.SerializeToString()
+        return encoded[start:]
 
     def check_colocation(self, proto: Message) -> None:
         """Every ``loc:@NAME`` must name a node of the definition."""
@@ -381,14 +415,7 @@ class _Import:
 
     def add_node(self, index: int, op: OpDef, attrs: dict[str, Attr]) -> Node:
         """Create the node under its final name."""
-        device = self.defs[index].device or self.options.default_device
-        if self.prefix and "_class" in attrs:
-            attrs["_class"] = tuple(
-                _COLOCATE + self.prefix.encode() + group.removeprefix(_COLOCATE)
-                if group.startswith(_COLOCATE)
-                else group
-                for group in attrs["_class"]
-            )
+        device = self.devices[index] or self.options.default_device
         return self.graph.add_node(
             self.final_name(self.names[index]),
             op,
@@ -398,9 +425,21 @@ class _Import:
             requested_inputs=self.input_texts[index],
         )
 
+    def with_prefix(self, attrs: dict[str, Attr]) -> dict[str, Attr]:
+        """The attributes, with the prefix before the names of nodes to lie with."""
+        if not self.prefix or "_class" not in attrs:
+            return attrs
+        groups = [
+            _COLOCATE + self.prefix.encode() + group.removeprefix(_COLOCATE)
+            if group.startswith(_COLOCATE)
+            else group
+            for group in attrs["_class"]
+        ]
+        return {**attrs, "_class": tuple(groups)}
+
     def final_name(self, name: str) -> str:
         """The name with prefix, made unique if that was asked for."""
-        name = self.prefix + name
+        name = self.prefix + name if self.prefix else name
         if not self.options.uniquify_names or (self.prefix and self.options.uniquify_prefix):
             return name
         if name in self.taken:
@@ -412,18 +451,18 @@ class _Import:
     def add_data_edges(self, index: int, node: Node, data: list[Endpoint]) -> None:
         """Join the data inputs; those whose source is still to come are noted."""
         for slot, endpoint in enumerate(data):
+            source, source_slot = self.created.get(endpoint.node), endpoint.slot
             if self.input_map and endpoint in self.input_map:
                 self.used_keys.add(endpoint)
                 source, source_slot = self.graph.endpoint(self.input_map[endpoint])
-            elif endpoint.node in self.created:
-                source, source_slot = self.created[endpoint.node], endpoint.slot
-            elif node.op.name in _MERGE:
+            if source is None:
+                if node.op.name not in _MERGE:
+                    raise InvalidArgumentError(
+                        f"Node '{node.name}' had a back edge, but only Merge nodes can have back "
+                        "edges."
+                    )
                 self.back_edges.append((endpoint, node, slot))
                 continue
-            else:
-                raise InvalidArgumentError(
-                    f"Node '{node.name}' had a back edge, but only Merge nodes can have back edges."
-                )
             if source_slot >= len(source.output_types):
                 raise InvalidArgumentError(
                     f"Node '{self.names[index]}': Connecting to invalid output {source_slot} of "
