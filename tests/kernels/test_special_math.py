@@ -102,3 +102,15 @@ def test_missing_library_says_what_to_install() -> None:
         require("no_such_library.part", "special")
 
     assert caught.value.next_step == "pip install 'penstock[special]'"
+
+
+def test_error_function_of_many() -> None:
+    """Right to four units of the last digit, from the smallest numbers on."""
+    x = np.concatenate([np.linspace(-5, 5, 30_001), np.logspace(-37, 0, 3_000), [np.inf, -np.inf]])
+    x = x.astype(np.float32)
+    expected = np.array([math.erf(number) for number in x.tolist()])
+
+    np.testing.assert_allclose(run_op("Erf", x), expected, rtol=3e-7)
+    assert run_op("Erf", x).dtype == np.float32
+    assert np.isnan(run_op("Erf", np.array([np.nan], np.float32)))
+    assert type(run_op("Erf", np.float32(0.5))) is np.float32

@@ -224,17 +224,24 @@ def make_resize_nearest_grad(attrs: Attrs) -> Kernel:
         result = grads
         for axis, before in enumerate(sizes, 1):
             sources = _nearest(attrs, before, grads.shape[axis])
-            shape = list(result.shape)
-            shape[axis] = before
-            summed = np.zeros(shape, grads.dtype)
-            # Sources never go back, so those of one element stand side by side.
-            picked, starts = np.unique(sources, return_index=True)
-            place: Any = (slice(None),) * axis + (picked,)
-            summed[place] = np.add.reduceat(result, starts, axis, grads.dtype)
-            result = summed
+            result = _picked_back(result, axis, sources, before)
         return np.asarray(result)
 
     return resize_grad
+
+
+def _picked_back(grads: Array, axis: int, sources: Array, before: int) -> Array:
+    """What comes back to each element from all places that it was picked for."""
+    shape = (*grads.shape[:axis], before, *grads.shape[axis + 1 :])
+    summed = np.zeros(shape, grads.dtype)
+    # Sources never go back: first the first place of each, then the second, and so on.
+    _, starts, which = np.unique(sources, return_index=True, return_inverse=True)
+    turns = np.arange(len(sources)) - starts[which]
+    for turn in range(int(turns.max()) + 1):
+        places = np.flatnonzero(turns == turn)
+        where: Any = (slice(None),) * axis + (sources[places],)
+        summed[where] += grads.take(places, axis)
+    return summed
 
 
 def _nearest(attrs: Attrs, before: int, after: int) -> Array:
