@@ -255,10 +255,7 @@ class _BodyBuilder:
 
     def _add_repeat(self, loop: Loop) -> None:
         gathered = [self._gathered(enter) for enter in loop.enters]
-        lives = {live for live, _ in gathered}
-        if len(lives) != 1:
-            raise Irregular(f"the Enters of {loop.name} are not live together")
-        live = lives.pop()
+        live = self._live_together(loop, [live for live, _ in gathered])
         inner = _LoopBuilder(self.facts, loop)
         firsts: dict[Node, Var] = {}
         waits: dict[Statement, None] = {}
@@ -273,6 +270,23 @@ class _BodyBuilder:
         for exit_ in loop.exits:
             self.nodes[exit_.id] = (live, (repeat,))
             self.values[exit_.id, 0] = Value(inner.exit_value(exit_), live, (repeat,))
+
+    def _live_together(self, loop: Loop, lives: Sequence[Predicate]) -> Predicate:
+        """When a loop runs: when all that it hands on is live.
+
+        A constant Enter may be live more often.  Where nothing else is, the loop is dead anyway.
+        """
+        together = set(lives)
+        if len(together) > 1:
+            variables = {variable.enter for variable in loop.variables}
+            pairs = zip(loop.enters, lives, strict=True)
+            together = {live for enter, live in pairs if enter in variables}
+        if len(together) != 1:
+            raise Irregular(f"the variables of {loop.name} are not live together")
+        live = together.pop()
+        if not all(self.body.predicates.implies(live, other) for other in lives):
+            raise Irregular(f"a constant of {loop.name} may be dead")
+        return live
 
     # -- edges -------------------------------------------------------------------------
 

@@ -1,0 +1,283 @@
+"""From graphs to functions: whatever can be compiled is, and nothing changes by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.config import GraphOptions
+from penstock.graph.roles import Role
+from penstock.runtime.call_functions import FunctionRuntime
+from penstock.runtime.compiler import compile_regions
+from support.compiled import Bare, compiled, leaving_out, regions_of, whole
+from support.functions import graph_def_with
+from support.loops import NESTED_LOOPS, counting_loop
+from support.sketch import sketch
+
+
+def answers(graph: Callable[[], Any], fetch: Any, feeds: Any, **config: Any) -> list[Any]:
+    """What each tier says, without any optimisation."""
+    found = []
+    for tier in (ps.Tier.DATAFLOW, ps.Tier.COMPILED):
+        options = ps.Config(tier=tier, graph_options=GraphOptions.nothing(), **config)
+        with ps.Session(graph(), config=options) as session:
+            found.append(session.run(fetch, feeds))
+    return found
+
+
+# -- sizes -------------------------------------------------------------------------------------
+
+
+def test_twenty_thousand_nodes() -> None:
+    """A huge graph is compiled in several parts, and computes what it should."""
+    rows = ["x = _Arg() T=int32 index=0", "one = Const() value=1", "n0 = Add(x, one)"]
+    rows += [f"n{i} = Add(n{i - 1}, one)" for i in range(1, 20_000)]
+    region = whole("\n".join([*rows, "r = _Retval(n19999) index=0"]))
+    assert region.run(Bare(), np.int32(5)) == (20_005,)
+    assert region.source.text.count("def part") == 10
+
+
+def nested(depth: int) -> str:
+    """Loops in loops, each of two turns: ``total`` is 2 to the power of ``depth``."""
+    rows = ["zero = Const() value=0", "limit = Const() value=2", "unit = Const() value=1"]
+    count = "zero"
+    for d in range(depth):
+        frame = f'frame_name="f{d}"'
+        start, bound, one = ("zero", "limit", "unit") if not d else (f"z{d}", f"l{d}", f"u{d}")
+        rows += [
+            f"ie{d} = Enter({start}) {frame}",
+            f"ce{d} = Enter({count}) {frame}",
+            f"b{d} = Enter({bound}) {frame} is_constant=True",
+            f"o{d} = Enter({one}) {frame} is_constant=True",
+            f"i{d} = Merge(ie{d}, in{d})",
+            f"c{d} = Merge(ce{d}, cn{d}) T=int32",
+            f"p{d} = Less(i{d}, b{d})",
+            f"cond{d} = LoopCond(p{d})",
+            f"is{d} = Switch(i{d}, cond{d})",
+            f"cs{d} = Switch(c{d}, cond{d}) T=int32",
+            f"ib{d} = Identity(is{d}:1)",
+            f"cb{d} = Identity(cs{d}:1) T=int32",
+            f"ia{d} = Add(ib{d}, o{d})",
+            f"in{d} = NextIteration(ia{d})",
+            f"ix{d} = Exit(is{d})",
+            f"cx{d} = Exit(cs{d}) T=int32",
+            f"z{d + 1} = Sub(ib{d}, ib{d})",
+            f"l{d + 1} = Identity(b{d})",
+            f"u{d + 1} = Identity(o{d})",
+        ]
+        count = f"cb{d}"
+    rows.append(f"ca = Add({count}, o{depth - 1})")
+    inner = "ca"
+    for d in reversed(range(depth)):
+        rows.append(f"cn{d} = NextIteration({inner}) T=int32")
+        inner = f"cx{d}"
+    return "\n".join([*rows, "total = Identity(cx0) T=int32"])
+
+
+@pytest.mark.parametrize(("depth", "is_compiled"), [(3, True), (14, True), (18, False)])
+def test_loops_as_deep_as_python_allows(depth: int, is_compiled: bool) -> None:
+    """Fourteen loops in each other are one text; eighteen are left to the executor."""
+    text = nested(depth)
+    made = compiled(text + "\nr = _Retval(total) index=0")
+    assert (made is not None and made.whole is not None) == is_compiled
+    if depth < 10:
+        got = answers(lambda: sketch(text), "total:0", {})
+        assert got == [2**depth] * 2
+    elif made is not None and made.whole is not None:
+        assert made.whole.run(Bare()) == (2**depth,)
+
+
+def test_deeper_loops_still_have_answers() -> None:
+    """What is too deep for Python is run by the executor, as far as it must."""
+    # Eighteen loops of which the outer ones make one turn only.
+    text = nested(18).replace("limit = Const() value=2", "limit = Const() value=1")
+    with ps.Session(sketch(text)) as session:
+        assert session.run("total:0") == 1
+
+
+def conds(depth: int) -> str:
+    """Conds in each other."""
+    rows = ["x0 = Placeholder() dtype=int32"]
+    for i in range(depth):
+        rows += [
+            f"limit{i} = Const() value={depth - i}",
+            f"p{i} = Less(x{i}, limit{i})",
+            f"s{i} = Switch(x{i}, p{i})",
+            f"x{i + 1} = Identity(s{i}:1)",
+        ]
+    rows.append(f"m{depth} = Neg(x{depth})")
+    rows += [f"m{i} = Merge(s{i}, m{i + 1})" for i in reversed(range(depth))]
+    return "\n".join(rows)
+
+
+@pytest.mark.parametrize("x", [-3, 0, 40, 200])
+def test_deeper_branches_still_have_answers(x: int) -> None:
+    """Ninety-nine branches in each other give the same answers on both tiers."""
+    want = -x if x < 1 else x
+    assert answers(lambda: sketch(conds(99)), "m0:0", {"x0": x}) == [want] * 2
+
+
+#: As ``NESTED_LOOPS``, but what does not change enters each loop straight from the one outside,
+#: so that it is live in the outer loop's last turn as well.
+INVARIANT = NESTED_LOOPS.replace("bound = Mul(i_body, inner_value)", "").replace(
+    "Enter(bound) frame", "Enter(inner_value) frame"
+)
+
+
+def test_what_is_live_in_the_last_turn_too() -> None:
+    """An inner loop is compiled though its constants are live when its variables are dead."""
+    text = INVARIANT.replace("Placeholder() dtype=int32", "_Arg() T=int32 index=0", 1)
+    text = text.replace("Placeholder() dtype=int32", "_Arg() T=int32 index=1")
+    assert "# inner" in whole(text + "r = _Retval(total) index=0").source.text
+    assert answers(lambda: sketch(INVARIANT), "total:0", {"outer": 4, "inner": 3}) == [12] * 2
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+def test_variables_that_are_not_live_together(tier: ps.Tier) -> None:
+    """A loop of which one variable may be dead is run by the executor."""
+    text = """
+        x = Placeholder() dtype=int32
+        p = Placeholder() dtype=bool
+        s = Switch(x, p)
+        other = Enter(s:1) frame_name="loop"
+        kept = Merge(other, other_next)
+        kept_switch = Switch(kept, cond) T=int32
+        other_next = NextIteration(kept_switch:1) T=int32
+        other_exit = Exit(kept_switch) T=int32
+    """ + counting_loop().replace("Placeholder() dtype=int32", "Const() value=5")
+    with ps.Session(sketch(text), config=ps.Config(tier=tier)) as session:
+        call = session.make_callable(["exit:0", "other_exit:0"], ["x", "p"])
+        assert call(3, True) == [5, 3]
+        count, dead = call(3, False)
+        assert count == 5
+        assert dead.shape == (0,)
+
+
+# -- beside the executor -----------------------------------------------------------------------
+
+QUEUE = """
+    x = Placeholder() dtype=float32
+    queue = FIFOQueueV2() component_types=["float32"]
+    a = Neg(x)
+    b = Mul(a, a)
+    put = QueueEnqueueV2(queue, b)
+    get = QueueDequeueV2(queue, ^put) component_types=["float32"]
+    c = Sqrt(get)
+    d = Add(c, a)
+"""
+
+
+def test_regions_around_queues() -> None:
+    """What goes into a queue and what comes out of it are two regions."""
+    args = QUEUE.replace("Placeholder() dtype=float32", "_Arg() T=float32 index=0")
+    made = compiled(args + "\nr = _Retval(d) index=0")
+    assert made is not None
+    kept = {node.op.name for node in made.graph if node.role is not Role.REGION}
+    assert kept == {"_Arg", "_Retval", "FIFOQueueV2", "QueueEnqueueV2", "QueueDequeueV2"}
+    assert len(made.regions) == 2
+    assert answers(lambda: sketch(QUEUE), "d:0", {"x": 3.0}) == [0.0] * 2
+
+
+TWO = """
+    x = Placeholder() dtype=float32
+    p = Placeholder() dtype=bool
+    a = Neg(x) device="/device:CPU:0"
+    s = Switch(a, p) device="/device:CPU:0"
+    b = Exp(s:1) device="/device:CPU:1"
+    c = Mul(b, b) device="/device:CPU:1"
+    d = Abs(s) device="/device:CPU:0"
+    e = Neg(d) device="/device:CPU:0"
+    m = Merge(e, c) device="/device:CPU:0"
+    y = Add(m, a) device="/device:CPU:0"
+"""
+
+
+@pytest.mark.parametrize(("p", "want"), [(True, np.exp(-1.0) ** 2 - 1.0), (False, -2.0)])
+def test_two_devices(p: bool, want: float) -> None:
+    """Dead values cross from device to device, whichever way the graph is run."""
+    got = answers(lambda: sketch(TWO), "y:0", {"x": 1.0, "p": p}, device_count={"CPU": 2})
+    np.testing.assert_allclose(got, [want] * 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("odd", ["", "less", "i", "j", "sum", "j_sum", "t_exit", "j_less", "bound"])
+@pytest.mark.parametrize("limits", [(0, 0), (1, 1), (4, 3)])
+def test_irregular_frames(
+    odd: str, limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever node of two loops is left to the executor, the loops count as far as before."""
+    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out(odd))
+    outer, inner = limits
+    got = answers(lambda: sketch(NESTED_LOOPS), "total:0", {"outer": outer, "inner": inner})
+    assert got == [inner * sum(range(outer))] * 2
+    assert answers(lambda: sketch(counting_loop()), "exit:0", {"limit": outer}) == [outer] * 2
+
+
+def test_an_inner_loop_is_a_region_of_an_irregular_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the frame that the executor turns, an inner loop of one input is one node."""
+    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out("i_sum"))
+    graph = NESTED_LOOPS.replace("Placeholder() dtype=int32", "_Arg() T=int32 index=0", 1)
+    graph = graph.replace("null = Const(^i_body) value=0", "null = Sub(t_body, t_body)")
+    graph = graph.replace("Mul(i_body, inner_value)", "Mul(t_body, t_body)")
+    graph = graph.replace("Placeholder() dtype=int32", "_Arg() T=int32 index=1")
+    texts = [r.source.text for r in regions_of(graph + "r = _Retval(total) index=0").values()]
+    assert sum("in count():  # inner" in text for text in texts) == 1
+    assert not any("# outer" in text for text in texts)
+
+
+# -- functions ---------------------------------------------------------------------------------
+
+FUNCTIONS = """
+    Below(i: int32, n: int32) -> (go: bool)
+    go = Less[T=int32](i, n)
+    return go = go:z
+
+    Step(i: int32, n: int32) -> (j: int32, m: int32)
+    one = Const[value=1; dtype=int32]()
+    j = Add[T=int32](i, one:output)
+    return j = j:z
+    return m = n
+
+    Twice(x: int32) -> (y: int32)
+    y = Add[T=int32](x, x)
+    return y = y:z
+
+    Minus(x: int32) -> (y: int32)
+    y = Neg[T=int32](x)
+    return y = y:y
+"""
+CALLS = """
+    x = Placeholder[dtype=int32]
+    zero = Const[value=0; dtype=int32]
+    p = Less[T=int32](zero, x)
+    w = While[T=int32|int32; cond=Below; body=Step](zero, x)
+    i = If[Tcond=bool; Tin=int32; Tout=int32; then_branch=Twice; else_branch=Minus](p, w)
+    c = PartitionedCall[Tin=int32; Tout=int32; f=Twice](i)
+    y = Neg[T=int32](c)
+"""
+
+
+@pytest.mark.parametrize(("x", "want"), [(5, -20), (-5, 0)])
+def test_functions_give_the_same_on_both_tiers(x: int, want: int) -> None:
+    """While, If and calls: bodies are compiled as well, and the answers are the same."""
+    assert answers(lambda: graph_def_with(CALLS, FUNCTIONS), "y:0", {"x": x}) == [want] * 2
+
+
+def test_bodies_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each body that is run is one function."""
+    made: dict[str, bool] = {}
+    instance = FunctionRuntime._instance
+
+    def watched(self: FunctionRuntime, name: str, attrs: Any) -> Any:
+        found = instance(self, name, attrs)
+        made[name] = found.runnable.whole is not None
+        return found
+
+    monkeypatch.setattr(FunctionRuntime, "_instance", watched)
+    with ps.Session(graph_def_with(CALLS, FUNCTIONS)) as session:
+        session.run("y:0", {"x": 3})
+    assert made
+    assert all(made.values())
