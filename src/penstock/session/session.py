@@ -71,6 +71,8 @@ class Session:
         self._feeds = Feeds(self.graph)
         #: What was prepared, by request.  Grows under the graph's lock; read without.
         self._prepared: dict[Request, PreparedStep] = {}
+        #: What single names mean as fetches.  Only grows; lost updates do no harm.
+        self._plans: dict[str, FetchPlan] = {}
         #: Guards what follows.  Not held while a request is prepared or run.
         self._lock = threading.Lock()
         #: Runs under way, to be cancelled when the session closes.
@@ -106,9 +108,18 @@ class Session:
             KeyboardInterrupt: Ctrl-C ended the step; session and state stay usable.
 
         """
-        plan = plan_fetches(fetches)
+        plan = self._plan(fetches)
         job = self._start(plan, feed_dict or {}, RunOptions.of(options))
         return plan.rebuild(self._finish(job, run_metadata))
+
+    def _plan(self, fetches: Any) -> FetchPlan:
+        """What is fetched; that of a single name is made once."""
+        if type(fetches) is not str:
+            return plan_fetches(fetches)
+        plan = self._plans.get(fetches)
+        if plan is None:
+            plan = self._plans[fetches] = plan_fetches(fetches)
+        return plan
 
     def run_async(
         self,

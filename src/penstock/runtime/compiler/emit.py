@@ -23,6 +23,7 @@ from penstock.errors import CancelledError, OpError
 from penstock.graph.graph import Node
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.context import Interrupt, OpKernelContext
+from penstock.kernels.elementwise import is_elementwise
 from penstock.kernels.registry import Calling
 from penstock.runtime.compiler.blocks import in_blocks
 from penstock.runtime.compiler.expressions import as_pred, operator_text
@@ -88,6 +89,7 @@ _OBJECTS: Final[Mapping[str, Any]] = {
     "frame_tag": FrameTag,
     "in_blocks": in_blocks,
     "initialized": initialized,
+    "ndarray": np.ndarray,
     "read": read,
     "root_frame": FrameTag(None, 0, ""),
     "true": np.True_,
@@ -119,7 +121,9 @@ class _Emitter:
         self.program = program
         self.checked = checked
         self.profile = profile
+        #: What the text refers to, by name; and the names of kernels, by identity.
         self.objects: dict[str, Any] = dict(_OBJECTS)
+        self._names_of_objects: dict[int, str] = {}
         self.names = Names([*_OBJECTS, *_LOCALS])
         if profile is not None:
             self.objects |= {"probe": profile.probe, "start": profile.start}
@@ -222,9 +226,11 @@ class _Emitter:
         return name
 
     def object(self, value: Any, hint: str) -> str:
-        """A new name for an object."""
-        name = self.names.new(hint, "k_")
-        self.objects[name] = value
+        """A name for an object; the same for the same object."""
+        name = self._names_of_objects.get(id(value))
+        if name is None:
+            name = self._names_of_objects[id(value)] = self.names.new(hint, "k_")
+            self.objects[name] = value
         return name
 
 
@@ -273,6 +279,8 @@ class _Writer:
         self._doomed: dict[Path, list[Var]] = {}
         #: The branches in which variables are known.
         self._home: dict[Var, Path] = {}
+        #: Variables with arrays of their own memory, or numbers: never a view of another's.
+        self._fresh: set[Var] = set()
         #: Variables that get their value in one of several branches.
         self._moved: set[Var] = set()
         self._uses: Counter[Var] = Counter()
@@ -314,6 +322,8 @@ class _Writer:
             for var in targets:
                 self._settle(var, path)
             self._write_statement(statement)
+            if isinstance(statement, Call) and is_elementwise(statement.kernel.compute):
+                self._fresh.update(targets)
             self._used(reads)
             for var in targets:
                 if not self._uses[var]:
@@ -389,9 +399,30 @@ class _Writer:
         text = operator_text(compute, arguments)
         if text is not None:
             return text
+        if self._may_overwrite(call, compute):
+            kernel, [only] = self.emitter.object(compute, call.node.name), arguments
+            return f"{kernel}({only}, {only}) if type({only}) is ndarray else {kernel}({only})"
         if call.kernel.calling is Calling.CONTEXT:
             arguments.insert(0, self._context(call))
         return f"{self.emitter.object(compute, call.node.name)}({', '.join(arguments)})"
+
+    def _may_overwrite(self, call: Call, compute: object) -> bool:
+        """Whether a function of one number may put its result where its input was.
+
+        It saves an allocation (a quarter of the time for a few numbers, and page faults for
+        many).  The input must be an array that a kernel of this body has just made, and that
+        nobody else will look at.
+        """
+        if not isinstance(compute, np.ufunc) or compute.nin != 1:
+            return False
+        [operand] = call.inputs
+        return (
+            isinstance(operand, Var)
+            and operand in self._fresh
+            and operand not in self.kept
+            and self._uses[operand] == 1
+            and call.node.input_types == call.node.output_types
+        )
 
     def _write_chain(self, chain: Chain) -> None:
         """A function of one piece, and its use for all of them."""
