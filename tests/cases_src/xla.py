@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -89,7 +90,164 @@ def _gather(indices: Any, sizes: list[int], **fields: Any) -> Any:
                 indices_are_sorted=False)  # fmt: skip
 
 
+def with_function(tf: Any, op: str, how: str, *arrays: Any, **args: Any) -> Any:
+    """One op with a function of single numbers, compiled by XLA."""
+    from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+
+    del how
+    named = {}
+    for key in ("reducer", "computation", "update_computation", "select", "scatter", "comparator"):
+        if key in args:
+            function, single = _FUNCTIONS[args[key]]
+            spec = [tf.TensorSpec([], dtype) for dtype in single]
+            build = tf.function(functools.partial(function, tf), autograph=False)
+            named[key] = build.get_concrete_function(*spec)
+    rest = {key: value for key, value in args.items() if key not in named}
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", op).lower()
+    made = getattr(gen_xla_ops, snake)
+
+    def compute(*inputs: Any) -> Any:
+        statics = {k: tf.constant(v) if isinstance(v, np.ndarray) else v for k, v in rest.items()}
+        return tf.nest.flatten(_CALLS[op](made, inputs, {**statics, **named}))
+
+    return tf.function(compute, jit_compile=True, autograph=False)(*map(tf.constant, arrays))
+
+
+def _add(tf: Any, x: Any, y: Any) -> Any:
+    return tf.raw_ops.AddV2(x=x, y=y)
+
+
+def _largest(tf: Any, x: Any, y: Any) -> Any:
+    return tf.raw_ops.Maximum(x=x, y=y)
+
+
+def _at_least(tf: Any, x: Any, y: Any) -> Any:
+    return tf.raw_ops.GreaterEqual(x=x, y=y)
+
+
+def _largest_and_where(tf: Any, x: Any, i: Any, y: Any, j: Any) -> Any:
+    first = tf.raw_ops.GreaterEqual(x=x, y=y)
+    return [tf.where(first, x, y), tf.where(first, i, j)]
+
+
+def _less(tf: Any, x: Any, y: Any, i: Any, j: Any) -> Any:
+    del i, j
+    return tf.raw_ops.Less(x=x, y=y)
+
+
+def _scalar_only(tf: Any, x: Any, y: Any) -> Any:
+    """A sum that works for single numbers only."""
+    return tf.reshape(tf.stack([x, y]), [2])[0] + y
+
+
+_FUNCTIONS: dict[str, Any] = {
+    "add": (_add, ["float32"] * 2),
+    "largest": (_largest, ["float32"] * 2),
+    "at_least": (_at_least, ["float32"] * 2),
+    "pairs": (_largest_and_where, ["float32", "int32"] * 2),
+    "less": (_less, ["float32", "float32", "int32", "int32"]),
+    "scalar_only": (_scalar_only, ["float32"] * 2),
+}
+_CALLS: dict[str, Any] = {
+    "XlaReduce": lambda made, x, args: made(input=x[0], init_value=x[1], **args),
+    "XlaVariadicReduceV2": lambda made, x, args: made(
+        inputs=list(x[:2]), init_values=list(x[2:]), **args
+    ),
+    "XlaReduceWindow": lambda made, x, args: made(input=x[0], init_value=x[1], **args),
+    "XlaScatter": lambda made, x, args: made(operand=x[0], updates=x[1], **args),
+    "XlaSelectAndScatter": lambda made, x, args: made(
+        operand=x[0], source=x[1], init_value=x[2], **args
+    ),
+    "XlaVariadicSort": lambda made, x, args: made(inputs=list(x), **args),
+}
+
+
+def call(op: str, how: str, *arrays: Any, **args: Any) -> Any:
+    """A case of ``with_function``."""
+
+    def xla_of(tf: Any, _op: str, _how: str) -> Any:
+        return with_function(tf, op, how, *arrays, **args)
+
+    return graph(xla_of, op, how)
+
+
+def _reduce_window(how: str, start: Any, **changed: Any) -> Any:
+    args = {"window_dimensions": i64([2, 2]), "window_strides": i64([1, 2]),
+            "base_dilations": i64([1, 1]), "window_dilations": i64([1, 1]),
+            "padding": i64([[0, 0], [0, 0]])}  # fmt: skip
+    return call("XlaReduceWindow", how, normal(4, 5), start, computation=how, **{**args, **changed})
+
+
+def _scatter(how: str, indices: Any, updates: Any, **numbers: Any) -> Any:
+    return call("XlaScatter", how, normal(4, 3), updates, update_computation=how,
+                scatter_indices=indices, dimension_numbers=_fields(**numbers),
+                indices_are_sorted=False)  # fmt: skip
+
+
 CASES = [
+    call("XlaReduce", "add", normal(3, 4, 5), f32(1), dimensions_to_reduce=[0, 2], reducer="add"),
+    call(
+        "XlaReduce", "largest", normal(3, 4), f32(-9), dimensions_to_reduce=[1], reducer="largest"
+    ),
+    call(
+        "XlaReduce",
+        "scalar_only",
+        normal(3, 4),
+        f32(1),
+        dimensions_to_reduce=[1],
+        reducer="scalar_only",
+    ),
+    call(
+        "XlaReduce", "add", f32(np.zeros((2, 0))), f32(1), dimensions_to_reduce=[1], reducer="add"
+    ),
+    call(
+        "XlaVariadicReduceV2",
+        "pairs",
+        f32([[3, 1, 7], [5, 9, 2]]),
+        i32([[0, 1, 2]] * 2),
+        f32(-inf),
+        i32(0),
+        dimensions_to_reduce=[1],
+        reducer="pairs",
+    ),
+    _reduce_window("add", f32(0)),
+    _reduce_window("largest", f32(-99), padding=i64([[1, 0], [2, 1]])),
+    _reduce_window("add", f32(0), base_dilations=i64([2, 1]), window_dilations=i64([1, 2])),
+    _scatter("add", i32([[2], [0], [2], [9]]), normal(4, 3, seed=3), f1=[1], f2=[0], f3=[0], f4=1),
+    _scatter("largest", i32([[1, 1], [0, 2]]), f32([5, -5]), f2=[0, 1], f3=[0, 1], f4=1),
+    call(
+        "XlaSelectAndScatter",
+        "at_least",
+        normal(4, 6),
+        f32([[1, 2, 3], [4, 5, 6]]),
+        f32(0),
+        select="at_least",
+        scatter="add",
+        window_dimensions=i64([2, 2]),
+        window_strides=i64([2, 2]),
+        padding=i64([[0, 0], [0, 0]]),
+    ),
+    call(
+        "XlaSelectAndScatter",
+        "at_least",
+        normal(3, 3),
+        f32([[1, 2], [3, 4]]),
+        f32(0.5),
+        select="at_least",
+        scatter="add",
+        window_dimensions=i64([2, 2]),
+        window_strides=i64([1, 1]),
+        padding=i64([[0, 0], [0, 0]]),
+    ),
+    call(
+        "XlaVariadicSort",
+        "less",
+        f32([[3, 1, 2, 1], [0, -1, 5, 5]]),
+        i32([[1, 2, 3, 4]] * 2),
+        dimension=i32(1),
+        comparator="less",
+        is_stable=True,
+    ),
     _pad([1, -1], [0, 2], [1, 0]),
     _pad([0, 0], [0, 0], [0, 2]),
     _pad([-1, -2], [0, 0], [2, 1]),

@@ -28,7 +28,7 @@ from penstock.kernels.xla_ops import padded
 _Fields = Mapping[int, list[int]]
 
 
-def _fields(data: bytes) -> _Fields:
+def fields_of(data: bytes) -> _Fields:
     """The numbers of a message by field."""
     fields: dict[int, list[int]] = defaultdict(list)
     at = 0
@@ -67,7 +67,7 @@ def _wide(result: np.dtype[Any]) -> np.dtype[Any]:
 @kernel("XlaDotV2", types={"LhsT": NUMBERS, "RhsT": NUMBERS, "preferred_element_type": NUMBERS})
 def make_dot(attrs: Attrs) -> Kernel:
     """Sums of products over some dimensions, for each place of the others; batches first."""
-    fields, result = _fields(attrs.bytes("dimension_numbers")), _result_type(attrs)
+    fields, result = fields_of(attrs.bytes("dimension_numbers")), _result_type(attrs)
     summed = list(zip(fields.get(1, []), fields.get(2, []), strict=True))
     batch = list(zip(fields.get(3, []), fields.get(4, []), strict=True))
     wide = _wide(result)
@@ -95,7 +95,7 @@ def make_dot(attrs: Attrs) -> Kernel:
 @kernel("XlaConvV2", types={"LhsT": NUMBERS, "RhsT": NUMBERS, "preferred_element_type": NUMBERS})
 def make_conv(attrs: Attrs) -> Kernel:
     """Convolution over any number of dimensions, with gaps in the images and the filters."""
-    fields, result = _fields(attrs.bytes("dimension_numbers")), _result_type(attrs)
+    fields, result = fields_of(attrs.bytes("dimension_numbers")), _result_type(attrs)
     images = [_one(fields, 7), *fields.get(11, []), _one(fields, 8)]
     filters = [*fields.get(6, []), _one(fields, 3), _one(fields, 4)]
     output = [_one(fields, 9), *fields.get(12, []), _one(fields, 10)]
@@ -158,7 +158,7 @@ def _correlate(x: Array, w: Array, strides: Sequence[int]) -> Array:
 @kernel("XlaGather")
 def make_gather(attrs: Attrs) -> Kernel:
     """Parts of one size that begin at given places, moved back where they reach over the end."""
-    fields = _fields(attrs.bytes("dimension_numbers"))
+    fields = fields_of(attrs.bytes("dimension_numbers"))
     offsets, collapsed = fields.get(1, []), fields.get(2, [])
     targets, vector = fields.get(3, []), _one(fields, 4)
     if fields.get(5):
