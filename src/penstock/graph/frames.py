@@ -66,20 +66,25 @@ def build_control_flow_info(graph: Graph) -> ControlFlowInfo:
             waiting.append(node)
     while waiting:
         node = waiting.popleft()
-        output_frame = _output_frame(node, frame_of[node.id], frames)
-        output_frame_of[node.id] = output_frame
-        if node.role is Role.LOOP_COND:
+        role, output_frame = node.role, frame_of[node.id]
+        if role is Role.ENTER or role is Role.EXIT:
+            output_frame = _output_frame(node, output_frame, frames)
+        elif role is Role.LOOP_COND:
             _check_single(node, output_frame, loop_cond_of)
+        output_frame_of[node.id] = output_frame
         for edge in node.out_edges:
-            if edge.dst.id not in frame_of:
-                frame_of[edge.dst.id] = output_frame
-                waiting.append(edge.dst)
-            elif frame_of[edge.dst.id] is not output_frame:
+            dst = edge.dst
+            known = frame_of.get(dst.id)
+            if known is None:
+                frame_of[dst.id] = output_frame
+                waiting.append(dst)
+            elif known is not output_frame:
                 raise _different_frames(edge, output_frame_of)
     return ControlFlowInfo(root, frames, frame_of, output_frame_of)
 
 
 def _output_frame(node: Node, frame: Frame, frames: dict[str, Frame]) -> Frame:
+    """The frame behind an Enter or an Exit that runs in ``frame``."""
     if node.role is Role.EXIT:
         if frame.parent is None:
             raise InvalidArgumentError(
@@ -87,8 +92,6 @@ def _output_frame(node: Node, frame: Frame, frames: dict[str, Frame]) -> Frame:
                 next_step="an Exit must depend on an Enter of the loop that it leaves",
             )
         return frame.parent
-    if node.role is not Role.ENTER:
-        return frame
     name = node.attrs["frame_name"].decode("utf-8", "replace")
     if not name:
         raise InvalidArgumentError(f"{{{{node {node.name}}}}} must have a frame name")

@@ -9,6 +9,9 @@ from typing import Final
 class Role(enum.Enum):
     """The classes of nodes that some part of the runtime treats specially."""
 
+    #: There is one of each, so identity will do, and is faster than a hash of the name.
+    __hash__ = object.__hash__
+
     OTHER = enum.auto()
     SWITCH = enum.auto()
     MERGE = enum.auto()

@@ -94,10 +94,12 @@ def needed_nodes(wanted: Iterable[Node], fed: set[tuple[Node, int]]) -> set[Node
     while waiting:
         node = waiting.pop()
         for edge in (*node.inputs, *node.control_inputs):
-            if edge is None or edge.src in needed or (fed and _is_fed(edge, fed)):
+            if edge is None:
                 continue
-            needed.add(edge.src)
-            waiting.append(edge.src)
+            src = edge.src
+            if src not in needed and not (fed and _is_fed(edge, fed)):
+                needed.add(src)
+                waiting.append(src)
     return needed
 
 
