@@ -38,7 +38,7 @@ from penstock.kernels.correlation import (
 from penstock.kernels.products import matrix_product
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS
-from penstock.kernels.windows import Fit, Window, centred, pad, tap
+from penstock.kernels.windows import Fit, Window, centred, cut, pad, tap
 
 _Shape: TypeAlias = tuple[int, ...]
 #: (gradients, filters, windows, shape of the images) to the gradient of the images.
@@ -84,7 +84,7 @@ def _input_grad(grads: Array, filters: Array, windows: Sequence[Window], shape: 
     if not grads.size or not prod(shape):
         return np.zeros(shape, grads.dtype)
     if max(w.stride for w in windows) == 1 and is_few(shape, filters.shape):
-        return _cut(spread_few(grads, filters, dilations), windows, shape)
+        return cut(spread_few(grads, filters, dilations), _fits(windows, shape), shape)
     ways = [_ways(*facts) for facts in zip(windows, shape[1:-1], grads.shape[1:-1], strict=True)]
     if any(way.is_odd for way in itertools.chain(*ways)):
         return _input_grad_by_elements(grads, filters, windows, shape)
@@ -136,12 +136,6 @@ def _sent_back(
     turned = np.ascontiguousarray(np.flip(some, tuple(range(len(ways)))))
     wider = framed(grads, [way.margins for way in ways])
     return correlate(wider, turned, [1] * len(ways), dilations)
-
-
-def _cut(padded: Array, windows: Sequence[Window], shape: _Shape) -> Array:
-    """The images without their padding."""
-    facts = zip(_fits(windows, shape), shape[1:-1], strict=True)
-    return padded[(slice(None), *(slice(fit.before, fit.before + n) for fit, n in facts))]
 
 
 def _input_grad_by_elements(
@@ -209,7 +203,7 @@ def _spread(
     padded = np.zeros(padded_shape, dtype)
     for element, where in _taps(windows, fits):
         padded[where] += sent_back(element)
-    return _cut(padded, windows, shape)
+    return cut(padded, fits, shape)
 
 
 def _fits(windows: Sequence[Window], shape: _Shape) -> list[Fit]:

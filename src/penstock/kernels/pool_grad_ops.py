@@ -29,13 +29,13 @@ from penstock.kernels.pool_ops import (
     counts,
     layout_of,
     pool_windows,
-    reduce_windows,
+    reduce_along,
 )
 from penstock.kernels.portions import by_images
 from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS, REALS
-from penstock.kernels.windows import Fit, Window, pad, per_dimension, tap
+from penstock.kernels.windows import Fit, Window, cut, pad, per_dimension, tap
 
 _Windows: TypeAlias = Sequence[Window]
 _Shape: TypeAlias = tuple[int, ...]
@@ -155,37 +155,54 @@ def _give_back(images: Array, pooled: Array, grads: Array, windows: _Windows) ->
     """Gradients of what came out, given to the first of the greatest that went in."""
     _check_places(images.shape, pooled.shape, windows)
     _check_like("out_backprop", grads, pooled)
-    parts = _given_to_first(images, grads, windows)
-    if parts is None:
-        number_of, nothing = _greatest(images, windows)[1], grads.dtype.type(0)
-        parts = (np.where(number_of == n, grads, nothing) for n in itertools.count())
+    given = _given_to_first(images, grads, windows)
+    if given is not None:
+        return given
+    number_of, nothing = _greatest(images, windows)[1], grads.dtype.type(0)
+    parts = (np.where(number_of == n, grads, nothing) for n in itertools.count())
     return _added_up(parts, images, windows, grads.dtype)
 
 
-def _given_to_first(images: Array, grads: Array, windows: _Windows) -> Iterator[Array] | None:
-    """For each element of the window what it gets; None for what is not so simple.
+def _given_to_first(images: Array, grads: Array, windows: _Windows) -> Array | None:
+    """The same dimension by dimension; None for what is not so simple.
 
-    That is integers, and images in which NaN, or the padding, could be the greatest.
+    The first row that has the greatest element gets the gradient, and in it the first column.
+    Not simple are integers, and images in which NaN, or the padding, could be the greatest.
     """
     if images.dtype.kind != "f" or not grads.size:
         return None
     fits = _fits(windows, images.shape)
-    padded = pad(images, fits, -np.inf)
-    greatest = reduce_windows(padded, windows, fits, np.maximum)
-    if not np.isfinite(np.add.reduce(greatest, None)):
+    joined = [pad(images, fits, -np.inf)]
+    facts = list(zip(itertools.count(1), windows, fits, strict=False))
+    for axis, window, fit in reversed(facts):
+        joined.append(reduce_along(joined[-1], axis, window, fit, np.maximum))
+    if not np.isfinite(np.add.reduce(joined[-1], None)):
         return None
-    return _given(padded, greatest, grads, list(_taps(windows, fits)))
+    for axis, window, fit in facts:
+        greatest = joined.pop()
+        grads = _to_first_along(joined[-1], greatest, grads, (axis, window, fit))
+    return cut(grads, fits, images.shape)
 
 
-def _given(
-    padded: Array, greatest: Array, grads: Array, taps: Sequence[tuple[slice, ...]]
-) -> Iterator[Array]:
+def _to_first_along(
+    seen: Array, greatest: Array, grads: Array, facts: tuple[int, Window, Fit]
+) -> Array:
+    """Gradients of what is the greatest along a dimension, given to the first that is."""
+    axis, window, fit = facts
+    spread = np.zeros(seen.shape, grads.dtype)
     is_free = np.ones(greatest.shape, bool)
-    for where in taps:
-        is_here = padded[where] == greatest
-        is_here &= is_free
-        is_free ^= is_here
-        yield kept(is_here, grads)
+    for element in range(window.size):
+        where = (slice(None),) * axis + (tap(window, fit, element),)
+        is_here = is_free
+        if element < window.size - 1:  # or else it is what remains
+            is_here = seen[where] == greatest
+            is_here &= is_free
+            is_free ^= is_here
+        if element < window.stride:  # nothing is there yet
+            spread[where] = kept(is_here, grads)
+        else:
+            spread[where] += kept(is_here, grads)
+    return spread
 
 
 def _give_to_all(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:
@@ -205,14 +222,9 @@ def _added_up(
     outer = [n + fit.before + fit.after for n, fit in zip(sizes, fits, strict=True)]
     wide = np.dtype(np.float32) if dtype.name == "bfloat16" else dtype
     padded = np.zeros((len(images), *outer, images.shape[-1]), wide)
-    is_apart = all(w.stride >= w.size for w in windows)
     for where, part in zip(_taps(windows, fits), parts, strict=False):
-        if is_apart:  # each element is seen from one place only
-            padded[where] = part
-        else:
-            padded[where] += part
-    inside = [slice(fit.before, fit.before + n) for n, fit in zip(sizes, fits, strict=True)]
-    return padded[(slice(None), *inside)].astype(dtype, copy=False)
+        padded[where] += part
+    return cut(padded, fits, images.shape).astype(dtype, copy=False)
 
 
 def _take_out(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:

@@ -233,19 +233,15 @@ def _reduce(images: Array, windows: Sequence[Window], join: np.ufunc, fill: Any)
     if images.ndim > 4:
         images = centred(images, windows)
     fits = [w.fit(n) for w, n in zip(windows, images.shape[1:-1], strict=True)]
-    return reduce_windows(pad(images, fits, fill), windows, fits, join)
-
-
-def reduce_windows(
-    padded: Array, windows: Sequence[Window], fits: Sequence[Fit], join: np.ufunc
-) -> Array:
-    """Join what is under the windows of padded images."""
+    joined = pad(images, fits, fill)
     for axis, (window, fit) in enumerate(zip(windows, fits, strict=True), 1):
-        padded = _reduce_along(padded, axis, window, fit, join)
-    return padded
+        joined = reduce_along(joined, axis, window, fit, join)
+    return joined
 
 
-def _reduce_along(images: Array, axis: int, window: Window, fit: Fit, join: np.ufunc) -> Array:
+def reduce_along(images: Array, axis: int, window: Window, fit: Fit, join: np.ufunc) -> Array:
+    """Join what is under a window along one dimension."""
+
     def seen(where: slice) -> Array:
         return images[(slice(None),) * axis + (where,)]
 

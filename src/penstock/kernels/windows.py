@@ -72,6 +72,12 @@ def pad(array: Array, fits: Sequence[Fit], fill: Value) -> Array:
     return padded
 
 
+def cut(padded: Array, fits: Sequence[Fit], shape: Sequence[int]) -> Array:
+    """What is inside the padding of images of this shape; a view."""
+    facts = zip(fits, shape[1:-1], strict=True)
+    return padded[(slice(None), *(slice(fit.before, fit.before + n) for fit, n in facts))]
+
+
 def centred(array: Array, windows: Sequence[Window]) -> Array:
     """The array without what windows skip first, as TensorFlow has it in three dimensions.
 
