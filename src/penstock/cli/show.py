@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from penstock.cli.layout import counted, heading, print_items, print_rows
+from penstock.cli.python_text import python_text
 from penstock.core.shapes import TensorShape
 from penstock.defs.codec import load_graph_def
 from penstock.errors import OpError
@@ -26,15 +27,30 @@ _VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
 @click.command()
 @click.argument("graph", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--nodes", is_flag=True, help="List every node with its inputs.")
-def show(graph: Path, *, nodes: bool) -> None:
+@click.option("--python", is_flag=True, help="Show the Python text that a request is compiled to.")
+@click.option(
+    "--fetch", "fetches", multiple=True, metavar="NAME", help="With --python: fetch this, not all."
+)
+@click.option(
+    "--feed-names", "feeds", multiple=True, metavar="NAME", help="With --python: feed this."
+)
+def show(
+    graph: Path, *, nodes: bool, python: bool, fetches: tuple[str, ...], feeds: tuple[str, ...]
+) -> None:
     """Show what GRAPH contains: inputs, outputs, ops, loops, and what is not supported.
 
     \b
     Examples:
       penstock show model.pb
       penstock show model.pb --nodes | grep Conv2D
+      penstock show model.pb --python --fetch y:0 --feed-names x:0
     """
+    if (fetches or feeds) and not python:
+        raise click.UsageError("--fetch and --feed-names go with --python")
     loaded = graph_from_def(load_graph_def(str(graph)))
+    if python:
+        click.echo(python_text(loaded, fetches, feeds), nl=False)
+        return
     count = counted(len(loaded), "node")
     click.echo(f"{click.style(str(graph), bold=True)}  {count}, version {loaded.versions.producer}")
     _section("inputs", _endpoints(loaded, _inputs(loaded)))

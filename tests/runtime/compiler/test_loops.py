@@ -228,9 +228,10 @@ def test_a_loop_that_turns_out_not_to_be_one_is_forgotten(which: str, left: list
     levels = levels_of(NESTED_LOOPS)
     outer = the_loop(levels)
     [inner] = [unit for unit in outer.body if isinstance(unit, Loop)]
-    levels.forget(outer if which == "outer" else inner)
+    levels.forget(outer if which == "outer" else inner, "odd")
     assert frames(levels) == left
-    levels.forget(outer)
+    assert "odd" in levels.reasons.values()
+    levels.forget(outer, "odd")
     assert frames(levels) in (["", "inner", "outer"], ["", "outer"])
 
 

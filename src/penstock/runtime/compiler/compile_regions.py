@@ -24,6 +24,7 @@ from penstock.runtime.compiler.blocks import chain_up
 from penstock.runtime.compiler.build import Facts, build_program, build_whole
 from penstock.runtime.compiler.cut import cut
 from penstock.runtime.compiler.emit import emit
+from penstock.runtime.compiler.explain import Explained, reasons_for
 from penstock.runtime.compiler.loops import Irregular, Levels, Loop, Unit
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Program
@@ -78,6 +79,20 @@ class Compiler:
         """
         levels, facts = self._look_at(graph)
         return _giving_up_loops(levels, lambda: self._compile(graph, levels, facts))
+
+    def explain(self, graph: Graph) -> Explained:
+        """The same, with the reasons why nodes are left to the executor.
+
+        Raises:
+            OpError: a frame is malformed, or a kernel cannot be made; the node is named.
+
+        """
+        levels, facts = self._look_at(graph)
+        made = _giving_up_loops(levels, lambda: self._compile(graph, levels, facts))
+        if made is not None and made.whole is not None:
+            return Explained((made.whole,), {})
+        regions, rest = ((), graph) if made is None else (made.regions.values(), made.graph)
+        return Explained(tuple(regions), reasons_for(graph, rest, facts.kernels, levels))
 
     def compile_whole(self, graph: Graph) -> Region | None:
         """Compile a graph that no executor will see, or none of it.
@@ -228,9 +243,11 @@ def _giving_up_loops(levels: Levels, compile_: Callable[[], _Made | None]) -> _M
             return compile_()
         except Irregular as reason:
             if reason.loop is None:
+                levels.refusal = str(reason)
                 return None
-            levels.forget(reason.loop)
-        except (ResourceExhaustedError, RecursionError):
+            levels.forget(reason.loop, str(reason))
+        except (ResourceExhaustedError, RecursionError) as reason:
+            levels.refusal = str(reason)
             return None
 
 

@@ -84,6 +84,12 @@ class Levels:
         #: Frames whose loop is not regular, the root among them, with their units, sources
         #: first.
         self.units: dict[Frame, list[Unit]] = {}
+        #: Why the loops of these frames are not regular.
+        self.reasons: dict[Frame, str] = {}
+        #: The same for loops that were forgotten.
+        self._forgotten: dict[Frame, str] = {}
+        #: Why all of the graph is left to the executor; empty if some of it is not.
+        self.refusal = ""
         for frame in sorted(info.frames.values(), key=_depth, reverse=True):
             self._add_frame(frame)
 
@@ -91,8 +97,14 @@ class Levels:
         """The unit that stands for a node in the innermost frame that is a level."""
         return self._unit_of.get(node.id, node)
 
-    def forget(self, loop: Loop) -> None:
+    def frame_of(self, node: Node) -> Frame:
+        """The frame in which, or an Enter for which, a node is run."""
+        frame = self._info.output_frame_of if node.role is Role.ENTER else self._info.frame_of
+        return frame[node.id]
+
+    def forget(self, loop: Loop, reason: str) -> None:
         """Leave a loop to the executor, and with it those around it."""
+        self._forgotten[loop.frame] = reason
         self._can_compile = _all_but(self._can_compile, loop.condition)
         self._loops.clear()
         self._unit_of.clear()
@@ -105,8 +117,8 @@ class Levels:
         if frame.parent is not None:
             try:
                 loop = self._find_loop(frame, units)
-            except Irregular:
-                pass
+            except Irregular as reason:
+                self.reasons[frame] = self._forgotten.get(frame, str(reason))
             else:
                 self._loops[frame] = loop
                 self._swallow(loop)
