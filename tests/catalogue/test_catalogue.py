@@ -51,6 +51,11 @@ def test_flags_and_constraints() -> None:
     assert get_op("ImageSummary").attrs["bad_color"].default.value.tolist() == [255, 0, 0, 255]
 
 
+def test_a_string_may_be_allowed_to_be_empty() -> None:
+    """Two spaces have nothing between them, and that is a value."""
+    assert get_op("EncodeJpeg").attrs["format"].allowed == {b"", b"grayscale", b"rgb"}
+
+
 def test_strangers_are_named_with_their_neighbours() -> None:
     """An unknown name gets the nearest known ones."""
     assert find_op("Matmul") is None

@@ -185,17 +185,18 @@ def _parse_attrs(text: str) -> dict[str, AttrDef]:
             name,
             kind,
             default,
-            None if allowed is None else _allowed(kind, allowed.split()),
+            None if allowed is None else _allowed(kind, allowed),
             None if minimum is None else int(minimum),
         )
         position += 2  # ", "
     return attrs
 
 
-def _allowed(kind: str, words: list[str]) -> frozenset[Any]:
+def _allowed(kind: str, text: str) -> frozenset[Any]:
     if kind in ("type", "list(type)"):
-        return frozenset(map(dtypes.as_dtype, words))
-    return frozenset(word.encode() for word in words)
+        return frozenset(map(dtypes.as_dtype, text.split()))
+    # A string may be empty: EncodeJpeg has a format that is called "".
+    return frozenset(word.encode() for word in text.split(" "))
 
 
 def _from_json(kind: str, value: Any) -> Attr:
