@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from penstock import Config, RunOptions, Session, errors
+from penstock.core import dtypes
+from penstock.kernels.context import Done, OpKernelContext
 from penstock.kernels.registry import Kernel, kernel
 from penstock.runtime import call_functions
 from support.custom import custom_kernels
@@ -838,3 +840,38 @@ def test_closed_sessions_run_no_functions() -> None:
     session.close()
     with pytest.raises(errors.CancelledError):
         session.run("r:0")
+
+
+def test_attributes_made_for_one_call_are_not_taken_for_those_of_another() -> None:
+    """A kernel may make attributes anew for every call, wherever in memory they come to lie."""
+    types = {np.float32: dtypes.float32, np.int64: dtypes.int64, np.complex64: dtypes.complex64}
+    graph = "n = Placeholder[dtype=int32]\nout = FuTwice[Tout=$](n)"
+    row = "FuTwice(i: int32) -> (o: Tout) [Tout: type]"
+    with custom_kernels(row) as register:
+
+        def compute(context: OpKernelContext, done: Done, number: np.int32) -> None:
+            kind = list(types)[number % 3]
+
+            def finished(results: Any) -> None:
+                done(results if isinstance(results, Exception) else np.float32(results[0].real))
+
+            functions = context.step.functions
+            assert functions is not None
+            functions.call("Twice", {"T": types[kind]}, [kind(number)], context, finished)
+
+        register("FuTwice", compute, "async")
+        with session_with(graph.replace("$", "float32"), TWICE, config=CONFIG) as session:
+            answers = [session.run("out:0", {"n:0": np.int32(i)}) for i in range(60)]
+
+    assert answers == [2 * i for i in range(60)]
+
+
+def test_no_more_call_sites_are_kept_than_one_can_bear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls from more sites than are kept give the same."""
+    monkeypatch.setattr(call_functions, "MAX_KNOWN_SITES", 2)
+    graph = "x = Placeholder\n" + "\n".join(
+        f"c{i} = PartitionedCall[Tin=float32; Tout=float32; f=Twice{{T=float32}}](x)"
+        for i in range(5)
+    )
+
+    assert run(graph, TWICE, [f"c{i}:0" for i in range(5)], {"x:0": np.float32(3)}) == [6] * 5

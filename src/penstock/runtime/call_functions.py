@@ -34,6 +34,8 @@ from penstock.state.call_frame import CallFrame
 MAX_CALL_DEPTH: Final = 5000
 #: So is wider recursion: a function that calls itself twice doubles at every level.
 MAX_CALLS_IN_FLIGHT: Final = 100_000
+#: Call sites whose attributes are kept; a kernel may make new ones for every call.
+MAX_KNOWN_SITES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,9 @@ class FunctionRuntime:
         #: throws its work away.
         self._lock = Lock()
         self._instances: dict[tuple[str, str], _Instance] = {}
+        #: The same, by name and identity of the attributes, which are kept so that no others
+        #: get their place in memory.  A call site has the same ones every time.
+        self._known: dict[tuple[str, int], tuple[Mapping[str, Attr], _Instance]] = {}
         #: Calls that are not finished.  Also guarded by ``_lock``.
         self._in_flight = 0
 
@@ -77,7 +82,8 @@ class FunctionRuntime:
         depth = context.step.call_depth + 1
         if depth > MAX_CALL_DEPTH:
             raise _endless(f"Function {name} is called more than {MAX_CALL_DEPTH} levels deep")
-        instance = self._instance(name, attrs)
+        site = self._known.get((name, id(attrs)))
+        instance = self._instance(name, attrs) if site is None else site[1]
         frame = CallFrame(instance.body.arg_types, instance.body.ret_types)
         frame.set_args(args)
         self._begin(name)
@@ -124,12 +130,14 @@ class FunctionRuntime:
         key = (name, _canonical(attrs))
         with self._lock:
             known = self._instances.get(key)
-        if known is not None:
-            return known
-        body = instantiate(self._library, name, attrs)
-        made = _Instance(body, self._new_runnable(body))
+        if known is None:
+            body = instantiate(self._library, name, attrs)
+            known = _Instance(body, self._new_runnable(body))
         with self._lock:
-            return self._instances.setdefault(key, made)
+            known = self._instances.setdefault(key, known)
+            if len(self._known) < MAX_KNOWN_SITES:
+                self._known[name, id(attrs)] = (attrs, known)
+            return known
 
 
 def _run_whole(
