@@ -145,6 +145,9 @@ class Config:
     ready_order_seed: int | None = None
     #: Kernels that take longer than this many seconds may go to another thread.
     offload_seconds: float = 100e-6
+    #: Have the process keep memory that arrays gave back, rather than ask the system for it in
+    #: every step.
+    keep_freed_memory: bool = True
     #: Whether regions of graphs are compiled.
     tier: Tier = Tier.COMPILED
     #: Let PyTorch compute heavy nodes, if it is installed; the last bits of results may differ.

@@ -76,6 +76,7 @@ def test_options_of_the_first_level() -> None:
     folds = OptimizerOptions(**lowest, do_constant_folding=True)  # type: ignore[arg-type]
     assert passes_of(GraphOptions(optimizer_options=folds)) == Passes(
         remove_identities=False,
+        skip_unread=False,
         simplify_arithmetic=False,
         fold_batch_norm=False,
         fuse_convolutions=False,

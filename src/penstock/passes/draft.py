@@ -61,14 +61,18 @@ class Draft:
 
     def is_pure(self, node: Node) -> bool:
         """Whether a node is a function of its inputs, and these are plain values."""
+        return self.has_no_effects(node) and node not in self._readers
+
+    def has_no_effects(self, node: Node) -> bool:
+        """Whether all that a node does is to compute plain values from plain values.
+
+        Unlike those of a pure node, its inputs may be read from a variable as it runs.
+        """
         known = self._is_pure_op.get(node.op.name)
         if known is None:
             known = self._is_pure_op[node.op.name] = _is_pure_op(node)
         return (
-            known
-            and node not in self._readers
-            and _PLAIN.issuperset(node.output_types)
-            and _PLAIN.issuperset(node.input_types)
+            known and _PLAIN.issuperset(node.output_types) and _PLAIN.issuperset(node.input_types)
         )
 
     def is_root(self, node: Node) -> bool:

@@ -23,6 +23,7 @@ from penstock.passes.fuse_convolutions import fuse_convolutions
 from penstock.passes.merge_duplicates import merge_duplicates
 from penstock.passes.remove_identities import remove_identities
 from penstock.passes.simplify_arithmetic import simplify_arithmetic
+from penstock.passes.skip_unread import skip_unread
 
 #: Rounds after which a graph is taken as it is.
 _MAX_ROUNDS: Final = 10
@@ -33,6 +34,7 @@ class Passes:
     """Which passes run, and how far they may go."""
 
     remove_identities: bool = True
+    skip_unread: bool = True
     fold_constants: bool = True
     simplify_arithmetic: bool = True
     fold_batch_norm: bool = True
@@ -45,6 +47,7 @@ class Passes:
         """The passes that run in rounds, in their order."""
         every: list[tuple[bool, Callable[[Draft], int]]] = [
             (self.remove_identities, remove_identities),
+            (self.skip_unread, skip_unread),
             (self.fold_constants, lambda draft: fold_constants(draft, self.max_folded_bytes)),
             (self.simplify_arithmetic, simplify_arithmetic),
             (self.fold_batch_norm, fold_batch_norm),
@@ -54,6 +57,7 @@ class Passes:
 
 NO_PASSES: Final = Passes(
     remove_identities=False,
+    skip_unread=False,
     fold_constants=False,
     simplify_arithmetic=False,
     fold_batch_norm=False,

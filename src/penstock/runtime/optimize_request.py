@@ -67,6 +67,7 @@ def passes_of(options: GraphOptions) -> Passes:
     rewrites = is_on and not rewriter.disable_meta_optimizer
     return Passes(
         remove_identities=runs(rewriter.dependency_optimization, by_default=rewrites),
+        skip_unread=runs(rewriter.dependency_optimization, by_default=rewrites),
         fold_constants=runs(
             rewriter.constant_folding, by_default=is_on or level.do_constant_folding
         ),

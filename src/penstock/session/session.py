@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from penstock.config import Config, RunMetadata, RunOptions
+from penstock.core.memory import keep_freed_memory
 from penstock.core.names import parse_endpoint
 from penstock.core.values import Value
 from penstock.defs.codec import load_graph_def
@@ -62,6 +63,8 @@ class Session:
 
         """
         self._config = Config.of(config)
+        if self._config.keep_freed_memory:
+            keep_freed_memory()
         self.graph = graph if isinstance(graph, Graph) else graph_from_def(load_graph_def(graph))
         self._pools = SessionPools(self._config)
         devices = local_devices(self._config.device_count)

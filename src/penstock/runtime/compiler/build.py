@@ -11,6 +11,7 @@ consumers are live; a Merge becomes one move per input; a loop becomes a Repeat.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -44,6 +45,8 @@ from penstock.runtime.compiler.program import (
 
 #: Whoever waits for more statements than this waits for one that waits for them.
 _FEW: Final = 4
+#: Arguments are called after what they stand for, its slot, and their own index.
+_FED: Final = re.compile(r"_arg_(.+)_\d+_\d+")
 
 
 class Value(NamedTuple):
@@ -440,7 +443,7 @@ class _RegionBuilder(_BodyBuilder):
     def add_args(self, args: Sequence[Node | None]) -> None:
         """Let arguments be parameters."""
         for node in args:
-            self.params.append(Var(node.name if node is not None else "unused"))
+            self.params.append(Var(_what_is_fed(node.name) if node is not None else "unused"))
             if node is None:
                 continue
             self.nodes[node.id] = (ALWAYS, ())
@@ -505,6 +508,12 @@ class _RegionBuilder(_BodyBuilder):
         move = Move(node, value.live, value.waits, operand, Var(f"{node.name}_result"))
         self._add(move)
         return move.target, value.live == ALWAYS
+
+
+def _what_is_fed(name: str) -> str:
+    """The name of a fed node, from the argument that ``prune`` made for it."""
+    fed = _FED.fullmatch(name)
+    return fed[1] if fed is not None else name
 
 
 def _hint(node: Node, slot: int) -> str:
