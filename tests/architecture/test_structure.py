@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import penstock
+from penstock import ops
+from penstock.cli.python_text import python_text
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "penstock"
@@ -94,3 +96,17 @@ def test_semantics_page_links_to_tests_that_exist() -> None:
 
     assert len(links) > 20
     assert missing == []
+
+
+def test_the_documented_text_is_what_is_generated() -> None:
+    """The example of docs/architecture.md is compiled to what stands there."""
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    example = text.partition("<!-- example -->")[2].partition("<!-- end of example -->")[0]
+    code, generated = re.findall(r"```python\n(.*?)```", example, re.DOTALL)
+    graph = penstock.Graph()
+    with graph.as_default():
+        names = {"ops": ops, "x": ops.placeholder(penstock.dtypes.float32, [], name="x")}
+        exec(code, names)
+
+    assert generated in python_text(graph, [names["z"].name], [])
+    assert f"is {len(graph)} nodes" in example

@@ -164,6 +164,28 @@ def test_an_error_in_a_function_names_the_function(tier: ps.Tier) -> None:
     assert error.where.function == "Body"
 
 
+def test_what_comes_after_an_error_is_not_run() -> None:
+    """A region ends with its first error; the executor would let independent nodes go on."""
+    text = "x = Placeholder() dtype=int32\nbad = ExFail(x)\nnote = ExWhere(x)\nb = Add(bad, note)"
+    ran: list[str] = []
+
+    def fail(_x: Any) -> None:
+        ran.append("bad")
+        raise ValueError("no good")
+
+    def note(x: Any) -> Any:
+        ran.append("note")
+        return x
+
+    with custom_kernels(FAIL, WHERE) as register:
+        register("ExFail", fail)
+        register("ExWhere", note)
+        for tier, want in ((ps.Tier.DATAFLOW, ["bad", "note"]), (ps.Tier.COMPILED, ["bad"])):
+            ran.clear()
+            assert failure(text, "b:0", {"x": 1}, tier).node_name == "bad"
+            assert sorted(ran) == want
+
+
 def test_the_error_of_a_kernel_is_not_changed() -> None:
     """An error object that a kernel raises twice is told its place in copies only."""
     shared = errors.DataLossError("shared")
