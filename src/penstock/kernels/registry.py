@@ -167,7 +167,8 @@ def _registrar(
     def register(make: _Make) -> _Make:
         is_builtin = (make.__module__ or "").startswith("penstock.kernels.")
         for name in ops:
-            get_op(name)
+            if not is_builtin_op(name):
+                get_op(name)  # Refuses strangers.
             if not is_builtin:
                 _load(name)  # Else a kernel of ours would clash with this one, later on.
             _add(KernelDef(name, device, make, calling, cost, frozen, priority, is_builtin))
