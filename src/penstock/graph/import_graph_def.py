@@ -40,7 +40,7 @@ from penstock.graph.validate import check_input_count, validated_attrs
 _COLOCATE: Final = b"loc:@"
 _NEXT_ITERATION: Final = ("NextIteration", "RefNextIteration")
 _MERGE: Final = ("Merge", "RefMerge")
-#: The attributes of defs that are longer than this, in bytes, are not compared with others'.
+#: Attributes that are longer than this, in bytes, are not compared with those of others.
 _MAX_ENCODED: Final = 512
 #: How many different ones are kept for comparison.
 _MAX_KNOWN: Final = 4096
@@ -367,17 +367,17 @@ class _Import:
         return attrs
 
     def encoded_attrs(self, index: int, proto: Message) -> bytes:
-        """The encoding of a short def without most of what comes before its attributes.
+        """The encoding of a def without most of what comes before its attributes; b"" if long.
 
         Each field before them takes two bytes and its text, or some more, which then remain.
         """
-        if proto.ByteSize() > _MAX_ENCODED:
-            return b""
+        if self.ops[index] == "Const" and not _is_scalar(proto):
+            return b""  # It may be long, and is hardly ever equal to another.
         texts, device = self.input_texts[index], self.devices[index]
         start = 4 + len(self.names[index]) + len(self.ops[index]) + 2 * len(texts)
         start += sum(map(len, texts)) + (len(device) + 2 if device else 0)
         encoded: bytes = proto.SerializeToString()
-        return encoded[start:]
+        return encoded[start:] if len(encoded) <= start + _MAX_ENCODED else b""
 
     def check_colocation(self, proto: Message) -> None:
         """Every ``loc:@NAME`` must name a node of the definition."""
@@ -563,6 +563,11 @@ class _Import:
             groups = node.attrs.get("_class")
             if groups:
                 node.attrs = {**node.attrs, "_class": tuple(renamed.get(g, g) for g in groups)}
+
+
+def _is_scalar(const: Any) -> bool:
+    attrs = const.attr
+    return "value" in attrs and not attrs["value"].tensor.tensor_shape.dim
 
 
 def _parse_inputs(name: str, texts: Sequence[str]) -> list[Endpoint]:
