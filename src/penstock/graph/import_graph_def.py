@@ -11,10 +11,9 @@ close a cycle.  If any step fails, every node created so far is taken away again
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from penstock.catalogue.op_def import OpDef
 from penstock.core.collector import collector_paused
@@ -34,15 +33,12 @@ from penstock.errors import (
     UnimplementedError,
     Where,
 )
+from penstock.graph.definition import MERGE, Definition
 from penstock.graph.graph import MIN_PRODUCER, VERSION, Graph, Node, Versions
 from penstock.graph.validate import check_input_count, validated_attrs
 
 _COLOCATE: Final = b"loc:@"
-_NEXT_ITERATION: Final = ("NextIteration", "RefNextIteration")
-_MERGE: Final = ("Merge", "RefMerge")
-#: Attributes that are longer than this, in bytes, are not compared with those of others.
-_MAX_ENCODED: Final = 512
-#: How many different ones are kept for comparison.
+#: How many different attributes are kept for comparison.
 _MAX_KNOWN: Final = 4096
 
 
@@ -131,24 +127,15 @@ def check_versions(versions: Message) -> None:
 
 
 class _Import:
-    """One import under way: indices of the definition, and what was created so far."""
+    """One import under way: the definition, and what was created of it so far."""
 
     def __init__(self, graph: Graph, graph_def: Message, options: ImportOptions) -> None:
         self.graph = graph
         self.options = options
         self.graph_def = graph_def
-        self.defs: Final[Sequence[Any]] = graph_def.node
         self.prefix = options.prefix.rstrip("/") + "/" if options.prefix else ""
-        #: Positions in ``defs`` by name.
-        self.position: dict[str, int] = {}
-        #: Inputs of each def, parsed, data before control.
-        self.inputs: list[list[Endpoint]] = []
-        #: The same, as the definition has them.
-        self.input_texts: list[tuple[str, ...]] = []
-        #: Name, op and device of each def; reading them from a message takes time.
-        self.names: list[str] = []
-        self.ops: list[str] = []
-        self.devices: list[str] = []
+        #: The definition's nodes; read by ``run``, after what must be checked first.
+        self.defs: Definition
         #: Signatures of the ops that were met, none of them removed before the graph was made.
         self.op_defs: dict[str, OpDef] = {}
         #: Attributes that were read and found good, by op and encoding.  Most nodes of a large
@@ -171,11 +158,16 @@ class _Import:
         check_versions(self.graph_def.versions)
         self.check_collisions()
         self.check_maps()
-        self.index_names()
-        self.is_in_order = self.find_sources()
+        is_legal = is_legal_internal_name if self.options.allow_internal_names else is_legal_name
+        self.defs = Definition(
+            self.graph_def.node, is_legal, needs_devices=self.options.expect_device
+        )
+        order = self.defs.order(self.input_map)
         self.graph.library.add_library(self.graph_def.library)
         try:
-            self.create_nodes()
+            for index in order:
+                if not self.is_skipped(index):
+                    self.create_node(index)
             self.add_back_edges()
             self.merge_versions()
             results = self.collect_results()
@@ -204,7 +196,7 @@ class _Import:
             if options.uniquify_prefix:
                 self.prefix = _first_free(bare, self.taken) + "/"
         elif names and not options.uniquify_names:
-            for node in self.defs:
+            for node in self.graph_def.node:
                 if node.name in self.graph or node.name in scopes:
                     raise InvalidArgumentError(
                         f"Node name '{node.name}' already exists in the Graph",
@@ -227,134 +219,36 @@ class _Import:
                     f"node '{name}' in control_dependencies does not exist in graph"
                 )
 
-    def index_names(self) -> None:
-        """Check every def's syntax, and parse its inputs."""
-        legal = is_legal_internal_name if self.options.allow_internal_names else is_legal_name
-        for index, node in enumerate(self.defs):
-            name, op, device = node.name, node.op, node.device
-            if not legal(name):
-                raise InvalidArgumentError(f"Node '{name}': Node name contains invalid characters")
-            if name in self.position:
-                raise InvalidArgumentError(f"Node '{name}' is not unique")
-            if not op:
-                raise InvalidArgumentError(f"Node '{name}' does not specify an operation")
-            if self.options.expect_device and not device:
-                raise InvalidArgumentError(f"Node '{name}' is missing a device specification")
-            self.position[name] = index
-            self.names.append(name)
-            self.ops.append(op)
-            self.devices.append(device)
-            texts = tuple(node.input)
-            self.input_texts.append(texts)
-            self.inputs.append(_parse_inputs(name, texts))
-
-    # -- order ---------------------------------------------------------------------
-
-    def find_sources(self) -> bool:
-        """Check that every input is there; whether the defs stand in order, without loops."""
-        is_in_order = True
-        for index, endpoints in enumerate(self.inputs):
-            for place, endpoint in enumerate(endpoints):
-                source = self.position.get(endpoint.node)
-                if self.input_map and endpoint in self.input_map:
-                    continue
-                if source is None:
-                    raise InvalidArgumentError(
-                        f"Node '{self.names[index]}': Unknown input node "
-                        f"'{self.input_texts[index][place]}'"
-                    )
-                if source >= index:
-                    is_in_order = False
-        return is_in_order and not any(op in self.ops for op in _NEXT_ITERATION)
-
-    def count_pending(self) -> None:
-        """Count what each node waits for, and note who waits for whom."""
-        next_iterations = {
-            name for name, op in zip(self.names, self.ops, strict=True) if op in _NEXT_ITERATION
-        }
-        #: Inputs that each def still waits for.
-        self.pending = [0] * len(self.defs)
-        #: Positions of the consumers of each def, once per input.
-        self.consumers: list[list[int]] = [[] for _ in self.defs]
-        for index, endpoints in enumerate(self.inputs):
-            is_merge = self.ops[index] in _MERGE
-            has_back_edge, controls = False, 0
-            for endpoint in endpoints:
-                if endpoint in self.input_map:
-                    continue
-                controls += endpoint.slot == CONTROL_SLOT
-                if is_merge and endpoint.node in next_iterations:
-                    has_back_edge |= endpoint.slot != CONTROL_SLOT
-                    continue  # Not a reason to wait: it may close a loop.
-                self.consumers[self.position[endpoint.node]].append(index)
-                self.pending[index] += 1
-            if has_back_edge:
-                self.pending[index] = controls + 1
-
-    def create_nodes(self) -> None:
-        """Create nodes, each after all that it waits for, and otherwise in their order."""
-        if not self.is_in_order:
-            self.create_nodes_sorted()
-            return
-        for index in range(len(self.names)):
-            if not self.is_skipped(index):
-                self.create_node(index)
-
-    def create_nodes_sorted(self) -> None:
-        """Create nodes as their inputs come to exist, lowest position first."""
-        self.count_pending()
-        ready = [index for index, count in enumerate(self.pending) if count == 0]
-        done = 0
-        while ready:
-            index = heapq.heappop(ready)
-            done += 1
-            if not self.is_skipped(index):
-                self.create_node(index)
-            for consumer in self.consumers[index]:
-                self.pending[consumer] -= 1
-                if self.pending[consumer] == 0:
-                    heapq.heappush(ready, consumer)
-        if done < len(self.defs):
-            self.refuse_cycle(len(self.defs) - done)
-
-    def refuse_cycle(self, stuck: int) -> None:
-        """Say which nodes can never be created."""
-        names = [self.names[i] for i, count in enumerate(self.pending) if count > 0]
-        raise InvalidArgumentError(
-            f"{stuck} nodes in a cycle, including: {', '.join(names[:3])}",
-            next_step="only an edge from a NextIteration to a Merge may close a cycle",
-        )
+    # -- one node ------------------------------------------------------------------
 
     def is_skipped(self, index: int) -> bool:
         """Whether all outputs of a def are mapped, and such defs are left out."""
         if not self.options.skip_mapped_nodes or not self.input_map:
             return False
-        node = self.defs[index]
+        node = self.defs.protos[index]
         op = self.graph.op_def(node.op)
         outputs = len(op.output_types(validated_attrs(node, op)))
         return all(Endpoint(node.name, slot) in self.input_map for slot in range(outputs))
 
-    # -- one node ------------------------------------------------------------------
-
     def create_node(self, index: int) -> None:
         """Create one node with all edges whose sources exist."""
-        proto = self.defs[index]
+        proto = self.defs.protos[index]
         try:
             attrs = self.attrs_of(index, proto)
-            op = self.op_defs[self.ops[index]]
-            data = [e for e in self.inputs[index] if e.slot != CONTROL_SLOT]
+            op = self.op_defs[self.defs.ops[index]]
+            data = [e for e in self.defs.inputs[index] if e.slot != CONTROL_SLOT]
             check_input_count(proto, op.input_types(attrs), len(data))
             node = self.add_node(index, op, attrs)
-            self.created[self.names[index]] = node
+            self.created[self.defs.names[index]] = node
             self.add_data_edges(index, node, data)
-            if len(data) < len(self.inputs[index]) or self.options.control_dependencies:
+            if len(data) < len(self.defs.inputs[index]) or self.options.control_dependencies:
                 self.add_control_edges(index, node)
         except OpError as error:
             raise error.at(Where(proto.name, proto.op, proto.device)) from None
 
     def attrs_of(self, index: int, proto: Message) -> dict[str, Attr]:
         """The attributes of a def, checked; those of earlier defs that are alike."""
-        op, encoded = self.ops[index], self.encoded_attrs(index, proto)
+        op, encoded = self.defs.ops[index], self.defs.encoded_attrs(index)
         known = self.known_attrs.get((op, encoded))
         if known is not None:
             return known
@@ -366,19 +260,6 @@ class _Import:
             self.known_attrs[op, encoded] = attrs
         return attrs
 
-    def encoded_attrs(self, index: int, proto: Message) -> bytes:
-        """The encoding of a def without most of what comes before its attributes; b"" if long.
-
-        Each field before them takes two bytes and its text, or some more, which then remain.
-        """
-        if self.ops[index] == "Const" and not _is_scalar(proto):
-            return b""  # It may be long, and is hardly ever equal to another.
-        texts, device = self.input_texts[index], self.devices[index]
-        start = 4 + len(self.names[index]) + len(self.ops[index]) + 2 * len(texts)
-        start += sum(map(len, texts)) + (len(device) + 2 if device else 0)
-        encoded: bytes = proto.SerializeToString()
-        return encoded[start:] if len(encoded) <= start + _MAX_ENCODED else b""
-
     def check_colocation(self, proto: Message) -> None:
         """Every ``loc:@NAME`` must name a node of the definition."""
         attrs = proto.attr
@@ -386,7 +267,7 @@ class _Import:
             return
         for group in attrs["_class"].list.s:
             target = group.removeprefix(_COLOCATE).decode("utf-8", "replace")
-            if group.startswith(_COLOCATE) and target not in self.position:
+            if group.startswith(_COLOCATE) and target not in self.defs.position:
                 raise InvalidArgumentError(
                     f"Node '{proto.name}' expects to be colocated with unknown node '{target}'"
                 )
@@ -415,14 +296,14 @@ class _Import:
 
     def add_node(self, index: int, op: OpDef, attrs: dict[str, Attr]) -> Node:
         """Create the node under its final name."""
-        device = self.devices[index] or self.options.default_device
+        device = self.defs.devices[index] or self.options.default_device
         return self.graph.add_node(
-            self.final_name(self.names[index]),
+            self.final_name(self.defs.names[index]),
             op,
             attrs,
             device=device,
             assigned_device=device if self.options.expect_device else "",
-            requested_inputs=self.input_texts[index],
+            requested_inputs=self.defs.input_texts[index],
         )
 
     def with_prefix(self, attrs: dict[str, Attr]) -> dict[str, Attr]:
@@ -444,7 +325,7 @@ class _Import:
             return name
         if name in self.taken:
             # A number that we choose must not be a later name of the definition either.
-            name = _first_free(name, self.taken | {self.prefix + n for n in self.position})
+            name = _first_free(name, self.taken | {self.prefix + n for n in self.defs.position})
         self.taken |= {name, *scopes_of(name)}
         return name
 
@@ -456,7 +337,7 @@ class _Import:
                 self.used_keys.add(endpoint)
                 source, source_slot = self.graph.endpoint(self.input_map[endpoint])
             if source is None:
-                if node.op.name not in _MERGE:
+                if node.op.name not in MERGE:
                     raise InvalidArgumentError(
                         f"Node '{node.name}' had a back edge, but only Merge nodes can have back "
                         "edges."
@@ -465,15 +346,15 @@ class _Import:
                 continue
             if source_slot >= len(source.output_types):
                 raise InvalidArgumentError(
-                    f"Node '{self.names[index]}': Connecting to invalid output {source_slot} of "
-                    f"source node {source.name} which has {len(source.output_types)} outputs."
+                    f"Node '{self.defs.names[index]}': Connecting to invalid output {source_slot} "
+                    f"of source node {source.name} which has {len(source.output_types)} outputs."
                 )
             self.graph.add_edge(source, source_slot, node, slot)
 
     def add_control_edges(self, index: int, node: Node) -> None:
         """Join the control inputs, and the control dependencies of the whole import."""
         sources, inherits = [], False
-        for endpoint in self.inputs[index]:
+        for endpoint in self.defs.inputs[index]:
             if endpoint in self.input_map:
                 if endpoint.slot == CONTROL_SLOT:
                     self.used_keys.add(endpoint)
@@ -545,7 +426,7 @@ class _Import:
         missing = []
         for key in self.input_map.keys() - self.used_keys:
             node = self.created.get(key.node)
-            if key.node not in self.position or (
+            if key.node not in self.defs.position or (
                 node is not None and key.slot >= len(node.output_types)
             ):
                 missing.append(str(key))
@@ -563,25 +444,6 @@ class _Import:
             groups = node.attrs.get("_class")
             if groups:
                 node.attrs = {**node.attrs, "_class": tuple(renamed.get(g, g) for g in groups)}
-
-
-def _is_scalar(const: Any) -> bool:
-    attrs = const.attr
-    return "value" in attrs and not attrs["value"].tensor.tensor_shape.dim
-
-
-def _parse_inputs(name: str, texts: Sequence[str]) -> list[Endpoint]:
-    """The inputs of a def; data inputs must all come before control inputs."""
-    endpoints = [parse_endpoint(text) for text in texts]
-    control_seen = False
-    for endpoint in endpoints:
-        if endpoint.slot == CONTROL_SLOT:
-            control_seen = True
-        elif control_seen:
-            raise InvalidArgumentError(
-                f"Node '{name}': Control dependencies must come after regular dependencies"
-            )
-    return endpoints
 
 
 def _first_free(name: str, taken: set[str]) -> str:
