@@ -281,3 +281,44 @@ def test_bodies_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
         session.run("y:0", {"x": 3})
     assert made
     assert all(made.values())
+
+
+# -- what surely arrives -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [True, False])
+def test_a_control_input_does_not_make_a_merge_live(
+    p: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Merge whose data are dead is dead, whatever it waits for, and regions know it."""
+    text = """
+        x = Placeholder() dtype=float32
+        p = Placeholder() dtype=bool
+        s = Switch(x, p)
+        m = Merge(s:1, s:1, ^x)
+        a = Neg(m)
+        b = Exp(a)
+    """
+    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out("m"))
+    with ps.Session(sketch(text)) as session:
+        got = session.make_callable("b:0", ["x", "p"])(0.0, p)
+    assert np.shape(got) == (() if p else (0,))
+
+
+@pytest.mark.parametrize("odd", ["", "a"])
+@pytest.mark.parametrize("tier", ps.Tier)
+def test_an_exit_may_be_dead_though_its_loop_was_entered(
+    tier: ps.Tier, odd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loop that starves has dead exits, and what comes after it is dead as well."""
+    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out(odd))
+    text = counting_loop().replace(
+        "sum = Add(body, one)",
+        "stop = Less(body, one)\nonly = Switch(body, stop)\nsum = Add(only:1, one)",
+    )
+    text += "a = Neg(exit)\nb = Mul(a, a)\nc = Add(limit, b)"
+    with ps.Session(sketch(text), config=ps.Config(tier=tier)) as session:
+        call = session.make_callable(["b:0", "c:0"], ["limit"])
+        assert call(0) == [0, 0]
+        assert call(1) == [1, 2]
+        assert [value.shape for value in call(7)] == [(0,), (0,)]

@@ -83,12 +83,14 @@ class SurelyLive:
         return self._levels.unit_of(node) in self._sure
 
     def _is_sure(self, unit: Unit) -> bool:
-        sources = [source in self._sure for source in self._levels.sources(unit)]
         if isinstance(unit, Loop):
-            return all(sources)
+            return all(edge.src in self for enter in unit.enters for edge in enter.in_edges())
         if unit.role in {Role.SWITCH, Role.RECV}:
             return False
-        return any(sources) if unit.role is Role.MERGE else all(sources)
+        if unit.role is Role.MERGE:
+            return any(edge.src in self for edge in unit.inputs if edge is not None)
+        # An Exit of the executor's is in no level's root, and so never sure.
+        return all(edge.src in self for edge in unit.in_edges())
 
 
 def rewrite(
