@@ -17,10 +17,12 @@ FAMILIES = sorted({path.stem for path in SOURCES.glob("*.py")} - {"__init__", "c
 
 
 @pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize("tier", ps.Tier)
 @pytest.mark.parametrize("case", all_op_cases(), ids=str)
-def test_answers_are_tensorflows(case: OpCase) -> None:
-    """Values, types, shapes and errors are TensorFlow's."""
-    config = ps.Config(check_outputs=True, check_graphs=True)
+def test_answers_are_tensorflows(case: OpCase, tier: ps.Tier) -> None:
+    """Values, types, shapes and errors are TensorFlow's, on both tiers."""
+    checked = tier is ps.Tier.DATAFLOW
+    config = ps.Config(tier=tier, check_outputs=checked, check_graphs=checked)
     with ps.Session(case.graph_bytes, config=config) as session:
         run_case(session, case)
 

@@ -10,6 +10,7 @@ into it; it may yield ``WORKING`` in a long loop, and ends there if its step is 
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -18,9 +19,11 @@ from typing import Any, Final, TypeAlias
 
 from penstock.core.values import Value
 from penstock.defs.attrs import FuncAttr
-from penstock.errors import CancelledError, InvalidArgumentError, OutOfRangeError
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError
+from penstock.kernels.context import Done, Interrupt, OpKernelContext
 from penstock.kernels.functional_ops import call
+from penstock.state.cancellation import CancellationManager
+from penstock.state.rendezvous import Rendezvous
 
 Element: TypeAlias = tuple[Value, ...]
 
@@ -63,10 +66,43 @@ def drive(pull: Generator[Any, Any, Any], context: OpKernelContext, done: Done) 
     _Driver(pull, context, done).resume(None)
 
 
-class _Driver:
-    """One coroutine on its way.  Functions that end at once cost no stack."""
+class _Within(Interrupt):
+    """Ends functions when the step ends, and when one of them fails; ends nothing else."""
 
-    __slots__ = ("_answers", "_context", "_done", "_is_waiting", "_lock", "_pull")
+    __slots__ = ("_ends", "_outer", "_why")
+
+    def __init__(self, outer: Interrupt) -> None:
+        self._outer: Final = outer
+        self._ends = False
+        self._why: OpError | None = None
+
+    @property
+    def loops_end(self) -> bool:
+        """Whether loops must end, here or in the whole step."""
+        return self._ends or self._outer.loops_end
+
+    @loops_end.setter
+    def loops_end(self, value: bool) -> None:
+        self._ends = value
+
+    @property
+    def reason(self) -> OpError | None:
+        """Why the step must end."""
+        return self._why or self._outer.reason
+
+    @reason.setter
+    def reason(self, value: OpError | None) -> None:
+        self._why = value
+
+
+class _Driver:
+    """One coroutine on its way.  Functions that end at once cost no stack.
+
+    A function that fails does not end the step: the coroutine may know what to do.  So they
+    run with a cancellation manager, an interrupt and a rendezvous of their own.
+    """
+
+    __slots__ = ("_answers", "_context", "_done", "_inner", "_is_waiting", "_lock", "_pull")
 
     def __init__(
         self, pull: Generator[Any, Any, Any], context: OpKernelContext, done: Done
@@ -74,6 +110,8 @@ class _Driver:
         self._pull: Final = pull
         self._context: Final = context
         self._done: Final = done
+        #: Where functions run; None before the first, and after one that failed.
+        self._inner: OpKernelContext | None = None
         #: Guards what follows.  Nothing is called under it.
         self._lock = Lock()
         #: The answer that came before its call had returned; at most one.
@@ -87,10 +125,10 @@ class _Driver:
             try:
                 request = self._advance(answer)
             except StopIteration as end:
-                self._done(end.value)
+                self._finish(end.value)
                 return
             except Exception as error:  # noqa: BLE001  (handed to the node's own done)
-                self._done(error)
+                self._finish(error)
                 return
             answer = None
             if isinstance(request, Call):
@@ -101,19 +139,42 @@ class _Driver:
                         return
                     answer = self._answers.pop()
 
+    def _finish(self, result: object) -> None:
+        self._leave()
+        self._done(result)
+
     def _advance(self, answer: object) -> object:
         if self._context.cancellation_manager.is_cancelled:
             self._pull.close()
             raise CancelledError("The step was cancelled", derived=True)
         if isinstance(answer, BaseException):
+            self._leave()
             return self._pull.throw(answer)
         return self._pull.send(answer)
 
     def _start(self, request: Call) -> None:
         try:
-            call(self._context, request.func, request.args, self._receive, allow_dead=True)
+            inner = self._enter()
+            call(inner, request.func, request.args, self._receive, allow_dead=True)
         except Exception as error:  # noqa: BLE001  (thrown into the coroutine)
             self._receive(error)
+
+    def _enter(self) -> OpKernelContext:
+        if self._inner is None:
+            outer = self._context.step
+            step = dataclasses.replace(
+                outer,
+                cancellation_manager=CancellationManager(outer.cancellation_manager),
+                rendezvous=Rendezvous(),
+                interrupt=_Within(outer.interrupt),
+            )
+            self._inner = dataclasses.replace(self._context, step=step)
+        return self._inner
+
+    def _leave(self) -> None:
+        if self._inner is not None:
+            self._inner.cancellation_manager.close()
+            self._inner = None
 
     def _receive(self, answer: object) -> None:
         with self._lock:
