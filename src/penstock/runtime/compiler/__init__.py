@@ -8,12 +8,16 @@ Not:  defines nothing.  The dataflow executor says what a graph means; this tier
 
 The stages, in the order of data:
 
-| | from | to | module |
-| --- | --- | --- | --- |
-| 1 | graph | nodes that can be compiled, loops that are regular | ``loops`` |
-| 2 | these | groups of nodes that can run as one | ``regions`` |
-| 3 | one group | a program: statements with the predicate under which each is live | ``build`` |
-| 4 | program | statements in an order, in blocks | ``schedule`` |
-| 5 | blocks | Python text, and what it refers to | ``emit`` |
-| 6 | text | a function, known to tracebacks | ``source`` |
+1. ``loops`` finds units in the graph: nodes, and loops that are regular.
+2. ``regions`` groups units that can run as one; ``cut`` does when a profile is known.
+3. ``build`` and ``build_body`` make a ``program`` of a group: statements, each with the predicate
+   (``predicates``) under which it is live.
+4. ``blocks`` joins chains over long arrays to single statements, when a profile is known.
+5. ``schedule`` puts the statements of a program in an order, in branches.
+6. ``emit`` makes Python ``text`` of them: ``write`` their lines, in ``branches``, with ``names``
+   that live as long as ``lifetimes`` says and kernels as ``expressions``.
+7. ``source`` makes a function of the text, one that tracebacks know.
+8. ``rewrite`` puts a node for each function into the graph, and ``region`` runs it.
+
+``compile_regions`` is the main path; ``profile`` is what one run of a function has cost.
 """

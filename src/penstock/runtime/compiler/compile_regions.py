@@ -21,7 +21,8 @@ from penstock.kernels.bound import BoundKernel
 from penstock.kernels.registry import Calling
 from penstock.runtime.binding import bind_at
 from penstock.runtime.compiler.blocks import chain_up
-from penstock.runtime.compiler.build import Facts, build_program, build_whole
+from penstock.runtime.compiler.build import build_program, build_whole
+from penstock.runtime.compiler.build_body import Facts
 from penstock.runtime.compiler.cut import cut
 from penstock.runtime.compiler.emit import emit
 from penstock.runtime.compiler.explain import Explained, reasons_for

@@ -33,7 +33,7 @@ MAX_NODES: Final = 200_000
 class Predicates:
     """All predicates of one loop body, or of the code outside of loops."""
 
-    __slots__ = ("_by_parts", "_parts", "_results", "count")
+    __slots__ = ("_by_parts", "_parts", "_questions", "_results", "count")
 
     def __init__(self) -> None:
         #: How many conditions there are.
@@ -47,6 +47,7 @@ class Predicates:
         ]
         self._by_parts: dict[tuple[Condition, Predicate, Predicate], Predicate] = {}
         self._results: dict[tuple[Predicate, Predicate, Predicate], Predicate] = {}
+        self._questions: dict[Predicate, int] = {NEVER: 0, ALWAYS: 0}
 
     def new_condition(self) -> Condition:
         """A condition that becomes known after all others."""
@@ -80,6 +81,14 @@ class Predicates:
     def parts(self, a: Predicate) -> tuple[Condition, Predicate, Predicate]:
         """The first condition asked, and the predicates if it is false and if it is true."""
         return self._parts[a]
+
+    def questions(self, a: Predicate) -> int:
+        """How often ``a`` asks something if it is written out as a tree."""
+        known = self._questions.get(a)
+        if known is None:
+            _, low, high = self._parts[a]
+            known = self._questions[a] = 1 + self.questions(low) + self.questions(high)
+        return known
 
     def under(self, a: Predicate, given: Predicate) -> Predicate:
         """A predicate that equals ``a`` wherever ``given`` is true, and asks no more than it.

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from penstock.errors import InternalError
+from penstock.errors import InternalError, ResourceExhaustedError
 from penstock.runtime.compiler.predicates import ALWAYS, NEVER, Condition, Predicate, Predicates
 from penstock.runtime.compiler.program import (
     Body,
@@ -26,6 +26,10 @@ from penstock.runtime.compiler.program import (
     operands_of,
     variable_of,
 )
+
+#: A predicate that is asked as a whole may ask so many questions: Python's parser has limits,
+#: and written out as a tree, what is shared in a diagram doubles time and again.
+MAX_QUESTIONS: Final = 100
 
 
 class Outcome(NamedTuple):
@@ -83,7 +87,12 @@ def schedule_turn(body: Body, goes_on: Condition) -> Turn:
 
 
 def path_of(predicates: Predicates, live: Predicate) -> Path:
-    """The outcomes that make a predicate true."""
+    """The outcomes that make a predicate true.
+
+    Raises:
+        ResourceExhaustedError: it is too large for an expression.
+
+    """
     path: list[Outcome | Entangled] = []
     while live != ALWAYS:
         condition, low, high = predicates.parts(live)
@@ -94,6 +103,8 @@ def path_of(predicates: Predicates, live: Predicate) -> Path:
             path.append(Outcome(condition, False))  # noqa: FBT003
             live = low
         else:
+            if predicates.questions(live) > MAX_QUESTIONS:
+                raise ResourceExhaustedError("branches are too entangled to be compiled")
             path.append(Entangled(live))
             break
     return tuple(path)
