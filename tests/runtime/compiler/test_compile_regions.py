@@ -157,6 +157,27 @@ def test_variables_that_are_not_live_together(tier: ps.Tier) -> None:
         assert dead.shape == (0,)
 
 
+def entangled(count: int) -> str:
+    """A Merge that is live if p and q are, for some of ``count`` pairs of them."""
+    rows = ["x = Placeholder() dtype=float32"]
+    for i in range(count):
+        rows += [f"p{i} = Placeholder() dtype=bool", f"q{i} = Placeholder() dtype=bool"]
+        rows += [f"s{i} = Switch(x, p{i})", f"t{i} = Switch(s{i}:1, q{i})"]
+    merged = ", ".join(f"t{i}:1" for i in range(count))
+    return "\n".join([*rows, f"m = Merge({merged})", "y = Neg(m)", "z = Neg(y, ^m)"])
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_entangled_branches_still_have_answers(count: int) -> None:
+    """A predicate that would double with every condition is not written out."""
+    text = entangled(count)
+    with ps.Session(sketch(text)) as session:
+        names = [f"{kind}{i}" for i in range(count) for kind in "pq"]
+        call = session.make_callable(["y:0"], ["x", *names])
+        assert call(1.0, *[False, True] * count)[0].shape == (0,)
+        assert call(1.0, *[False, True] * (count - 1), True, True) == [-1.0]
+
+
 # -- beside the executor -----------------------------------------------------------------------
 
 QUEUE = """

@@ -103,6 +103,20 @@ def test_equal_predicates_are_the_same_number(made: Both) -> None:
 
 
 @given(both())
+def test_questions_are_those_of_the_tree(made: Both) -> None:
+    """What is written out asks as often as its tree has forks."""
+
+    def forks(predicate: Predicate) -> int:
+        if predicate in (NEVER, ALWAYS):
+            return 0
+        _, low, high = made.predicates.parts(predicate)
+        return 1 + forks(low) + forks(high)
+
+    for predicate, _ in made.made:
+        assert made.predicates.questions(predicate) == forks(predicate)
+
+
+@given(both())
 def test_implication_is_inclusion(made: Both) -> None:
     """``a`` implies ``b`` if and only if b is true wherever a is."""
     for a, b in itertools.product(made.made, repeat=2):
