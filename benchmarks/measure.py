@@ -8,6 +8,7 @@ Not:  runs no graph in this process.
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import tempfile
@@ -61,6 +62,15 @@ class Measurement:
         }
 
 
+def _environment() -> dict[str, str]:
+    """The environment without what makes numpy's library take another processor for granted.
+
+    Some shells set it to get the same digits everywhere; users have the one that fits.
+    """
+    forced = {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}
+    return {name: value for name, value in os.environ.items() if name not in forced}
+
+
 class WorkerError(Exception):
     """The engine said why it cannot do what it was asked."""
 
@@ -72,6 +82,7 @@ class Client:
         self._process = subprocess.Popen(
             [python, "-m", "benchmarks.worker", engine, str(case.folder)],
             cwd=ROOT,
+            env=_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
