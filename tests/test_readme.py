@@ -64,7 +64,7 @@ def test_commands_of_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     np.save(tmp_path / "in.npy", np.float32([1, 2]))
     monkeypatch.chdir(tmp_path)
 
-    assert len(lines) == 4
+    assert len(lines) == 5
     for line in lines:
         done = CliRunner().invoke(main, shlex.split(line), catch_exceptions=False)
         assert done.exit_code == 0, done.output
