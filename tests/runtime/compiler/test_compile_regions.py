@@ -343,3 +343,19 @@ def test_an_exit_may_be_dead_though_its_loop_was_entered(
         assert call(0) == [0, 0]
         assert call(1) == [1, 2]
         assert [value.shape for value in call(7)] == [(0,), (0,)]
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+def test_a_condition_may_die_by_what_it_waits_for(tier: ps.Tier) -> None:
+    """A LoopCond with a dead control input is dead, and so is the loop from then on."""
+    text = counting_loop().replace("LoopCond(less)", "LoopCond(less, ^maybe)")
+    text += """
+        two = Const(^merge) value=2
+        few = Less(merge, two)
+        side = Switch(merge, few)
+        maybe = Identity(side:1)
+    """
+    with ps.Session(sketch(text), config=ps.Config(tier=tier)) as session:
+        call = session.make_callable(["exit:0", "limit:0"], ["limit"])
+        assert call(1) == [1, 1]
+        assert [np.shape(value) for value in call(7)] == [(0,), ()]
