@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cases_src.casebook import f32, f64, graph, i32, i64, op, q
+from cases_src.casebook import f32, f64, graph, i32, i64, normal, op, q
 
 _IMAGES = f32(np.random.default_rng(0).permutation(50)).reshape(1, 5, 5, 2)
 _ROWS, _COLUMNS = i64([0, 1, 3, 5]), i64([0, 2, 5])
@@ -37,7 +37,46 @@ def pooled_grad(tf: Any, overlapping: bool) -> Any:
     )  # fmt: skip
 
 
+def fused(tf: Any, op_name: str, first: Any, second: Any, fused_ops: str, **attrs: Any) -> Any:
+    """A node that only TensorFlow's own optimiser makes: a product, a bias, an activation."""
+    proto = tf.GraphDef()
+    depth = second.shape[-1] * (second.shape[-2] if "Depthwise" in op_name else 1)
+    bias = f32(np.linspace(-1, 1, depth))
+    for name, value in (("x", first), ("y", second), ("bias", bias)):
+        const = proto.node.add(name=name, op="Const")
+        const.attr["dtype"].type = 1
+        const.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value))
+    node = proto.node.add(name="node", op=op_name, input=["x", "y", "bias"])
+    node.attr["T"].type = 1
+    node.attr["num_args"].i = 1
+    if op_name == "_FusedConv2D":
+        node.attr["TArgs"].list.type.append(1)
+    node.attr["fused_ops"].list.s.extend(step.encode() for step in fused_ops.split())
+    if "Conv2" in op_name or "Depthwise" in op_name:
+        node.attr["strides"].list.i.extend([1, 1, 1, 1])
+        node.attr["padding"].s = b"SAME"
+    for key, value in attrs.items():
+        node.attr[key].CopyFrom(value)
+    return tf.import_graph_def(proto, return_elements=["node:0"], name="")
+
+
+_PHOTOS, _FILTERS = normal(1, 4, 5, 2), normal(2, 2, 2, 3, seed=1)
+
 CASES = [
+    *(
+        graph(fused, "_FusedConv2D", _PHOTOS, _FILTERS, steps)
+        for steps in (
+            "BiasAdd",
+            "BiasAdd Relu",
+            "BiasAdd Relu6",
+            "BiasAdd Elu",
+            "BiasAdd LeakyRelu",
+        )
+    ),
+    *(
+        graph(fused, "_FusedMatMul", normal(3, 4), normal(4, 2, seed=1), steps)
+        for steps in ("BiasAdd", "BiasAdd Relu", "BiasAdd Relu6", "BiasAdd Elu")
+    ),
     graph(timestamp),
     graph(device_index, "GPU CPU"),
     graph(device_index, "GPU TPU"),

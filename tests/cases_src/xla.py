@@ -31,7 +31,7 @@ def xla(tf: Any, op: str, label: str, **args: Any) -> Any:
 
     del label
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", op).lower()
-    made = getattr(gen_xla_ops, snake.replace("_n_d", "_nd"))
+    made = getattr(gen_xla_ops, snake, None) or getattr(tf.raw_ops, op)
     fed = {k: tf.constant(v) for k, v in args.items() if isinstance(v, np.ndarray)}
     rest = {k: v for k, v in args.items() if k not in fed}
     # What XLA wants to know while it compiles stays a constant inside.
@@ -40,6 +40,8 @@ def xla(tf: Any, op: str, label: str, **args: Any) -> Any:
     def compute(*arrays: Any) -> Any:
         inside = dict(zip([k for k in fed if k in _ARRAYS], arrays, strict=True))
         outside = {k: tf.constant(args[k]) for k in static}
+        if op == "XlaOptimizationBarrier":
+            inside = {"input": [inside["input"], inside["input"] + 1]}
         return tf.nest.flatten(made(**inside, **outside, **rest))
 
     function = tf.function(compute, jit_compile=True, autograph=False)
@@ -273,6 +275,35 @@ CASES = [
     case("XlaSort", input=f32([[3, 1, nan, 0.5, -inf, -1]])),
     case("XlaKeyValueSort", keys=f32([3, 1, 2, 1]), values=i32([1, 2, 3, 4])),
     case("XlaEinsum", a=_X, b=_X, equation="ab,cb->ac"),
+    case("XlaOptimizationBarrier", input=_X),
+    case(
+        "XlaConcatND",
+        inputs=[f32([[n, 2 * n]]) for n in range(4)],
+        num_concats=[2, 2],
+        paddings=[0, 1],
+    ),
+    case("XlaSplitND", input=_X, N=4, num_splits=[2, 2], paddings=[0, 1]),
+    case("XlaSplitND", input=_X, N=3, num_splits=[1, 3]),
+    case(
+        "XlaDot",
+        lhs=normal(2, 3),
+        rhs=normal(3, 4),
+        dimension_numbers=_fields(f1=[1], f2=[0]),
+        precision_config=b"",
+    ),
+    case(
+        "XlaConv",
+        lhs=_IMAGES,
+        rhs=_FILTERS,
+        window_strides=i64([1, 2]),
+        padding=i64([[0, 1], [1, 0]]),
+        lhs_dilation=i64([1, 1]),
+        rhs_dilation=i64([1, 1]),
+        feature_group_count=i64(1),
+        dimension_numbers=_NHWC,
+        precision_config=b"",
+        tol=(1e-4, 1e-5),
+    ),
     case("XlaSharding", input=_X, sharding=b""),
     case("XlaSpmdFullToShardShape", input=_X, manual_sharding=b""),
     _dot(normal(2, 3), normal(3, 4), f1=[1], f2=[0]),
