@@ -242,7 +242,8 @@ def test_what_is_done_in_time_is_given() -> None:
         before = threading.active_count()
         for _ in range(20):
             assert session.run("c:0", {"limit": 3}, ps.RunOptions(timeout_in_ms=60_000)) == -6
-        assert threading.active_count() <= before + 1
+        # A timer that is called off takes a moment to go.
+        wait_until(lambda: threading.active_count() <= before)
 
 
 # -- where one function does not do ------------------------------------------------------------
