@@ -77,6 +77,49 @@ CASES = [
         graph(fused, "_FusedMatMul", normal(3, 4), normal(4, 2, seed=1), steps)
         for steps in ("BiasAdd", "BiasAdd Relu", "BiasAdd Relu6", "BiasAdd Elu")
     ),
+    op(
+        "QuantizedReshape",
+        tensor=q("quint8", [[1, 2], [3, 4]]),
+        shape=i32([4]),
+        input_min=f32(-1),
+        input_max=f32(2),
+    ),
+    op(
+        "QuantizedReshape",
+        tensor=q("quint8", [[1, 2], [3, 4]]),
+        shape=i32([3]),
+        input_min=f32(-1),
+        input_max=f32(2),
+        says="requested shape has 3",
+    ),
+    *(
+        op(
+            "RaggedBincount",
+            splits=i64([0, 2, 2, 4]),
+            values=i32([1, 1, 0, 7]),
+            size=i32(3),
+            weights=f32(weights),
+            binary_output=binary,
+        )
+        for weights, binary in [([], False), ([], True), ([1, 2, 4, 8], False)]
+    ),
+    op(
+        "RaggedBincount",
+        splits=i64([1, 2]),
+        values=i32([1, 1]),
+        size=i32(3),
+        weights=f32([]),
+        says="Splits must start with 0",
+    ),
+    op(
+        "RaggedBincount",
+        splits=i64([0, 1]),
+        values=i32([1, 1]),
+        size=i32(3),
+        weights=f32([]),
+        says="Splits must end with the number of values",
+    ),
+    op("ApproxTopK", is_shaped=True, input=f32([[3, 1, 4], [1, 5, 9]]), k=2),
     graph(timestamp),
     graph(device_index, "GPU CPU"),
     graph(device_index, "GPU TPU"),
