@@ -73,15 +73,19 @@ def _check_kind(node: Message, attr: AttrDef, proto: Message) -> None:
     else:
         fits = field == FIELD_OF_KIND[attr.kind]
     if not fits:
-        raise _error(
-            node, f"AttrValue of attr '{attr.name}' must have a value of type '{attr.kind}'"
-        )
+        raise _misfit(node, attr)
+
+
+def _misfit(node: Message, attr: AttrDef) -> InvalidArgumentError:
+    return _error(node, f"AttrValue of attr '{attr.name}' must have a value of type '{attr.kind}'")
 
 
 def _check_value(node: Message, attr: AttrDef, value: Attr) -> None:
     """Check an attribute's bounds and its list of allowed values."""
     if isinstance(value, PlaceholderAttr):
         return
+    if value is None:  # a message that is damaged, read by protobuf's Python parser
+        raise _misfit(node, attr)
     if attr.minimum is not None:
         size = len(value) if isinstance(value, tuple) else value
         if size < attr.minimum:
