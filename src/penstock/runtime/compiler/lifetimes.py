@@ -26,6 +26,8 @@ class Lifetimes:
         self.kept = kept | set(body.conditions)
         #: Uses that are still to come.
         self._uses: Counter[Var] = Counter()
+        #: Names that have been used.
+        self._seen: set[Var] = set()
         #: The branches in which names are known.
         self._home: dict[Var, Path] = {}
         #: Names that get their value in one of several branches.
@@ -53,6 +55,7 @@ class Lifetimes:
         """One use of each name is written."""
         for var in variables:
             self._uses[var] -= 1
+        self._seen.update(variables)
         self.check(variables)
 
     def check(self, variables: Sequence[Var]) -> None:
@@ -62,9 +65,12 @@ class Lifetimes:
             if not self._uses[var] and home is not None and var not in self.kept:
                 self._doomed.setdefault(home, {})[var] = None
 
-    def is_last_use(self, var: Var) -> bool:
-        """Whether the next use of a name is the only one, and nobody else needs it."""
-        return self._uses[var] == 1 and var not in self.kept
+    def is_only_use(self, var: Var) -> bool:
+        """Whether the next use of a name is the only one ever.
+
+        Being the last is not enough: who used it before may have kept it, or a view of it.
+        """
+        return self._uses[var] == 1 and var not in self.kept and var not in self._seen
 
     def may_be_unset(self, var: Var) -> bool:
         """Whether a name may have got no value at all, which "del" would not forgive."""

@@ -158,7 +158,7 @@ class Writer(Branches):
 
         It saves an allocation (a quarter of the time for a few numbers, and page faults for
         many).  The input must be an array that a kernel of this body has just made, and that
-        nobody else will look at.
+        nobody else looks at, before or after.
         """
         if not isinstance(compute, np.ufunc) or compute.nin != 1:
             return False
@@ -166,7 +166,7 @@ class Writer(Branches):
         return (
             isinstance(operand, Var)
             and operand in self._fresh
-            and self._lifetimes.is_last_use(operand)
+            and self._lifetimes.is_only_use(operand)
             and call.node.input_types == call.node.output_types
         )
 
