@@ -122,7 +122,7 @@ class _Rewriter:
     def run(self) -> tuple[Graph, dict[Node, Region]]:
         """Copy, add regions, join."""
         for node in self._old:
-            if self._group(node) is None:
+            if self._group(node) is None and not self._is_absorbed(node):
                 self._copies[node] = copy_node(self._new, node)
         for group in self._groups:
             self._add_region(group)
@@ -131,6 +131,11 @@ class _Rewriter:
         for group in self._groups:
             self._join_region(group)
         return self._new, {node: group.region for group, node in self._regions.items()}
+
+    def _is_absorbed(self, node: Node) -> bool:
+        """Whether a node is a constant that only regions use: they have it in their texts."""
+        is_free = node.role is Role.CONSTANT and not node.control_inputs and bool(node.out_edges)
+        return is_free and all(self._group(edge.dst) is not None for edge in node.out_edges)
 
     def _group(self, node: Node) -> Group | None:
         return self._group_of.get(self._levels.unit_of(node))
@@ -184,7 +189,9 @@ class _Rewriter:
         for unit in group.members:
             for node in unit.enters if isinstance(unit, Loop) else (unit,):
                 for edge in node.control_inputs:
-                    if self._group(edge.src) is not group and edge.src not in unsure:
+                    if self._is_absorbed(edge.src) or edge.src in unsure:
+                        continue
+                    if self._group(edge.src) is not group:
                         controls[self._done(edge.src)] = None
         self._new.add_control_edges(controls, region)
 

@@ -113,8 +113,9 @@ class ExecutorState:
         self._done = done
         self._interrupt = args.interrupt
         self._step = _step_context(executor.params, args, runner)
-        #: Guards ``_inbox`` and ``_driving``.  Innermost: nothing is called under it.
-        self._lock = Lock()
+        #: Guards ``_inbox``, ``_driving`` and the state of each ``_Done``.  Innermost: nothing is
+        #: called under it.
+        self.lock = Lock()
         #: Kernels that finished elsewhere: (tagged node, start, result or exception).
         self._inbox: deque[tuple[TaggedNode, float, object]] = deque()
         #: Whether some thread is the driver.
@@ -148,7 +149,7 @@ class ExecutorState:
                     self._run_ready()
                 except BaseException as crash:  # noqa: BLE001  (a signal handler's, say)
                     self._abort(from_exception(crash))
-                with self._lock:
+                with self.lock:
                     if not self._inbox and not self._ready:
                         self._driving = False
                         is_finished = not self._running
@@ -288,21 +289,24 @@ class ExecutorState:
 
     def _start_async(self, tagged: TaggedNode, start: float) -> Sequence[Value] | None:
         """Start a kernel; its outputs if it is done at once, otherwise None."""
-        item, _, iteration, _ = tagged
+        item, frame, iteration, _ = tagged
         inputs = self._take_inputs(item, iteration)
         done = _Done(self, tagged, start)
-        self._running[id(tagged)] = tagged
+        is_dead = item.is_transfer and item.num_inputs == 1 and inputs[0] is None
+        context = OpKernelContext(self._step, item.name, item.op, frame, iteration.number, is_dead)
         try:
-            item.compute(self._context(tagged, inputs), done, *inputs)
+            item.compute(context, done, *inputs)
         except BaseException as cause:  # noqa: BLE001  (goes to the border of kernels)
             done(cause)
-        if not done.leave():
+        if not done.is_called and not done.leave():
+            # Only a driver takes completions, and that is this thread until it leaves.
+            self._running[id(tagged)] = tagged
             return None
-        del self._running[id(tagged)]
-        if isinstance(done.result, BaseException):
-            self._fail(tagged, done.result)
+        result = done.result
+        if isinstance(result, BaseException):
+            self._fail(tagged, result)
             return None
-        return as_outputs(item, done.result)
+        return as_outputs(item, result)
 
     def finished(self, tagged: TaggedNode, start: float, result: object) -> None:
         """An asynchronous kernel is done, on any thread; called once for each."""
@@ -311,7 +315,7 @@ class ExecutorState:
 
     def _post(self, tagged: TaggedNode, start: float, result: object) -> bool:
         """Put a result into the inbox; True if the caller must see to a driver."""
-        with self._lock:
+        with self.lock:
             self._inbox.append((tagged, start, result))
             if self._driving:
                 return False
@@ -391,35 +395,36 @@ class _Done:
     driver that started it takes the result along.
     """
 
-    __slots__ = ("_is_called", "_is_starting", "_lock", "_start", "_state", "_tagged", "result")
+    __slots__ = ("_is_starting", "_start", "_state", "_tagged", "is_called", "result")
 
     def __init__(self, state: ExecutorState, tagged: TaggedNode, start: float) -> None:
         self._state = state
         self._tagged = tagged
         self._start = start
-        #: Guards what follows.  Innermost: nothing is called under it.
-        self._lock = Lock()
+        # What follows changes under the state's lock.
         self._is_starting = True
-        self._is_called = False
-        #: What the kernel reported; read by ``leave`` and after it.
+        #: Whether the kernel has reported.  Once it is set, ``result`` stays; where it was set
+        #: during the start, the starting thread may read both without the lock.
+        self.is_called = False
         self.result: object = None
 
     def __call__(self, result: object) -> None:
         """Take the result: outputs, or an exception."""
-        with self._lock:
-            if self._is_called:
+        with self._state.lock:
+            if self.is_called:
                 return
-            self._is_called = True
             if self._is_starting:
                 self.result = result
+                self.is_called = True
                 return
+            self.is_called = True
         self._state.finished(self._tagged, self._start, result)
 
     def leave(self) -> bool:
         """The kernel's start has returned; whether there is a result already."""
-        with self._lock:
+        with self._state.lock:
             self._is_starting = False
-            return self._is_called
+            return self.is_called
 
 
 def _step_context(params: LocalExecutorParams, args: ExecutorArgs, runner: Runner) -> StepContext:
