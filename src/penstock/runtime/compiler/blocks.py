@@ -71,7 +71,8 @@ def _is_long(arg: Value) -> bool:
 def _fits(arg: Value, shape: tuple[int, ...]) -> bool:
     """Whether an argument is the same for all elements, or one for one."""
     if not _is_long(arg):
-        return np.ndim(arg) <= len(shape)
+        # Without elements it would make the result one without elements, or an error.
+        return np.size(arg) == 1 and np.ndim(arg) <= len(shape)
     return arg.shape == shape and bool(arg.flags.c_contiguous)
 
 
@@ -96,10 +97,11 @@ def _chain_up_body(body: Body, profile: Profile, wanted: set[Var]) -> bool:
         if isinstance(statement, Repeat):
             uses.update(variable_of(following) for _, _, following in statement.variables)
     uses.update(body.conditions)
+    waited_for = Counter(w for statement in body.statements for w in set(statement.waits))
     chains: dict[Statement, Chain] = {}
     for last in reversed(body.statements):
         if isinstance(last, Call) and _is_made_by(last, maker) and last not in chains:
-            members = _members(last, maker, uses, chains)
+            members = _members(last, maker, uses, waited_for)
             if len(members) > 1:
                 chain = _chain_of(last, members)
                 chains.update(dict.fromkeys(members, chain))
@@ -132,9 +134,13 @@ def _is_made_by(call: Call, maker: dict[Var, Call]) -> bool:
 
 
 def _members(
-    last: Call, maker: dict[Var, Call], uses: Counter[Var], taken: dict[Statement, Chain]
+    last: Call, maker: dict[Var, Call], uses: Counter[Var], waited_for: Counter[Statement]
 ) -> list[Call]:
-    """A statement and those whose output is used for it alone, transitively; last first."""
+    """A statement and those that matter to it alone, transitively; last first.
+
+    Nobody else uses their output or waits for them: a chain may then stand where its last
+    statement was, and waits for nothing that waits for it.
+    """
     members: list[Call] = []
     waiting = [last]
     while waiting:
@@ -143,8 +149,13 @@ def _members(
         own = Counter(variable_of(operand) for operand in call.inputs)
         for var, count in own.items():
             source = maker.get(var)
-            is_own = source is not None and uses[var] == count and source.live == last.live
-            if source is not None and is_own and source not in taken:
+            if (
+                source is not None
+                and uses[var] == count
+                and source.live == last.live
+                and source in call.waits
+                and waited_for[source] == 1
+            ):
                 waiting.append(source)
     return members
 
