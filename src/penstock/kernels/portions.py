@@ -22,9 +22,11 @@ from penstock.kernels.intra_op import parallel_for
 
 _Compute: TypeAlias = Callable[..., Value]
 #: With fewer elements than this it is not worth the while.
-_MANY: Final = 1 << 17
+_MANY: Final = 1 << 19
 #: Elements of a portion.
 _PORTION: Final = 1 << 15
+#: Elements of a portion for formulas of many steps.
+_LONG_PORTION: Final = 1 << 16
 #: Bytes of a portion of a batch: half of what a core's second cache holds.
 _BATCH_BYTES: Final = 1 << 19
 #: A batch falls into so many portions at least.
@@ -85,12 +87,12 @@ def updated(
     targets = [new.reshape(-1) for new in news]
 
     def some(number: int) -> None:
-        part = slice(number * _PORTION, (number + 1) * _PORTION)
+        part = slice(number * _LONG_PORTION, (number + 1) * _LONG_PORTION)
         found = compute(*(x[part] if x.ndim else x for x in flat))
         for target, new in zip(targets, found, strict=True):
             target[part] = new
 
-    parallel_for(-(-olds[0].size // _PORTION), some)
+    parallel_for(-(-olds[0].size // _LONG_PORTION), some)
     return news
 
 
