@@ -43,7 +43,7 @@ def test_operators_work_on_parts(function: Callable[..., Any]) -> None:
 
 
 def test_universal_functions() -> None:
-    """The functions of numpy that take single numbers are; those of vectors, or of two results, not."""
+    """Functions of single numbers are; those of vectors, or with two results, are not."""
     for ufunc in (np.exp, np.add, np.maximum, np.isnan, np.frompyfunc(abs, 1, 1)):
         assert is_elementwise(ufunc)
     for other in (np.matmul, np.modf, np.divmod, np.frexp):
