@@ -7,7 +7,7 @@ statement takes a second of a clock of its own.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -26,7 +26,6 @@ from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.tune import Tuner
 from support.custom import custom_kernels
-from support.functions import graph_def_with
 from support.loops import counting_loop
 from support.sketch import sketch
 
@@ -455,23 +454,22 @@ def test_loops_are_parts(improved: Improved, fetch: str) -> None:
     }
 
 
-TWO_WAYS = (
-    "x = Placeholder()\ny = Placeholder()\np = Placeholder() dtype=bool\nlimit = Const() value=1\n"
-    + arm("a", "x")
-    + arm("b", "y")
-    + """
-    s = Switch(a, p)
-    t = Switch(b, p)
+#: A loop whose variables are the outputs ``{v}`` and ``{w}``, and run once if ``p`` is true.
+TURN = """
+    x = Placeholder()
+    y = Placeholder()
+    p = Placeholder() dtype=bool
+    limit = Const() value=1
     u = Switch(limit, p)
     once = Identity(u:1)
     null = Const(^once) value=0
     i_enter = Enter(null) frame_name="loop"
-    s_enter = Enter(s:1) frame_name="loop"
-    t_enter = Enter(t:1) frame_name="loop"
+    v_enter = Enter({v}) frame_name="loop"
+    w_enter = Enter({w}) frame_name="loop"
     bound = Enter(once) frame_name="loop" is_constant=True
     i = Merge(i_enter, i_next)
-    v = Merge(s_enter, v_next)
-    w = Merge(t_enter, w_next)
+    v = Merge(v_enter, v_next)
+    w = Merge(w_enter, w_next)
     less = Less(i, bound)
     go = LoopCond(less)
     i_switch = Switch(i, go)
@@ -488,14 +486,25 @@ TWO_WAYS = (
     v_exit = Exit(v_switch)
     w_exit = Exit(w_switch)
     end = Sub(v_exit, w_exit)
-    """
-)
+"""
+#: Where ``p`` is asked: for what the arms have made, or for what they are given.
+TURNS = {
+    "after": TURN.format(v="s:1", w="t:1")
+    + arm("a", "x")
+    + arm("b", "y")
+    + "s = Switch(a, p)\nt = Switch(b, p)\n",
+    "before": TURN.format(v="a", w="b")
+    + "s = Switch(x, p)\nt = Switch(y, p)\n"
+    + arm("a", "s:1")
+    + arm("b", "t:1"),
+}
 
 
-def test_a_loop_whose_variables_come_from_two_parts(improved: Improved) -> None:
+@pytest.mark.parametrize("where", TURNS)
+def test_a_loop_whose_variables_come_from_two_parts(improved: Improved, where: str) -> None:
     """In a part nobody knows any more that they are live together; answers are the same."""
     v, w = arm_of(V) + arm_of(-V), np.cos(arm_of(-V))
-    with ps.Session(sketch(TWO_WAYS), config=config()) as session:
+    with ps.Session(sketch(TURNS[where]), config=config()) as session:
         call = session.make_callable("end:0", ["x", "y", "p"])
         for step in range(STEPS + 6):
             is_taken = step < STEPS or step % 2 == 0

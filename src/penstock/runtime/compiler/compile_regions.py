@@ -43,6 +43,8 @@ _TURNS: Final = frozenset({Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP
 MAX_CUT: Final = 5_000
 #: A region of fewer nodes gains nothing.
 _FEWEST: Final = 2
+#: Why something is left to the executor.
+_REFUSALS: Final = (Irregular, ResourceExhaustedError, RecursionError)
 
 
 _Made = TypeVar("_Made")
@@ -138,7 +140,12 @@ class Compiler:
         seconds = {unit: _seconds_of(unit, profile) for unit in own}
         groups = cut(own, levels.sources, seconds, threads) if len(own) <= MAX_CUT else []
         if groups:
-            return self._regions(graph, groups, levels, facts, profile)
+            try:
+                return self._regions(graph, groups, levels, facts, profile)
+            except _REFUSALS:
+                # What is known of the whole, such as what is live together, need not be known
+                # of its parts.
+                pass
         program = self._program(graph, levels, facts)
         if not chain_up(program, profile):
             return None
