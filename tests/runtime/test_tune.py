@@ -26,6 +26,7 @@ from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.tune import Tuner
 from support.custom import custom_kernels
+from support.functions import graph_def_with
 from support.loops import counting_loop
 from support.sketch import sketch
 
@@ -514,3 +515,228 @@ def test_a_loop_whose_variables_come_from_two_parts(improved: Improved, where: s
             else:
                 assert got.size == 0
     assert len(improved) == 1
+
+
+# -- state ---------------------------------------------------------------------------------------
+
+STATE = (
+    "x = Placeholder()\ny = Placeholder()\nshape = Const() value=[4]\n"
+    "random = RandomUniform(shape) seed=3 seed2=4 dtype=float32\n"
+    'h = VarHandleOp() dtype=float32 shape=[4] shared_name="v"\n'
+    "zeros = Const() value=[0.0, 0.0, 0.0, 0.0]\n"
+    "init = AssignVariableOp(h, zeros)\n"
+    "r = Add(x, random)\n"
+    + arm("a", "r")
+    + arm("b", "y")
+    + "both = Add(a, b)\n"
+    + "old = ReadVariableOp(h) dtype=float32\n"
+    + "add = AssignAddVariableOp(h, both, ^old)\n"
+    + "new = ReadVariableOp(h, ^add) dtype=float32\n"
+)
+
+
+def test_state_goes_on(improved: Improved) -> None:
+    """Random streams continue and variables keep their values, on whatever is run."""
+    seen: dict[ps.Tier, list[Any]] = {}
+    for tier in ps.Tier:
+        with ps.Session(sketch(STATE), config=config(tier=tier)) as session:
+            session.run("init")
+            feeds = {"x": V, "y": -V}
+            seen[tier] = [session.run(["random:0", "new:0"], feeds) for _ in range(STEPS + 5)]
+    assert len(parts_of(improved)) >= 2
+    totals = np.zeros(4, np.float32)
+    for one, other in zip(*seen.values(), strict=True):
+        np.testing.assert_array_equal(one, other)
+        totals += arm_of(V + one[0]) + arm_of(-V)
+        np.testing.assert_array_equal(one[1], totals)
+    assert len({draw.tobytes() for draw, _ in seen[ps.Tier.COMPILED]}) == STEPS + 5
+
+
+REFS = (
+    "x = Placeholder()\ny = Placeholder()\n"
+    "v = VariableV2() dtype=float32 shape=[4]\n"
+    "init = Assign(v, x)\n"
+    + arm("a", "x")
+    + arm("b", "y")
+    + "both = Sub(a, b)\n"
+    + "set = AssignAdd(v, both)\n"
+    + "end = Identity(v, ^set)\n"
+)
+
+
+def test_references_between_parts(improved: Improved) -> None:
+    """A variable that is a reference is read when it is used, in whichever part."""
+    with ps.Session(sketch(REFS), config=config()) as session:
+        session.run("init", {"x": V})
+        total = V.copy()
+        for _ in range(STEPS + 4):
+            total = total + (arm_of(V) - arm_of(-V))
+            np.testing.assert_array_equal(session.run("end:0", {"x": V, "y": -V}), total)
+    assert len(parts_of(improved)) >= 2
+
+
+# -- requests ------------------------------------------------------------------------------------
+
+
+def test_each_request_is_tuned_by_itself(improved: Improved) -> None:
+    """What is fed and fetched makes the request; inner values can be both."""
+    with ps.Session(sketch(ARMS + END), config=config()) as session:
+        for _ in range(STEPS + 2):
+            a1, end = session.run(["a1:0", "end:0"], {"x": V, "y": -V})
+            np.testing.assert_array_equal(a1, np.exp(np.tanh(V)))
+            np.testing.assert_array_equal(end, arm_of(V) - arm_of(-V))
+        assert len(improved) == 1
+        for _ in range(STEPS + 2):
+            end, a = session.run(["end:0", "a:0"], {"a": V, "y": -V})
+            np.testing.assert_array_equal(end, V - arm_of(-V))
+            np.testing.assert_array_equal(a, V)
+        assert len(improved) == 2
+    assert improved[0] is not None
+    assert improved[1] is None
+
+
+def test_requests_with_calls(improved: Improved) -> None:
+    """The executor makes calls, so that such a request is no one function to be tuned."""
+    text = """
+        x = Placeholder
+        a = PartitionedCall[f=Arm; Tin=float32; Tout=float32](x)
+        a1 = Exp(a)
+        y = Placeholder
+        b = PartitionedCall[f=Arm; Tin=float32; Tout=float32](y)
+        b1 = Exp(b)
+        end = Sub(a1, b1)
+    """
+    functions = """
+        Arm(x: float32) -> (y: float32)
+        t = Tanh[T=float32](x)
+        e = Exp[T=float32](t:y)
+        return y = e:y
+    """
+
+    def call(x: Array) -> Array:
+        made: Array = np.exp(np.exp(np.tanh(x)))
+        return made
+
+    with ps.Session(graph_def_with(text, functions), config=config()) as session:
+        for _ in range(STEPS + 4):
+            got = session.run("end:0", {"x": V, "y": -V})
+            np.testing.assert_array_equal(got, call(V) - call(-V))
+    assert improved == []
+
+
+def test_a_traced_run_after_a_cut(improved: Improved) -> None:
+    """Whoever watches sees the nodes of the graph, and no parts."""
+    options = ps.RunOptions(trace_level=ps.TraceLevel.FULL_TRACE)
+    with ps.Session(sketch(ARMS + END), config=config()) as session:
+        for _ in range(STEPS + 1):
+            metadata = ps.RunMetadata()
+            session.run("end:0", {"x": V, "y": V})
+            session.run("end:0", {"x": V, "y": V}, options, metadata)
+            [device] = metadata.step_stats.dev_stats
+            names = {node.node_name for node in device.node_stats}
+            assert {"a", "a0", "b", "end"} <= names
+            assert not any("region" in name for name in names)
+    assert len(parts_of(improved)) >= 2
+
+
+ENDLESS = counting_loop() + arm("a", "x") + "n = Neg(exit)\ntotal = Mul(n, exit)\n"
+
+
+@pytest.mark.parametrize("how", ["deadline", "cancel", "close"])
+def test_parts_can_be_ended(improved: Improved, how: str) -> None:
+    """A deadline, ``cancel`` and ``close`` end a loop in a part."""
+    session = ps.Session(sketch("x = Placeholder()\n" + ENDLESS), config=config())
+    fetches, forever = ["total:0", "a:0"], 2**31 - 1
+    for _ in range(STEPS + 1):
+        session.run(fetches, {"x": V, "limit": 2})
+    assert len(parts_of(improved)) >= 2
+    options = ps.RunOptions(timeout_in_ms=30 if how == "deadline" else 0)
+    run = session.run_async(fetches, {"x": V, "limit": forever}, options)
+    if how == "cancel":
+        run.cancel()
+    elif how == "close":
+        session.close()
+    kind = errors.DeadlineExceededError if how == "deadline" else errors.CancelledError
+    with pytest.raises(kind):
+        run.result(10.0)
+    session.close()
+
+
+# -- long arrays ---------------------------------------------------------------------------------
+
+UNARY = ["Tanh", "Exp", "Neg", "Sqrt", "Sin", "Abs", "Sigmoid", "Relu", "Square", "Floor"]
+BINARY = ["Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum"]
+
+
+def random_program(rng: np.random.Generator) -> tuple[str, list[str]]:
+    """An element-wise program over arrays, rows, numbers and constants; and what to fetch."""
+    rows = [*(f"{name} = Placeholder()" for name in ("x", "y", "row", "one"))]
+    rows += ["c = Const() value=0.75", "k = Const() value=[0]"]
+    values = ["x", "y", "x", "y", "row", "one", "c"]
+    for index in range(int(rng.integers(5, 25))):
+        name = f"n{index}"
+        recent = values[-3:] if rng.integers(3) else values
+        if rng.integers(2):
+            rows.append(f"{name} = {rng.choice(UNARY)}({rng.choice(recent)})")
+        else:
+            other = rng.choice(values)
+            rows.append(f"{name} = {rng.choice(BINARY)}({rng.choice(recent)}, {other})")
+        if not rng.integers(6):
+            rows[-1] = rows[-1].replace(")", f", ^{rng.choice(values)})")
+        values.append(name)
+        if not rng.integers(8):
+            rows.append(f"less{index} = Less({name}, x)")
+            rows.append(f"cast{index} = Cast(less{index}) SrcT=bool DstT=float32")
+            values.append(f"cast{index}")
+        if not rng.integers(8):
+            rows.append(f"sum{index} = Sum({name}, k)")
+            rows.append(f"view{index} = ExpandDims({name}, k)")
+            rows.append(f"same{index} = Identity({name})")
+            values.append(f"same{index}")
+    names = [row.partition(" ")[0] for row in rows[6:]]
+    few = [str(name) for name in rng.choice(names, min(3, len(names)), replace=False)]
+    return "\n".join(rows), sorted({f"{names[-1]}:0", *(f"{name}:0" for name in few)})
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("threads", [1, 4])
+def test_random_programs_have_the_same_bits(improved: Improved, seed: int, threads: int) -> None:
+    """Chains in pieces, overwritten arrays and parts: every bit is as node by node."""
+    rng = np.random.default_rng(seed)
+    text, fetches = random_program(rng)
+    feeds = {
+        "x": rng.normal(size=(33, 8)).astype(np.float32),
+        "y": rng.normal(size=(33, 8)).astype(np.float32),
+        "row": rng.normal(size=8).astype(np.float32),
+        "one": rng.normal(size=(1, 1)).astype(np.float32),
+    }
+    for value in feeds.values():
+        value.flags.writeable = False
+    fetches += ["x:0"]
+    plain = ps.Config(tier=ps.Tier.DATAFLOW, graph_options=GraphOptions.nothing())
+    with ps.Session(sketch(text), config=plain) as session:
+        want = [value.copy() for value in session.run(fetches, feeds)]
+    with ps.Session(sketch(text), config=config(threads)) as session:
+        results = [session.run(fetches, feeds) for _ in range(STEPS + 2)]
+    for got in results:
+        for value, wanted in zip(got, want, strict=True):
+            assert (value.dtype, value.shape) == (wanted.dtype, wanted.shape)
+            assert value.tobytes() == wanted.tobytes()
+    assert len(improved) == 1
+
+
+def test_random_programs_are_tuned(improved: Improved) -> None:
+    """Many of these programs have chains, and many are cut."""
+    kinds = {"whole": 0, "cut": 0}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        text, fetches = random_program(rng)
+        x = np.ones((33, 8), np.float32)
+        feeds = {"x": x, "y": x, "row": x[0], "one": x[:1, :1]}
+        with ps.Session(sketch(text), config=config(1 + 3 * (seed % 2))) as session:
+            for _ in range(STEPS):
+                session.run(fetches, feeds)
+        if improved[-1] is not None:
+            kinds["cut" if improved[-1].whole is None else "whole"] += 1
+    assert kinds["whole"] >= 3
+    assert kinds["cut"] >= 3
