@@ -32,6 +32,7 @@ from penstock.runtime.compiler.program import Program
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.compiler.regions import group
 from penstock.runtime.compiler.rewrite import Group, SurelyLive, outputs_of, rewrite
+from penstock.runtime.compiler.rows import join_rows
 from penstock.runtime.outputs import checked_kernel
 
 #: Ops that are moves of values, yet of a kind that predicates do not express, and ops that
@@ -195,13 +196,20 @@ class Compiler:
         [units] = levels.units.values()
         args = {node.attrs["index"]: node for node in graph if node.role is Role.ARG}
         retvals = sorted((node for node in graph if node.role is Role.RETVAL), key=_index)
-        return build_whole(
+        program = build_whole(
             graph.function or self.device,
             facts,
             [unit for unit in units if not _is_boundary(unit)],
             [args.get(index) for index in range(max(args, default=-1) + 1)],
             retvals,
         )
+        return self._with_rows(program)
+
+    def _with_rows(self, program: Program) -> Program:
+        """The same program; where each kernel is to be checked, each has its own line."""
+        if not self.checks_outputs:
+            join_rows(program)
+        return program
 
     def _group(
         self,
@@ -221,6 +229,7 @@ class Compiler:
             outputs,
             lambda edge: edge.src not in sure,
         )
+        self._with_rows(program)
         if profile is not None:
             chain_up(program, profile)
         region = Region(emit(program, self._checked), self.device, graph.function)

@@ -91,6 +91,15 @@ class Chain(Statement):
 
 
 @dataclass(frozen=False, slots=True, eq=False)
+class Row(Statement):
+    """Functions of one number, each of what the one before gives; see ``rows``."""
+
+    calls: tuple[Call, ...]
+    source: Operand
+    target: Var
+
+
+@dataclass(frozen=False, slots=True, eq=False)
 class Move(Statement):
     """Give a value another name: what a Merge lets through, what a region returns."""
 
@@ -167,7 +176,7 @@ def operands_of(statement: Statement) -> Sequence[Operand]:
     """What a statement reads, by itself or in a loop."""
     if isinstance(statement, (Call, Chain)):
         return statement.inputs
-    if isinstance(statement, (Move, Test)):
+    if isinstance(statement, (Move, Test, Row)):
         return (statement.source,)
     if isinstance(statement, Repeat):
         return (*(first for _, first, _ in statement.variables), *statement.free)
@@ -178,7 +187,7 @@ def targets_of(statement: Statement) -> Sequence[Var]:
     """The names that a statement gives values to, as seen from its own body."""
     if isinstance(statement, Call):
         return [var for var in statement.outputs if var is not None]
-    if isinstance(statement, (Move, Test, Chain)):
+    if isinstance(statement, (Move, Test, Chain, Row)):
         return (statement.target,)
     if isinstance(statement, Repeat):
         return statement.exits

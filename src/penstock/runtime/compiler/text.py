@@ -22,6 +22,7 @@ from penstock.runtime.compiler.expressions import as_pred
 from penstock.runtime.compiler.names import Names
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Constant, Program, Var
+from penstock.runtime.compiler.rows import apply_all
 from penstock.runtime.compiler.source import Line, Source, make_source
 from penstock.runtime.frame_names import FrameTag
 from penstock.runtime.references import initialized, read
@@ -40,6 +41,7 @@ def end_loop(interrupt: Interrupt) -> None:
 
 #: What every text may refer to.
 _OBJECTS: Final[Mapping[str, Any]] = {
+    "apply_all": apply_all,
     "as_pred": as_pred,
     "context_of": OpKernelContext,
     "count": itertools.count,

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from penstock.graph.graph import Node
 from penstock.kernels.elementwise import is_elementwise
 from penstock.kernels.registry import Calling
 from penstock.runtime.compiler.branches import Branches
@@ -27,6 +28,7 @@ from penstock.runtime.compiler.program import (
     Operand,
     Read,
     Repeat,
+    Row,
     Statement,
     Test,
     Var,
@@ -123,6 +125,8 @@ class Writer(Branches):
             self._write_loop(statement)
         elif isinstance(statement, Chain):
             self._write_chain(statement)
+        elif isinstance(statement, Row):
+            self._write_row(statement)
 
     def _write_call(self, call: Call) -> None:
         text = self._called(call)
@@ -133,10 +137,13 @@ class Writer(Branches):
             self.line(f"{targets[0]} = {text}", call.node)
         else:
             self.line(f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {text}", call.node)
+        self._write_probe(call.node, next((name for name in targets if name != "_"), "None"))
+
+    def _write_probe(self, node: Node, output: str) -> None:
+        """Note what the statement has cost, if somebody wants to know."""
         profile = self.text.profile
         if profile is not None:
-            first = next((name for name in targets if name != "_"), "None")
-            self.line(f"probe({profile.number_of(call.node)}, {first})")
+            self.line(f"probe({profile.number_of(node)}, {output})")
 
     def _called(self, call: Call) -> str:
         """A kernel's call as an expression."""
@@ -152,6 +159,14 @@ class Writer(Branches):
         if call.kernel.calling is Calling.CONTEXT:
             arguments.insert(0, self._context(call))
         return f"{self.text.object(compute, call.node.name)}({', '.join(arguments)})"
+
+    def _write_row(self, row: Row) -> None:
+        """Many functions in one line."""
+        functions = tuple(call.kernel.compute for call in row.calls)
+        name = self.text.object(functions, f"{row.calls[0].node.name}_to_{row.node.name}")
+        target = self.text.name(row.target)
+        self.line(f"{target} = apply_all({self._operand(row.source)}, {name})", row.node)
+        self._write_probe(row.node, target)
 
     def _may_overwrite(self, call: Call, compute: object) -> bool:
         """Whether a function of one number may put its result where its input was.
