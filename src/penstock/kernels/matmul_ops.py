@@ -20,7 +20,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.precision import NARROW, in_float32
-from penstock.kernels.products import batch_product, matrix_product
+from penstock.kernels.products import ALONE, batch_product, matrix_product
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import COMPLEX, FLOATS, INTEGERS
 
@@ -73,7 +73,20 @@ def make_matmul(attrs: Attrs) -> Kernel:
         except ValueError:
             raise _size_error(a, b) from None
 
-    return compute
+    def compute_small(a: Value, b: Value) -> Value:
+        # The same with nothing in the way of small matrices, of which loops are full.
+        try:
+            rows, depth = a.shape
+            _, columns = b.shape
+            if rows * depth * columns <= ALONE:
+                return dot(a, b)
+        except ValueError:  # of another rank, or sizes that do not fit
+            pass
+        return compute(a, b)
+
+    dot = np.dot
+    is_plain = multiply is matrix_product and not (is_a_turned or is_b_turned)
+    return compute_small if is_plain else compute
 
 
 def _rank_error(a: Value, b: Value) -> InvalidArgumentError:

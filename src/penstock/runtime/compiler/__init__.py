@@ -13,7 +13,7 @@ The stages, in the order of data:
 3. ``build`` and ``build_body`` make a ``program`` of a group: statements, each with the predicate
    (``predicates``) under which it is live.
 4. ``rows`` joins long rows of functions of one number to single statements; ``blocks`` joins
-   chains over long arrays, when a profile is known.
+   chains over long arrays, and ``sizes`` spreads numbers beside arrays, when a profile is known.
 5. ``schedule`` puts the statements of a program in an order, in branches.
 6. ``emit`` makes Python ``text`` of them: ``write`` their lines, in ``branches``, with ``names``
    that live as long as ``lifetimes`` says and kernels as ``expressions``.

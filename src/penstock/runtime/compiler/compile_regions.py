@@ -33,6 +33,7 @@ from penstock.runtime.compiler.region import Region
 from penstock.runtime.compiler.regions import group
 from penstock.runtime.compiler.rewrite import Group, SurelyLive, outputs_of, rewrite
 from penstock.runtime.compiler.rows import join_rows
+from penstock.runtime.compiler.sizes import spread_numbers
 from penstock.runtime.outputs import checked_kernel
 
 #: Ops that are moves of values, yet of a kind that predicates do not express, and ops that
@@ -148,7 +149,8 @@ class Compiler:
                 # of its parts.
                 pass
         program = self._program(graph, levels, facts)
-        if not chain_up(program, profile):
+        has_numbers, has_chains = spread_numbers(program, profile), chain_up(program, profile)
+        if not has_numbers and not has_chains:
             return None
         source = emit(program, self._checked)
         return Compiled(Region(source, self.device, graph.function, self.device_of), graph, {})
@@ -231,6 +233,7 @@ class Compiler:
         )
         self._with_rows(program)
         if profile is not None:
+            spread_numbers(program, profile)
             chain_up(program, profile)
         region = Region(emit(program, self._checked), self.device, graph.function)
         unsure = frozenset(

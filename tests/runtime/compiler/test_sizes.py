@@ -1,0 +1,50 @@
+"""Numbers beside arrays become arrays of rank 0 when a profile says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.runtime import tune
+from support.sketch import sketch
+
+GRAPH = """
+    x = Placeholder() dtype=float32
+    half = Const() value=0.5
+    a = Mul(x, half)
+    b = Sub(half, a)
+    n = Less(b, half)
+    y = AddN(b, a)
+"""
+
+
+@pytest.mark.parametrize("fed", [[1.0, 2.0], [[3.0]], [], 4.0], ids=str)
+@pytest.mark.parametrize("then", [[5.0, 6.0, 7.0], 8.0], ids=str)
+def test_values_and_types_stay(fed: object, then: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was written for arrays is right for numbers as well, and the other way round."""
+    monkeypatch.setattr(tune, "SLOW", 0.0)
+    with ps.Session(sketch(GRAPH)) as session:
+        call = session.make_callable(["y:0", "n:0"], ["x:0"])
+        for value in [fed] * 8 + [then, fed]:
+            y, n = call(np.asarray(value, np.float32))
+            x = np.asarray(value, np.float32)
+            assert (y.dtype, n.dtype) == (np.float32, np.bool_)
+            np.testing.assert_array_equal(y, (0.5 - x * 0.5) + x * 0.5)
+            np.testing.assert_array_equal(n, 0.5 - x * 0.5 < 0.5)
+            assert np.shape(y) == np.shape(x)
+
+
+def test_numbers_are_spread_where_arrays_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number has rank 0 and cannot be written to."""
+    monkeypatch.setattr(tune, "SLOW", 0.0)
+    with ps.Session(sketch(GRAPH)) as session:
+        call = session.make_callable("y:0", ["x:0"])
+        for _ in range(8):
+            call(np.ones(4, np.float32))
+        [prepared] = session._prepared.values()
+        assert prepared.whole is not None
+        objects = prepared.whole.source.function.__globals__
+    spread = [v for v in objects.values() if isinstance(v, np.ndarray) and v.shape == ()]
+    assert spread
+    assert not any(array.flags.writeable for array in spread)
