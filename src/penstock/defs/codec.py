@@ -38,8 +38,12 @@ def load_graph_def(source: Any) -> Message:
         InvalidArgumentError: the content is no GraphDef.
 
     """
+    if isinstance(source, GraphDef):
+        # A copy, since constants are decoded late, and the caller may change its message before.
+        copied = GraphDef()
+        copied.CopyFrom(source)
+        return copied
     if isinstance(source, ProtobufMessage):
-        # Ours too: constants are decoded late, and the caller may change its message before.
         return parse_graph_def(_serialized(source), f"a {type(source).__name__} message")
     if isinstance(source, (bytes, bytearray, memoryview)):
         return parse_graph_def(bytes(source), f"{len(source)} bytes")
