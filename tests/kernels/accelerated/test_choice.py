@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.kernels.accelerated import library
+from penstock.kernels.accelerated import choice, library
 from penstock.kernels.accelerated.choice import PRIORITY, Offer, choosing, plain_kernel
 from penstock.kernels.registry import get_kernel, kernels_of, ops_with_kernels
 from support.ops import node_of, run_op
@@ -158,3 +158,39 @@ def test_looking_up_all_kernels_imports_no_pytorch() -> None:
         "ops_with_kernels(); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def timed(seconds: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A kernel of two ways that take so long by a clock of its own."""
+    now = [0.0]
+    monkeypatch.setattr(choice, "perf_counter", lambda: now[0])
+
+    def way(name: str) -> Any:
+        def compute(_x: Any) -> str:
+            now[0] += seconds[name]
+            return name
+
+        return compute
+
+    return choosing(way("plain"), offer_of(way("fast")))
+
+
+@pytest.mark.parametrize("better", ["fast", "plain"])
+def test_the_faster_way_is_the_one_that_was_faster(
+    better: str, pretended: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a few calls of both, the promise does not count any more."""
+    kernel = timed({"fast": 2.0, "plain": 2.0, better: 1.0}, monkeypatch)
+    assert [kernel(LARGE) for _ in range(8)] == ["fast"] * 3 + ["plain"] * 2 + [better] * 3
+    assert kernel(SMALL) == "plain"
+    assert pretended == ["loaded"]
+
+
+def test_other_shapes_are_another_trial(
+    pretended: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is faster for one size may be slower for another."""
+    kernel = timed({"fast": 2.0, "plain": 1.0}, monkeypatch)
+    assert [kernel(LARGE) for _ in range(6)][-1] == "plain"
+    assert kernel(np.ones(101, np.float32)) == "fast"
+    assert len(pretended) == 1

@@ -1,4 +1,4 @@
-"""The choice between numpy's kernel and PyTorch's, anew in every call.
+"""The choice between numpy's kernel and PyTorch's, by size and then by trial.
 
 In:   for an op, a function that offers a faster way for a node's attributes, or None.
 Out:  a kernel, registered above numpy's, that takes the faster way where it pays.
@@ -11,8 +11,9 @@ kernel then gives the result, or the error with TensorFlow's words.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 from penstock.core import dtypes
@@ -25,6 +26,10 @@ from penstock.kernels.registry import Kernel, MakeKernel, kernel, kernels_of
 FLOAT32: Final = frozenset({dtypes.float32})
 #: Above numpy's kernels.
 PRIORITY: Final = 10
+#: Calls that are not timed, since they build and warm things up; then calls of either way.
+_WARM, _TRIED = 1, 2
+#: Sets of shapes that a node remembers.
+_MOST_TRIALS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +89,70 @@ def choosing(plain: Kernel, offer: Offer) -> Kernel:
     return choose
 
 
-class _Fast:
-    """The faster way, built when it first pays, with numpy's kernel behind it."""
+class _Trial:
+    """Which of two ways was the faster one for inputs of some shapes; races do no harm."""
 
-    __slots__ = ("_build", "_compute", "_plain")
+    __slots__ = ("calls", "fast", "is_fast", "plain")
+
+    def __init__(self) -> None:
+        self.calls = 0
+        #: The fewest seconds of each way so far.
+        self.fast = self.plain = float("inf")
+        #: The verdict; None as long as there is none.
+        self.is_fast: bool | None = None
+
+    def next_is_fast(self) -> bool:
+        """Whether the next call takes the way that promises to be faster."""
+        self.calls += 1
+        return self.calls <= _WARM + _TRIED
+
+    def note(self, seconds: float, *, is_fast: bool) -> None:
+        """One call took so long; after the last one there is a verdict."""
+        if self.calls <= _WARM:
+            return
+        if is_fast:
+            self.fast = min(self.fast, seconds)
+        else:
+            self.plain = min(self.plain, seconds)
+            if self.calls >= _WARM + 2 * _TRIED:
+                self.is_fast = self.fast <= self.plain
+
+
+class _Fast:
+    """The faster way, built when it first pays, with numpy's kernel behind it.
+
+    Sizes only say that it may pay: how fast either way is depends on the processor and on the
+    libraries.  So for each set of shapes both are timed in the first calls.
+    """
+
+    __slots__ = ("_build", "_compute", "_plain", "_trials")
 
     def __init__(self, plain: Kernel, offer: Offer) -> None:
         self._plain, self._build = plain, offer.build
         #: Replaced once; two threads may both build it, and either result is good.
         self._compute: Kernel | None = None
+        #: By the shapes of all inputs; emptied when there are too many.
+        self._trials: dict[tuple[Any, ...], _Trial] = {}
 
     def __call__(self, *inputs: Any) -> Any:
+        trial = self._trial_of(inputs)
+        if trial.is_fast is not None:
+            return self._fast(inputs) if trial.is_fast else self._plain(*inputs)
+        is_fast, start = trial.next_is_fast(), perf_counter()
+        result = self._fast(inputs) if is_fast else self._plain(*inputs)
+        trial.note(perf_counter() - start, is_fast=is_fast)
+        return result
+
+    def _trial_of(self, inputs: Sequence[Any]) -> _Trial:
+        shapes = tuple([getattr(value, "shape", ()) for value in inputs])
+        trial = self._trials.get(shapes)
+        if trial is None:
+            if len(self._trials) >= _MOST_TRIALS:
+                self._trials.clear()
+            trial = self._trials.setdefault(shapes, _Trial())
+        return trial
+
+    def _fast(self, inputs: Sequence[Any]) -> Any:
         compute = self._compute
         if compute is None:
             compute = self._compute = self._built()
