@@ -1,7 +1,8 @@
 """The whole journey of a request, one call per stage.
 
 In:   a placed graph, a request, and the session's ``Environment``.
-Out:  ``PreparedStep``: a runnable per device, to be run any number of times.
+Out:  ``PreparedStep``: one function for all devices, or a runnable for each, to be run any
+      number of times.
 Not:  runs nothing, and caches nothing; the session keeps what this makes.
 """
 
@@ -156,7 +157,7 @@ class Environment:
 
 @collector_paused
 def prepare(placed: Placed, request: Request, environment: Environment) -> PreparedStep:
-    """Turn a placed graph and a request into one runnable per device.
+    """Turn a placed graph and a request into what runs it, any number of times.
 
     Raises:
         OpError: the request does not fit the graph, or the graph cannot be run.

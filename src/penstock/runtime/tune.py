@@ -5,8 +5,9 @@ Out:  the region that the next step should use.
 Not:  measures nothing itself, and never changes what a step computes.
 
 A request whose steps are fast is left as it is.  A slow one is run once with a probe behind
-every statement; then chains over long arrays are worked off in pieces, and expensive parts
-that do not need each other become regions of their own, for the pool to run side by side.
+every statement; then it is compiled again with what was learnt: long arrays are worked off in
+pieces, and expensive parts that do not need each other become regions of their own, for the
+pool to run side by side.
 """
 
 from __future__ import annotations

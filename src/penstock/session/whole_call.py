@@ -35,11 +35,11 @@ class WholeCall:
     __slots__ = (
         "_dtypes",
         "_feeders",
-        "_make_step",
         "_order",
         "_places",
         "_rebuild",
         "_registry",
+        "_steps",
         "_timeout",
     )
 
@@ -48,7 +48,7 @@ class WholeCall:
         plan: FetchPlan,
         prepared: PreparedStep,
         fed: Sequence[tuple[str, Feeder]],
-        make_step: StepMaker,
+        steps: StepMaker,
         registry: Registry,
         timeout_in_ms: int,
     ) -> None:
@@ -58,7 +58,7 @@ class WholeCall:
             plan: what the caller wants back.
             prepared: the request.
             fed: canonical endpoints in the caller's order, and how to take their values.
-            make_step: makes the step of each call.
+            steps: makes the step of each call.
             registry: where steps are noted.
             timeout_in_ms: how long a call may take; 0 means any time.
 
@@ -66,29 +66,25 @@ class WholeCall:
         names = [name for name, _ in fed]
         request = prepared.request
         self._feeders = [feeder for _, feeder in fed]
-        #: Where each argument of the function stands among the feeds; None if just there.
+        #: Where each argument of the function stands among the feeds; None if in their order.
         order = [names.index(name) for name in request.feeds]
         self._order = None if order == list(range(len(names))) else order
-        #: Where each endpoint of the plan stands among results followed by feeds.
+        #: Where each endpoint of the plan stands among results followed by feeds; None if the
+        #: results are what is wanted, in their order.
         where = {name: i for i, name in enumerate([*request.fetches, *names])}
         places = [where[name] for name in plan.endpoints]
         self._places = None if places == list(range(len(request.fetches))) else places
         self._dtypes = [dtype.numpy for dtype in prepared.fetch_types]
         self._rebuild = plan.rebuild
-        self._make_step = make_step
+        self._steps = steps
         self._registry = registry
         self._timeout = timeout_in_ms
-
-    @property
-    def count(self) -> int:
-        """How many values a call takes."""
-        return len(self._feeders)
 
     def __call__(self, values: Sequence[Any]) -> Any:
         """Run the request once; raises OpError, or KeyboardInterrupt on Ctrl-C."""
         fed = [feed(value) for feed, value in zip(self._feeders, values, strict=True)]
         args = fed if self._order is None else [fed[index] for index in self._order]
-        step = self._make_step.new()
+        step = self._steps.new()
         self._registry.add_step(step)
         try:
             results = step.run(args, self._timeout)

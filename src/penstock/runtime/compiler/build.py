@@ -14,9 +14,8 @@ from typing import Final
 import numpy as np
 
 from penstock.graph.graph import Edge, Node
-from penstock.graph.roles import Role
 from penstock.runtime.compiler.build_body import BodyBuilder, Facts, Value, hint_of
-from penstock.runtime.compiler.loops import Unit
+from penstock.runtime.compiler.loops import Unit, is_free
 from penstock.runtime.compiler.predicates import ALWAYS, Condition, Predicate
 from penstock.runtime.compiler.program import (
     Constant,
@@ -107,7 +106,7 @@ class _RegionBuilder(BodyBuilder):
             self.values[node.id, 0] = Value(self.params[-1], ALWAYS, ())
 
     def _outside(self, edge: Edge) -> Value:
-        if edge.src.role is Role.CONSTANT and not edge.src.control_inputs:
+        if is_free(edge.src):
             return super()._outside(edge)
         return self._add_param(edge)
 

@@ -21,7 +21,7 @@ from penstock.graph.references import References
 from penstock.graph.roles import Role
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.forwarding import forward
-from penstock.runtime.compiler.loops import Irregular, Loop, Unit
+from penstock.runtime.compiler.loops import Irregular, Loop, Unit, is_free
 from penstock.runtime.compiler.predicates import ALWAYS, NEVER, Predicate, Predicates
 from penstock.runtime.compiler.program import (
     Body,
@@ -282,14 +282,14 @@ class BodyBuilder:
 
     def _outside(self, edge: Edge) -> Value:
         """A value that no unit makes; constants have no inputs and stand in no frame."""
-        if edge.src.role is Role.CONSTANT and not edge.src.control_inputs:
+        if is_free(edge.src):
             constant = Constant(edge.src.name, self.facts.kernels[edge.src].compute())
             value = self.values[edge.src.id, 0] = Value(constant, ALWAYS, ())
             return value
         raise Irregular(f"{edge.src.name} is not in the region")
 
     def _control_outside(self, edge: Edge) -> tuple[Predicate, tuple[Statement, ...]]:
-        if edge.src.role is Role.CONSTANT and not edge.src.control_inputs:
+        if is_free(edge.src):
             return (ALWAYS, ())
         raise Irregular(f"{edge.src.name} is not in the region")
 

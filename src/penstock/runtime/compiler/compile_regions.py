@@ -26,7 +26,7 @@ from penstock.runtime.compiler.build_body import Facts
 from penstock.runtime.compiler.cut import cut
 from penstock.runtime.compiler.emit import emit
 from penstock.runtime.compiler.explain import Explained, reasons_for
-from penstock.runtime.compiler.loops import Irregular, Levels, Loop, Unit
+from penstock.runtime.compiler.loops import Irregular, Levels, Loop, Unit, is_free
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Program
 from penstock.runtime.compiler.region import Region
@@ -36,8 +36,8 @@ from penstock.runtime.compiler.rows import join_rows
 from penstock.runtime.compiler.sizes import spread_numbers
 from penstock.runtime.outputs import checked_kernel
 
-#: Ops that are moves of values, yet of a kind that predicates do not express, and ops that
-#: are never run by a kernel.
+#: Ops that predicates do not express, or that hand values to other partitions: those must not
+#: wait for the rest of a region.
 _NOT_UNDERSTOOD: Final = frozenset({"_SwitchN", "_Send", "_HostSend"})
 #: In a frame whose loop is not compiled, what makes it turn is outside as well.
 _TURNS: Final = frozenset({Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND})
@@ -120,8 +120,7 @@ class Compiler:
     def probing(self, graph: Graph, profile: Profile) -> Region:
         """A graph that is one region, noting in ``profile`` what each statement costs."""
         levels, facts = self._look_at(graph)
-        source = emit(self._program(graph, levels, facts), self._checked, profile)
-        return Region(source, self.device, graph.function, self.device_of)
+        return self._region(graph, self._program(graph, levels, facts), profile)
 
     def improve(self, graph: Graph, profile: Profile, threads: int) -> Compiled | None:
         """A graph that is one region, compiled again with what a profile says of it.
@@ -133,7 +132,7 @@ class Compiler:
 
         Returns:
             The same as several regions that can run side by side, or as one with chains that
-            are worked off in pieces; None if neither helps.
+            are worked off in pieces and numbers spread beside arrays; None if nothing helps.
 
         """
         levels, facts = self._look_at(graph)
@@ -152,8 +151,7 @@ class Compiler:
         has_numbers, has_chains = spread_numbers(program, profile), chain_up(program, profile)
         if not has_numbers and not has_chains:
             return None
-        source = emit(program, self._checked)
-        return Compiled(Region(source, self.device, graph.function, self.device_of), graph, {})
+        return Compiled(self._region(graph, program), graph, {})
 
     def _look_at(self, graph: Graph) -> tuple[Levels, Facts]:
         """Bind all kernels, and find the loops."""
@@ -191,7 +189,11 @@ class Compiler:
 
     def _whole(self, graph: Graph, levels: Levels, facts: Facts) -> Region:
         """The function of a partition that needs no executor."""
-        source = emit(self._program(graph, levels, facts), self._checked)
+        return self._region(graph, self._program(graph, levels, facts))
+
+    def _region(self, graph: Graph, program: Program, profile: Profile | None = None) -> Region:
+        """A program as a function."""
+        source = emit(program, self._checked, profile)
         return Region(source, self.device, graph.function, self.device_of)
 
     def _program(self, graph: Graph, levels: Levels, facts: Facts) -> Program:
@@ -235,7 +237,7 @@ class Compiler:
         if profile is not None:
             spread_numbers(program, profile)
             chain_up(program, profile)
-        region = Region(emit(program, self._checked), self.device, graph.function)
+        region = self._region(graph, program)
         unsure = frozenset(
             node
             for (node, slot), result in zip(outputs, program.results, strict=True)
@@ -305,7 +307,7 @@ def _is_boundary(unit: Unit) -> bool:
 
 def _is_free(unit: Unit) -> bool:
     """Constants belong to every region that uses them."""
-    return isinstance(unit, Node) and unit.role is Role.CONSTANT and not unit.control_inputs
+    return isinstance(unit, Node) and is_free(unit)
 
 
 def _turns(node: Node) -> bool:

@@ -54,6 +54,11 @@ class Loop:
 Unit: TypeAlias = "Node | Loop"
 
 
+def is_free(node: Node) -> bool:
+    """Whether a node is a constant that waits for nothing: every region may have its value."""
+    return node.role is Role.CONSTANT and not node.control_inputs
+
+
 class Irregular(Exception):  # noqa: N818  (not an error: the executor takes over)
     """Something is not what this tier understands."""
 

@@ -25,7 +25,7 @@ from penstock.defs.attrs import TensorAttr
 from penstock.graph.graph import Edge, Graph, Node, copy_node
 from penstock.graph.references import References
 from penstock.graph.roles import Role
-from penstock.runtime.compiler.loops import Levels, Loop, Unit
+from penstock.runtime.compiler.loops import Levels, Loop, Unit, is_free
 from penstock.runtime.compiler.region import Region
 
 #: What an op of TensorFlow would be that is a compiled region.
@@ -134,8 +134,9 @@ class _Rewriter:
 
     def _is_absorbed(self, node: Node) -> bool:
         """Whether a node is a constant that only regions use: they have it in their texts."""
-        is_free = node.role is Role.CONSTANT and not node.control_inputs and bool(node.out_edges)
-        return is_free and all(self._group(edge.dst) is not None for edge in node.out_edges)
+        if not is_free(node) or not node.out_edges:
+            return False
+        return all(self._group(edge.dst) is not None for edge in node.out_edges)
 
     def _group(self, node: Node) -> Group | None:
         return self._group_of.get(self._levels.unit_of(node))

@@ -12,9 +12,10 @@ Python, and a step that never leaves its thread pays for none.
 
 Cheap kernels run in the driver.  A kernel that proves slow runs on the pool, unless it is
 the only thing that goes on.  Asynchronous kernels are started by the driver and come back
-through the inbox.  A failing kernel does not stop its step: the first error aborts the
-rendezvous and cancels the step, and what is ready still runs, as in TensorFlow.  An
-*interrupt* (deadline, cancellation by the user, closed session) drops what is ready.
+through the inbox, unless they are done at once.  A failing kernel does not stop its step: the
+first error aborts the rendezvous and cancels the step, and what is ready still runs, as in
+TensorFlow.  An *interrupt* (deadline, cancellation by the user, closed session) drops what is
+ready.
 """
 
 from __future__ import annotations
@@ -289,11 +290,9 @@ class ExecutorState:
 
     def _start_async(self, tagged: TaggedNode, start: float) -> Sequence[Value] | None:
         """Start a kernel; its outputs if it is done at once, otherwise None."""
-        item, frame, iteration, _ = tagged
+        item, _, iteration, _ = tagged
         inputs = self._take_inputs(item, iteration)
-        done = _Done(self, tagged, start)
-        is_dead = item.is_transfer and item.num_inputs == 1 and inputs[0] is None
-        context = OpKernelContext(self._step, item.name, item.op, frame, iteration.number, is_dead)
+        done, context = _Done(self, tagged, start), self._context(tagged, inputs)
         try:
             item.compute(context, done, *inputs)
         except BaseException as cause:  # noqa: BLE001  (goes to the border of kernels)

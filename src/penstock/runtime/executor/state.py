@@ -8,12 +8,12 @@ changes these objects.
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 from typing import Any, Protocol, TypeAlias
 
 from penstock.core.values import Value
 from penstock.runtime.executor.graph_view import FrameInfo, NodeItem
+from penstock.runtime.frame_names import frame_id
 
 #: What stands in an input place: a value, a Ref, or None as long as nothing came.  Deadness
 #: is never stored; it is counted.
@@ -126,6 +126,5 @@ class FrameState:
     def id(self) -> int:
         """A number that all partitions give the same dynamic frame; 0 for the root."""
         if self._id is None:
-            digest = hashlib.blake2b(self.name.encode(), digest_size=8).digest()
-            self._id = int.from_bytes(digest, "little") if self.parent else 0
+            self._id = frame_id(self.name)
         return self._id
