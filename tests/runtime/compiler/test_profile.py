@@ -56,6 +56,19 @@ def test_every_statement_is_measured(most: int, monkeypatch: pytest.MonkeyPatch)
     assert found == {"a": (1.0, 15), "b": (1.0, 5), "u": (1.0, 5), "c": (1.0, 5)}
 
 
+def test_nodes_may_be_called_what_a_probe_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes named like the functions that measure do not take their place."""
+    text = """
+        x = _Arg() T=float32 index=0
+        start = Const() value=1.5
+        probe = Exp(x)
+        a = Add(probe, start)
+        r = _Retval(a) index=0
+    """
+    found, _ = profiled(text, np.zeros(3, np.float32), monkeypatch=monkeypatch)
+    assert found == {"probe": (1.0, 3), "a": (1.0, 3)}
+
+
 def test_a_branch_that_is_not_taken_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not run has no seconds and no size."""
     text = """

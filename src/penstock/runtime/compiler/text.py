@@ -67,9 +67,9 @@ class Text:
         #: What the text refers to, by name; and the names of kernels, by identity.
         self._objects: dict[str, Any] = dict(_OBJECTS)
         self._names_of_objects: dict[int, str] = {}
-        self.names = Names([*_OBJECTS, *_LOCALS])
         if profile is not None:
             self._objects |= {"probe": profile.probe, "start": profile.start}
+        self.names = Names([*self._objects, *_LOCALS])
         #: The names that variables have got.
         self._name_of: dict[Var, str] = {}
         #: Finished functions.
