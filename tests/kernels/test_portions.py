@@ -63,6 +63,11 @@ def test_sums(count: int) -> None:
 def test_several_new_values(shape: tuple[int, ...]) -> None:
     """New values for several old ones, by arrays and numbers."""
     x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)[()]
-    found = updated(lambda x, y, by, z: (x + by, y * z), (x, x + 1), [np.float32(3), x])
+
+    def fill(news: Any, x: Any, y: Any, by: Any, z: Any) -> None:
+        np.add(x, by, news[0])
+        np.multiply(y, z, news[1])
+
+    found = updated(fill, (x, x + 1), [np.float32(3), x])
     np.testing.assert_array_equal(found[0], x + 3)
     np.testing.assert_array_equal(found[1], (x + 1) * x)

@@ -18,14 +18,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from penstock.core.values import Array, Value
-from penstock.kernels.intra_op import parallel_for
+from penstock.kernels.intra_op import HELPERS, parallel_for
 
 _Compute: TypeAlias = Callable[..., Value]
 #: With fewer elements than this it is not worth the while.
 _MANY: Final = 1 << 19
 #: Elements of a portion.
 _PORTION: Final = 1 << 15
-#: Elements of a portion for formulas of many steps.
+#: Elements of a portion for formulas of many steps; one of twice the size is no slower.
 _LONG_PORTION: Final = 1 << 16
 #: Bytes of a portion of a batch: half of what a core's second cache holds.
 _BATCH_BYTES: Final = 1 << 19
@@ -72,27 +72,26 @@ def sum_by_images(compute: _Compute, *batches: Array) -> Value:
 
 
 def updated(
-    compute: Callable[..., tuple[Value, ...]], olds: tuple[Value, ...], rest: Sequence[Value]
+    fill: Callable[..., None], olds: tuple[Value, ...], rest: Sequence[Value]
 ) -> tuple[Value, ...]:
-    """``compute(*olds, *rest)``, new values for the old ones, element by element.
+    """What ``fill(news, *olds, *rest)`` writes into new arrays, element by element.
 
-    All that is not a scalar has the shape of the first.
+    There is a new array for each old one.  All that is not a scalar has the shape of the first.
     """
-    shape = olds[0].shape
-    arrays = [x for x in (*olds, *rest) if x.ndim]
-    if olds[0].size < _MANY or not all(x.flags.c_contiguous for x in arrays):
-        return compute(*olds, *rest)
-    news = tuple(np.empty(shape, old.dtype) for old in olds)
+    first = olds[0]
+    news = tuple([np.empty(first.shape, old.dtype) for old in olds])
+    if first.size * len(olds) < _MANY or not all(x.flags.c_contiguous for x in (*olds, *rest)):
+        fill(news, *olds, *rest)
+        return news if first.ndim else tuple([new[()] for new in news])
     flat = [x.reshape(-1) if x.ndim else x for x in (*olds, *rest)]
     targets = [new.reshape(-1) for new in news]
+    step = min(max(-(-first.size // (HELPERS + 1)), _LONG_PORTION), 2 * _LONG_PORTION)
 
     def some(number: int) -> None:
-        part = slice(number * _LONG_PORTION, (number + 1) * _LONG_PORTION)
-        found = compute(*(x[part] if x.ndim else x for x in flat))
-        for target, new in zip(targets, found, strict=True):
-            target[part] = new
+        part = slice(number * step, (number + 1) * step)
+        fill([x[part] for x in targets], *[x[part] if x.ndim else x for x in flat])
 
-    parallel_for(-(-olds[0].size // _LONG_PORTION), some)
+    parallel_for(-(-first.size // step), some)
     return news
 
 

@@ -1,4 +1,4 @@
-"""One step of each optimiser, as a formula.
+"""One step of the optimisers that are used little, as formulas.
 
 In:   the node's attributes and the scalar type of constants.
 Out:  a function from the variable, its slots, and the op's other inputs in their order, to
@@ -35,11 +35,6 @@ def _towards(old: Value, goal: Value, part: Value) -> Value:
     return moved
 
 
-def _gradient_descent(_attrs: Attrs, _number: _Number) -> Step:
-    """Against the gradient."""
-    return lambda var, alpha, delta: (var - alpha * delta,)
-
-
 def _shrink(values: Value, l1: Value) -> Value:
     """Towards zero by ``l1``, and no further."""
     return np.sign(values) * np.maximum(np.abs(values) - l1, l1.dtype.type(0))
@@ -58,60 +53,6 @@ def _proximal_gradient_descent(_attrs: Attrs, _number: _Number) -> Step:
 
     def step(var: Value, alpha: Value, l1: Value, l2: Value, delta: Value) -> Slots:
         return (_proximal(var, alpha, delta, l1, l2),)
-
-    return step
-
-
-def _momentum(attrs: Attrs, _number: _Number) -> Step:
-    """Sutskever et al., On the importance of initialization and momentum, 2013."""
-    if attrs.bool("use_nesterov"):
-        return _nesterov_momentum
-
-    def step(var: Value, accum: Value, lr: Value, grad: Value, momentum: Value) -> Slots:
-        accum = accum * momentum
-        accum += grad
-        return var - lr * accum, accum
-
-    return step
-
-
-def _nesterov_momentum(var: Value, accum: Value, lr: Value, grad: Value, momentum: Value) -> Slots:
-    accum = accum * momentum
-    accum += grad
-    return var - (grad * lr + accum * momentum * lr), accum
-
-
-def _keras_momentum(attrs: Attrs, _number: _Number) -> Step:
-    """Momentum whose accumulator has the learning rate, and the sign, in it."""
-    is_nesterov = attrs.bool("use_nesterov")
-
-    def step(var: Value, accum: Value, lr: Value, grad: Value, momentum: Value) -> Slots:
-        accum = accum * momentum
-        accum -= grad * lr
-        change = accum * momentum - grad * lr if is_nesterov else accum
-        return var + change, accum
-
-    return step
-
-
-def _adagrad(attrs: Attrs, _number: _Number) -> Step:
-    """Duchi, Hazan and Singer, Adaptive subgradient methods, 2011."""
-    has_update = attrs.bool("update_slots")
-
-    def step(var: Value, accum: Value, lr: Value, grad: Value) -> Slots:
-        accum = accum + grad * grad if has_update else accum
-        return var - grad * lr / np.sqrt(accum), accum
-
-    return step
-
-
-def _adagrad_v2(attrs: Attrs, _number: _Number) -> Step:
-    """Adagrad that never divides by less than epsilon."""
-    has_update = attrs.bool("update_slots")
-
-    def step(var: Value, accum: Value, lr: Value, epsilon: Value, grad: Value) -> Slots:
-        accum = accum + grad * grad if has_update else accum
-        return var - grad * lr / (np.sqrt(accum) + epsilon), accum
 
     return step
 
@@ -221,63 +162,6 @@ def _ftrl_step(attrs: Attrs, number: _Number) -> Step:
     return step
 
 
-def _adam(attrs: Attrs, number: _Number) -> Step:
-    """Kingma and Ba, Adam: a method for stochastic optimization, 2015."""
-    is_nesterov, one = attrs.bool("use_nesterov"), number(1)
-
-    def step(
-        var: Value,
-        m: Value,
-        v: Value,
-        beta1_power: Value,
-        beta2_power: Value,
-        lr: Value,
-        beta1: Value,
-        beta2: Value,
-        epsilon: Value,
-        grad: Value,
-    ) -> Slots:
-        alpha = lr * np.sqrt(one - beta2_power) / (one - beta1_power)
-        m, v = _towards(m, grad, one - beta1), _towards(v, grad * grad, one - beta2)
-        change = (m * beta1 + grad * (one - beta1)) if is_nesterov else m
-        return _adam_change(var, change, alpha, np.sqrt(v), epsilon), m, v
-
-    return step
-
-
-def _adam_change(var: Value, change: Value, alpha: Value, scale: Value, epsilon: Value) -> Value:
-    """``var - alpha * change / (scale + epsilon)``; ``scale`` is overwritten."""
-    scale += epsilon
-    moved = alpha * change
-    moved /= scale
-    return var - moved
-
-
-def _adam_with_amsgrad(_attrs: Attrs, number: _Number) -> Step:
-    """Reddi, Kale and Kumar, On the convergence of Adam and beyond, 2018."""
-    one = number(1)
-
-    def step(
-        var: Value,
-        m: Value,
-        v: Value,
-        vhat: Value,
-        beta1_power: Value,
-        beta2_power: Value,
-        lr: Value,
-        beta1: Value,
-        beta2: Value,
-        epsilon: Value,
-        grad: Value,
-    ) -> Slots:
-        alpha = lr * np.sqrt(one - beta2_power) / (one - beta1_power)
-        m, v = _towards(m, grad, one - beta1), _towards(v, grad * grad, one - beta2)
-        vhat = np.maximum(vhat, v)
-        return _adam_change(var, m, alpha, np.sqrt(vhat), epsilon), m, v, vhat
-
-    return step
-
-
 def _ada_max(_attrs: Attrs, number: _Number) -> Step:
     """Adam with the largest gradient instead of their squares' mean; the same paper."""
     one = number(1)
@@ -295,49 +179,6 @@ def _ada_max(_attrs: Attrs, number: _Number) -> Step:
     ) -> Slots:
         m, v = _towards(m, grad, one - beta1), np.maximum(v * beta2, np.abs(grad))
         return var - lr / (one - beta1_power) * (m / (v + epsilon)), m, v
-
-    return step
-
-
-def _rms_prop(_attrs: Attrs, number: _Number) -> Step:
-    """Tieleman and Hinton, Lecture 6.5, 2012, with momentum."""
-    one = number(1)
-
-    def step(
-        var: Value,
-        ms: Value,
-        mom: Value,
-        lr: Value,
-        rho: Value,
-        momentum: Value,
-        epsilon: Value,
-        grad: Value,
-    ) -> Slots:
-        ms = _towards(ms, grad * grad, one - rho)
-        mom = mom * momentum + grad * lr / np.sqrt(ms + epsilon)
-        return var - mom, ms, mom
-
-    return step
-
-
-def _centered_rms_prop(_attrs: Attrs, number: _Number) -> Step:
-    """RMSProp by the gradients' variance, which is their mean square less their mean's."""
-    one = number(1)
-
-    def step(
-        var: Value,
-        mg: Value,
-        ms: Value,
-        mom: Value,
-        lr: Value,
-        rho: Value,
-        momentum: Value,
-        epsilon: Value,
-        grad: Value,
-    ) -> Slots:
-        ms, mg = _towards(ms, grad * grad, one - rho), _towards(mg, grad, one - rho)
-        mom = mom * momentum + grad * lr / np.sqrt(ms - mg * mg + epsilon)
-        return var - mom, mg, ms, mom
 
     return step
 
@@ -374,20 +215,11 @@ def _power_sign(_attrs: Attrs, number: _Number) -> Step:
 FORMULAS: Final[dict[str, Callable[[Attrs, _Number], Step]]] = {
     "AdaMax": _ada_max,
     "Adadelta": _adadelta,
-    "Adagrad": _adagrad,
     "AdagradDA": _adagrad_da,
-    "AdagradV2": _adagrad_v2,
-    "Adam": _adam,
-    "AdamWithAmsgrad": _adam_with_amsgrad,
     "AddSign": _add_sign,
-    "CenteredRMSProp": _centered_rms_prop,
     "Ftrl": _ftrl,
     "FtrlV2": _ftrl_v2,
-    "GradientDescent": _gradient_descent,
-    "KerasMomentum": _keras_momentum,
-    "Momentum": _momentum,
     "PowerSign": _power_sign,
     "ProximalAdagrad": _proximal_adagrad,
     "ProximalGradientDescent": _proximal_gradient_descent,
-    "RMSProp": _rms_prop,
 }

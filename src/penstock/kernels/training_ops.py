@@ -3,7 +3,7 @@
 In:   references or handles of a variable and its slots, gradients, rates; for sparse
       gradients the numbers of the rows that they belong to.
 Out:  the reference, or nothing; variable and slots have new values.
-Not:  knows no formula (training_formulas), computes no gradient.
+Not:  knows no formula (training_formulas, training_in_place), computes no gradient.
 
 A value is replaced and never written into, so whoever has read it keeps what it has read.
 """
@@ -28,7 +28,8 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import OpKernelContext
 from penstock.kernels.portions import updated
 from penstock.kernels.registry import Kernel, context_kernel, kernel
-from penstock.kernels.training_formulas import FORMULAS, Slots, Step
+from penstock.kernels.training_formulas import FORMULAS, Slots
+from penstock.kernels.training_in_place import FILLS, Fill, News
 from penstock.kernels.types import COMPLEX, FLOATS
 from penstock.kernels.variables import lookup_typed
 
@@ -116,9 +117,9 @@ def _replace(
 
 def _make_update(attrs: Attrs) -> _Update:
     inputs = _Inputs.of(attrs.op)
-    step = FORMULAS[_formula_name(attrs.op.name)](attrs, attrs.dtype("T").numpy.type)
+    fill = _make_fill(attrs)
     if inputs.indices is not None:
-        return _by_rows(inputs, step)
+        return _by_rows(inputs, fill)
 
     def update(slots: Slots, rest: Sequence[Value]) -> Slots:
         _check(inputs, slots, rest)
@@ -127,9 +128,23 @@ def _make_update(attrs: Attrs) -> _Update:
                 f"var and {inputs.names[inputs.grad]} do not have the same shape"
                 f"{shape_text(slots[0].shape)} {shape_text(rest[inputs.grad].shape)}"
             )
-        return updated(step, slots, rest)
+        return updated(fill, slots, rest)
 
     return update
+
+
+def _make_fill(attrs: Attrs) -> Fill:
+    """The formula of an op, written into given arrays."""
+    name, number = _formula_name(attrs.op.name), attrs.dtype("T").numpy.type
+    if name in FILLS:
+        return FILLS[name](attrs, number)
+    step = FORMULAS[name](attrs, number)
+
+    def fill(news: News, *inputs: Value) -> None:
+        for new, value in zip(news, step(*inputs), strict=True):
+            new[...] = value
+
+    return fill
 
 
 def _formula_name(op_name: str) -> str:
@@ -139,8 +154,9 @@ def _formula_name(op_name: str) -> str:
 def _check(inputs: _Inputs, slots: Slots, rest: Sequence[Value]) -> None:
     """Raise unless all slots are of one shape and all rates are scalars."""
     shape = slots[0].shape
-    for name, slot in zip(inputs.slot_names, slots, strict=True):
+    for place, slot in enumerate(slots):
         if slot.shape != shape:
+            name = inputs.slot_names[place]
             raise InvalidArgumentError(
                 f"var and {name} do not have the same shape"
                 f"{shape_text(shape)} {shape_text(slot.shape)}"
@@ -152,7 +168,7 @@ def _check(inputs: _Inputs, slots: Slots, rest: Sequence[Value]) -> None:
             )
 
 
-def _by_rows(inputs: _Inputs, step: Step) -> _Update:
+def _by_rows(inputs: _Inputs, fill: Fill) -> _Update:
     """The step for some rows only; a row that comes several times makes several steps."""
     assert inputs.indices is not None
     at_grad, at_indices = inputs.grad, inputs.indices
@@ -169,8 +185,10 @@ def _by_rows(inputs: _Inputs, step: Step) -> _Update:
         for some in _rounds(rows):
             others[grad_place] = grads[some]
             chosen = rows[some]
-            new = step(*(slot[chosen] for slot in changed), *others)
-            for slot, part in zip(changed, new, strict=True):
+            olds = [slot[chosen] for slot in changed]
+            news = [np.empty(old.shape, old.dtype) for old in olds]
+            fill(news, *olds, *others)
+            for slot, part in zip(changed, news, strict=True):
                 slot[chosen] = part
         return changed
 
@@ -235,5 +253,5 @@ def _register(name: str) -> None:
             kernel(op.name, types=types)(make_apply)
 
 
-for _name in FORMULAS:
+for _name in (*FILLS, *FORMULAS):
     _register(_name)
