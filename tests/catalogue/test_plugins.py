@@ -110,12 +110,12 @@ def test_listing_the_ops_brings_them(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_kernel_for_an_op_of_tensorflow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A package may bring the kernel of an op that is known and has none."""
-    code = "import penstock as ps\nps.kernel('XlaCallModule')(lambda attrs: lambda *args: ())\n"
+    code = "import penstock as ps\nps.kernel('XlaAllReduce')(lambda attrs: lambda *args: ())\n"
     (tmp_path / f"{MODULE}.py").write_text(code, "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    install(monkeypatch, EntryPoint("stablehlo", MODULE, "penstock.ops"))
+    install(monkeypatch, EntryPoint("collectives", MODULE, "penstock.ops"))
 
-    assert [kernel.is_builtin for kernel in kernels_of("XlaCallModule")] == [False]
+    assert [kernel.is_builtin for kernel in kernels_of("XlaAllReduce")] == [False]
 
 
 def test_a_broken_package_does_not_break_others(monkeypatch: pytest.MonkeyPatch) -> None:

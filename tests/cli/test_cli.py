@@ -587,7 +587,7 @@ def test_missing_ops() -> None:
     assert printed("ops", "--missing").splitlines()[-1] == (
         f"{len(names)} of {len(all_ops())} ops have no kernels"
     )
-    assert printed("ops", "--missing", "XlaCall*") == "  XlaCallModule\n"
+    assert printed("ops", "--missing", "XlaAllR*") == "  XlaAllReduce\n"
     assert "No op without a kernel is called Add" in refused(1, "ops", "--missing", "Add")
 
 
