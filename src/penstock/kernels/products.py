@@ -113,11 +113,8 @@ def multiply_into(x: Array, y: Array, out: Array) -> None:
     each = x.shape[-2] * x.shape[-1] * y.shape[-1]
     if each <= ALONE or not out.size:
         np.matmul(x, y, out=out)
-        return
-    block = _block(x.shape[-2], x.shape[-1], y.shape[-1])
-    for place in np.ndindex(out.shape[:-2]):
-        left, right = x[place] if x.ndim > 2 else x, y[place] if y.ndim > 2 else y
-        _sum_of_depths(left, right, out[place], block)
+    else:
+        _sum_of_depths(x, y, out, _block(x.shape[-2], x.shape[-1], y.shape[-1]))
 
 
 def _large_product(x: Array, y: Array) -> Array:
@@ -197,27 +194,29 @@ def _even(size: int, limit: int) -> int:
 
 
 def _sum_of_depths(x: Array, y: Array, result: Array, block: tuple[int, int, int]) -> None:
+    """The products of matrices, or of batches of them, from parts of their depth."""
     rows, columns, depth = block
-    _blocks(x[:, :depth], y[:depth], result, rows, columns)
-    if x.shape[1] <= depth:
+    _blocks(x[..., :depth], y[..., :depth, :], result, rows, columns)
+    if x.shape[-1] <= depth:
         return
     term = np.empty_like(result)
-    for first in range(depth, x.shape[1], depth):
+    for first in range(depth, x.shape[-1], depth):
         part = slice(first, first + depth)
-        _blocks(x[:, part], y[part], term, rows, columns)
+        _blocks(x[..., part], y[..., part, :], term, rows, columns)
         np.add(result, term, out=result)
 
 
 def _blocks(x: Array, y: Array, result: Array, rows: int, columns: int) -> None:
-    """The product, block by block; rows and columns that are left over are blocks too."""
-    deep = x.shape[1]
-    for some_rows, height in _split(x.shape[0], rows):
-        left: Any = x[some_rows].reshape(-1, 1, height, deep)
-        for some_columns, width in _split(y.shape[1], columns):
-            right: Any = y[:, some_columns].reshape(deep, -1, width).transpose(1, 0, 2)
-            block = result[some_rows, some_columns]
-            out = block.reshape(-1, height, block.shape[1] // width, width)
-            np.matmul(left, right, out=out.transpose(0, 2, 1, 3))
+    """The products, block by block; rows and columns that are left over are blocks too."""
+    deep = x.shape[-1]
+    for some_rows, height in _split(x.shape[-2], rows):
+        left: Any = x[..., some_rows, :].reshape(*x.shape[:-2], -1, 1, height, deep)
+        for some_columns, width in _split(y.shape[-1], columns):
+            right: Any = y[..., some_columns].reshape(*y.shape[:-2], 1, deep, -1, width)
+            block = result[..., some_rows, some_columns]
+            across = block.shape[-1] // width
+            out = block.reshape(*result.shape[:-2], -1, height, across, width)
+            np.matmul(left, right.swapaxes(-3, -2), out=out.swapaxes(-3, -2))
 
 
 def _split(size: int, step: int) -> list[tuple[slice, int]]:
