@@ -45,6 +45,36 @@ def test_unique_floats() -> None:
 
 
 @pytest.mark.parametrize(
+    "x",
+    [
+        np.random.default_rng(1).integers(-128, 128, 300).astype(np.int8),
+        np.random.default_rng(2).integers(-5, 900, 400).astype(np.int32),
+        np.random.default_rng(3).choice(np.array([-(2**63), 2**63 - 1, 0, 7]), 200),
+        ~np.random.default_rng(4).integers(0, 90, 200).astype(np.uint64),
+        np.random.default_rng(5).integers(0, 2**40, 150).repeat(2),
+        np.random.default_rng(6).choice(np.array([NAN, 0, -0.0, 1, np.inf]), 200),
+        np.random.default_rng(7).integers(0, 40, 200).astype(np.float16),
+    ],
+    ids=["bytes", "table", "extremes", "unsigned", "wide", "floats", "half"],
+)
+def test_many_elements(x: Any) -> None:
+    """However many there are, each is the first that equals it, or new."""
+    seen: list[Any] = []
+    which, counts = [], []
+    for element in x.tolist():
+        number = next((n for n, one in enumerate(seen) if one == element), len(seen))
+        if number == len(seen):
+            seen.append(element)
+            counts.append(0)
+        counts[number] += 1
+        which.append(number)
+    values, places, sizes = run_op("UniqueWithCounts", x)
+    np.testing.assert_array_equal(values, np.array(seen, x.dtype))
+    np.testing.assert_array_equal(np.signbit(values), np.signbit(np.array(seen, x.dtype)))
+    assert (places.tolist(), sizes.tolist()) == (which, counts)
+
+
+@pytest.mark.parametrize(
     ("axis", "shape", "which", "counts"),
     [
         ([0], (2, 2), [0, 1, 0], [2, 1]),
