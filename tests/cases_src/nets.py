@@ -89,6 +89,14 @@ def old_eigenvectors(tf: Any) -> Any:
 
 _GRADS = {"image": uniform(1, 4, 5, 1), "out": uniform(1, 8, 7, 1)}
 
+
+def _sure(classes: int) -> Any:
+    """Logits of predictions that are nearly certain of class 1."""
+    logits = normal(24, classes, seed=classes)
+    logits[:, 1] += np.linspace(9, 13, 24, dtype=np.float32) + np.log(classes, dtype=np.float32)
+    return logits
+
+
 CASES = [
     *(
         graph(pooled_twice, name)
@@ -328,4 +336,19 @@ CASES = [
     op("LogSoftmax", logits=f64([1e300, -1e300])),
     op("Elu", features=f16([-1, 0, 2])),
     op("Relu6", features=i8([-5, 3, 100])),
+    *(
+        op(
+            "SparseSoftmaxCrossEntropyWithLogits",
+            features=_sure(classes),
+            labels=i32([1] * 24),
+            tol=(1e-5, 0),
+        )
+        for classes in (5, 8, 10, 33, 100)
+    ),
+    op(
+        "SoftmaxCrossEntropyWithLogits",
+        features=_sure(12),
+        labels=f32(np.eye(12)[[1] * 24]),
+        tol=(1e-5, 0),
+    ),
 ]

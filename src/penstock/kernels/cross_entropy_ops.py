@@ -21,6 +21,9 @@ from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS
 
+#: How many numbers TensorFlow's processor instructions add at once.
+_LANES = 8
+
 
 @kernel("SoftmaxCrossEntropyWithLogits", types={"T": FLOATS})
 def make_softmax_cross_entropy(attrs: Attrs) -> Kernel:
@@ -68,7 +71,36 @@ def _powers(logits: Array) -> tuple[Array, Array, Array]:
     """How far logits are below their row's largest, e to the power of that, and its sums."""
     shifted: Array = logits - np.maximum.reduce(logits, 1, keepdims=True)
     powers = np.exp(shifted)
-    return shifted, powers, np.add.reduce(powers, 1, keepdims=True)
+    return shifted, powers, _totals(powers)
+
+
+def _totals(rows: Array) -> Array:
+    """Sums of rows, added in TensorFlow's order: eight side by side, and what is left apart.
+
+    The loss of a sure prediction is the rounding of this sum: at 1e-4, another order is another
+    loss in the fourth digit.
+    """
+    width = rows.shape[1]
+    if width < _LANES or rows.dtype != np.float32:
+        return np.add.reduce(rows, 1, keepdims=True)
+    whole = width - width % _LANES
+    lanes = rows[:, :whole] if whole == _LANES else _in_lanes(rows[:, :whole])
+    fours = lanes[:, :4] + lanes[:, 4:]
+    twos = fours[:, :2] + fours[:, 2:]
+    totals: Array = twos[:, :1] + twos[:, 1:]
+    if whole < width:
+        totals += np.add.reduce(rows[:, whole:], 1, keepdims=True)
+    return totals
+
+
+def _in_lanes(rows: Array) -> Array:
+    """Eight sums of each row: of each four groups of eight one, which are then put together."""
+    groups = rows.reshape(len(rows), -1, _LANES)
+    even = groups.shape[1] - groups.shape[1] % 4
+    if even:
+        four = np.add.reduce(groups[:, :even].reshape(len(rows), -1, 4, _LANES), 1)
+        groups = np.concatenate([four, groups[:, even:]], 1)
+    return np.add.reduce(groups, 1)
 
 
 @kernel(
