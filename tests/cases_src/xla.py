@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cases_src.casebook import bf16, f16, f32, f64, graph, i8, i32, i64, inf, nan, normal
+from cases_src.casebook import bf16, f16, f32, f64, graph, i8, i32, i64, inf, nan, normal, u64
 
 _X = f32(np.arange(6)).reshape(2, 3)
 
@@ -55,11 +55,12 @@ _ARRAYS = ("input", "update", "operand", "lhs", "rhs", "a", "b", "keys", "values
 def case(op: str, label: str = "", **args: Any) -> Any:
     """A case of ``xla``."""
     tol = args.pop("tol", (1e-5, 1e-6))
+    says, also = args.pop("says", ""), args.pop("also", ())
 
     def xla_of(tf: Any, _label: str) -> Any:
         return xla(tf, op, label, **args)
 
-    return graph(xla_of, f"{op}{label}", tol=tol)
+    return graph(xla_of, f"{op}{label}", tol=tol, says=says, also=also)
 
 
 def _pad(low: list[int], high: list[int], interior: list[int]) -> Any:
@@ -185,6 +186,13 @@ def _scatter(how: str, indices: Any, updates: Any, **numbers: Any) -> Any:
                 scatter_indices=indices, dimension_numbers=_fields(**numbers),
                 indices_are_sorted=False)  # fmt: skip
 
+
+def _bits(algorithm: int, state: list[int], shape: list[int], dtype: str, **says: Any) -> Any:
+    return case("XlaRngBitGenerator", algorithm=i32(algorithm), initial_state=u64(state),
+                shape=i32(shape), dtype=dtype, **says)  # fmt: skip
+
+
+_KEY, _COUNTER, _LAST = 0x0123456789ABCDEF, 0xFEDCBA9876543210, 2**64 - 1
 
 CASES = [
     call("XlaReduce", "add", normal(3, 4, 5), f32(1), dimensions_to_reduce=[0, 2], reducer="add"),
@@ -322,3 +330,23 @@ CASES = [
     _gather(i32([[0, 1], [3, 3]]), [2, 1, 2], f1=[0, 2], f2=[1], f3=[0, 2], f4=1),
     _gather(i32([[2, 1], [0, 1]]), [1, 1, 3], f1=[2], f2=[0, 1], f3=[1], f4=2),
 ]
+
+CASES += [
+    _bits(algorithm, state, shape, dtype)
+    for algorithm, state in [(1, [_KEY, _COUNTER, 5]), (3, [_KEY, _COUNTER]), (2, [_KEY, _COUNTER])]
+    for shape, dtype in [
+        ([], "uint32"), ([9], "uint32"), ([5], "uint64"), ([4, 3], "uint8"), ([3, 5, 2], "uint32"),
+        ([0, 2], "uint32"), ([], "uint64"),
+    ]
+]  # fmt: skip
+CASES += [
+    *(_bits(2, [_KEY, _LAST], shape, "uint32")
+      for shape in ([7], [3, 3], [3, 5], [1, 3], [7, 3], [3, 4, 2], [2, 2, 3])),
+    _bits(2, [_KEY, _LAST], [3, 3], "uint64"),
+    _bits(1, [_KEY, _LAST, 5], [9], "uint32"),
+    _bits(1, [_KEY, _LAST, _LAST], [9], "uint32"),
+    _bits(1, [_KEY, _LAST], [9], "uint64"),
+    _bits(1, [0, 0, 0], [300, 7], "uint32"),
+    _bits(0, [_KEY, _COUNTER], [2], "uint32", says="unknown algorithm", also=("INVALID_ARGUMENT",)),
+    _bits(2, [_KEY], [2], "uint32", says=" ", also=("INVALID_ARGUMENT",)),
+]  # fmt: skip
