@@ -3,7 +3,7 @@
     python -m benchmarks.worker ENGINE FOLDER
 
 In:   commands, one JSON list per line: ``["load"]``, ``["steps", seconds]``,
-      ``["results", path]``, ``["turn_to", folder]``.
+      ``["results", path]``, ``["follow", path, steps]``, ``["turn_to", folder]``.
 Out:  one JSON object per line; ``{"error": text}`` if the engine cannot do it.
 Not:  compares nothing and takes no medians over rounds.
 
@@ -145,6 +145,16 @@ class Worker:
             times.append(clock() - start)
         peak = memory("VmHWM") - self._at_rest
         return {"seconds": statistics.median(times), "count": len(times), "bytes": peak}
+
+    def follow(self, path: str, count: int) -> dict[str, Any]:
+        """Store what each of the first steps of a fresh session gave, one after the other."""
+        self.load()
+        assert self._model is not None
+        found = list(self._first)
+        for _ in range(count - 1):
+            found += self._model.run()
+        write_arrays(Path(path), found)
+        return {}
 
     def results(self, path: str) -> dict[str, Any]:
         """Store what the first step after the last ``load`` gave."""

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.cases import FOLDERS, Case, agree, all_cases
 from benchmarks.compare import geometric_mean
+from benchmarks.training import differences
 from benchmarks.worker import PenstockModel
 
 #: They take seconds to load, and have no op that others do not have.
@@ -53,3 +54,20 @@ def test_wrong_answers_do_not_agree() -> None:
 def test_ratios_have_a_geometric_mean() -> None:
     """Twice as fast and half as fast cancel."""
     assert geometric_mean([2.0, 0.5, 1.0]) == pytest.approx(1.0)
+
+
+def test_differences_are_relative_and_by_step() -> None:
+    """Each step has its largest difference, of an array to its largest element."""
+    loss, other = np.float32([2.0, 2.5]), np.float32([4.0, -8.0])
+    near = [loss[:1] * np.float32(1.25), other]
+
+    assert differences([[loss, other]] * 2, [[loss, other], [loss, other + 1]]) == [0.0, 0.125]
+    assert differences([[loss[:1], other]], [near]) == [pytest.approx(0.25)]
+
+
+@pytest.mark.parametrize("wrong", [[np.nan, 1.0], [np.inf, 1.0], [1.0]])
+def test_what_is_no_number_is_infinitely_wrong(wrong: list[float]) -> None:
+    """A result without numbers, or of another shape, is not near."""
+    right = np.float32([1.0, 1.0])
+
+    assert differences([[right]], [[np.float32(wrong)]]) == [np.inf]

@@ -100,7 +100,8 @@ def _in_lanes(rows: Array) -> Array:
     if even:
         four = np.add.reduce(groups[:, :even].reshape(len(rows), -1, 4, _LANES), 1)
         groups = np.concatenate([four, groups[:, even:]], 1)
-    return np.add.reduce(groups, 1)
+    sums: Array = np.add.reduce(groups, 1)
+    return sums
 
 
 @kernel(
