@@ -255,3 +255,27 @@ def test_large_arrays_refuse_the_same_axis_twice() -> None:
     """Also where axes would be taken one by one."""
     with pytest.raises(InvalidArgumentError, match="duplicate dimension: 1"):
         run_op("Max", np.ones((5, 40, 99), np.float32), np.int32([1, -2]))
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "along"),
+    [((20, 700), [1]), ((3, 5, 60, 21), [3, -2]), ((1, 40_000), [0, 1]), ((2, 600, 900), [1, 2])],
+)
+def test_long_products_are_those_of_logarithms(shape: Any, along: Any, keep: bool) -> None:
+    """A product is the exponential of the sum of logarithms, whichever way it is computed."""
+    logarithms = np.random.default_rng(1).normal(0, 0.01, shape)
+    x = np.exp(logarithms).astype(np.float32)
+    x[0] *= -1
+    product = run_op("Prod", x, np.array(along), keep_dims=keep)
+    expected = np.exp(logarithms.sum(tuple(along), keepdims=keep))
+    expected = expected * np.prod(np.sign(x), tuple(along), keepdims=keep)
+    np.testing.assert_allclose(product, expected, rtol=1e-3)
+    assert (product.dtype, np.shape(product)) == (np.float32, expected.shape)
+
+
+def test_long_products_know_zero_and_nan() -> None:
+    """One zero makes a product zero, and one NaN makes it NaN."""
+    x = np.ones((16, 1000), np.float32)
+    x[1, 999], x[2, 0] = 0, NAN
+    np.testing.assert_array_equal(run_op("Prod", x, axes(1)), [1, 0, NAN, *[1] * 13])

@@ -26,6 +26,7 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.constants import is_constant
 from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.row_products import product
 from penstock.kernels.sums import Sum, sum_of_few
 from penstock.kernels.types import NUMBERS, REALS, UNSIGNED
 
@@ -143,7 +144,7 @@ def make_sum(attrs: Attrs) -> Kernel:
     if attrs.op.name == "Sum":
         total = _summer(dtype.numpy, wide, keep=keep)
     else:
-        total = _reducer(np.multiply.reduce, wide, keep=keep)
+        total = _reducer(product, wide, keep=keep)
     if dtype not in NARROW:
         return total
     narrow = dtype.numpy
