@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.kernels import correlation
+from penstock.kernels import correlation, depthwise
 from support.ops import run_op
 
 
@@ -89,8 +89,10 @@ SETTINGS = [
 def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it is, or with all work cut into small parts for several threads."""
     if request.param == "parts":
-        monkeypatch.setattr(correlation, "_AT_ONCE", 400)
-        monkeypatch.setattr(correlation, "_SHARED", 1)
+        for module in (correlation, depthwise):
+            monkeypatch.setattr(module, "_AT_ONCE", 400)
+            monkeypatch.setattr(module, "_SHARED", 1)
+        monkeypatch.setattr(depthwise, "_RUN", 8)
 
 
 @pytest.mark.usefixtures("cut")
@@ -119,6 +121,7 @@ def test_convolution_and_gradients(setting: Setting) -> None:
     np.testing.assert_array_equal(result, of_filters)
 
 
+@pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize("setting", SETTINGS[::3], ids=range(len(SETTINGS[::3])))
 @pytest.mark.parametrize("multiplier", [1, 2])
 def test_depthwise_convolution_and_gradients(setting: Setting, multiplier: int) -> None:

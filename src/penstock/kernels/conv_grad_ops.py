@@ -24,7 +24,6 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.conv_ops import (
     check_rank,
     in_precision,
-    slide_weights,
     window_maker,
     windowed,
 )
@@ -35,6 +34,7 @@ from penstock.kernels.correlation import (
     is_few,
     spread_few,
 )
+from penstock.kernels.depthwise import slide_weights, weight_gradient
 from penstock.kernels.products import matrix_product
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS
@@ -176,16 +176,32 @@ def _depthwise_by_ways(
 ) -> Array:
     """Like ``_input_grad``, channel by channel."""
     check_new(shape, grads.dtype)
-    result = np.zeros(shape, grads.dtype)
+    is_all_seen = all(one.taps for one in itertools.chain(*ways))
+    result = np.empty(shape, grads.dtype) if is_all_seen else np.zeros(shape, grads.dtype)
     for way in itertools.product(*ways):
         if not all(one.taps and one.size for one in way):
             continue
         some = weights[tuple(slice(one.at, None, one.stride) for one in way)]
-        sliding = [Window(one.taps, 1, w.dilation) for one, w in zip(way, windows, strict=True)]
-        where = (slice(None), *(slice(one.first, None, one.stride) for one in way))
-        wider = framed(grads, [one.margins for one in way])
-        result[where] = slide_weights(wider, np.flip(some, (0, 1)), sliding)
+        places = tuple(slice(one.first, None, one.stride) for one in way)
+        kept, sliding = _sliding(way, windows, grads.shape)
+        there = result[(slice(None), *places)]
+        slide_weights(grads[(slice(None), *kept)], np.flip(some, (0, 1)), sliding, there)
     return result
+
+
+def _sliding(
+    way: Sequence[_Way], windows: Sequence[Window], shape: _Shape
+) -> tuple[list[slice], list[Window]]:
+    """What is left where margins are negative, and windows with the others."""
+    kept = [
+        slice(max(-one.margins[0], 0), n - max(-one.margins[1], 0))
+        for one, n in zip(way, shape[1:-1], strict=True)
+    ]
+    sliding = [
+        Window(one.taps, 1, w.dilation, (max(one.margins[0], 0), max(one.margins[1], 0)))
+        for one, w in zip(way, windows, strict=True)
+    ]
+    return kept, sliding
 
 
 def _spread(
@@ -232,13 +248,10 @@ def _filter_grad(images: Array, grads: Array, windows: Sequence[Window], shape: 
 def _depthwise_filter_grad(
     images: Array, grads: Array, windows: Sequence[Window], shape: _Shape
 ) -> Array:
-    fits = _fits(windows, images.shape)
-    padded = pad(images, fits, 0)
-    apart = grads.reshape(*grads.shape[:-1], *shape[-2:])
-    total = np.empty(shape, images.dtype)
-    for element, where in _taps(windows, fits):
-        np.einsum("nhwc,nhwcm->cm", padded[where], apart, out=total[element])
-    return total
+    multiplier = shape[-1]
+    if multiplier != 1:
+        images = np.repeat(images, multiplier, -1)
+    return weight_gradient(images, grads, windows).reshape(shape)
 
 
 # -- registration -----------------------------------------------------------------------------

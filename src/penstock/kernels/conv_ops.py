@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import numpy as np
 
@@ -20,15 +19,13 @@ from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.correlation import correlate
-from penstock.kernels.portions import by_images
+from penstock.kernels.depthwise import slide_weights
 from penstock.kernels.precision import NARROW, in_float32
 from penstock.kernels.products import matrix_product
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS
-from penstock.kernels.windows import Fit, Window, margins_of, pad, per_dimension, slide, tap
+from penstock.kernels.windows import Window, margins_of, pad, per_dimension
 
-#: Channels from which on a depthwise convolution goes through einsum: measured.
-_DEEP: Final = 128
 Convolve = Callable[[Array, Array], Array]
 MakeWindows = Callable[[tuple[int, ...]], tuple[Window, ...]]
 
@@ -194,36 +191,3 @@ def _depthwise(images: Array, filters: Array, windows: Sequence[Window]) -> Arra
         images = np.repeat(images, multiplier, -1)
     weights = filters.reshape(rows, columns, depth * multiplier)
     return slide_weights(images, weights, windows)
-
-
-def slide_weights(images: Array, weights: Array, windows: Sequence[Window]) -> Array:
-    """The sum of each window times the weights, which are [rows, columns, depth]."""
-    fits = [w.fit(n) for w, n in zip(windows, images.shape[1:3], strict=True)]
-    shape = (len(images), fits[0].places, fits[1].places, images.shape[3])
-    runs = 1 if windows[1].stride == 1 else 2
-    if weights.shape[2] * runs >= _DEEP:
-
-        def of_some(images: Array) -> Array:
-            view = slide(images, windows)
-            return np.asarray(np.einsum("nhwijc,ijc->nhwc", view, weights))
-
-        return by_images(of_some, shape, images.dtype, images)
-    # Repeated over a row of places, so that numpy sees long runs of memory.
-    repeated = np.tile(weights[:, :, None], (1, 1, shape[2], 1))
-    return by_images(
-        lambda images: _sum_of_taps(images, repeated, windows, fits), shape, images.dtype, images
-    )
-
-
-def _sum_of_taps(
-    images: Array, weights: Array, windows: Sequence[Window], fits: Sequence[Fit]
-) -> Array:
-    """Add up, element by element of the window, what all places see there times its weight."""
-    padded = pad(images, fits, 0)
-    total = np.zeros((len(images), fits[0].places, *weights.shape[2:]), images.dtype)
-    term = np.empty_like(total)
-    for row, column in np.ndindex(windows[0].size, windows[1].size):
-        seen = padded[:, tap(windows[0], fits[0], row), tap(windows[1], fits[1], column)]
-        np.multiply(seen, weights[row, column], out=term)
-        np.add(total, term, out=total)
-    return total

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from penstock.core.values import Array
-from penstock.kernels.intra_op import parallel_for
+from penstock.kernels.bands import PIECES, Band, in_bands
 from penstock.kernels.products import multiply_into
 
 _Sizes: TypeAlias = Sequence[int]
@@ -34,8 +34,6 @@ _FEW: Final = 5
 _AT_ONCE: Final = 4 << 20
 #: With fewer multiplications it is not worth the while to wake other threads.
 _SHARED: Final = 1 << 21
-#: Into how many pieces work is cut for several threads.
-_PIECES: Final = 4
 
 
 def framed(images: Array, margins: Sequence[tuple[int, int]]) -> Array:
@@ -105,26 +103,9 @@ def _places(lengths: _Sizes, sizes: _Sizes, dilations: _Sizes) -> list[int]:
     return [max(n - (size - 1) * dilation, 0) for n, size, dilation in facts]
 
 
-def _in_parts(
-    batch: int, rows: int, row_bytes: int, work: int, do: Callable[[slice, slice], None]
-) -> None:
+def _in_parts(batch: int, rows: int, row_bytes: int, work: int, do: Band) -> None:
     """Do what there is to do for all images and rows, in parts that fit into the cache."""
-    at_once = max(_AT_ONCE // max(row_bytes, 1), 1)
-    many = max(at_once // rows, 1)
-    step = min(rows, at_once)
-    if work >= _SHARED:
-        many = min(many, -(-batch // _PIECES))
-        step = min(step, -(-rows // -(-_PIECES // batch)))
-    parts = [
-        (slice(first, min(first + many, batch)), slice(row, min(row + step, rows)))
-        for first in range(0, batch, many)
-        for row in range(0, rows, step)
-    ]
-    if work < _SHARED:
-        for part in parts:
-            do(*part)
-    else:
-        parallel_for(len(parts), lambda number: do(*parts[number]))
+    in_bands(batch, rows, _AT_ONCE // max(row_bytes, 1), PIECES if work >= _SHARED else 1, do)
 
 
 def _correlate_part(images: Array, filters: Array, dilations: _Sizes, result: Array) -> None:
