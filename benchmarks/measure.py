@@ -78,11 +78,13 @@ class WorkerError(Exception):
 class Client:
     """A worker process, from outside."""
 
-    def __init__(self, engine: str, python: str, case: Case) -> None:
+    def __init__(
+        self, engine: str, python: str, case: Case, settings: Mapping[str, str] | None = None
+    ) -> None:
         self._process = subprocess.Popen(
             [python, "-m", "benchmarks.worker", engine, str(case.folder)],
             cwd=ROOT,
-            env=_environment(),
+            env={**_environment(), **(settings or {})},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
