@@ -80,6 +80,7 @@ def test_options_of_the_first_level() -> None:
         simplify_arithmetic=False,
         fold_batch_norm=False,
         fuse_convolutions=False,
+        fuse_gates=False,
         merge_duplicates=False,
         max_folded_bytes=7,
     )

@@ -1,7 +1,8 @@
 """Find the signature of an op by name.
 
 In:   an op's name.
-Out:  its ``OpDef``; rows are read from ``ops.txt`` when first asked for.
+Out:  its ``OpDef``; rows are read from ``ops.txt``, and for ops that only the optimiser makes
+      from ``own_ops.txt``, when first asked for.
 Not:  knows no kernels.
 
 Users add ops of their own with ``register_op`` and a row in the same syntax; packages that
@@ -25,8 +26,12 @@ _custom: Final[dict[str, OpDef]] = {}
 
 @functools.cache
 def _rows() -> dict[str, str]:
-    """The table, by op; a row is parsed only when its op is looked up."""
-    content = pkgutil.get_data(__package__, "ops.txt")
+    """The tables, by op; a row is parsed only when its op is looked up."""
+    return _table("ops.txt") | _table("own_ops.txt")
+
+
+def _table(name: str) -> dict[str, str]:
+    content = pkgutil.get_data(__package__, name)
     assert content is not None  # every loader of ours can read data
     lines = content.decode("utf-8").splitlines()
     return {line[: line.index("(")]: line for line in lines if line[0] != "#"}

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -278,7 +279,8 @@ def _equal_cut(axis: Value, values: Array, count: int) -> Kernel:
             "Number of ways to split should evenly divide the split dimension, but got "
             f"split_dim {number} (size = {values.shape[number]}) and num_split {count}"
         )
-    if number and count > 1 and values.nbytes <= SMALL:
+    is_scattered = count > 1 and prod(values.shape[:number]) > 1
+    if is_scattered and values.nbytes <= SMALL:
         return _copying_cut(values.shape, number, (count, size))
     parts = _parts(number, (size,) * count)
     return lambda values: tuple([values[part] for part in parts])

@@ -62,8 +62,18 @@ def _bound(x: Array) -> float:
 @kernel("MatMul", types={"T": _FACTORS})
 def make_matmul(attrs: Attrs) -> Kernel:
     """The product of two matrices, each of them possibly transposed first."""
-    multiply = _matrix_product_of(attrs.dtype("T"))
-    is_a_turned, is_b_turned = attrs.bool("transpose_a"), attrs.bool("transpose_b")
+    return checked_product(
+        attrs.dtype("T"),
+        is_a_turned=attrs.bool("transpose_a"),
+        is_b_turned=attrs.bool("transpose_b"),
+    )
+
+
+def checked_product(
+    dtype: DType, *, is_a_turned: bool = False, is_b_turned: bool = False
+) -> Kernel:
+    """How two values are multiplied that must be matrices of sizes that fit."""
+    multiply = _matrix_product_of(dtype)
 
     def compute(a: Value, b: Value) -> Value:
         if a.ndim != 2 or b.ndim != 2:

@@ -20,6 +20,7 @@ from penstock.passes.draft import Draft
 from penstock.passes.fold_batch_norm import fold_batch_norm
 from penstock.passes.fold_constants import MAX_BYTES, fold_constants
 from penstock.passes.fuse_convolutions import fuse_convolutions
+from penstock.passes.fuse_gates import fuse_gates
 from penstock.passes.merge_duplicates import merge_duplicates
 from penstock.passes.remove_identities import remove_identities
 from penstock.passes.simplify_arithmetic import simplify_arithmetic
@@ -39,6 +40,7 @@ class Passes:
     simplify_arithmetic: bool = True
     fold_batch_norm: bool = True
     fuse_convolutions: bool = True
+    fuse_gates: bool = True
     merge_duplicates: bool = True
     #: A result of more bytes than this is not made a constant.
     max_folded_bytes: int = MAX_BYTES
@@ -62,6 +64,7 @@ NO_PASSES: Final = Passes(
     simplify_arithmetic=False,
     fold_batch_norm=False,
     fuse_convolutions=False,
+    fuse_gates=False,
     merge_duplicates=False,
 )
 
@@ -78,6 +81,8 @@ def optimize_graph(graph: Graph, device_of: Mapping[int, str], passes: Passes) -
     for _ in range(_MAX_ROUNDS):
         if not sum(run(draft) for run in rewriting):
             break
+        draft.drop_unused()
+    if passes.fuse_gates and fuse_gates(draft):
         draft.drop_unused()
     if passes.fuse_convolutions:
         fuse_convolutions(draft)

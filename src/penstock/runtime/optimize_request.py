@@ -74,6 +74,7 @@ def passes_of(options: GraphOptions) -> Passes:
         simplify_arithmetic=runs(rewriter.arithmetic_optimization, by_default=rewrites),
         fold_batch_norm=runs(rewriter.remapping, by_default=rewrites),
         fuse_convolutions=runs(rewriter.remapping, by_default=rewrites),
+        fuse_gates=runs(rewriter.remapping, by_default=rewrites),
         merge_duplicates=runs(
             rewriter.common_subgraph_elimination,
             by_default=is_on or level.do_common_subexpression_elimination,
