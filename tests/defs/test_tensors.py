@@ -145,3 +145,11 @@ def test_a_few_bytes_do_not_fill_the_memory() -> None:
 
     with pytest.raises(ResourceExhaustedError):
         tensors.from_proto(proto(dtypes.string, [size], string_val=[b"x"]))
+
+
+@pytest.mark.parametrize("dtype", NUMERIC, ids=str)
+def test_content_has_numpys_own_type(dtype: DType) -> None:
+    """Not only an equal one, for which ``ufunc.at`` takes thirty times as long."""
+    content = np.zeros(3, dtype.numpy).tobytes()
+    array = tensors.from_proto(proto(dtype, [3], tensor_content=content))
+    assert array.dtype is dtype.numpy

@@ -82,7 +82,8 @@ def _from_content(content: bytes, dtype: DType, size: int) -> Array:
             f"Tensor content of {len(content)} bytes does not hold {size} elements of {dtype}"
         )
     array = np.frombuffer(content, dtype.numpy.newbyteorder("<"))
-    return array.astype(dtype.numpy, copy=False)
+    # As the very type that numpy knows: it takes some short ways for no equal one.
+    return array.astype(dtype.numpy, copy=False).view(dtype.numpy)
 
 
 def _repeat_last(values: Array, dtype: DType, size: int) -> Array:
