@@ -16,7 +16,6 @@ def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Portions that are small enough for these arrays."""
     monkeypatch.setattr(portions, "_MANY", 50)
     monkeypatch.setattr(portions, "_PORTION", 16)
-    monkeypatch.setattr(portions, "_LONG_PORTION", 16)
     monkeypatch.setattr(portions, "_BATCH_BYTES", 100)
 
 

@@ -51,8 +51,11 @@ def _selu(kind: _Kind) -> Kernel:
     zero, scale, scale_alpha = kind(0), kind(_SELU_SCALE), kind(_SELU_SCALE_ALPHA)
 
     def selu(x: Value) -> Value:
-        negative = at_most(np.expm1(x), zero)
-        return scale * at_least(x, zero) + scale_alpha * negative
+        result, negative = at_least(x, zero), at_most(np.expm1(x), zero)
+        result *= scale
+        negative *= scale_alpha
+        result += negative
+        return result
 
     return selu
 

@@ -23,10 +23,8 @@ from penstock.kernels.intra_op import HELPERS, parallel_for
 _Compute: TypeAlias = Callable[..., Value]
 #: With fewer elements than this it is not worth the while.
 _MANY: Final = 1 << 19
-#: Elements of a portion.
-_PORTION: Final = 1 << 15
-#: Elements of a portion for formulas of many steps; one of twice the size is no slower.
-_LONG_PORTION: Final = 1 << 16
+#: Elements of a portion.  Of smaller ones threads wait for Python's lock most of the time.
+_PORTION: Final = 1 << 17
 #: Bytes of a portion of a batch: half of what a core's second cache holds.
 _BATCH_BYTES: Final = 1 << 19
 #: A batch falls into so many portions at least.
@@ -85,7 +83,7 @@ def updated(
         return news if first.ndim else tuple([new[()] for new in news])
     flat = [x.reshape(-1) if x.ndim else x for x in (*olds, *rest)]
     targets = [new.reshape(-1) for new in news]
-    step = min(max(-(-first.size // (HELPERS + 1)), _LONG_PORTION), 2 * _LONG_PORTION)
+    step = min(max(-(-first.size // (HELPERS + 1)), _PORTION // 2), _PORTION)
 
     def some(number: int) -> None:
         part = slice(number * step, (number + 1) * step)
