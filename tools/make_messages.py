@@ -24,6 +24,7 @@ from tensorflow.core.protobuf import (
     saver_pb2,
     tensor_bundle_pb2,
 )
+from tensorflow.core.util import event_pb2, saved_tensor_slice_pb2
 
 HEADER = (
     "# TensorFlow's messages by field number.  Made by tools/make_messages.py; not edited by hand."
@@ -45,6 +46,8 @@ ROOTS = [
     example_pb2.Example,
     example_pb2.SequenceExample,
     summary_pb2.Summary,
+    saved_tensor_slice_pb2.SavedTensorSlices,
+    event_pb2.Event,
 ]
 SCALARS = {
     FieldDescriptor.TYPE_DOUBLE: "double",

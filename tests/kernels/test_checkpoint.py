@@ -30,6 +30,12 @@ PARTS_INDEX = (
     "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAV/uAiyR1R9s="
 )
 PARTS_DATA = "AACAPwAAAEAAAEBAAACAQA=="
+#: Written by TensorFlow: [[1, 2], [3, 4]] in two rows, whose parts are "0,1:-" and "1,1:-".
+ROWS_INDEX = (
+    "AAAGCAEaAggBAAoTAGEAAQECgIGAfwgBEggSAggBEgIIAigINVk85TUGBBWBgYB/CAESCBICCAESAggCIAgoCDVi"
+    "CpdrAAEeYQgBEggSAggCEgIIAjoGCgIQAQoAOggKBAgBEAEKAAAAAAABAAAAAGbFp+8AAAAAAQAAAADA8qGwAAEC"
+    "YgBvAAAAAAEAAAAA3dNvfnQIgQEOAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAABX+4CLJHVH2w=="
+)
 
 
 def strings(*items: bytes) -> Any:
@@ -102,6 +108,22 @@ def test_writes_parts_under_tensorflows_keys(prefix: Path) -> None:
     index = Path(f"{prefix}.index").read_bytes()
     assert data == base64.b64decode(PARTS_DATA)
     assert index[:90] == base64.b64decode(PARTS_INDEX)[:90]
+
+
+def test_parts_may_be_whole_in_some_dimensions(prefix: Path) -> None:
+    """A dimension that is not cut is named so, in what we read and in what we write."""
+    store(prefix, ROWS_INDEX, PARTS_DATA)
+    assert restore(prefix, (b"a", dtypes.float32))[0].tolist() == [[1, 2], [3, 4]]
+
+    run_op(
+        "SaveV2",
+        bytes(prefix),
+        strings(b"a", b"a"),
+        strings(b"2 2 0,1:-", b"2 2 1,1:-"),
+        [np.float32([[1, 2]]), np.float32([[3, 4]])],
+    )
+    index = Path(f"{prefix}.index").read_bytes()
+    assert index[:110] == base64.b64decode(ROWS_INDEX)[:110]
 
 
 @pytest.mark.parametrize(

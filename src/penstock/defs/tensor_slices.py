@@ -24,6 +24,8 @@ class TensorSlice:
 
     starts: tuple[int, ...]
     lengths: tuple[int, ...]
+    #: The dimensions that are meant as a whole, whatever their size.
+    whole: frozenset[int] = frozenset()
 
     @property
     def places(self) -> tuple[slice, ...]:
@@ -34,15 +36,17 @@ class TensorSlice:
     def to_proto(self) -> Message:
         """The box as a message."""
         proto = TensorSliceProto()
-        for start, length in zip(self.starts, self.lengths, strict=True):
-            proto.extent.add(start=start, length=length)
+        for at, (start, length) in enumerate(zip(self.starts, self.lengths, strict=True)):
+            extent = proto.extent.add()
+            if at not in self.whole:
+                extent.start, extent.length = start, length
         return proto
 
     def key(self, name: bytes) -> bytes:
         """The key of this part of the tensor ``name``, in an encoding that sorts well."""
         parts = [_unsigned(0), _escaped(name), _unsigned(len(self.starts))]
-        for start, length in zip(self.starts, self.lengths, strict=True):
-            parts += _signed(start), _signed(length)
+        for at, (start, length) in enumerate(zip(self.starts, self.lengths, strict=True)):
+            parts += _signed(start), _signed(-1 if at in self.whole else length)
         return b"".join(parts)
 
 
@@ -50,13 +54,20 @@ def from_proto(proto: Message, shape: tuple[int, ...]) -> TensorSlice:
     """The box that a message means; an extent without length is a whole dimension."""
     if len(proto.extent) != len(shape):
         raise InvalidArgumentError(f"A slice of {len(proto.extent)} extents does not fit {shape}")
+    whole = frozenset(
+        at for at, extent in enumerate(proto.extent) if not extent.WhichOneof("has_length_hack")
+    )
+    pairs = enumerate(zip(proto.extent, shape, strict=True))
     return TensorSlice(
         tuple(extent.start for extent in proto.extent),
-        tuple(
-            extent.length if extent.WhichOneof("has_length_hack") else size
-            for extent, size in zip(proto.extent, shape, strict=True)
-        ),
+        tuple(size if at in whole else extent.length for at, (extent, size) in pairs),
+        whole,
     )
+
+
+def all_of(shape: tuple[int, ...]) -> TensorSlice:
+    """The box that is a whole tensor."""
+    return TensorSlice((0,) * len(shape), shape, frozenset(range(len(shape))))
 
 
 def parse_shape_and_slice(text: str) -> tuple[tuple[int, ...], TensorSlice | None]:
@@ -84,7 +95,9 @@ def parse_shape_and_slice(text: str) -> tuple[tuple[int, ...], TensorSlice | Non
     if all(extent == "-" for extent in extents):
         return shape, None
     pairs = [_extent(extent, size) for extent, size in zip(extents, shape, strict=True)]
-    box = TensorSlice(tuple(start for start, _ in pairs), tuple(length for _, length in pairs))
+    whole = frozenset(at for at, extent in enumerate(extents) if extent == "-")
+    starts, lengths = zip(*pairs, strict=True)
+    box = TensorSlice(starts, lengths, whole)
     for at, ((start, length), size) in enumerate(zip(pairs, shape, strict=True)):
         if start + length > size:
             shown = ",".join(map(str, shape))
