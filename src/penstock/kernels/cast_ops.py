@@ -21,6 +21,7 @@ from penstock.core.dtypes import DType
 from penstock.core.values import Value, as_value
 from penstock.errors import UnimplementedError
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.half_floats import to_half
 from penstock.kernels.registry import Cost, Kernel, kernel
 from penstock.kernels.types import COMPLEX, FLOATS, INTEGERS, NUMBERS, QUANTIZED
 
@@ -102,6 +103,8 @@ def _direct(source: DType, target: DType) -> Kernel:
     numpy = target.numpy
     if source.numpy.isbuiltin != 1 or numpy.isbuiltin != 1:
         return lambda x: x.astype(numpy)
+    if source is dtypes.float32 and target is dtypes.float16:
+        return to_half
 
     def cast(x: Value) -> Value:
         # Half the time of astype, for scalars.
