@@ -14,9 +14,10 @@ from penstock.core.dtypes import DType
 from penstock.core.values import Value, shape_of
 from penstock.defs.tensor_bundle import BundleReader, BundleWriter, index_path, merge_bundles
 from penstock.defs.tensor_slices import parse_shape_and_slice
-from penstock.errors import InvalidArgumentError, NotFoundError
+from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.checkpoint_v1_ops import open_slices, restored
 from penstock.kernels.files import file_errors
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.signatures import type_text
@@ -85,7 +86,7 @@ def _save(writer: BundleWriter, name: bytes, text: str, value: Value, dtype: DTy
 
 @kernel("RestoreV2")
 def make_restore(attrs: Attrs) -> Kernel:
-    """Tensors from a checkpoint."""
+    """Tensors from a checkpoint of either version."""
     types = attrs.list("dtypes")
 
     def restore(prefix: Value, names: Value, slices: Value) -> tuple[Value, ...]:
@@ -95,23 +96,19 @@ def make_restore(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError(
                 f"Got {len(keys)} tensor names, but {len(types)} expected dtypes."
             )
+        if not os.path.exists(index_path(path)):
+            found = open_slices(path)
+            texts = [text.encode() for text in parts]
+            return tuple(
+                restored(found, path, *item) for item in zip(keys, texts, types, strict=True)
+            )
         with file_errors(path):
-            reader = _open(path)
+            reader = BundleReader(path)
             for key in keys:
                 reader.entry(key)
             return tuple(map(_restore, [reader] * len(keys), keys, parts, types))
 
     return restore
-
-
-def _open(prefix: str) -> BundleReader:
-    try:
-        return BundleReader(prefix)
-    except FileNotFoundError as cause:
-        raise NotFoundError(
-            "Unsuccessful TensorSliceReader constructor: Failed to find any matching files "
-            f"for {prefix}"
-        ) from cause
 
 
 def _restore(reader: BundleReader, name: bytes, text: str, dtype: DType) -> Value:
