@@ -128,3 +128,19 @@ def test_bounds_in_rows_without_order_or_elements() -> None:
         run_op("LowerBound", rows, values[:0])
     with pytest.raises(InvalidArgumentError, match="must be rank 2 but is rank 1"):
         run_op("LowerBound", rows[0], values)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.uint64, np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("length", [1, 7, 8, 100])
+def test_bounds_in_many_rows(kind: Any, length: int) -> None:
+    """As many elements are before a place as are less, or not greater."""
+    random = np.random.default_rng(length)
+    limits = np.iinfo(kind) if np.dtype(kind).kind in "iu" else None
+    ends = [limits.min, limits.max] if limits else [-np.inf, np.inf]
+    pool = np.append(random.integers(0, 40, 20).astype(kind), np.array(ends, kind))
+    rows = np.sort(random.choice(pool, (3, length)))
+    values = random.choice(pool, (3, 9000))
+    less = (rows[:, None] < values[..., None]).sum(-1)
+    not_greater = (rows[:, None] <= values[..., None]).sum(-1)
+    np.testing.assert_array_equal(run_op("LowerBound", rows, values), less)
+    np.testing.assert_array_equal(run_op("UpperBound", rows, values), not_greater)
