@@ -46,11 +46,14 @@ def slide_weights(
 
     def some(part: slice, rows: slice) -> None:
         place = result[part, rows]
-        flat = place.reshape(*place.shape[:2], -1)  # a copy, if it does not follow in memory
+        follows = place[:1].flags.c_contiguous  # one column on the other
+        flat = (place if follows else np.empty(place.shape, place.dtype)).reshape(
+            *place.shape[:2], -1
+        )
         terms = _seen(images[part], windows, fits, rows)
         for first in range(0, flat.shape[2], run):
             _add_up(terms, spread, flat[:, :, first : first + run], first)
-        if not np.may_share_memory(place, flat):
+        if not follows:
             place[...] = flat.reshape(place.shape)
 
     _in_bands(images, fits[0].places, result.size * prod(weights.shape[:2]), some)

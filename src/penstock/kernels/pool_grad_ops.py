@@ -23,13 +23,12 @@ from penstock.errors import UnimplementedError
 from penstock.kernels.arrays import check_new, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.choice import kept
+from penstock.kernels.joining import Joiner, divide_by_counts, join_along, spread_along
 from penstock.kernels.pool_ops import (
     by_letter,
     check_sizes,
-    counts,
     layout_of,
     pool_windows,
-    reduce_along,
 )
 from penstock.kernels.portions import by_images
 from penstock.kernels.precision import NARROW
@@ -59,9 +58,11 @@ def make_avg_pool_grad(attrs: Attrs) -> Kernel:
         check_new(shape, dtype.numpy)
 
         def of_some(grads: Array) -> Array:
-            parts = grads.astype(wide, copy=False) / counts(windows, shape[1:-1], wide)
-            for axis, (window, length) in enumerate(zip(windows, shape[1:-1], strict=True), 1):
-                parts = _spread_along(parts, axis, window, length)
+            parts = grads.astype(wide)
+            divide_by_counts(parts, windows, shape[1:-1])
+            facts = list(zip(itertools.count(1), windows, _fits(windows, shape), strict=False))
+            for axis, window, fit in reversed(facts):  # in the end along long runs of memory
+                parts = spread_along(parts, (axis, window, fit), shape[axis])
             return parts.astype(dtype.numpy, copy=False)
 
         return by_images(of_some, shape, dtype.numpy, grads)
@@ -82,22 +83,6 @@ def _shape_in(sizes: Value, layout: str) -> _Shape:
     if min(shape) < 0:
         raise ValueError(f"Dimension {min(shape)} must be >= 0")
     return tuple(shape)
-
-
-def _spread_along(parts: Array, axis: int, window: Window, length: int) -> Array:
-    """Give what is in each place to all elements of its window along one dimension."""
-    fit, before = window.fit(length), (slice(None),) * axis
-    shape = list(parts.shape)
-    shape[axis] = length + fit.before + fit.after
-    check_new(shape, parts.dtype)
-    padded = np.zeros(shape, parts.dtype)
-    for element in range(window.size):
-        where = (*before, tap(window, fit, element))
-        if element < window.stride:  # nothing is there yet
-            padded[where] = parts
-        else:
-            padded[where] += parts
-    return padded[(*before, slice(fit.before, fit.before + length))]
 
 
 # -- the greatest ------------------------------------------------------------------------------
@@ -204,7 +189,8 @@ def _given_to_first(images: Array, grads: Array, windows: _Windows) -> Array | N
     joined = [pad(images, fits, -np.inf)]
     facts = list(zip(itertools.count(1), windows, fits, strict=False))
     for axis, window, fit in reversed(facts):
-        joined.append(reduce_along(joined[-1], axis, window, fit, np.maximum))
+        inside = axis, window, Fit(fit.places, 0, 0)
+        joined.append(join_along(joined[-1], inside, Joiner(np.maximum, -np.inf)))
     if not np.isfinite(np.add.reduce(joined[-1], None)):
         return None
     for axis, window, fit in facts:

@@ -10,21 +10,20 @@ same with fewer comparisons or additions.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from penstock.core import dtypes
-from penstock.core.values import Array, Value, freeze
+from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.portions import by_images
+from penstock.kernels.joining import Joiner, divide_by_counts, join_windows
 from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS, REALS
-from penstock.kernels.windows import Fit, Window, centred, margins_of, pad, per_dimension, tap
+from penstock.kernels.windows import Window, centred, margins_of, per_dimension
 
 _Pool: TypeAlias = Callable[[Array], Array]
 _Sizes: TypeAlias = Mapping[str, int]
@@ -84,14 +83,12 @@ def _max_pool(attrs: Attrs, sizes: _Sizes, strides: _Sizes) -> _Pool:
     least = _least(attrs.dtype("T").numpy)
     greater = np.fmax if attrs.dtype("T").is_floating else np.maximum
 
-    def of_some(images: Array) -> Array:
-        greatest = _reduce(images, windows, greater, least)
-        if np.isfinite(np.add.reduce(greatest, None)):
-            return greatest  # all are, and one pass less than to see to it
-        return np.asarray(greater(greatest, least))
+    def finish(greatest: Array, _rows: slice) -> None:
+        if not np.isfinite(np.add.reduce(greatest, None)):  # which is cheap to find out
+            greater(greatest, least, out=greatest)
 
     def max_pool(images: Array) -> Array:
-        return by_images(of_some, _pooled_shape(images, windows), images.dtype, images)
+        return join_windows(_centred(images, windows), windows, Joiner(greater, least), finish)
 
     return _in_layout(layout, max_pool)
 
@@ -147,39 +144,20 @@ def make_avg_pool(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("T")
     wide = np.dtype(np.float32) if dtype in NARROW else dtype.numpy
 
-    def of_some(images: Array) -> Array:
-        sums = _reduce(images.astype(wide, copy=False), windows, np.add, wide.type(0))
-        means: Array = sums / counts(tuple(windows), images.shape[1:-1], wide)
-        return means.astype(dtype.numpy, copy=False)
-
     def avg_pool(images: Array) -> Array:
-        return by_images(of_some, _pooled_shape(images, windows), images.dtype, images)
+        seen, lengths = _centred(images.astype(wide, copy=False), windows), images.shape[1:-1]
+
+        def finish(sums: Array, rows: slice) -> None:
+            divide_by_counts(sums, windows, lengths, rows)
+
+        means = join_windows(seen, windows, Joiner(np.add, wide.type(0)), finish)
+        return means.astype(dtype.numpy, copy=False)
 
     return _in_layout(layout, avg_pool)
 
 
-def _pooled_shape(images: Array, windows: Sequence[Window]) -> tuple[int, ...]:
-    fits = (w.fit(n) for w, n in zip(windows, images.shape[1:-1], strict=True))
-    return (len(images), *(fit.places for fit in fits), images.shape[-1])
-
-
-@functools.lru_cache(maxsize=64)
-def counts(windows: tuple[Window, ...], lengths: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """How many elements that are no padding the windows see in each place, for any depth."""
-    seen = np.ones(1, np.int64)
-    for window, length in zip(windows, lengths, strict=True):
-        seen = seen[..., None, :] * _counts(window, length)[:, None]
-    if seen.size and seen.min() == seen.max():
-        seen = seen[(slice(1),) * seen.ndim]  # one number is as good, and faster
-    frozen: Array = freeze(seen.astype(dtype))
-    return frozen
-
-
-def _counts(window: Window, length: int) -> Array:
-    """How many elements that are no padding the window sees in each place."""
-    fit = window.fit(length)
-    start = np.arange(fit.places) * window.stride - fit.before
-    return np.minimum(start + window.size, length) - np.maximum(start, 0)
+def _centred(images: Array, windows: Sequence[Window]) -> Array:
+    return centred(images, windows) if images.ndim > 4 else images
 
 
 def check_sizes(sizes: _Sizes, strides: _Sizes) -> None:
@@ -226,30 +204,3 @@ def _in_layout(layout: str, pool: _Pool) -> _Pool:
         return np.ascontiguousarray(np.moveaxis(pool(np.moveaxis(images, 1, -1)), -1, 1))
 
     return pool_images
-
-
-def _reduce(images: Array, windows: Sequence[Window], join: np.ufunc, fill: Any) -> Array:
-    """Join what is under the windows, one spatial dimension after the other."""
-    if images.ndim > 4:
-        images = centred(images, windows)
-    fits = [w.fit(n) for w, n in zip(windows, images.shape[1:-1], strict=True)]
-    joined = pad(images, fits, fill)
-    for axis, (window, fit) in enumerate(zip(windows, fits, strict=True), 1):
-        joined = reduce_along(joined, axis, window, fit, join)
-    return joined
-
-
-def reduce_along(images: Array, axis: int, window: Window, fit: Fit, join: np.ufunc) -> Array:
-    """Join what is under a window along one dimension."""
-
-    def seen(where: slice) -> Array:
-        return images[(slice(None),) * axis + (where,)]
-
-    if window.size == 1:
-        return seen(tap(window, fit, 0))
-    if fit.places == 1:
-        return np.asarray(join.reduce(seen(slice(window.size)), axis, keepdims=True))
-    joined: Array = join(seen(tap(window, fit, 0)), seen(tap(window, fit, 1)))
-    for element in range(2, window.size):
-        join(joined, seen(tap(window, fit, element)), out=joined)
-    return joined
