@@ -24,9 +24,7 @@ from support.corpus import Case, all_cases, check_error, run_case
 from support.tiers import leave_some_out
 
 SEEDS = range(int(os.environ.get("PENSTOCK_SEEDS", "2")))
-#: Cases that need an op without a kernel, by the op.
-UNSUPPORTED = {"symbolic_gradient": "SymbolicGradient"}
-CASES = [case for case in all_cases() if case.name not in UNSUPPORTED]
+CASES = list(all_cases())
 #: Cases whose runs are many or long; their order is shuffled by one seed only.
 _LONG = {"long_loop_20000", "deep_cond_nest_25", "diamond_ladder"}
 #: Cases in which a reader sees a variable's memory change under its eyes; what has crossed to
@@ -92,17 +90,6 @@ def test_tiers_may_share_a_graph(
     for seed in SEEDS if case.name not in _LONG else list(SEEDS)[:1]:
         leave_some_out(monkeypatch, seed)
         run(case, tmp_path, ready_order_seed=seed)
-
-
-@pytest.mark.parametrize("case", [c for c in all_cases() if c.name in UNSUPPORTED], ids=str)
-def test_unsupported_ops_are_named(case: Case) -> None:
-    """A graph with an op that has no kernel loads; running it names the op."""
-    step, op = case.steps[0], UNSUPPORTED[case.name]
-    feeds = case.feeds(step)
-    with opened(case) as session:
-        assert session is not None
-        with pytest.raises(ps.errors.InvalidArgumentError, match=op):
-            session.run(step["fetches"], feeds)
 
 
 @pytest.mark.filterwarnings("ignore:Node")

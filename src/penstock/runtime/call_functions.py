@@ -34,6 +34,8 @@ from penstock.state.call_frame import CallFrame
 MAX_CALL_DEPTH: Final = 5000
 #: So is wider recursion: a function that calls itself twice doubles at every level.
 MAX_CALLS_IN_FLIGHT: Final = 100_000
+#: The name under which the kernel of gradients asks for one.
+_GRADIENT: Final = "SymbolicGradient"
 #: Call sites whose attributes are kept; a kernel may make new ones for every call.
 MAX_KNOWN_SITES: Final = 10_000
 
@@ -131,13 +133,21 @@ class FunctionRuntime:
         with self._lock:
             known = self._instances.get(key)
         if known is None:
-            body = instantiate(self._library, name, attrs)
+            body = self._body(name, attrs)
             known = _Instance(body, self._new_runnable(body))
         with self._lock:
             known = self._instances.setdefault(key, known)
             if len(self._known) < MAX_KNOWN_SITES:
                 self._known[name, id(attrs)] = (attrs, known)
             return known
+
+    def _body(self, name: str, attrs: Mapping[str, Attr]) -> FunctionBody:
+        if name == _GRADIENT:
+            # Hardly any graph has one, so nobody else waits for the import.
+            from penstock.graph.gradients.body import instantiate_gradient  # noqa: PLC0415
+
+            return instantiate_gradient(self._library, attrs["f"])
+        return instantiate(self._library, name, attrs)
 
 
 def _run_whole(
