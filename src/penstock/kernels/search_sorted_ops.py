@@ -65,7 +65,8 @@ def _find_in_sorted(rows: Array, values: Array, is_behind: Kernel) -> Array:
             step <<= bit
             places += step
     found -= starts
-    return np.minimum(found, length, out=found).reshape(values.shape)
+    np.minimum(found, length, out=found)
+    return found.reshape(values.shape)
 
 
 def _find_by_hand(rows: Array, values: Array, is_behind: Kernel) -> Array:
