@@ -24,7 +24,7 @@ from penstock.runtime.compiler import blocks, cut, profile
 from penstock.runtime.compiler.compile_regions import Compiled, Compiler
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
-from penstock.runtime.tune import Tuner
+from penstock.runtime.tune import COMPARED, Better, Tuner
 from support.custom import custom_kernels
 from support.functions import graph_def_with
 from support.loops import counting_loop
@@ -40,8 +40,8 @@ V = np.array([0.5, -1.0, 2.0, 3.0], np.float32)
 class Stages:
     """A tuner of regions that are only names."""
 
-    def __init__(self, better: str | None = "better") -> None:
-        self.better = better
+    def __init__(self, better: str | None = "better", *, has_parts: bool = False) -> None:
+        self.better = Better(cast("Region | None", better), has_parts)
         #: What the tuner asked for.
         self.asked: list[str] = []
         self.profiles: list[Profile] = []
@@ -52,16 +52,16 @@ class Stages:
         self.profiles.append(profile)
         return cast("Region", "probe")
 
-    def _improve(self, profile: Profile) -> Region | None:
+    def _improve(self, profile: Profile) -> Better:
         self.asked.append("improve")
         self.profiles.append(profile)
-        return cast("Region | None", self.better)
+        return self.better
 
-    def step(self, seconds: float = 1.0) -> str:
-        """Run one step; returns with what."""
+    def step(self, seconds: float = 1.0, as_parts: float = 1.0) -> str:
+        """Run one step, which as parts takes other times; returns with what."""
         region = self.tuner.take()
-        self.tuner.note(region, seconds)
-        return cast("str", region)
+        self.tuner.note(region, as_parts if region is None else seconds)
+        return cast("str", region or "parts")
 
 
 def test_the_stages_of_a_slow_request() -> None:
@@ -124,6 +124,37 @@ def test_a_probed_step_that_fails_changes_nothing() -> None:
     assert stages.asked == ["probing"]
 
 
+@pytest.mark.parametrize(("as_parts", "best"), [(0.5, "parts"), (2.0, "better")])
+def test_parts_are_compared(as_parts: float, best: str) -> None:
+    """Steps run both ways in turn, and then always the way that was faster at its best."""
+    stages = Stages(has_parts=True)
+    for _ in range(4):
+        stages.step()
+    times = [1.0, 1.0, *[3.0] * (2 * COMPARED - 2)]
+    taken = [stages.step(seconds, seconds * as_parts) for seconds in times]
+    assert taken == ["parts", "better"] * COMPARED
+    assert {stages.step() for _ in range(5)} == {best}
+
+
+def test_parts_may_be_worse_than_what_there_was() -> None:
+    """If only parts were found, they are compared with the plain region."""
+    stages = Stages(better=None, has_parts=True)
+    taken = [stages.step(1.0, 2.0) for _ in range(6 + 2 * COMPARED)]
+    assert taken[4:6] == ["parts", "plain"]
+    assert taken[-2:] == ["plain", "plain"]
+
+
+def test_steps_that_began_before_count_for_nothing() -> None:
+    """A step that ends while others are compared is none of them."""
+    stages = Stages(has_parts=True)
+    for _ in range(4):
+        stages.step()
+    for _ in range(2 * COMPARED):
+        stages.tuner.note(cast("Region", "plain"), 0.0)
+    assert stages.step() == "parts"
+    assert stages.step() == "better"
+
+
 def test_eight_threads_probe_once() -> None:
     """However many threads take regions at once, one of them gets the probed one."""
     stages, gate = Stages(), threading.Barrier(8)
@@ -143,10 +174,10 @@ def test_steps_wait_for_the_one_compilation() -> None:
     """A step that reports while another one's report compiles does not compile again."""
     started, go_on = threading.Event(), threading.Event()
 
-    def improve(_profile: Profile) -> Region:
+    def improve(_profile: Profile) -> Better:
         started.set()
         assert go_on.wait(5.0)
-        return cast("Region", "better")
+        return Better(cast("Region", "better"))
 
     tuner = Tuner(cast("Region", "plain"), lambda _: cast("Region", "probe"), improve)
     for _ in range(3):
@@ -181,20 +212,27 @@ class Clock:
 def improved(monkeypatch: pytest.MonkeyPatch) -> list[Compiled | None]:
     """Tune every request; returns what has become of them.
 
-    Every statement is worth a thread, and arrays of 64 elements are long.
+    Parts are not compared, but taken.  Every statement is worth a thread, and arrays of 64
+    elements are long.
     """
     monkeypatch.setattr(tune, "SLOW", 0.0)
+    monkeypatch.setattr(tune, "COMPARED", 0)
     monkeypatch.setattr(cut, "HEAVY", 0.5)
     monkeypatch.setattr(cut, "_START", 0.0)
     monkeypatch.setattr(blocks, "PIECE", 16)
     monkeypatch.setattr(blocks, "LONG", 64)
     monkeypatch.setattr(profile, "perf_counter", Clock())
     made: list[Compiled | None] = []
+    cut_graphs: list[Graph] = []
     improve = Compiler.improve
 
     def noted(self: Compiler, graph: Graph, profile: Profile, threads: int) -> Compiled | None:
-        made.append(improve(self, graph, profile, threads))
-        return made[-1]
+        better = improve(self, graph, profile, threads)
+        if graph not in cut_graphs:  # else this is what its parts compete with
+            made.append(better)
+        if better is not None and better.whole is None:
+            cut_graphs.append(graph)
+        return better
 
     monkeypatch.setattr(Compiler, "improve", noted)
     return made

@@ -74,9 +74,9 @@ class PreparedStep:
             return self._joined
         return self._runnables[0].take()
 
-    def note(self, region: Region, seconds: float) -> None:
-        """A step with ``region`` has succeeded, and took so long."""
-        if self._joined is None:
+    def note(self, region: Region | None, seconds: float) -> None:
+        """A step with ``region``, or by executors, has succeeded, and took so long."""
+        if self._joined is None and len(self._runnables) == 1:
             self._runnables[0].note(region, seconds)
 
     @property

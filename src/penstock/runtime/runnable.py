@@ -20,7 +20,7 @@ from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.executor.executor import Executor, new_local_executor
 from penstock.runtime.executor.params import LocalExecutorParams
-from penstock.runtime.tune import Tuner
+from penstock.runtime.tune import Better, Tuner
 
 
 class Runnable:
@@ -44,36 +44,38 @@ class Runnable:
         #: Held while executors are made.  Outermost but for the graph's and a tuner's.
         self._lock = Lock()
         self._executors: dict[Tier, Executor] = {}
-        #: What was compiled; None if nothing was.  Replaced once, when a profile says so.
-        self._compiled = self._compiler.compile(graph) if tier is Tier.COMPILED else None
+        compiled = self._compiler.compile(graph) if tier is Tier.COMPILED else None
+        #: The graph with regions for the executor; None if there are none, as long as all of
+        #: it is one function.  Set once more, when a profile says so.
+        self._parts: Compiled | None = None
         #: What makes the one function better; None if there is none.
         self._tuner: Tuner | None = None
-        if self._compiled is None or self._compiled.whole is None:
-            self.executor(tier)
+        if compiled is not None and compiled.whole is not None:
+            self._tuner = Tuner(compiled.whole, self._probing, self._improve)
         else:
-            self._tuner = Tuner(self._compiled.whole, self._probing, self._improve)
+            self._parts = compiled
+            self.executor(tier)
 
     @property
     def whole(self) -> Region | None:
         """All of the graph as one function; None if there is more to it."""
-        compiled = self._compiled
-        return compiled.whole if compiled is not None else None
+        return self._tuner.region if self._tuner is not None else None
 
     def take(self) -> Region | None:
-        """The function for one step, which must report by ``note`` if it succeeds."""
-        if self._tuner is None or self.whole is None:
-            return None
-        return self._tuner.take()
+        """The function for one step, or None for a step by the executor.
 
-    def note(self, region: Region, seconds: float) -> None:
-        """A step with ``region`` took so long."""
+        The step must report by ``note`` if it succeeds.
+        """
+        return self._tuner.take() if self._tuner is not None else None
+
+    def note(self, region: Region | None, seconds: float) -> None:
+        """A step with ``region``, or by the executor, took so long."""
         if self._tuner is not None:
             self._tuner.note(region, seconds)
 
     def executor(self, tier: Tier = Tier.COMPILED) -> Executor:
         """What runs the graph where one function does not; made when first asked for."""
-        compiled = self._compiled
-        if compiled is None or compiled.whole is not None:
+        if self._parts is None:
             tier = Tier.DATAFLOW  # they would not differ
         with self._lock:
             made = self._executors.get(tier)
@@ -82,19 +84,21 @@ class Runnable:
             return made
 
     def _new_executor(self, tier: Tier) -> Executor:
-        if tier is Tier.COMPILED and self._compiled is not None:
-            params = _with_regions(self.params, self._compiled)
-            return new_local_executor(params, self._compiled.graph)
+        if tier is Tier.COMPILED and self._parts is not None:
+            params = _with_regions(self.params, self._parts)
+            return new_local_executor(params, self._parts.graph)
         return new_local_executor(self.params, self._graph)
 
     def _probing(self, profile: Profile) -> Region:
         return self._compiler.probing(self._graph, profile)
 
-    def _improve(self, profile: Profile) -> Region | None:
+    def _improve(self, profile: Profile) -> Better:
         better = self._compiler.improve(self._graph, profile, self.params.threads)
-        if better is not None:
-            self._compiled = better
-        return better.whole if better is not None else None
+        if better is None or better.whole is not None:
+            return Better(better.whole if better is not None else None)
+        self._parts = better
+        whole = self._compiler.improve(self._graph, profile, 1)
+        return Better(whole.whole if whole is not None else None, has_parts=True)
 
 
 def _with_regions(params: LocalExecutorParams, compiled: Compiled) -> LocalExecutorParams:

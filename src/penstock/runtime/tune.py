@@ -1,13 +1,15 @@
 """Learn in the first steps how a compiled request is best run.
 
 In:   how long each step took; then, once, what each statement of a step cost.
-Out:  the region that the next step should use.
+Out:  the region that the next step should use, or that it is to run as parts.
 Not:  measures nothing itself, and never changes what a step computes.
 
 A request whose steps are fast is left as it is.  A slow one is run once with a probe behind
 every statement; then it is compiled again with what was learnt: long arrays are worked off in
 pieces, and expensive parts that do not need each other become regions of their own, for the
-pool to run side by side.
+pool to run side by side.  Whether that is faster nobody knows beforehand, since kernels may
+have kept all cores busy as it was: so some steps are run one way and some the other, and the
+faster way stays.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
@@ -24,12 +26,23 @@ from penstock.runtime.compiler.region import Region
 SLOW: Final = 1e-3
 #: Steps that are only timed; the first one fills caches and is not representative.
 _WATCHED: Final = 3
+#: Steps that are run each way, before the faster one is chosen.
+COMPARED: Final = 5
+
+
+class Better(NamedTuple):
+    """What a profile has led to."""
+
+    #: A better region; None if there is none.
+    region: Region | None = None
+    #: Whether the request can be run as parts side by side, too.
+    has_parts: bool = False
+
 
 #: Makes the region that fills a profile.
 Probing = Callable[[Profile], Region]
-#: Takes a profile; returns a better region, or None if there is no better one (or if it is
-#: none of one region any more, and whoever made this has seen to that).
-Improve = Callable[[Profile], Region | None]
+#: Takes a profile.
+Improve = Callable[[Profile], Better]
 
 
 class _Stage(enum.Enum):
@@ -37,6 +50,8 @@ class _Stage(enum.Enum):
     WATCHING = enum.auto()
     #: One step is, or is to be, probed.
     PROBING = enum.auto()
+    #: Some steps are run as one region, and some as parts.
+    COMPARING = enum.auto()
     SETTLED = enum.auto()
 
 
@@ -44,7 +59,8 @@ class Tuner:
     """The region of one request, better after some steps."""
 
     def __init__(self, region: Region, probing: Probing, improve: Improve) -> None:
-        self._region = region
+        #: None once parts have proved to be faster.
+        self._region: Region | None = region
         self._probing = probing
         self._improve = improve
         #: Guards what follows, but for reading ``_stage``.  Held while a region is compiled, so
@@ -58,34 +74,40 @@ class Tuner:
         self._probe: Region | None = None
         #: Whether some step has taken it.
         self._is_probing = False
+        #: Seconds of steps by whether they ran as parts, and whether the next one will.
+        self._times: dict[bool, list[float]] = {False: [], True: []}
+        self._as_parts = False
 
     @property
-    def region(self) -> Region:
-        """The best region so far."""
+    def region(self) -> Region | None:
+        """The best region so far; None if it is best to run parts."""
         return self._region
 
-    def take(self) -> Region:
-        """The region for one step; that step must report by ``note``."""
-        if self._stage is not _Stage.PROBING:
+    def take(self) -> Region | None:
+        """The region for one step, or None for parts; that step must report by ``note``."""
+        if self._stage is _Stage.WATCHING or self._stage is _Stage.SETTLED:
             return self._region
         with self._lock:
+            if self._stage is _Stage.COMPARING:
+                self._as_parts = not self._as_parts
+                return None if self._as_parts else self._region
             probe = self._probe
             if probe is None or self._is_probing:
                 return self._region
             self._is_probing = True
             return probe
 
-    def note(self, region: Region, seconds: float) -> None:
-        """A step with ``region`` has succeeded."""
+    def note(self, region: Region | None, seconds: float) -> None:
+        """A step with ``region`` has succeeded, or one as parts."""
         if self._stage is _Stage.SETTLED:
             return
         with self._lock:
             if self._stage is _Stage.WATCHING:
                 self._watch(seconds)
+            elif self._stage is _Stage.COMPARING:
+                self._compare(region, seconds)
             elif region is self._probe:
-                better = self._improve(self._profile)
-                self._region = better or self._region
-                self._settle()
+                self._learn(self._improve(self._profile))
 
     def _watch(self, seconds: float) -> None:
         self._steps += 1
@@ -97,8 +119,29 @@ class Tuner:
             self._probe = self._probing(self._profile)
             self._stage = _Stage.PROBING
 
+    def _learn(self, better: Better) -> None:
+        self._region = better.region or self._region
+        if not better.has_parts:
+            self._settle()
+            return
+        self._stage = _Stage.COMPARING
+        self._choose()
+
+    def _compare(self, region: Region | None, seconds: float) -> None:
+        if region is None or region is self._region:
+            self._times[region is None].append(seconds)
+            self._choose()
+
+    def _choose(self) -> None:
+        """Settle for what was faster at its best, when there are enough steps to tell."""
+        whole, parts = self._times[False], self._times[True]
+        if min(len(whole), len(parts)) >= COMPARED:
+            if min(parts, default=0.0) <= min(whole, default=0.0):
+                self._region = None
+            self._settle()
+
     def _settle(self) -> None:
-        """Keep the region, and forget what it was made from."""
+        """Stay with what is best, and forget how that was found."""
         self._stage = _Stage.SETTLED
         self._probe = None
         self._profile = Profile()
@@ -109,5 +152,5 @@ def _no_probing(_profile: Profile) -> Region:
     raise AssertionError("settled")
 
 
-def _no_improving(_profile: Profile) -> Region | None:
-    return None
+def _no_improving(_profile: Profile) -> Better:
+    return Better()

@@ -36,7 +36,7 @@ class WholeStepFacts:
     session_state: SessionState
     pool: Runner | None
     #: Told the region and the seconds of each step that succeeds.
-    note: Callable[[Region, float], None]
+    note: Callable[[Region | None, float], None]
 
 
 class WholeStep:
