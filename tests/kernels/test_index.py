@@ -95,3 +95,13 @@ def test_diag_refuses(op: str, shape: Any, message: str) -> None:
     """A diagonal needs its shape twice."""
     with pytest.raises(InvalidArgumentError, match=message):
         run_op(op, np.float32(1) if shape == () else np.zeros(shape, np.float32))
+
+
+@pytest.mark.parametrize("shape", [(5000,), (70, 90), (3, 41, 1, 50), (1, 9, 9, 9, 9)])
+def test_where_in_large_arrays(shape: tuple[int, ...]) -> None:
+    """Each row is the index of an element that is true, and they go in order."""
+    x = np.random.default_rng(1).integers(0, 3, shape).astype(np.float32)
+    for array in (x, x.T):
+        listed = [index for index in np.ndindex(array.shape) if array[index]]
+        np.testing.assert_array_equal(run_op("Where", array), listed)
+    assert run_op("Where", np.zeros(shape)).shape == (0, len(shape))

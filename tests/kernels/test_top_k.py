@@ -144,3 +144,17 @@ def test_bounds_in_many_rows(kind: Any, length: int) -> None:
     not_greater = (rows[:, None] <= values[..., None]).sum(-1)
     np.testing.assert_array_equal(run_op("LowerBound", rows, values), less)
     np.testing.assert_array_equal(run_op("UpperBound", rows, values), not_greater)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int32, np.float16])
+@pytest.mark.parametrize("k", [0, 1, 9])
+@pytest.mark.parametrize("limit", [8, 1 << 11, 1 << 15])
+def test_best_of_many_rows(kind: Any, k: int, limit: int) -> None:
+    """Of each row the first of the sorted pairs of element and place, with and without ties."""
+    x = np.random.default_rng(1).integers(-limit, limit, (2, 5, 600)).astype(kind)
+    values, places = run_op("TopKV2", x, np.int32(k))
+    for index in np.ndindex(2, 5):
+        row, best, at = x[index], values[index], places[index]
+        pairs = sorted(enumerate(row.tolist()), key=lambda pair: -pair[1])[:k]
+        assert at.tolist() == [place for place, _ in pairs]
+        assert best.tolist() == [value for _, value in pairs]

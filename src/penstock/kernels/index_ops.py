@@ -33,6 +33,10 @@ _DIAGONAL: Final = frozenset(
 )
 
 
+#: In arrays of so many elements places are found first, and split into indices then.
+_MANY: Final = 1 << 10
+
+
 @kernel("Where", types={"T": PLAIN})
 def make_where(_attrs: Attrs) -> Kernel:
     """The places, in order, of all elements that are true or not zero; NaN is not zero."""
@@ -40,9 +44,22 @@ def make_where(_attrs: Attrs) -> Kernel:
     def where(condition: Value) -> Array:
         if condition.ndim == 0:
             raise InvalidArgumentError("WhereOp : Unhandled input dimensions: 0")
-        return np.array(condition.nonzero(), np.int64).T
+        if condition.size < _MANY or condition.dtype.hasobject:
+            return np.array(condition.nonzero(), np.int64).T
+        return _unraveled(np.flatnonzero(condition), condition.shape)
 
     return where
+
+
+def _unraveled(places: Array, shape: tuple[int, ...]) -> Array:
+    """Indices of all dimensions, one row for each place in an array laid out in a row."""
+    result = np.empty((len(places), len(shape)), np.int64)
+    for axis in range(len(shape) - 1, 0, -1):
+        outer = places // shape[axis]
+        np.subtract(places, outer * shape[axis], result[:, axis])
+        places = outer
+    result[:, 0] = places
+    return result
 
 
 @kernel("UnravelIndex")

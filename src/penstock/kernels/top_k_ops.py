@@ -59,12 +59,7 @@ def _top_k(x: Value, k: int, index_type: np.dtype[Any]) -> tuple[Array, Array]:
         places = _best_places(x, k)
         return x.take(places), places.astype(index_type)
     rows = x.reshape((math.prod(x.shape[:-1]), size))
-    if _is_long(size, k):
-        places = np.empty((len(rows), k), np.intp)
-        for row, found in zip(rows, places, strict=True):
-            found[:] = _best_places(row, k)
-    else:
-        places = _falling(rows)[:, :k]
+    places = _best_places_of_rows(rows, k) if _is_long(size, k) else _falling(rows)[:, :k]
     starts = np.arange(len(rows))[:, None] * size
     shape = (*x.shape[:-1], k)
     best = rows.ravel().take(places + starts).reshape(shape)
@@ -97,6 +92,25 @@ def _best_places(row: Array, k: int) -> Array:
     candidates = np.flatnonzero(~(row < sorted_there[last]))
     best: Array = candidates[_falling(row[candidates])[:k]]
     return best
+
+
+def _best_places_of_rows(rows: Array, k: int) -> Array:
+    """Positions of the k largest elements of long rows, in falling order."""
+    count, size = rows.shape
+    if k == 0:
+        return np.empty((count, 0), np.intp)
+    worst = np.partition(rows, size - k, -1)[:, size - k, np.newaxis]
+    candidates = np.flatnonzero(~(rows < worst))
+    if len(candidates) == count * k:  # nowhere more than k
+        starts = np.arange(count)[:, np.newaxis]
+        order = _falling(rows.reshape(-1).take(candidates.reshape(count, k)))
+        best: Array = candidates.take(order + starts * k)
+        best -= starts * size
+        return best
+    places = np.empty((count, k), np.intp)
+    for row, found in zip(rows, places, strict=True):
+        found[:] = _best_places(row, k)
+    return places
 
 
 @kernel("NthElement", types={"T": REALS})
