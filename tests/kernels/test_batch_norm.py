@@ -177,6 +177,26 @@ def test_response_normalisation_is_its_definition(radius: int) -> None:
     np.testing.assert_allclose((of_x * way).sum(), change, rtol=0.01, atol=0.01)
 
 
+@pytest.mark.parametrize("beta", [0.5, 0.75, 1.0])
+@pytest.mark.parametrize(("depth", "radius"), [(3, 5), (130, 5), (200, 70), (70, 0)])
+def test_local_response_of_many_channels(depth: int, radius: int, beta: float) -> None:
+    """Sums go over all channels nearby and no others, also where some are not finite."""
+    x = random(2, 40, 13, depth)
+    x[0, 0, 0, 1], x[1, 3, 4, 2] = np.inf, np.nan
+    y = run_op("LRN", x, depth_radius=radius, bias=2.0, alpha=0.5, beta=beta)
+    wide = x.astype(np.float64)
+    near = [
+        (wide[..., max(c - radius, 0) : c + radius + 1] ** 2).sum(-1, keepdims=True)
+        for c in range(depth)
+    ]
+    with np.errstate(invalid="ignore"):
+        expected = wide / (2 + 0.5 * np.concatenate(near, -1)) ** beta
+    np.testing.assert_allclose(y, expected, rtol=1e-5)
+    finite = x[:, 5:]
+    plain = run_op("LRN", finite, depth_radius=radius, bias=2.0, alpha=0.5, beta=beta)
+    np.testing.assert_allclose(plain, expected[:, 5:], rtol=1e-5)
+
+
 def test_inference_notices_other_statistics_and_other_shapes() -> None:
     """What is remembered of constants is not used for others, nor for what may change."""
     x = np.arange(24, dtype=np.float32).reshape(2, 2, 2, 3)
