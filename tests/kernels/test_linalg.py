@@ -288,3 +288,32 @@ def test_nan_has_no_eigenvalues() -> None:
     """TensorFlow fails, other than for singular values."""
     with pytest.raises(ValueError, match="eigen decomposition was not successful"):
         run_op("SelfAdjointEigV2", np.stack([POSITIVE, UNKNOWN]))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.complex128])
+@pytest.mark.parametrize("shape", [(64,), (100,), (3, 75)])
+@pytest.mark.parametrize("is_adjoint", [False, True])
+def test_large_triangles(kind: Any, shape: Any, is_adjoint: bool) -> None:
+    """The triangle times the solution is the right-hand side."""
+    size = shape[-1]
+    random = np.random.default_rng(size)
+    matrices = (random.normal(size=(*shape, size)) / size).astype(kind) + np.eye(size, dtype=kind)
+    sides = random.normal(size=(size, 20)).astype(kind)
+    for lower, triangle in ((True, np.tril(matrices)), (False, np.triu(matrices))):
+        solved = run_op("MatrixTriangularSolve", matrices, sides, adjoint=is_adjoint, lower=lower)
+        operand = triangle.conj().swapaxes(-1, -2) if is_adjoint else triangle
+        products = operand.astype(np.complex128) @ solved
+        np.testing.assert_allclose(products, np.broadcast_to(sides, products.shape), atol=1e-5)
+
+
+@pytest.mark.parametrize("bad", [np.inf, NAN])
+def test_large_triangles_with_zeros_and_sides_without_end(bad: float) -> None:
+    """What is infinite or no number reaches the rows behind it, not those before."""
+    matrix, sides = np.eye(80, dtype=np.float32), np.ones((80, 20), np.float32)
+    zero_there, bad_there = matrix.copy(), sides.copy()
+    zero_there[40, 40], bad_there[40] = 0, bad
+    expected = sides.copy()
+    for value, args in ((np.inf, (zero_there, sides)), (bad, (matrix, bad_there))):
+        expected[40] = value
+        solved = run_op("MatrixTriangularSolve", *args)
+        np.testing.assert_array_equal(solved[:41], expected[:41])

@@ -23,6 +23,7 @@ from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.substitution import substitute
 from penstock.kernels.types import COMPLEX
 
 _REAL: Final = frozenset({dtypes.float32, dtypes.float64})
@@ -168,9 +169,9 @@ def make_matrix_triangular_solve(attrs: Attrs) -> Kernel:
         solved = np.empty((*batch, *sides.shape[-2:]), sides.dtype)
         solved[...] = sides
         if is_lower != is_adjoint:
-            _substitute(matrices, solved)
+            substitute(matrices, solved)
         else:  # read backwards, an upper triangle is a lower one
-            _substitute(matrices[..., ::-1, ::-1], solved[..., ::-1, :])
+            substitute(matrices[..., ::-1, ::-1], solved[..., ::-1, :])
         return solved
 
     return matrix_triangular_solve
@@ -192,27 +193,6 @@ def _check_triangular(matrices: Array, sides: Array) -> tuple[int, ...]:
         raise ValueError(
             f"In[0] and In[1] must have compatible batch dimensions: {shapes}"
         ) from None
-
-
-#: Rows that are solved one by one; larger triangles are cut in two.
-_FEW: Final = 16
-
-
-def _substitute(lower: Array, solved: Array) -> None:
-    """Solve for a lower triangle by forward substitution, in place."""
-    size = lower.shape[-1]
-    if size <= _FEW:
-        for row in range(size):
-            if row:
-                solved[..., row : row + 1, :] -= (
-                    lower[..., row : row + 1, :row] @ solved[..., :row, :]
-                )
-            solved[..., row, :] /= lower[..., row, row, None]
-        return
-    half = size // 2
-    _substitute(lower[..., :half, :half], solved[..., :half, :])
-    solved[..., half:, :] -= lower[..., half:, :half] @ solved[..., :half, :]
-    _substitute(lower[..., half:, half:], solved[..., half:, :])
 
 
 @kernel("MatrixDeterminant", types={"T": _FULL})
