@@ -125,27 +125,28 @@ def make_parse_sequence_example_v2(attrs: Attrs) -> Kernel:
         texts = items_of(serialized)
         messages = [parse(SequenceExample(), text) for text in texts]
         labels = titles(names, len(texts))
-        context = _rows([message.context.feature for message in messages], labels)
-        lists = _rows([message.feature_lists.feature_list for message in messages], labels)
+        context = rows_of([message.context.feature for message in messages], labels)
+        lists = rows_of([message.feature_lists.feature_list for message in messages], labels)
         keys = [_texts(value) for value in inputs[2:8]]
         may_miss = as_array(inputs[8]).ravel().tolist()
         is_single = shape_of(serialized) == ()
         return (
-            *_context(attrs, context, keys[:3], inputs[9:], is_single=is_single),
-            *_lists(attrs, lists, keys[3:], may_miss, is_single=is_single),
+            *in_context(attrs, context, keys[:3], inputs[9:], is_single=is_single),
+            *in_lists(attrs, lists, keys[3:], may_miss, is_single=is_single),
         )
 
     return parse_sequences
 
 
-def _rows(features: Sequence[Any], labels: Sequence[str]) -> list[Row]:
+def rows_of(features: Sequence[Any], labels: Sequence[str]) -> list[Row]:
+    """Features by key, with what errors call each example."""
     return [
         Row(found, label, at)
         for at, (found, label) in enumerate(zip(features, labels, strict=True))
     ]
 
 
-def _context(
+def in_context(
     attrs: Attrs,
     rows: Sequence[Row],
     keys: Sequence[Sequence[str]],
@@ -171,7 +172,7 @@ def _context(
     return [*_by_column(sparse, 3), *map(as_value, dense), *_by_column(ragged, 2)]
 
 
-def _lists(
+def in_lists(
     attrs: Attrs,
     rows: Sequence[Row],
     keys: Sequence[Sequence[str]],
