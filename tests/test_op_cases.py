@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import penstock as ps
 from cases_src.casebook import numbered
+from cases_src.python_functions import FUNCTIONS
 from support.corpus import run_case
 from support.op_cases import OpCase, all_op_cases
 
 SOURCES = Path(__file__).parent / "cases_src"
 FAMILIES = sorted({path.stem for path in SOURCES.glob("*.py")} - {"__init__", "casebook"})
+
+
+@pytest.fixture(autouse=True)
+def python_functions() -> Iterator[None]:
+    """The functions that graphs of ``cases_src/python_functions.py`` call."""
+    ps.register_py_func(FUNCTIONS)
+    yield
+    ps.register_py_func(dict.fromkeys(FUNCTIONS))
 
 
 @pytest.mark.filterwarnings("ignore:Node")

@@ -87,6 +87,7 @@ class _Instantiation:
             self.add_node(proto)
         for proto in self.function.node_def:
             self.add_edges(proto)
+        self.join_boundary()
         wanted = self.add_results()
         prune_body(self.graph, wanted)
         return FunctionBody(
@@ -136,6 +137,22 @@ class _Instantiation:
             stop = start + len(arg.types(attrs))
             outputs.slots[arg.name] = range(start, stop)
             start = stop
+
+    def join_boundary(self) -> None:
+        """Arguments and results that the body writes out as nodes are those of the signature."""
+        own = [node for nodes in self.args.values() for node in nodes]
+        written = [
+            outputs.node
+            for outputs in self.outputs.values()
+            if outputs.node.role in (Role.ARG, Role.RETVAL)
+        ]
+        same = {
+            node: [(own[node.attrs["index"]], 0)]
+            for node in written
+            if node.role is Role.ARG and node.attrs["index"] < len(own)
+        }
+        self.graph.redirect(same)
+        self.graph.remove_nodes(node for node in written if node in same or not node.output_types)
 
     def bound(self, value: Attr, node: str) -> Attr:
         """An attribute with the function's own attributes put in for placeholders."""
