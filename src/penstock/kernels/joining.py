@@ -23,6 +23,7 @@ import numpy as np
 from penstock.core.values import Array
 from penstock.kernels.arrays import check_new
 from penstock.kernels.bands import PIECES, in_bands, seen_by
+from penstock.kernels.runs import gathered, has_short_runs, put
 from penstock.kernels.windows import Fit, Window, pad
 
 #: A dimension, and how a window slides and fits along it.
@@ -91,10 +92,13 @@ def spread_along(parts: Array, facts: Along, length: int) -> Array:
     check_new(shape, parts.dtype)
     result, before = np.empty(shape, parts.dtype), (slice(None),) * axis
     for way, plan in enumerate(_spreading(window, fit.places, fit.before, length)):
-        some = result[(*before, slice(way, None, window.stride))]
+        there = result[(*before, slice(way, None, window.stride))]
+        some = np.empty(there.shape, there.dtype) if has_short_runs(there) else there
         if not plan.is_covered:
             some[...] = 0
         _meet(plan, parts, some, axis, np.add)
+        if some is not there:
+            put(there, some)
     return result
 
 
@@ -112,8 +116,8 @@ class _Plan:
     #: The longest first, which is the whole result if that is covered.
     meetings: tuple[_Meeting, ...]
     is_covered: bool
-    #: What the second meeting leaves of a result that is covered, and what the first has there.
-    ends: tuple[_Meeting, ...]
+    #: What the second meeting leaves of a result that is covered.
+    ends: tuple[slice, ...]
     #: The first of the array that is met, and what comes after the last.
     seen: tuple[int, int]
 
@@ -123,20 +127,12 @@ def _plan(meetings: list[_Meeting], length: int) -> _Plan:
     seen = first, max((here.stop for _, here in meetings), default=first)
     meetings.sort(key=lambda meeting: meeting.there.start - meeting.there.stop)
     is_covered = bool(meetings) and meetings[0].there == slice(0, length)
-    ends: list[_Meeting] = []
+    ends: list[slice] = []
     if is_covered and len(meetings) > 1:
-        here, there = meetings[0].here, meetings[1].there
+        there = meetings[1].there
         both = (slice(0, there.start), slice(there.stop, length))
-        ends = [_Meeting(end, _part(here, end)) for end in both if end.start < end.stop]
+        ends = [end for end in both if end.start < end.stop]
     return _Plan(tuple(meetings), is_covered, tuple(ends), seen)
-
-
-def _part(whole: slice, part: slice) -> slice:
-    """A part of a slice, as a slice of the same array."""
-    step = whole.step or 1
-    return slice(
-        whole.start + part.start * step, whole.start + (part.stop - 1) * step + 1, whole.step
-    )
 
 
 @functools.lru_cache(maxsize=256)
@@ -177,20 +173,23 @@ def _taps(window: Window, places: int, before: int, length: int) -> Iterator[_Ta
 def _meet(plan: _Plan, array: Array, result: Array, axis: int, join: np.ufunc) -> None:
     """Join parts of an array to a result, which has nothing yet if it is covered."""
     meetings, before = plan.meetings, (slice(None),) * axis
+
+    def part(where: slice) -> Array:
+        return gathered(array[(*before, where)])
+
     if plan.is_covered:
+        whole = part(meetings[0].here)
         if len(meetings) == 1:
-            result[...] = array[(*before, meetings[0].here)]
+            result[...] = whole
             return
-        # The first two at once, which is a pass less.
-        whole, (there, here) = meetings[0].here, meetings[1]
-        first = array[(*before, whole if not plan.ends else _part(whole, there))]
-        join(first, array[(*before, here)], out=result[(*before, there)])
-        for there, here in plan.ends:
-            result[(*before, there)] = array[(*before, here)]
+        there, here = meetings[1]  # together with the first, which is a pass less
+        join(whole[(*before, there)], part(here), out=result[(*before, there)])
+        for end in plan.ends:
+            result[(*before, end)] = whole[(*before, end)]
         meetings = meetings[2:]
     for there, here in meetings:
         some = result[(*before, there)]
-        join(some, array[(*before, here)], out=some)
+        join(some, part(here), out=some)
 
 
 # -- means -------------------------------------------------------------------------------------

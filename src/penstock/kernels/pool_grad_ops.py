@@ -33,6 +33,7 @@ from penstock.kernels.pool_ops import (
 from penstock.kernels.portions import by_images
 from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.runs import gathered, put
 from penstock.kernels.types import FLOATS, REALS
 from penstock.kernels.windows import Fit, Window, cut, pad, per_dimension, tap
 
@@ -171,8 +172,8 @@ def _given_to_tiles(images: Array, pooled: Array, grads: Array, windows: _Window
     given = np.empty(images.shape, grads.dtype)
     seen, given_in_tiles, left = images.reshape(tiles), given.reshape(tiles), grads
     for row, column in np.ndindex(windows[0].size, windows[1].size):
-        here = kept(seen[:, :, row, :, column] == pooled, left)
-        given_in_tiles[:, :, row, :, column] = here
+        here = kept(gathered(seen[:, :, row, :, column]) == pooled, left)
+        put(given_in_tiles[:, :, row, :, column], here)
         left = left - here  # exactly nothing, or everything
     return given
 
@@ -210,11 +211,11 @@ def _to_first_along(
         where = (slice(None),) * axis + (tap(window, fit, element),)
         is_here = is_free
         if element < window.size - 1:  # or else it is what remains
-            is_here = seen[where] == greatest
+            is_here = gathered(seen[where]) == greatest
             is_here &= is_free
             is_free ^= is_here
         if element < window.stride:  # nothing is there yet
-            spread[where] = kept(is_here, grads)
+            put(spread[where], kept(is_here, grads))
         else:
             spread[where] += kept(is_here, grads)
     return spread
