@@ -101,5 +101,5 @@ def test_types_must_be_the_declared_ones() -> None:
     """A module whose result has another type than the node declares is refused."""
     pytest.importorskip("jaxlib")
 
-    with pytest.raises(InvalidArgumentError, match="gives \\[f32\\], but the node declares \\[float64\\]"):
+    with pytest.raises(InvalidArgumentError, match=r"\[f32\], but the node declares \[float64\]"):
         kernel(Tout=(dtypes.float64,))(np.float32([1]))
