@@ -88,8 +88,9 @@ def as_value(array: Any) -> Value:
 
 def freeze(value: Value) -> Value:
     """Make an array read-only, in place; returns it."""
-    if isinstance(value, np.ndarray) and value.flags.writeable:
-        value.flags.writeable = False
+    if isinstance(value, np.ndarray):
+        # By name it takes twice as long, and ``flags.writeable`` four times.
+        value.setflags(False)  # type: ignore[call-arg]  # noqa: FBT003
     return value
 
 

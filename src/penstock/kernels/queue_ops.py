@@ -12,7 +12,7 @@ else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,8 +22,9 @@ from penstock.core.shapes import SCALAR, TensorShape
 from penstock.core.values import Ref, ResourceHandle, Value, shape_of
 from penstock.errors import InvalidArgumentError, OpError
 from penstock.kernels.arrays import number_in, shape_text
+from penstock.kernels.at_once import WAIT, Prompt
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.context import Done, OpKernelContext, StepContext
 from penstock.kernels.queue_state import FifoStore, PriorityStore, ShuffleStore, Store
 from penstock.kernels.queues import Queue, QueueSpec
 from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
@@ -36,6 +37,11 @@ _UNBOUNDED: Final = 2**31 - 1
 
 def queue_of(context: OpKernelContext, handle: Value) -> Queue:
     """The queue that a handle of either generation means."""
+    return queue_in(context.step, handle)
+
+
+def queue_in(step: StepContext, handle: Value) -> Queue:
+    """The queue that a handle of either generation means in a step."""
     if isinstance(handle, ResourceHandle):
         container, name = handle.container, handle.name
     else:
@@ -45,7 +51,7 @@ def queue_of(context: OpKernelContext, handle: Value) -> Queue:
                 f"Queue handle must have two elements, but had shape: {shape_text(shape_of(text))}"
             )
         container, name = text[0].decode(), text[1].decode()
-    found: Queue = context.step.resources.lookup(container, name, _KIND)
+    found: Queue = step.resources.lookup(container, name, _KIND)
     return found
 
 
@@ -185,15 +191,23 @@ def make_queue_enqueue(attrs: Attrs) -> Kernel:
     """Nothing, once an element, or all rows of a batch, are in the queue."""
     _refuse_timeout(attrs)
     types = attrs.list("Tcomponents")
-    put = Queue.enqueue_many if "Many" in attrs.op.name else Queue.enqueue
+    is_many = "Many" in attrs.op.name
+    put = Queue.enqueue_many if is_many else Queue.enqueue
 
-    def enqueue(context: OpKernelContext, done: Done, handle: Value, *components: Value) -> None:
-        queue = queue_of(context, handle)
+    def find(step: StepContext, handle: Value) -> Queue:
+        queue = queue_in(step, handle)
         if types != queue.spec.types:
             raise _wrong_inputs(attrs, queue, types)
+        return queue
+
+    def enqueue(context: OpKernelContext, done: Done, handle: Value, *components: Value) -> None:
+        queue = find(context.step, handle)
         put(queue, components, context.step.cancellation_manager, done)
 
-    return enqueue
+    def at_once(step: StepContext, handle: Value, *components: Value) -> Any:
+        return None if find(step, handle).enqueue_at_once(components) else WAIT
+
+    return enqueue if is_many else Prompt(at_once, enqueue)
 
 
 @async_kernel("QueueDequeue", "QueueDequeueV2")
@@ -207,7 +221,13 @@ def make_queue_dequeue(attrs: Attrs) -> Kernel:
         _check_outputs(attrs, queue, types)
         queue.dequeue(context.cancellation_manager, done)
 
-    return dequeue
+    def at_once(step: StepContext, handle: Value) -> Any:
+        queue = queue_in(step, handle)
+        _check_outputs(attrs, queue, types)
+        element = queue.dequeue_at_once()
+        return WAIT if element is None else element
+
+    return Prompt(at_once, dequeue)
 
 
 @async_kernel("QueueDequeueMany", "QueueDequeueManyV2", "QueueDequeueUpTo", "QueueDequeueUpToV2")

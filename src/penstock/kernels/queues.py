@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
-import numpy as np
+from numpy import ndarray
 
 from penstock.core.dtypes import DType
 from penstock.core.shapes import UNKNOWN, TensorShape
@@ -51,6 +51,8 @@ class Queue:
         #: Guards ``_state``.  Nothing is called under it but ``_state``.
         self._lock = Lock()
         self._state = QueueState(self.title, spec.capacity, store)
+        #: The sizes that each component must have; None where they are not all known.
+        self._sizes = None if spec.shapes is None else [shape.dims for shape in spec.shapes]
 
     @property
     def size(self) -> int:
@@ -65,24 +67,29 @@ class Queue:
 
     # -- requests ----------------------------------------------------------------------
 
+    def enqueue_at_once(self, components: Sequence[Value]) -> bool:
+        """Put one element in, unless that has to wait; returns whether it is in."""
+        element = self._element(components)
+        with self._lock:
+            settled = self._state.put_at_once(element)
+        if settled:
+            _report(settled)
+        return settled is not None
+
     def enqueue(
         self, components: Sequence[Value], cancellation: CancellationManager, done: Done
     ) -> None:
         """Put one element in, when there is room."""
-        shapes = self.spec.shapes
-        if shapes is not None:
+        self._submit(Put(done, [self._element(components)]), cancellation)
+
+    def _element(self, components: Sequence[Value]) -> Element:
+        """Components as they are kept; raises if they do not fit the queue."""
+        if self._sizes is not None:
             for at, value in enumerate(components):
-                shape = value.shape if type(value) is np.ndarray else ()
-                if shape != shapes[at].dims:
-                    self._check_shape(at, shape, shapes[at])
-        element = tuple(map(keep, components))
-        with self._lock:
-            settled = self._state.put_at_once(element)
-        if settled is None:
-            self._submit(Put(done, [element]), cancellation)
-            return
-        done(None)
-        _report(settled)
+                shape = value.shape if type(value) is ndarray else ()
+                if shape != self._sizes[at]:
+                    self._check_shape(at, shape, self._shape(at))
+        return tuple([keep(value) for value in components])
 
     def enqueue_many(
         self, components: Sequence[Value], cancellation: CancellationManager, done: Done
@@ -99,13 +106,14 @@ class Queue:
             return
         self._submit(Put(done, zip(*map(keep, components), strict=True)), cancellation)
 
-    def dequeue(self, cancellation: CancellationManager, done: Done) -> None:
-        """Take one element out, when there is one."""
+    def dequeue_at_once(self) -> Element | None:
+        """Take one element out; None if that has to wait."""
         with self._lock:
             taken = self._state.take_at_once(1)
-        if taken is not None:
-            done(taken[0])
-            return
+        return taken[0] if taken is not None else None
+
+    def dequeue(self, cancellation: CancellationManager, done: Done) -> None:
+        """Take one element out, when there is one."""
         request = Take(lambda error: done(error or request.taken[0]), 1)
         self._submit(request, cancellation)
 

@@ -32,6 +32,7 @@ import numpy as np
 from penstock.core.values import DEAD, Value
 from penstock.errors import CancelledError, OpError, from_exception
 from penstock.graph.graph import Graph
+from penstock.kernels.at_once import WAIT
 from penstock.kernels.context import OpKernelContext, Runner, StepContext
 from penstock.runtime.executor.dump import dump
 from penstock.runtime.executor.graph_view import GraphView, NodeItem, Step
@@ -183,7 +184,8 @@ class ExecutorState:
                     if item.is_checked:
                         check_outputs(item, outputs, may_omit=item.may_omit_outputs)
                 else:
-                    outputs = self._activate(tagged)
+                    is_prompt = item.at_once is not None and not is_observed
+                    outputs = self._attempt(tagged) if is_prompt else self._activate(tagged)
                     if outputs is None:
                         continue
             except Exception as cause:  # noqa: BLE001  (the one border of kernels)
@@ -204,6 +206,19 @@ class ExecutorState:
         if item.has_refs:
             return prepare_refs(item, taken)
         return taken
+
+    def _attempt(self, tagged: TaggedNode) -> Sequence[Value] | None:
+        """Run a node that mostly need not wait; None if its outputs will come later."""
+        item, _, iteration, _ = tagged
+        assert item.at_once is not None
+        inputs = self._take_inputs(item, iteration)
+        result = item.at_once(self._step, *inputs)
+        if result is WAIT:
+            return self._start_async(tagged, inputs, perf_counter())
+        outputs = as_outputs(item, result)
+        if item.is_checked:
+            check_outputs(item, outputs, may_omit=item.may_omit_outputs)
+        return outputs
 
     def _activate(self, tagged: TaggedNode) -> Sequence[Value] | None:
         """Run one node in full; None if its outputs will come through the inbox."""
@@ -230,7 +245,7 @@ class ExecutorState:
             inputs = self._take_inputs(item, iteration)
             outputs = as_outputs(item, item.compute(self._context(tagged, inputs), *inputs))
         elif step == _ASYNC:
-            started = self._start_async(tagged, start)
+            started = self._start_async(tagged, self._take_inputs(item, iteration), start)
             if started is None:
                 return None
             outputs = started
@@ -288,10 +303,11 @@ class ExecutorState:
         pool(run)  # raises if the pool is shut down, and then nothing runs
         self._running[id(tagged)] = tagged
 
-    def _start_async(self, tagged: TaggedNode, start: float) -> Sequence[Value] | None:
+    def _start_async(
+        self, tagged: TaggedNode, inputs: Sequence[Any], start: float
+    ) -> Sequence[Value] | None:
         """Start a kernel; its outputs if it is done at once, otherwise None."""
-        item, _, iteration, _ = tagged
-        inputs = self._take_inputs(item, iteration)
+        item = tagged[0]
         done, context = _Done(self, tagged, start), self._context(tagged, inputs)
         try:
             item.compute(context, done, *inputs)

@@ -20,6 +20,7 @@ from penstock.graph.frames import Frame, build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.references import References
 from penstock.graph.roles import Role
+from penstock.kernels.at_once import Prompt
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.registry import Calling, Cost, Kernel
 from penstock.runtime.binding import bind_at
@@ -91,6 +92,8 @@ class NodeItem:
     initialized_refs: tuple[tuple[int, str], ...]
     #: Whether there is either of these two.
     has_refs: bool
+    #: What may have the outputs without waiting; None for any other kernel.
+    at_once: Kernel | None
     #: What clears its inputs after use.
     no_inputs: tuple[None, ...]
     #: The function whose body the node is in; empty for the graph's own nodes.
@@ -232,6 +235,7 @@ class GraphView:
             derefs=derefs,
             initialized_refs=initialized_refs,
             has_refs=bool(derefs or initialized_refs),
+            at_once=kernel.compute.at_once if isinstance(kernel.compute, Prompt) else None,
             no_inputs=(None,) * len(node.inputs),
             function=self._function,
         )
