@@ -53,6 +53,38 @@ def test_resize_gradients_are_transposes(method: str, attrs: dict[str, Any]) -> 
     np.testing.assert_allclose((of_images * images).sum(), (result * sent_back).sum(), rtol=1e-4)
 
 
+@pytest.mark.parametrize("attrs", [{}, {"align_corners": True}, {"half_pixel_centers": True}])
+@pytest.mark.parametrize("depth", [3, 16])
+@pytest.mark.parametrize("after", [(14, 9), (21, 36), (7, 20), (3, 5), (1, 9), (7, 9)])
+def test_bilinear_is_linear_interpolation(
+    attrs: dict[str, bool], depth: int, after: tuple[int, int]
+) -> None:
+    """Doubled, halved or of any size, along one dimension and then along the other."""
+    images = np.random.default_rng(1).normal(size=(2, 7, 9, depth)).astype(np.float32)
+    expected = images.astype(np.float64)
+    for axis, size in enumerate(after, 1):
+        before, places = images.shape[axis], np.arange(size)
+        is_cornered = "align_corners" in attrs and size > 1
+        scale = (before - 1) / (size - 1) if is_cornered else before / size
+        origins = (places + 0.5) * scale - 0.5 if "half_pixel_centers" in attrs else places * scale
+        blend = np.array([np.interp(origins, np.arange(before), row) for row in np.eye(before)])
+        expected = np.moveaxis(np.moveaxis(expected, axis, -1) @ blend, -1, axis)
+    result = run_op("ResizeBilinear", images, np.int32(after), **attrs)
+    np.testing.assert_allclose(result, expected, atol=1e-5)
+    many = run_op("ResizeBilinear", np.tile(images, (500, 1, 1, 1)), np.int32(after), **attrs)
+    np.testing.assert_allclose(many, np.tile(result, (500, 1, 1, 1)))
+
+
+@pytest.mark.parametrize("before", [(5, 7), (10, 7), (15, 28), (1, 1), (20, 35)])
+def test_nearest_gradient_counts_picks(before: tuple[int, int]) -> None:
+    """Of ones, an element gets back as many as there are places that it was picked for."""
+    whole = np.arange(before[0] * before[1], dtype=np.float32).reshape(1, *before, 1)
+    picked = run_op("ResizeNearestNeighbor", whole, np.int32([20, 35]))
+    counts = np.bincount(picked.astype(int).ravel(), minlength=whole.size).reshape(whole.shape)
+    back = run_op("ResizeNearestNeighborGrad", np.ones((1, 20, 35, 1), np.int32), np.int32(before))
+    np.testing.assert_array_equal(back, counts)
+
+
 @pytest.mark.parametrize("kernel_type", ["lanczos3", "gaussian", "box", "keyscubic", "triangle"])
 def test_scale_and_translate_keeps_constants(kernel_type: str) -> None:
     """Weights add up to one inside of the image, and there is nothing outside."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,94 +23,26 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.kernels.arrays import check_new, shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.intra_op import parallel_for
+from penstock.kernels.intra_op import HELPERS, parallel_for
+from penstock.kernels.linear_resize import Line, blend, line_of
 from penstock.kernels.portions import by_images
 from penstock.kernels.products import multiply_into
 from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.resize_methods import (
+    HALF,
+    Blend,
+    Method,
+    area_method,
+    bicubic_method,
+    bilinear_method,
+    cubic,
+    scale_of,
+)
 from penstock.kernels.types import FLOATS, REALS
 
-
-class Blend(NamedTuple):
-    """For each place of a dimension, [places, taps]: where it takes from, and how much."""
-
-    sources: Array
-    weights: Array
-
-
-#: (size before, size after) to how the dimension is blended.
-_Method: TypeAlias = Callable[[int, int], Blend]
-
+#: Images of so many elements are worth several threads.
+_MANY: Final = 1 << 19
 _ONE: Final = np.float32(1)
-_HALF: Final = np.float32(0.5)
-#: Bicubic weights come from a table with so many steps between two elements.
-_STEPS: Final = 1024
-
-
-def _scale(before: int, after: int, *, has_corners: bool) -> np.float32:
-    """How many elements a step is worth; corners can be made to fall on corners."""
-    if has_corners and after > 1:
-        return np.float32((before - 1) / (after - 1))
-    return np.float32(before) / np.float32(after)
-
-
-def _origins(attrs: Attrs, before: int, after: int) -> Array:
-    """Where each place comes from; pixels are points, or squares around their centres."""
-    places = np.arange(after, dtype=np.float32)
-    scale = _scale(before, after, has_corners=attrs.bool("align_corners"))
-    if attrs.values.get("half_pixel_centers"):
-        return (places + _HALF) * scale - _HALF
-    return places * scale
-
-
-def _bilinear(attrs: Attrs) -> _Method:
-    def bilinear(before: int, after: int) -> Blend:
-        origins = _origins(attrs, before, after)
-        lower = np.floor(origins)
-        part = origins - lower
-        sources = np.stack([np.maximum(lower, 0), np.minimum(np.ceil(origins), before - 1)], -1)
-        return Blend(sources.astype(np.intp), np.stack([_ONE - part, part], -1))
-
-    return bilinear
-
-
-def _cubic(distance: Array, sharpness: float) -> Array:
-    """Keys, Cubic convolution interpolation for digital image processing, 1981."""
-    x, a = np.abs(distance).astype(np.float64), sharpness
-    near = ((a + 2) * x - (a + 3)) * x * x + 1
-    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-    return np.where(x <= 1, near, np.where(x < 2, far, 0)).astype(np.float32)
-
-
-def _bicubic(attrs: Attrs) -> _Method:
-    is_centred = attrs.bool("half_pixel_centers")
-
-    def bicubic(before: int, after: int) -> Blend:
-        origins = _origins(attrs, before, after)
-        lower = np.floor(origins)
-        part = np.rint((origins - lower) * _STEPS) / _STEPS
-        sources = lower[:, None].astype(np.intp) + np.arange(-1, 3)
-        weights = _cubic(part[:, None] - np.arange(-1, 3), -0.5 if is_centred else -0.75)
-        inside = np.clip(sources, 0, before - 1)
-        if is_centred:  # what lies outside does not count
-            weights = np.where(sources == inside, weights, np.float32(0))
-            weights /= weights.sum(-1, keepdims=True)
-        return Blend(inside, weights)
-
-    return bicubic
-
-
-def _area(attrs: Attrs) -> _Method:
-    def area(before: int, after: int) -> Blend:
-        scale = _scale(before, after, has_corners=attrs.bool("align_corners"))
-        start = np.arange(after, dtype=np.float32) * scale
-        end = np.arange(1, after + 1, dtype=np.float32) * scale
-        first, last = np.floor(start).astype(np.intp), np.ceil(end).astype(np.intp)
-        sources = first[:, None] + np.arange(max(int((last - first).max()), 1))
-        covered = np.minimum(sources + 1, end[:, None]) - np.maximum(sources, start[:, None])
-        weights = np.maximum(covered, 0).astype(np.float32) / scale
-        return Blend(np.clip(sources, 0, before - 1), weights)
-
-    return area
 
 
 def _blend(images: Array, axis: int, by: Blend) -> Array:
@@ -142,14 +74,59 @@ def _blend_back(grads: Array, axis: int, by: Blend, before: int) -> Array:
     return result.reshape(*outer, before, *inner)
 
 
-_METHODS: Final[dict[str, Callable[[Attrs], _Method]]] = {
-    "ResizeBilinear": _bilinear,
-    "ResizeBicubic": _bicubic,
-    "ResizeArea": _area,
+_METHODS: Final[dict[str, Callable[[Attrs], Method]]] = {
+    "ResizeBilinear": bilinear_method,
+    "ResizeBicubic": bicubic_method,
+    "ResizeArea": area_method,
 }
 
 
-@kernel(*_METHODS, types={"T": REALS})
+@kernel("ResizeBilinear", types={"T": REALS})
+def make_resize_bilinear(attrs: Attrs) -> Kernel:
+    """Rows and columns blended from the two nearest ones."""
+    _check_centres(attrs)
+    method = bilinear_method(attrs)
+
+    @functools.lru_cache(maxsize=16)
+    def line(before: int, after: int) -> Line | None:
+        by = method(before, after)
+        return None if before == after else line_of(by.sources, by.weights[:, 1], before)
+
+    def resize(images: Value, size: Value) -> Array:
+        rows, columns = _sizes(images, size)
+        batch, before_rows, before_columns, depth = images.shape
+        by_row, by_column = line(before_rows, rows), line(before_columns, columns)
+        result = np.empty((batch, rows, columns, depth), np.float32)
+        pieces = min(HELPERS + 1, batch) if max(result.size, images.size) >= _MANY else 1
+        step = -(-max(batch, 1) // pieces)
+
+        def some(number: int) -> None:
+            part = slice(number * step, (number + 1) * step)
+            wide: Array = images[part].astype(np.float32, copy=False)
+            _blend_both(wide, by_row, by_column, result[part])
+
+        parallel_for(-(-batch // step), some)
+        return result
+
+    return resize
+
+
+def _blend_both(images: Array, by_row: Line | None, by_column: Line | None, result: Array) -> None:
+    """Blend along both dimensions, first along the one that leaves less to do."""
+    stages = [(axis, line) for axis, line in ((2, by_column), (1, by_row)) if line is not None]
+    if result.shape[1] < images.shape[1]:
+        stages.reverse()
+    if not stages:
+        result[...] = images
+    for place, (axis, line) in enumerate(stages, 1):
+        shape = (*images.shape[:axis], len(line.first), *images.shape[axis + 1 :])
+        out = result if place == len(stages) else np.empty(shape, images.dtype)
+        outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+        blend(images.reshape(outer, -1, inner), line, out.reshape(outer, -1, inner))
+        images = out
+
+
+@kernel("ResizeBicubic", "ResizeArea", types={"T": REALS})
 def make_resize(attrs: Attrs) -> Kernel:
     """Rows and columns blended from the nearest ones, or from those that they cover."""
     _check_centres(attrs)
@@ -158,16 +135,11 @@ def make_resize(attrs: Attrs) -> Kernel:
     def resize(images: Value, size: Value) -> Array:
         rows, columns = _sizes(images, size)
         batch, before_rows, before_columns, depth = images.shape
-        has_rows = rows != before_rows or attrs.op.name != "ResizeBilinear"
-        has_columns = columns != before_columns or attrs.op.name != "ResizeBilinear"
-        by_row = method(before_rows, rows) if has_rows else None
-        by_column = method(before_columns, columns) if has_columns else None
+        by_row, by_column = method(before_rows, rows), method(before_columns, columns)
 
         def of_some(images: Array) -> Array:
             wide: Array = images.astype(np.float32, copy=False)
-            if by_row is not None:
-                wide = _blend(wide, 1, by_row)
-            return wide if by_column is None else _blend(wide, 2, by_column)
+            return _blend(_blend(wide, 1, by_row), 2, by_column)
 
         shape = (batch, rows, columns, depth)
         return by_images(of_some, shape, np.dtype(np.float32), images)
@@ -221,11 +193,15 @@ def make_resize_nearest_grad(attrs: Attrs) -> Kernel:
 
     def resize_grad(grads: Value, size: Value) -> Array:
         sizes = _sizes(grads, size)
-        result = grads
-        for axis, before in enumerate(sizes, 1):
-            sources = _nearest(attrs, before, grads.shape[axis])
-            result = _picked_back(result, axis, sources, before)
-        return np.asarray(result)
+
+        def of_some(grads: Array) -> Array:
+            for axis, before in enumerate(sizes, 1):
+                sources = _nearest(attrs, before, grads.shape[axis])
+                grads = _picked_back(grads, axis, sources, before)
+            return grads
+
+        shape = (grads.shape[0], *sizes, grads.shape[3])
+        return by_images(of_some, shape, grads.dtype, grads)
 
     return resize_grad
 
@@ -233,6 +209,9 @@ def make_resize_nearest_grad(attrs: Attrs) -> Kernel:
 def _picked_back(grads: Array, axis: int, sources: Array, before: int) -> Array:
     """What comes back to each element from all places that it was picked for."""
     shape = (*grads.shape[:axis], before, *grads.shape[axis + 1 :])
+    times, rest = divmod(len(sources), before)
+    if not rest and (sources == np.repeat(np.arange(before), times)).all():
+        return _sum_of_neighbours(grads, axis, times)
     summed = np.zeros(shape, grads.dtype)
     # Sources never go back: first the first place of each, then the second, and so on.
     _, starts, which = np.unique(sources, return_index=True, return_inverse=True)
@@ -244,15 +223,27 @@ def _picked_back(grads: Array, axis: int, sources: Array, before: int) -> Array:
     return summed
 
 
+def _sum_of_neighbours(grads: Array, axis: int, count: int) -> Array:
+    """The sums of so many places each that are side by side."""
+    if count == 1:
+        return grads
+    outer: Any = (slice(None),) * axis
+    parts = [grads[(*outer, slice(place, None, count))] for place in range(count)]
+    summed: Array = parts[0] + parts[1]
+    for part in parts[2:]:
+        summed += part
+    return summed
+
+
 def _nearest(attrs: Attrs, before: int, after: int) -> Array:
     """The nearest element for each place."""
     has_corners = attrs.bool("align_corners")
-    scale = _scale(before, after, has_corners=has_corners)
+    scale = scale_of(before, after, has_corners=has_corners)
     places = np.arange(after, dtype=np.float32)
     if attrs.bool("half_pixel_centers"):
-        places += _HALF
+        places += HALF
     origins = places * scale
-    whole = np.floor(origins + _HALF) if has_corners else np.floor(origins)
+    whole = np.floor(origins + HALF) if has_corners else np.floor(origins)
     return np.asarray(np.clip(whole, 0, before - 1), np.intp)
 
 
@@ -305,7 +296,7 @@ _FILTERS: Final[dict[str, tuple[float, Callable[[Array], Array]]]] = {
     "gaussian": (1.5, lambda x: np.where(x < 1.5, np.exp(-2 * x * x), 0)),
     "box": (1, _box),
     "triangle": (1, lambda x: np.maximum(1 - x, 0)),
-    "keyscubic": (2, lambda x: _cubic(x, -0.5)),
+    "keyscubic": (2, lambda x: cubic(x, -0.5)),
     "mitchellcubic": (2, _mitchell),
 }
 
@@ -354,11 +345,11 @@ def _filtered(attrs: Attrs) -> Callable[[int, int, Any, Any], Blend]:
             raise ValueError(f"Scale and translation must be finite, and scale > 0, got {scale}")
         inverse = _ONE / np.float32(scale)
         wider = max(inverse, _ONE) if is_smoothed else _ONE
-        origins = (np.arange(after, dtype=np.float32) + _HALF) * inverse - inverse * moved
+        origins = (np.arange(after, dtype=np.float32) + HALF) * inverse - inverse * moved
         reach = np.float32(radius) * wider
-        first = np.ceil(origins - reach - _HALF).astype(np.intp)
+        first = np.ceil(origins - reach - HALF).astype(np.intp)
         sources = first[:, None] + np.arange(math.ceil(2 * float(reach)) + 1)
-        away = np.abs(sources + _HALF - origins[:, None]) / wider
+        away = np.abs(sources + HALF - origins[:, None]) / wider
         inside = np.clip(sources, 0, before - 1)
         weights = np.where(sources == inside, weigh(away), 0).astype(np.float32)
         total = weights.sum(-1, keepdims=True)
