@@ -3,7 +3,7 @@
 In:   a score for each class in each frame, [frames, batch, classes]; how many frames count;
       for the loss the labels of each sequence, as a sparse matrix.
 Out:  the loss and its gradient; or the labels that the scores say, as a sparse matrix.
-Not:  no search for the likeliest labels by beams.
+Not:  searches no labels by beams (ctc_beam_op).
 
 Graves et al., Connectionist temporal classification, 2006.  A label sequence is written with
 blanks around each label; a path through it may stay, step, and step over a blank between
@@ -20,6 +20,7 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
+from penstock.errors import FailedPreconditionError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
@@ -97,7 +98,7 @@ def make_ctc_loss(attrs: Attrs) -> Kernel:
     def ctc_loss(
         inputs: Value, indices: Value, values: Value, lengths: Value
     ) -> tuple[Array, Array]:
-        _check_inputs(inputs, lengths)
+        check_inputs(inputs, lengths, ValueError)
         batch, classes = inputs.shape[1:]
         sequences = _label_sequences(indices, values, batch, classes - 1)
         if rules.collapses_labels:
@@ -115,7 +116,10 @@ def make_ctc_loss(attrs: Attrs) -> Kernel:
     return ctc_loss
 
 
-def _check_inputs(inputs: Value, lengths: Value) -> None:
+def check_inputs(
+    inputs: Value, lengths: Value, error: type[Exception] = FailedPreconditionError
+) -> None:
+    """Raise unless there are scores for each sequence; ``error`` if one is too long."""
     if inputs.ndim != 3:
         raise ValueError(f"inputs is not a 3-Tensor: {shape_text(inputs.shape)}")
     if inputs.shape[2] == 0:
@@ -126,7 +130,7 @@ def _check_inputs(inputs: Value, lengths: Value) -> None:
             f"{shape_text(lengths.shape)} for a batch of {inputs.shape[1]}"
         )
     if lengths.size and lengths.max() > len(inputs):
-        raise ValueError(
+        raise error(
             f"sequence_length({int(lengths.argmax())}) <= {len(inputs)} must hold, "
             f"got {lengths.max()}"
         )
@@ -218,7 +222,7 @@ def make_ctc_greedy_decoder(attrs: Attrs) -> Kernel:
     merges, blank_index = attrs.bool("merge_repeated"), attrs.int("blank_index")
 
     def decode(inputs: Value, lengths: Value) -> tuple[Array, Array, Array, Array]:
-        _check_inputs(inputs, lengths)
+        check_inputs(inputs, lengths)
         classes = inputs.shape[2]
         blank = blank_index + classes if blank_index < 0 else blank_index
         if not 0 <= blank < classes:
