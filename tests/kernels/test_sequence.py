@@ -161,3 +161,13 @@ def test_empty_is_the_same_in_every_run() -> None:
 
     assert run_op("Empty", shape, dtype=dtypes.float32).tolist() == [0, 0]
     assert run_op("Empty", shape, dtype=dtypes.string).tolist() == [b"", b""]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.complex64, np.int8, np.bool_])
+@pytest.mark.parametrize("value", [0, -0.0, 1])
+def test_large_fills(kind: Any, value: float) -> None:
+    """Every element is the value, and a zero has its sign."""
+    wanted = kind(value)
+    filled = run_op("Fill", np.int32([300, 500]), wanted)
+    assert (filled.shape, filled.dtype) == ((300, 500), wanted.dtype)
+    assert filled.tobytes() == wanted.tobytes() * filled.size

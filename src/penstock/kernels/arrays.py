@@ -27,6 +27,8 @@ _MAX_BYTES: Final = PHYSICAL_MEMORY
 #: Of arrays of at most so many bytes, parts that are not contiguous are copied: that is
 #: cheap, and whoever computes with the part then needs half the time.
 SMALL: Final = 1 << 15
+#: Of more bytes than these, zeros come from the system, or byte by byte, in a third of the time.
+_LARGE: Final = 1 << 16
 
 
 def as_array(value: Value) -> Array:
@@ -90,6 +92,9 @@ def full(shape: Sequence[int], value: Value, dtype: np.dtype[Any]) -> Array:
     """A new array with ``value`` everywhere."""
     check_new(shape, dtype)
     filled = np.empty(shape, dtype)
+    is_large = filled.nbytes > _LARGE and not dtype.hasobject
+    if is_large and not any(np.asarray(value, dtype).tobytes()):
+        return np.zeros(shape, dtype)
     filled.fill(value)
     return filled
 
