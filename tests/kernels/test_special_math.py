@@ -105,7 +105,7 @@ def test_missing_library_says_what_to_install() -> None:
 
 
 def test_error_function_of_many() -> None:
-    """Right to three units of the last digit, from the smallest numbers on."""
+    """Right to four units of the last digit, from the smallest numbers on."""
     x = np.concatenate([np.linspace(-5, 5, 30_001), np.logspace(-37, 0, 3_000), [np.inf, -np.inf]])
     x = x.astype(np.float32)
     expected = np.array([math.erf(number) for number in x.tolist()])

@@ -1,7 +1,7 @@
 """The error function of float32 numbers, many at a time.
 
 In:   arrays of float32.
-Out:  their error function, right to three units of the last digit.
+Out:  their error function, right to four units of the last digit.
 Not:  no other precision.
 
 erf(x) is the hyperbolic tangent of x * p(x * x), where p is smooth: a polynomial, fitted here
@@ -16,13 +16,14 @@ import math
 from typing import Any, Final
 
 import numpy as np
-from numpy.polynomial import chebyshev
+from numpy.polynomial import Chebyshev, Polynomial, chebyshev
 
-from penstock.core.values import Value
+from penstock.core.values import Array, Value
 from penstock.kernels.portions import by_elements
 
 _END: Final = np.float32(4)
-_DEGREE: Final = 8
+_DEGREE: Final = 7
+_ROUNDS: Final = 4
 
 
 def erf(x: Value) -> Value:
@@ -34,7 +35,8 @@ def erf(x: Value) -> Value:
 
 def _of_portion(x: Any) -> Any:
     squares = np.square(x)
-    np.minimum(squares, _END * _END, out=squares)
+    # Not ``minimum``, which takes four times as long with a number.
+    np.clip(squares, 0, _END * _END, out=squares)
     last, *others, first = _coefficients()
     argument = squares * last
     for coefficient in others:
@@ -57,8 +59,18 @@ def _coefficients() -> tuple[np.float32, ...]:
     rests = np.array([math.erfc(x) for x in roots.tolist()])
     wanted = 0.5 * np.log((1 + values) / rests) / roots
     # What an error of p is worth: where the tangent is flat, next to nothing.
-    weights = roots * rests * (1 + values) / values
-    limits = [0, float(_END) ** 2]
-    fitted = chebyshev.Chebyshev.fit(roots * roots, wanted, _DEGREE, domain=limits, w=weights)
-    powers = fitted.convert(kind=np.polynomial.Polynomial, domain=[-1, 1], window=[-1, 1])
+    worth = roots * rests * (1 + values) / values
+    powers = _fitted(roots * roots, wanted, worth).convert(
+        kind=Polynomial, domain=[-1, 1], window=[-1, 1]
+    )
     return tuple(np.float32(c) for c in powers.coef[::-1])
+
+
+def _fitted(squares: Array, wanted: Array, worth: Array) -> Any:
+    """The polynomial whose largest error, times what it is worth, is least (Lawson, 1961)."""
+    weights, limits = worth, [0, float(_END) ** 2]
+    for _ in range(_ROUNDS):  # what is worst counts more the next time
+        found = Chebyshev.fit(squares, wanted, _DEGREE, domain=limits, w=weights)
+        weights = weights * np.sqrt(np.abs(found(squares) - wanted) * worth)
+        weights /= weights.max()
+    return Chebyshev.fit(squares, wanted, _DEGREE, domain=limits, w=weights)
