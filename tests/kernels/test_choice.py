@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from penstock.kernels.choice import choose, kept
+from penstock.kernels.choice import at_least, at_most, choose, kept
 from support.ops import run_op
 
 TYPES = [np.bool_, np.int8, np.float16, ml_dtypes.bfloat16, np.float32, np.int64, np.complex64]
@@ -35,6 +35,19 @@ def test_choice_among_what_is_no_number() -> None:
     ones = np.ones(10_000, np.float32)
     np.testing.assert_array_equal(choose(condition, ones, wild), np.where(condition, 1, np.inf))
     np.testing.assert_array_equal(kept(~condition, wild), np.where(condition, 0, np.inf))
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.int32])
+@pytest.mark.parametrize("size", [0, 5, 9999, 99_999])
+def test_limits(kind: Any, size: int) -> None:
+    """At least and at most a number, however many there are; NaN stays."""
+    x = np.random.default_rng(size).integers(-9, 9, (3, size)).astype(kind)
+    if x.dtype.kind == "f":
+        x[:, 1:2], x[:, 2:3], x[:, 3:4] = np.nan, np.inf, -np.inf
+    found = at_least(x, kind(2)), at_most(x.T, kind(2))
+    np.testing.assert_array_equal(found[0], np.where(x < 2, kind(2), x))
+    np.testing.assert_array_equal(found[1], np.where(x > 2, kind(2), x).T)
+    assert found[0].dtype == found[1].dtype == x.dtype
 
 
 def test_shapes_are_broadcast() -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from penstock.core.values import Value, as_value, shape_of
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.choice import MANY, at_least, at_most, between, choose, kept
+from penstock.kernels.choice import MANY, at_least, at_most, between, choose
 from penstock.kernels.portions import by_elements
 from penstock.kernels.precision import MakeFormula, formula
 from penstock.kernels.registry import Kernel, kernel
@@ -43,8 +43,8 @@ def _relu6(kind: _Kind) -> Kernel:
 
 def _elu(kind: _Kind) -> Kernel:
     zero = kind(0)
-    # A sum of two halves takes a fifth of the time of a choice between them.
-    return lambda x: at_least(x, zero) + at_most(np.expm1(x), zero)
+    # Where the number is negative, so is exp(x) - 1, but it is greater.
+    return lambda x: np.maximum(x, np.expm1(at_most(x, zero)))
 
 
 def _selu(kind: _Kind) -> Kernel:
@@ -81,12 +81,14 @@ def _relu6_grad(kind: _Kind) -> Kernel:
 
 
 def _elu_grad(kind: _Kind) -> Kernel:
-    zero, one = kind(0), kind(1)
+    one = kind(1)
 
     def elu_grad(gradients: Value, y: Value) -> Value:
         # Zero too where y is no number.
-        negative = kept(y < zero, y) if y.ndim else np.fmin(y, zero)
-        return gradients * (negative + one)
+        slope = np.fmin(y, np.zeros_like(y))
+        slope += one
+        slope *= gradients
+        return slope
 
     return elu_grad
 
