@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.runtime.compiler.rows import SHORTEST, apply_all
+from penstock.runtime.compiler.rows import SHORTEST, apply_all, runs_of
 from support.sketch import sketch
 
 LENGTH = SHORTEST + 3
@@ -96,7 +96,19 @@ def test_rows_in_branches_and_loops() -> None:
 
 def test_apply_all_leaves_its_argument_alone() -> None:
     """Only what the first function has made is overwritten."""
-    x = np.full(3, 4.0, np.float32)
-    assert apply_all(x, [np.sqrt, np.sqrt]).tolist() == pytest.approx([math.sqrt(2)] * 3)
-    assert x.tolist() == [4.0] * 3
-    assert apply_all(np.float32(16), [np.sqrt, np.sqrt]) == 2
+    roots = runs_of([np.sqrt, np.sqrt])
+    for size in (3, 5000):
+        x = np.full(size, 4.0, np.float32)
+        assert apply_all(x, roots).tolist() == pytest.approx([math.sqrt(2)] * size)
+        assert x.tolist() == [4.0] * size
+    assert apply_all(np.float32(16), roots) == 2
+
+
+@pytest.mark.parametrize("x", [np.float32(0.3), np.full(2, 0.3, np.float32)], ids=str)
+def test_functions_come_in_their_order(x: object) -> None:
+    """Runs of one function and of several; nothing is left out or done twice."""
+    functions = [np.exp, np.negative, np.negative, np.negative, np.exp, np.tanh, np.exp]
+    expected = np.asarray(x, np.float64)
+    for function in functions:
+        expected = function(expected)
+    np.testing.assert_allclose(apply_all(x, runs_of(functions)), expected, rtol=1e-6)

@@ -10,8 +10,9 @@ has to ask again whether it may put its result where its input was.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from itertools import groupby, repeat
 from typing import Any, Final
 
 import numpy as np
@@ -34,15 +35,29 @@ from penstock.runtime.compiler.program import (
 SHORTEST: Final = 16
 
 
-def apply_all(x: Value, functions: Sequence[Callable[..., Any]]) -> Value:
+#: Arrays of more elements take so long that Ctrl-C should be heard in between.
+_SHORT: Final = 4096
+#: Functions in a row, each with how often it comes in succession.
+Runs = tuple[tuple[Callable[..., Any], int], ...]
+
+
+def runs_of(functions: Iterable[Callable[..., Any]]) -> Runs:
+    """Functions as ``apply_all`` takes them."""
+    return tuple((function, sum(1 for _ in same)) for function, same in groupby(functions))
+
+
+def apply_all(x: Value, runs: Runs) -> Value:
     """The last function of the ... of the first function of ``x``."""
-    result = functions[0](x)
-    if type(result) is np.ndarray:  # and nobody else has seen it
-        for function in functions[1:]:
-            function(result, result)
-    else:
-        for function in functions[1:]:
-            result = function(result)
+    result, done = runs[0][0](x), 1
+    is_array = type(result) is np.ndarray  # that nobody else has seen
+    is_short = is_array and result.size <= _SHORT
+    for function, count in runs:
+        left, done = count - done, 0
+        if is_short:  # a deque that keeps nothing calls without Python's loop
+            deque(map(function, repeat(result, left), repeat(result)), 0)
+            continue
+        for _ in range(left):
+            result = function(result, result) if is_array else function(result)
     return result
 
 

@@ -35,6 +35,7 @@ from penstock.runtime.compiler.program import (
     targets_of,
     variable_of,
 )
+from penstock.runtime.compiler.rows import runs_of
 from penstock.runtime.compiler.schedule import Placed, schedule_turn
 from penstock.runtime.compiler.source import Line, Turns
 from penstock.runtime.compiler.text import Text
@@ -162,8 +163,8 @@ class Writer(Branches):
 
     def _write_row(self, row: Row) -> None:
         """Many functions in one line."""
-        functions = tuple(call.kernel.compute for call in row.calls)
-        name = self.text.object(functions, f"{row.calls[0].node.name}_to_{row.node.name}")
+        runs = runs_of(call.kernel.compute for call in row.calls)
+        name = self.text.object(runs, f"{row.calls[0].node.name}_to_{row.node.name}")
         target = self.text.name(row.target)
         self.line(f"{target} = apply_all({self._operand(row.source)}, {name})", row.node)
         self._write_probe(row.node, target)
