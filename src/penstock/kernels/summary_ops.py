@@ -2,7 +2,7 @@
 
 In:   tags and values; or serialized summaries.
 Out:  one serialized ``Summary``.
-Not:  writes no event files; makes no images and no sound.
+Not:  writes no event files (summary_writer_ops); no images, no sound (summary_media_ops).
 """
 
 from __future__ import annotations
@@ -69,16 +69,23 @@ def make_histogram_summary(attrs: Attrs) -> Kernel:
     def histogram_summary(tag: Value, values: Value) -> bytes:
         if len(items_of(tag)) != 1:
             raise InvalidArgumentError("tags must be scalar")
-        numbers = as_array(values).ravel().astype(np.float64)
         title = items_of(tag)[0].decode("utf-8", "replace")
-        for problem, is_bad in (("Nan", np.isnan), ("Infinity", np.isinf)):
-            if is_bad(numbers).any():
-                raise InvalidArgumentError(f"{problem} in summary histogram for: {name}")
         summary = Summary()
-        _fill_histogram(summary.value.add(tag=title).histo, numbers.tolist())
+        summary.value.add(tag=title).histo.CopyFrom(histogram_of(values, name))
         return _serialized(summary)
 
     return histogram_summary
+
+
+def histogram_of(values: Value, name: str) -> Message:
+    """A HistogramProto of values, which must be numbers; ``name`` is that of the node."""
+    numbers = as_array(values).ravel().astype(np.float64)
+    for problem, is_bad in (("Nan", np.isnan), ("Infinity", np.isinf)):
+        if is_bad(numbers).any():
+            raise InvalidArgumentError(f"{problem} in summary histogram for: {name}")
+    histogram = Summary().value.add().histo
+    _fill_histogram(histogram, numbers.tolist())
+    return histogram
 
 
 def _fill_histogram(histogram: Message, numbers: list[float]) -> None:
@@ -141,13 +148,19 @@ def make_tensor_summary_v2(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError("tag and serialized_summary_metadata must be scalars")
         summary = Summary()
         value = summary.value.add(tag=items_of(tag)[0].decode("utf-8", "replace"))
-        _fill_tensor(value, tensor, dtype)
-        text = items_of(metadata)[0]
-        parsed = _parsed(SummaryMetadata(), text, "Could not parse the summary metadata")
-        value.metadata.CopyFrom(parsed)
+        tensor_value(value, tensor, dtype, items_of(metadata)[0])
+        value.metadata.SetInParent()
         return _serialized(summary)
 
     return tensor_summary
+
+
+def tensor_value(value: Message, tensor: Value, dtype: DType, metadata: bytes) -> None:
+    """Write a tensor and the serialized description of what shows it into a Summary's value."""
+    _fill_tensor(value, tensor, dtype)
+    if metadata:
+        parsed = _parsed(SummaryMetadata(), metadata, "Could not parse the summary metadata")
+        value.metadata.CopyFrom(parsed)
 
 
 @kernel("TensorSummary")

@@ -1,0 +1,73 @@
+"""Files of events, as TensorBoard reads them: records, each a serialized ``Event``.
+
+In:   a folder, events.
+Out:  a file in the folder, whose name says when, where and by whom it was begun.
+Not:  reads no files; knows no nodes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import struct
+import time
+from threading import Lock
+from typing import Final
+
+from penstock.defs.crc32c import crc32c, mask
+from penstock.defs.schema import Event, Message
+
+_numbers: Final = itertools.count()
+
+
+def framed(record: bytes) -> bytes:
+    """A record with its length in front, and a checksum behind each of them."""
+    head = struct.pack("<Q", len(record))
+    return b"".join((head, _checksum(head), record, _checksum(record)))
+
+
+def _checksum(data: bytes) -> bytes:
+    return struct.pack("<I", mask(crc32c(data)))
+
+
+class EventFile:
+    """One file that grows by events."""
+
+    def __init__(self, folder: str, suffix: str, most_waiting: int) -> None:
+        os.makedirs(folder, exist_ok=True)
+        now = time.time()
+        name = f"events.out.tfevents.{int(now):010d}.{socket.gethostname()}.{os.getpid()}"
+        self.path: Final = os.path.join(folder, f"{name}.{next(_numbers)}{suffix}")
+        self._most_waiting: Final = most_waiting
+        #: Held while a record is written; nothing else is taken under it.
+        self._lock = Lock()
+        self._file = open(self.path, "ab")  # noqa: SIM115  (closed by dispose)
+        #: Events since the file was last flushed.
+        self._waiting = 0
+        first = Event(wall_time=now, file_version="brain.Event:2")
+        first.source_metadata.writer = "tensorflow.core.util.events_writer"
+        self.add(first)
+        self.flush()
+
+    def add(self, event: Message) -> None:
+        """Write an event; one without a time gets the present one."""
+        if not event.wall_time:
+            event.wall_time = time.time()
+        with self._lock:
+            self._file.write(framed(event.SerializeToString()))
+            self._waiting += 1
+            if self._waiting > self._most_waiting:
+                self._file.flush()
+                self._waiting = 0
+
+    def flush(self) -> None:
+        """Let other processes see what was written."""
+        with self._lock:
+            self._file.flush()
+            self._waiting = 0
+
+    def dispose(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._file.close()
