@@ -154,11 +154,11 @@ def make_one_hot(attrs: Attrs) -> Kernel:
         if indices.size * count * dtype.itemsize <= SMALL and not dtype.hasobject:
             shaped: Any = np.where(indices[..., None] == _numbers(count), on_value, off_value)
         else:
-            rows = full((indices.size, count), off_value, dtype)
-            flat = indices.reshape(-1)
+            # Itself, and no view of it, which might have to be copied when it is fetched.
+            shaped = full((*indices.shape, count), off_value, dtype)
+            flat, rows = indices.reshape(-1), shaped.reshape(indices.size, count)
             (inside,) = np.nonzero((flat >= 0) & (flat < count))
             rows[inside, flat[inside]] = on_value
-            shaped = rows.reshape((*indices.shape, count))
         return shaped if axis in {-1, rank} else np.moveaxis(shaped, -1, axis)
 
     return one_hot
