@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from penstock.core.values import Array, Value
 from penstock.kernels.accelerated.choice import Offer, accelerated
 from penstock.kernels.accelerated.library import Tensor, Torch, in_pieces, tensor, threads
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.bands import seen_by
 from penstock.kernels.conv_ops import window_maker
 from penstock.kernels.windows import Fit, Window, centred
 
@@ -62,6 +63,10 @@ def has_many_products(attrs: Attrs, layout: str) -> Callable[..., bool]:
     return pays
 
 
+#: Some images, and some rows of their places.
+_Piece: TypeAlias = tuple[slice, slice]
+
+
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """How to convolve images of one shape with filters of one shape."""
@@ -99,7 +104,6 @@ class Convolution:
         #: From the depth last to the depth second, and back.
         self._to_first: Final = (0, rank - 1, *range(1, rank - 1))
         self._to_last: Final = (0, *range(2, rank), 1)
-        self._format: Final = torch.channels_last if rank == 4 else torch.channels_last_3d
         ops = torch.ops.mkldnn
         self._convolve: Final = ops._convolution_pointwise.default
         self._convolve_into: Final = ops._convolution_pointwise_.binary
@@ -155,9 +159,7 @@ class Convolution:
         """Filters as [output depth, input depth, sizes...], the latter last in memory."""
         if self._is_depthwise:
             filters = filters.reshape(*filters.shape[:2], 1, -1)
-        last = filters.ndim - 1
-        turned = tensor(self._torch, filters).permute(last, last - 1, *range(last - 1))
-        return turned.contiguous(memory_format=self._format)
+        return last_first(tensor(self._torch, filters)).permute(self._to_first)
 
     def _packed(
         self,
@@ -172,7 +174,7 @@ class Convolution:
         if len(size) > 4:
             return weights
         strides, dilations = [w.stride for w in windows], [w.dilation for w in windows]
-        padding = _padding(fits) or [0] * len(fits)
+        padding = even_padding(fits) or [0] * len(fits)
         return self._pack(weights, padding, strides, dilations, groups, size)
 
     # -- work ------------------------------------------------------------------------------
@@ -180,10 +182,10 @@ class Convolution:
     def _run(self, plan: _Plan, images: Array, weights: Tensor, bias: Tensor | None) -> Array:
         if len(plan.windows) > 2:
             images = centred(images, plan.windows)
-        padding = _padding(plan.fits)
-        bands = self._bands(plan, images)
-        if bands:
-            return self._run_bands(plan, images, weights, bias, bands)
+        padding = even_padding(plan.fits)
+        pieces = self._pieces(plan, len(images))
+        if len(pieces) > 1:
+            return self._run_pieces(plan, images, weights, bias, pieces)
         if padding is None:
             images, padding = padded(images, plan.fits), [0] * len(plan.fits)
         x = tensor(self._torch, images).permute(self._to_first)
@@ -197,58 +199,67 @@ class Convolution:
     def _after(self) -> tuple[str, list[float], str]:
         return self._unary, list(self._numbers), ""
 
-    def _bands(self, plan: _Plan, images: Array) -> int:
-        """Into how many bands of rows to cut each image; 0 to leave all on this thread."""
-        if len(plan.fits) > 2:
-            return 0
+    def _pieces(self, plan: _Plan, batch: int) -> list[_Piece]:
+        """Pieces for several threads: some images, or some rows of an image."""
         places = prod(fit.places for fit in plan.fits)
-        for_each = prod(plan.filter_shape)
         piece = _PIECE_BY_CHANNEL if self._is_depthwise else _PIECE
-        count = min(threads(self._torch), len(images) * places * for_each // piece)
-        return min(-(-count // len(images)), plan.fits[0].places) if count > 1 else 0
+        count = min(threads(self._torch), batch * places * prod(plan.filter_shape) // piece)
+        if count < 2:
+            return []
+        rows = plan.fits[0].places
+        many, step = -(-batch // count), -(-rows // -(-count // batch))
+        return [
+            (slice(image, min(image + many, batch)), slice(row, min(row + step, rows)))
+            for image in range(0, batch, many)
+            for row in range(0, rows, step)
+        ]
 
-    def _run_bands(
-        self, plan: _Plan, images: Array, weights: Tensor, bias: Tensor | None, bands: int
+    def _run_pieces(
+        self,
+        plan: _Plan,
+        images: Array,
+        weights: Tensor,
+        bias: Tensor | None,
+        pieces: Sequence[_Piece],
     ) -> Array:
-        """The same on several threads, each of which does some rows of an image."""
-        fits, count = plan.fits, weights.shape[0]
-        rows, step = fits[0].places, -(-fits[0].places // bands)
+        """The same on several threads, each of which does some images or rows."""
+        places, count = [fit.places for fit in plan.fits], weights.shape[0]
         # What is not zero here would be added to the sums.
-        result = np.zeros((len(images), rows, fits[1].places, count), np.float32)
+        result = np.zeros((len(images), *places, count), np.float32)
         unary = "relu" if self._unary == "relu" else None
         after: tuple[Any, ...] = ("add", 1.0, unary, [], None)
         finish = self._finish
 
         def body(number: int) -> None:
-            batch, first = number // bands, number % bands * step
-            last = min(first + step, rows)
-            if first >= last:
-                return
-            seen, margin = _seen_by(images[batch : batch + 1], plan, first, last)
-            x = tensor(self._torch, seen).permute(0, 3, 1, 2)
-            y = tensor(self._torch, result[batch : batch + 1, first:last]).permute(0, 3, 1, 2)
+            part, rows = pieces[number]
+            seen, margin = _seen_by(images[part], plan, rows)
+            x = tensor(self._torch, seen).permute(self._to_first)
+            y = tensor(self._torch, result[part, rows]).permute(self._to_first)
             self._convolve_into(y, x, weights, bias, margin, *self._facts(plan), *after)
             if finish is not None:
                 finish(y)
 
-        in_pieces(len(images) * bands, body)
+        in_pieces(len(pieces), body)
         return result
 
 
-def _seen_by(image: Array, plan: _Plan, first: int, last: int) -> tuple[Array, list[int]]:
+def last_first(array: Tensor) -> Tensor:
+    """A copy with the last dimension first; PyTorch is fast at it in two dimensions only."""
+    *outer, last = array.shape
+    return array.reshape(-1, last).t().contiguous().view(last, *outer)
+
+
+def _seen_by(images: Array, plan: _Plan, rows: slice) -> tuple[Array, list[int]]:
     """What some rows of places see, and the padding that is still due."""
-    window, fit, sides = plan.windows[0], plan.fits[0], plan.fits[1]
-    top = first * window.stride - fit.before
-    bottom = (last - 1) * window.stride + window.extent - fit.before
-    part = image[:, max(top, 0) : max(bottom, 0)]
-    above = min(max(-top, 0), bottom - top)
-    below = bottom - top - above - part.shape[1]
-    if above == below and sides.before == sides.after:
-        return np.ascontiguousarray(part), [above, sides.before]
-    return padded(part, [Fit(0, above, below), sides]), [0, 0]
+    where, first = seen_by(rows, plan.windows[0], plan.fits[0], images.shape[1])
+    fits = [first, *plan.fits[1:]]
+    padding = even_padding(fits)
+    if padding is not None:
+        return np.ascontiguousarray(images[:, where]), padding
+    return padded(images[:, where], fits), [0] * len(fits)
 
 
-def _padding(fits: Sequence[Fit]) -> list[int] | None:
+def even_padding(fits: Sequence[Fit]) -> list[int] | None:
     """The padding, if it is the same at both ends of each dimension."""
     if all(fit.before == fit.after for fit in fits):
         return [fit.before for fit in fits]

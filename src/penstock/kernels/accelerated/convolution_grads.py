@@ -8,7 +8,7 @@ Not:  only two dimensions, with the depth last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.kernels.accelerated.choice import Offer, accelerated
-from penstock.kernels.accelerated.convolution import padded
+from penstock.kernels.accelerated.convolution import even_padding, last_first, padded
 from penstock.kernels.accelerated.library import Tensor, Torch, in_pieces, tensor, threads
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.conv_ops import window_maker
@@ -97,22 +97,34 @@ class _Gradient:
         fits = self._fits(windows, shape, filters.shape, grads)
         if fits is None:
             return NotImplemented
-        torch, weights = self._torch, self._first_of_filters(filters)
-        inside = [slice(f.before, f.before + n) for n, f in zip(shape[1:3], fits, strict=True)]
+        torch, weights = self._torch, self._turned(filters)
+        padding = even_padding(fits)
         unseen = [
             n + f.before + f.after - (f.places - 1) * w.stride - w.extent
             for n, f, w in zip(shape[1:3], fits, windows, strict=True)
         ]
         strides, dilations, groups = self._facts(windows, shape)
+        facts: tuple[Any, ...] = (padding or [0, 0], unseen, strides, dilations, groups)
+        inside = [slice(None)] * 2
+        if padding is None:
+            facts_of = zip(shape[1:3], fits, strict=True)
+            inside = [slice(fit.before, fit.before + n) for n, fit in facts_of]
+
+        def of_part(part: slice) -> Array:
+            y = tensor(torch, grads[part]).permute(0, 3, 1, 2)
+            found = self._send_back(y, weights, None, *facts, "none", [], "")
+            seen: Array = found.permute(0, 2, 3, 1).numpy()[:, *inside]
+            return seen
+
+        pieces = self._pieces(shape[0], filters.size, grads)
+        if len(pieces) == 1:
+            return np.ascontiguousarray(of_part(pieces[0]))
         result = np.empty(shape, np.float32)
 
-        def body(part: slice) -> None:
-            y = tensor(torch, grads[part]).permute(0, 3, 1, 2)
-            facts: tuple[Any, ...] = ([0, 0], unseen, strides, dilations, groups, "none", [], "")
-            found = self._send_back(y, weights, None, *facts).permute(0, 2, 3, 1).numpy()
-            result[part] = found[:, inside[0], inside[1]]
+        def body(number: int) -> None:
+            result[pieces[number]] = of_part(pieces[number])
 
-        in_pieces(*self._pieces(shape[0], filters.size, grads, body))
+        in_pieces(len(pieces), body)
         return result
 
     def of_filters(self, images: Array, shape: tuple[int, ...], grads: Array) -> Any:
@@ -121,23 +133,29 @@ class _Gradient:
         fits = self._fits(windows, images.shape, shape, grads)
         if fits is None:
             return NotImplemented
-        torch, wide = self._torch, padded(images, fits)
+        torch, padding = self._torch, even_padding(fits)
+        wide = padded(images, fits) if padding is None else np.ascontiguousarray(images)
+        rows, columns, depth, count = shape
+        if self._is_depthwise:
+            depth, count = 1, depth * count
         # Only the shape of the filters is looked at.
-        weights = self._first_of_filters(np.empty(shape, np.float32))
+        weights = torch.empty((count, rows, columns, depth)).permute(0, 3, 1, 2)
         strides, dilations, groups = self._facts(windows, images.shape)
-        parts: list[Array] = []
+        facts = (strides, padding or [0, 0], dilations, False, [0, 0], groups, [False, True, False])
+        most = images.shape[0] // _MANY if images.shape[0] >= _MANY else images.shape[0]
+        pieces = self._pieces(images.shape[0], prod(shape), grads, most)
+        parts: list[Array] = [images] * len(pieces)
 
-        def body(part: slice) -> None:
+        def body(number: int) -> None:
+            part = pieces[number]
             y = tensor(torch, grads[part]).permute(0, 3, 1, 2)
             x = tensor(torch, wide[part]).permute(0, 3, 1, 2)
-            facts = (strides, [0, 0], dilations, False, [0, 0], groups)
-            found = self._backward(y, x, weights, None, *facts, [False, True, False])[1]
-            parts.append(found.permute(2, 3, 1, 0).numpy())
+            found = self._backward(y, x, weights, None, *facts)[1].permute(0, 2, 3, 1)
+            parts[number] = found.reshape(count, -1).t().contiguous().numpy()
 
-        most = images.shape[0] // _MANY if images.shape[0] >= _MANY else images.shape[0]
-        in_pieces(*self._pieces(images.shape[0], prod(shape), grads, body, most))
+        in_pieces(len(pieces), body)
         total = parts[0] if len(parts) == 1 else sum(parts[1:], parts[0])
-        return np.ascontiguousarray(total).reshape(shape)
+        return np.asarray(total).reshape(shape)
 
     def _fits(
         self,
@@ -154,11 +172,11 @@ class _Gradient:
         expected = (images[0], fits[0].places, fits[1].places, count)
         return fits if grads.shape == expected and grads.size else None
 
-    def _first_of_filters(self, filters: Array) -> Tensor:
+    def _turned(self, filters: Array) -> Tensor:
+        """Filters as [output depth, input depth, sizes...], the latter last in memory."""
         if self._is_depthwise:
             filters = filters.reshape(*filters.shape[:2], 1, -1)
-        turned = tensor(self._torch, filters).permute(3, 2, 0, 1)
-        return turned.contiguous(memory_format=self._torch.channels_last)
+        return last_first(tensor(self._torch, filters)).permute(0, 3, 1, 2)
 
     def _facts(
         self, windows: Sequence[Window], images: tuple[int, ...]
@@ -167,16 +185,9 @@ class _Gradient:
         groups = images[3] if self._is_depthwise else 1
         return [w.stride for w in windows], [w.dilation for w in windows], groups
 
-    def _pieces(
-        self,
-        batch: int,
-        size: int,
-        grads: Array,
-        body: Callable[[slice], None],
-        most: int | None = None,
-    ) -> tuple[int, Callable[[int], None]]:
-        """How often to call what, so that ``body`` gets all parts of the batch."""
+    def _pieces(self, batch: int, size: int, grads: Array, most: int | None = None) -> list[slice]:
+        """Parts of the batch for several threads."""
         work = grads.size // grads.shape[3] * size
         count = max(min(threads(self._torch), most or batch, work // _PIECE), 1)
         step = -(-batch // count)
-        return -(-batch // step), lambda n: body(slice(n * step, (n + 1) * step))
+        return [slice(first, first + step) for first in range(0, batch, step)]
