@@ -30,7 +30,7 @@ def make_uniform_quantize(attrs: Attrs) -> Kernel:
 
     def quantize(x: Value, scales: Value, zeros: Value) -> Value:
         array = as_array(x)
-        scale, zero = _along(array, scales, zeros, axis)
+        scale, zero = along(array, scales, zeros, axis)
         inverse = np.float32(1) / scale
         integers = np.floor(array * inverse + zero.astype(np.float32) + np.float32(0.5))
         whole = np.clip(np.nan_to_num(integers), *limits).astype(target[0])
@@ -47,7 +47,7 @@ def make_uniform_dequantize(attrs: Attrs) -> Kernel:
     def dequantize(x: Value, scales: Value, zeros: Value) -> Value:
         array = as_array(x)
         integers: Array = array.view(array.dtype[0])
-        scale, zero = _along(integers, scales, zeros, axis)
+        scale, zero = along(integers, scales, zeros, axis)
         return as_value((integers.astype(np.int32) - zero).astype(np.float32) * scale)
 
     return dequantize
@@ -57,7 +57,7 @@ def _limits(attrs: Attrs) -> tuple[int, int]:
     return attrs.int("quantization_min_val"), attrs.int("quantization_max_val")
 
 
-def _along(array: Array, scales: Value, zeros: Value, axis: int) -> tuple[Any, Any]:
+def along(array: Array, scales: Value, zeros: Value, axis: int) -> tuple[Any, Any]:
     """Scales and zero points in a shape that fits the array."""
     scale, zero = as_array(scales), as_array(zeros)
     if scale.shape != zero.shape:
