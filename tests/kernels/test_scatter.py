@@ -175,3 +175,19 @@ def test_inplace_refuses(values: Any, rows: Any, updates: Any, message: str) -> 
     """Rows and updates must match; only numbers can be added."""
     with pytest.raises(InvalidArgumentError, match=message):
         run_op("InplaceAdd", np.array(values), np.array(rows, np.int32), np.array(updates))
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub", "Max", "Min"])
+@pytest.mark.parametrize("limit", [5, 300, 5000])
+def test_many_updates_of_rows(op: str, limit: int) -> None:
+    """However they are grouped, the updates of a row are applied one after the other."""
+    random = np.random.default_rng(limit)
+    rows = random.normal(size=(limit, 40)).astype(np.float32)
+    places = random.integers(0, limit, 2000).astype(np.int32)
+    updates = random.normal(size=(2000, 40)).astype(np.float32)
+    combine = {"Add": np.add, "Sub": np.subtract, "Max": np.maximum, "Min": np.minimum}[op]
+    expected = rows.copy()
+    for place, update in zip(places, updates, strict=True):
+        expected[place] = combine(expected[place], update)
+    got = run_op(f"TensorScatter{op}", rows, places[:, None], updates)
+    np.testing.assert_array_equal(got, expected)

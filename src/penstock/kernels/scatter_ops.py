@@ -29,6 +29,10 @@ _INDICES: Final = frozenset({dtypes.int32, dtypes.int64})
 #: Slices longer than this are updated one by one; shorter ones element by element.
 _LONG_SLICE: Final = 512
 
+#: Fewer elements are updated one by one; a turn must be worth as many as these.
+_MANY: Final = 1 << 16
+_TURN: Final = 4000
+
 #: Changes the rows of a new two-dimensional array: (rows, numbers of rows, updates).
 Apply: TypeAlias = Callable[[Array, Array, Array], None]
 
@@ -47,12 +51,34 @@ def accumulating(ufunc: np.ufunc) -> Apply:
         elif width > _LONG_SLICE:
             for place, update in zip(places.tolist(), updates, strict=True):
                 ufunc(rows[place], update, out=rows[place])
-        else:
+        elif updates.size < _MANY or not _in_turns(ufunc, rows, places, updates):
             # Along one dimension ``at`` has a fast path: five times as fast as on rows.
             elements = places[:, None] * width + np.arange(width)
             ufunc.at(rows.reshape(-1), elements.reshape(-1), updates.reshape(-1))
 
     return accumulate
+
+
+def _in_turns(ufunc: np.ufunc, rows: Array, places: Array, updates: Array) -> bool:
+    """First each row's first update, then each row's second one; False if that takes too long."""
+    bits = len(places).bit_length()
+    keys = (places.astype(np.int64) << bits) | np.arange(len(places))
+    keys.sort()
+    order, ordered = keys & ((1 << bits) - 1), keys >> bits
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    counts = np.diff(starts, append=len(ordered))
+    if int(counts.max()) * _TURN > updates.size:
+        return False
+    falling = np.argsort(-counts, kind="stable")
+    starts, counts = starts[falling], counts[falling]
+    changed = ordered[starts]
+    found = rows.take(changed, 0)
+    # How many rows have more updates than 0, 1, 2 ...
+    for turn, more in enumerate(len(counts) - np.cumsum(np.bincount(counts))[:-1]):
+        part = found[:more]
+        ufunc(part, updates.take(order[starts[:more] + turn], 0), out=part)
+    rows[changed] = found
+    return True
 
 
 def _accumulate_numbers(ufunc: np.ufunc, neutral: float) -> Apply:
