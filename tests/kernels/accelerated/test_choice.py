@@ -186,6 +186,20 @@ def test_the_faster_way_is_the_one_that_was_faster(
     assert pretended == ["loaded"]
 
 
+def test_a_verdict_is_changed_when_times_are(
+    pretended: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the faster way was held up in the first calls, it gets other chances."""
+    seconds = {"fast": 5.0, "plain": 2.0}
+    kernel = timed(seconds, monkeypatch)
+    assert [kernel(LARGE) for _ in range(8)][5:] == ["plain"] * 3
+    seconds["fast"] = 1.0
+    taken = [kernel(LARGE) for _ in range(100)]
+    assert taken[-1] == "fast"
+    assert taken.count("plain") < 10
+    assert len(pretended) == 1
+
+
 def test_other_shapes_are_another_trial(
     pretended: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,9 @@ FLOAT32: Final = frozenset({dtypes.float32})
 PRIORITY: Final = 10
 #: Calls that are not timed, since they build and warm things up; then calls of either way.
 _WARM, _TRIED = 1, 2
+#: Calls that take the way that was slower, each before one that takes the other: in between
+#: other programs may have come or gone.
+_AGAIN: Final = frozenset({12, 24, 48, 96, 192, 384, 1536, 6144})
 #: Sets of shapes that a node remembers.
 _MOST_TRIALS: Final = 64
 
@@ -103,26 +106,31 @@ class _Trial:
 
     def next_is_fast(self) -> bool:
         """Whether the next call takes the way that promises to be faster."""
-        self.calls += 1
-        return self.calls <= _WARM + _TRIED
+        self.calls = calls = self.calls + 1
+        if self.is_fast is None:
+            return calls <= _WARM + _TRIED
+        return self.is_fast != (calls in _AGAIN)
+
+    def is_timed(self) -> bool:
+        """Whether the call counts: one of the first, or one of two later ones."""
+        calls = self.calls
+        return (calls > _WARM and self.is_fast is None) or calls in _AGAIN or calls - 1 in _AGAIN
 
     def note(self, seconds: float, *, is_fast: bool) -> None:
-        """One call took so long; after the last one there is a verdict."""
-        if self.calls <= _WARM:
-            return
+        """One call took so long; after some there is a verdict, which later ones may change."""
         if is_fast:
             self.fast = min(self.fast, seconds)
         else:
             self.plain = min(self.plain, seconds)
-            if self.calls >= _WARM + 2 * _TRIED:
-                self.is_fast = self.fast <= self.plain
+        if self.calls >= _WARM + 2 * _TRIED:
+            self.is_fast = self.fast <= self.plain
 
 
 class _Fast:
     """The faster way, built when it first pays, with numpy's kernel behind it.
 
     Sizes only say that it may pay: how fast either way is depends on the processor and on the
-    libraries.  So for each set of shapes both are timed in the first calls.
+    libraries.  So for each set of shapes both are timed in the first calls, and later again.
     """
 
     __slots__ = ("_build", "_compute", "_plain", "_trials")
@@ -136,11 +144,10 @@ class _Fast:
 
     def __call__(self, *inputs: Any) -> Any:
         trial = self._trial_of(inputs)
-        if trial.is_fast is not None:
-            return self._fast(inputs) if trial.is_fast else self._plain(*inputs)
         is_fast, start = trial.next_is_fast(), perf_counter()
         result = self._fast(inputs) if is_fast else self._plain(*inputs)
-        trial.note(perf_counter() - start, is_fast=is_fast)
+        if trial.is_timed():
+            trial.note(perf_counter() - start, is_fast=is_fast)
         return result
 
     def _trial_of(self, inputs: Sequence[Any]) -> _Trial:
