@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.core.dtypes import as_dtype
-from penstock.kernels.half_floats import to_half
+from penstock.kernels.half_floats import from_half, to_half
 from support.ops import run_op
 
 HALVES: Any = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
@@ -41,6 +41,16 @@ def test_all_are_rounded_as_numpy_does(x: Any) -> None:
         np.testing.assert_array_equal(found.view(np.uint16), expected.view(np.uint16))
 
 
+@pytest.mark.parametrize("first", [0, 0x0400, 0x7C00])
+def test_all_are_widened_as_numpy_does(first: int) -> None:
+    """Every float16 there is: with and without infinities, and those that have fewer bits."""
+    sizes = np.arange(first, min(first + 0x7C00, 0x8000), dtype=np.uint16)
+    bits = np.resize(np.concatenate([sizes, sizes | np.uint16(0x8000)]), 70_000)
+    expected = bits.view(np.float16).astype(np.float32)
+    found = from_half(bits.view(np.float16))
+    np.testing.assert_array_equal(found.view(np.uint32), expected.view(np.uint32))
+
+
 @pytest.mark.parametrize("shape", [(), (3,), (0, 2), (200, 300), (600, 700)])
 def test_cast_keeps_the_shape(shape: tuple[int, ...]) -> None:
     """A number stays a number; an array is as long and as wide as it was."""
@@ -48,6 +58,9 @@ def test_cast_keeps_the_shape(shape: tuple[int, ...]) -> None:
     found = run_op("Cast", x, DstT=as_dtype("float16"))
     assert (found.dtype, found.shape, type(found)) == (np.float16, shape, type(np.float16(x)))
     np.testing.assert_array_equal(found, np.float16(x))
+    back = run_op("Cast", found, DstT=as_dtype("float32"))
+    assert (back.dtype, back.shape, type(back)) == (np.float32, shape, type(np.float32(x)))
+    np.testing.assert_array_equal(back, np.float32(found))
 
 
 def test_columns_of_an_array() -> None:

@@ -21,7 +21,7 @@ from penstock.core.dtypes import DType
 from penstock.core.values import Value, as_value
 from penstock.errors import UnimplementedError
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.half_floats import to_half
+from penstock.kernels.half_floats import from_half, to_half
 from penstock.kernels.registry import Cost, Kernel, kernel
 from penstock.kernels.types import COMPLEX, FLOATS, INTEGERS, NUMBERS, QUANTIZED
 
@@ -56,6 +56,11 @@ _TRUNCATED: Final = {
     "float8_e4m3fn": {"float8_e5m2"},
     "complex128": {"complex64", "float32", "float16"},
     "complex64": {"float16"},
+}
+#: What numpy converts one by one.
+_OF_MANY: Final[dict[tuple[str, str], Kernel]] = {
+    ("float32", "float16"): to_half,
+    ("float16", "float32"): from_half,
 }
 
 
@@ -103,14 +108,11 @@ def _direct(source: DType, target: DType) -> Kernel:
     numpy = target.numpy
     if source.numpy.isbuiltin != 1 or numpy.isbuiltin != 1:
         return lambda x: x.astype(numpy)
-    if source is dtypes.float32 and target is dtypes.float16:
-        return to_half
+    of_many: Kernel = _OF_MANY.get((source.name, target.name), lambda x: x.astype(numpy))
 
     def cast(x: Value) -> Value:
         # Half the time of astype, for scalars.
-        if type(x) is source_kind:
-            return target_kind(x)
-        return x.astype(numpy)
+        return target_kind(x) if type(x) is source_kind else of_many(x)
 
     return cast
 

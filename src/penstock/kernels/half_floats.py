@@ -1,8 +1,9 @@
-"""Many float32 numbers, rounded to float16.
+"""Many numbers, from float32 to float16 and back.
 
-In:   arrays of float32.
-Out:  the nearest numbers of float16, bit by bit as numpy gives them.
-Not:  widens nothing.
+In:   arrays of float32; or of float16.
+Out:  the nearest numbers of float16; or the same numbers as float32: bit by bit as numpy gives
+      them.
+Not:  no other types.
 
 numpy converts one number after the other.  Here a number is added to one that is so large that
 the sum has no room for what float16 has none for, so that the sum is rounded as is wished; the
@@ -11,6 +12,7 @@ rest is arithmetic with whole numbers, many at a time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +24,7 @@ from penstock.kernels.intra_op import parallel_for
 _MANY: Final = 1 << 14
 _PORTION: Final = 1 << 18
 _HALF: Final = np.dtype(np.float16)
+_SINGLE: Final = np.dtype(np.float32)
 _WHOLE: Final = np.dtype(np.uint32)
 
 #: The smallest normal number of float16, the first that is infinite when rounded, and infinity
@@ -36,18 +39,36 @@ _FEWER: Final = np.uint32(23 - 10)
 _RAISED: Final = np.float32(2**13)
 _OFFSET: Final = np.uint16((127 + 13 - 15 + 1) << 10 & 0xFFFF)
 _SIGN_PLACE: Final = np.uint16(15)
+#: float16's bits but the sign, and what its exponent stands for if read as float32's.
+_SIZE: Final = np.uint16(0x7FFF)
+_RAISED_EXPONENT: Final = np.float32(2.0 ** (127 - 15))
+_HALF_BITS: Final = np.uint32(16)
 
 
 def to_half(x: Value) -> Value:
     """The number, or the numbers, as float16."""
-    if x.size < _MANY or not x.flags.c_contiguous:
-        return x.astype(_HALF)
-    result, flat = np.empty(x.shape, _HALF), x.reshape(-1)
+    return _converted(x, _SINGLE, _HALF, _round_into)
+
+
+def from_half(x: Value) -> Value:
+    """The number, or the numbers, as float32."""
+    return _converted(x, _HALF, _SINGLE, _widen_into)
+
+
+def _converted(
+    x: Value,
+    source: np.dtype[Any],
+    dtype: np.dtype[Any],
+    convert_into: Callable[[Array, Array], None],
+) -> Value:
+    if x.size < _MANY or x.dtype != source or not x.flags.c_contiguous:
+        return x.astype(dtype)
+    result, flat = np.empty(x.shape, dtype), x.reshape(-1)
     whole = result.reshape(-1)
 
     def some(number: int) -> None:
         part = slice(number * _PORTION, (number + 1) * _PORTION)
-        _round_into(flat[part], whole[part])
+        convert_into(flat[part], whole[part])
 
     parallel_for(-(-x.size // _PORTION), some)
     return result
@@ -74,3 +95,17 @@ def _round_into(x: Array, result: Array) -> None:
     signs = np.signbit(x).astype(np.uint16)
     signs <<= _SIGN_PLACE
     np.bitwise_or(halves, signs, out=result.view(np.uint16))
+
+
+def _widen_into(x: Array, result: Array) -> None:
+    halves = x.view(np.uint16)
+    bits = result.view(_WHOLE)
+    np.bitwise_and(halves, _SIZE, out=bits)
+    bits <<= _FEWER
+    result *= _RAISED_EXPONENT
+    if not result.max() < _BEYOND:  # infinite, or no number
+        result[...] = x
+        return
+    signs = (halves & ~_SIZE).astype(_WHOLE)
+    signs <<= _HALF_BITS
+    bits |= signs

@@ -19,6 +19,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Value
+from penstock.kernels.half_floats import from_half, to_half
 
 #: Given a scalar type such as ``np.float32``, the formula for arrays of that type.
 MakeFormula: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Value]]
@@ -37,6 +38,8 @@ def formula(make: MakeFormula, dtype: DType) -> Callable[..., Value]:
 def in_float32(function: Callable[..., Value], dtype: DType) -> Callable[..., Value]:
     """The function with its inputs widened to float32 and its result rounded to ``dtype``."""
     narrow = dtype.numpy
+    if dtype is dtypes.float16:
+        return lambda *inputs: to_half(function(*[from_half(x) for x in inputs]))
 
     def widened(*inputs: Value) -> Value:
         return function(*[x.astype(np.float32) for x in inputs]).astype(narrow)
