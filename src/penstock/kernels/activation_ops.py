@@ -203,7 +203,7 @@ def make_leaky_relu(attrs: Attrs) -> Kernel:
 @kernel(*_RECTIFIER_GRADS, types={"T": REALS})
 def make_rectifier_grad(attrs: Attrs) -> Kernel:
     """The gradient where the features are inside the range, 0 elsewhere."""
-    compute = _RECTIFIER_GRADS[attrs.op.name](attrs.dtype("T").numpy.type)
+    compute = by_elements(_RECTIFIER_GRADS[attrs.op.name](attrs.dtype("T").numpy.type))
     return _same_shape(compute, attrs.op.name)
 
 

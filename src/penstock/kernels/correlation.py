@@ -26,6 +26,7 @@ from numpy.lib.stride_tricks import as_strided
 from penstock.core.values import Array
 from penstock.kernels.bands import PIECES, Band, in_bands
 from penstock.kernels.products import multiply_into
+from penstock.kernels.runs import gathered
 
 _Sizes: TypeAlias = Sequence[int]
 #: Images of fewer channels than this are laid out by elements of the window.
@@ -131,13 +132,16 @@ def _along_last(images: Array, size: int, dilation: int) -> Array:
     if size == 1:
         return images
     *steps, step, unit = images.strides
+    if dilation == 1 and step == depth * unit:
+        shape, strides = (*outer, places, size * depth), (*steps, step, unit)
+        # Overlapping rows may well be a view, but products of matrices need them apart.
+        return np.ascontiguousarray(gathered(as_strided(images, shape, strides, writeable=False)))
     view = as_strided(
         images,
         (*outer, places, size, depth),
         (*steps, step, step * dilation, unit),
         writeable=False,
     )
-    # Overlapping rows may well be a view, but products of matrices need them apart.
     return np.ascontiguousarray(view.reshape(*outer, places, size * depth))
 
 
@@ -321,7 +325,7 @@ def _planes(
         ),
         writeable=False,
     )
-    return view.reshape(len(images), prod(sizes) * images.shape[-1], height * width)
+    return gathered(view).reshape(len(images), prod(sizes) * images.shape[-1], height * width)
 
 
 def spread_few(grads: Array, filters: Array, dilations: _Sizes) -> Array:

@@ -31,7 +31,7 @@ _BY_CHANNEL: Final = 1 << 17
 _WINDOWED: Final = 1 << 19
 _POINTWISE: Final = 1 << 21
 #: Multiplications that are worth a thread.
-_PIECE: Final = 10_000_000
+_PIECE: Final = 5_000_000
 _PIECE_BY_CHANNEL: Final = 2_000_000
 _LAYOUTS: Final = ("NHWC", "NCHW", "NDHWC", "NCDHW")
 

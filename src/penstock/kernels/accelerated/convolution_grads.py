@@ -28,7 +28,7 @@ _HEAVY: Final = 1 << 17
 #: Channels from which on it is also for the gradient of images.
 _DEEP: Final = 4
 #: Multiplications that are worth a thread.
-_PIECE: Final = 10_000_000
+_PIECE: Final = 5_000_000
 #: Images from which on PyTorch takes its faster way to the gradient of filters.
 _MANY: Final = 16
 
