@@ -32,7 +32,7 @@ _HEAVY: Final = {
     "AvgPoolGrad": 1 << 15,
 }
 #: Elements that are worth a thread.
-_PIECE: Final = 1 << 18
+_PIECE: Final = 1 << 17
 
 
 class _Geometry:
@@ -42,6 +42,11 @@ class _Geometry:
         self.sizes: Final = [w.size for w in windows]
         self.strides: Final = [w.stride for w in windows]
         self._windows: Final = windows
+
+    def pooled(self, images: Sequence[int]) -> tuple[int, ...]:
+        """The shape of what comes out."""
+        fits = [w.fit(n) for w, n in zip(self._windows, images[1:-1], strict=True)]
+        return (images[0], *(fit.places for fit in fits), images[-1])
 
     def padding(self, images: Sequence[int]) -> tuple[list[int], bool] | None:
         """The padding and whether places are rounded up; None if PyTorch cannot do it."""
@@ -102,9 +107,9 @@ def _max_pool(torch: Torch, geometry: _Geometry) -> Kernel:
             facts = (geometry.sizes, geometry.strides, how[0], 1, how[1])
             result = torch.max_pool2d(_first(torch, part), *facts)
             # An infinite result may be padding, for which TensorFlow has another number.
-            return _last(result) if _is_finite(result) else NotImplemented
+            return result if _is_finite(result) else NotImplemented
 
-        return _by_parts(torch, pool, images)
+        return _by_parts(torch, pool, geometry.pooled(images.shape), images)
 
     return max_pool
 
@@ -123,7 +128,8 @@ def _avg_pool(torch: Torch, geometry: _Geometry) -> Kernel:
         if how is None:
             return NotImplemented
         facts = (geometry.sizes, geometry.strides, *how, counts_padding)
-        return _by_parts(torch, lambda part: _last(average(_first(torch, part), *facts)), images)
+        shape = geometry.pooled(images.shape)
+        return _by_parts(torch, lambda part: average(_first(torch, part), *facts), shape, images)
 
     return avg_pool
 
@@ -149,9 +155,9 @@ def _max_pool_grad(torch: Torch, geometry: _Geometry) -> Kernel:
             greatest, places = forward(x, *facts)
             if greatest.shape[2:] != gradient.shape[1:3] or not _is_finite(greatest):
                 return NotImplemented
-            return _last(backward(_first(torch, gradient), x, *facts, places))
+            return backward(_first(torch, gradient), x, *facts, places)
 
-        return _by_parts(torch, give_back, images, grads)
+        return _by_parts(torch, give_back, images.shape, images, grads)
 
     return max_pool_grad
 
@@ -179,28 +185,34 @@ def _avg_pool_grad(torch: Torch, geometry: _Geometry) -> Kernel:
         def give_back(gradient: Array) -> Any:
             # Only the shape of the images is looked at.
             x = torch.empty((len(gradient), *shape[1:])).permute(0, 3, 1, 2)
-            return _last(backward(_first(torch, gradient), x, *facts))
+            return backward(_first(torch, gradient), x, *facts)
 
-        return _by_parts(torch, give_back, grads)
+        return _by_parts(torch, give_back, tuple(shape), grads)
 
     return avg_pool_grad
 
 
-def _by_parts(torch: Torch, compute: Callable[..., Any], *inputs: Array) -> Any:
+def _by_parts(
+    torch: Torch, compute: Callable[..., Any], shape: tuple[int, ...], *inputs: Array
+) -> Any:
     """What ``compute`` makes of parts of the batch, on several threads if that pays."""
-    batch = len(inputs[0])
+    batch = shape[0]
     count = min(threads(torch), batch, max(x.size for x in inputs) // _PIECE)
     if count < 2:
-        return compute(*inputs)
-    step = -(-batch // count)
-    parts: list[Any] = [NotImplemented] * -(-batch // step)
+        found = compute(*inputs)
+        return found if found is NotImplemented else np.ascontiguousarray(_last(found))
+    step, result, declined = -(-batch // count), np.empty(shape, np.float32), list[int]()
 
     def body(number: int) -> None:
         where = slice(number * step, (number + 1) * step)
-        parts[number] = compute(*(x[where] for x in inputs))
+        found = compute(*(x[where] for x in inputs))
+        if found is NotImplemented:
+            declined.append(number)
+        else:
+            result[where] = _last(found)
 
-    in_pieces(len(parts), body)
-    return NotImplemented if any(p is NotImplemented for p in parts) else np.concatenate(parts)
+    in_pieces(-(-batch // step), body)
+    return NotImplemented if declined else result
 
 
 def _first(torch: Torch, images: Array) -> Tensor:
@@ -208,7 +220,8 @@ def _first(torch: Torch, images: Array) -> Tensor:
 
 
 def _last(images: Tensor) -> Array:
-    return np.ascontiguousarray(images.permute(0, 2, 3, 1).numpy())
+    last: Array = images.permute(0, 2, 3, 1).numpy()
+    return last
 
 
 def _is_finite(images: Tensor) -> bool:
