@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 from penstock import errors
-from support.ops import run_op
+from support.ops import make_op, run_op
+
+pytest.importorskip("re2", reason="the extra text is not installed")
 
 
 @pytest.mark.parametrize(
@@ -114,6 +119,30 @@ def test_refused(pattern: str, complaint: str) -> None:
     with pytest.raises(errors.InvalidArgumentError) as raised:
         run_op("RegexFullMatch", b"", pattern.encode())
     assert f"Invalid pattern: {pattern}, error: {complaint}" in str(raised.value)
+
+
+def test_bytes_that_are_no_text() -> None:
+    """A pattern must be UTF-8; what is said about another one can be read."""
+    with pytest.raises(errors.InvalidArgumentError, match="Invalid pattern: a\ufffd, error: inv"):
+        run_op("StaticRegexFullMatch", b"a", pattern=b"a\xff")
+
+
+def test_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without RE2 the ops say what to install, also those that get their pattern later."""
+    monkeypatch.setitem(sys.modules, "re2", None)
+    for op_name, inputs in (("RegexFullMatch", [b"", b""]), ("RegexReplace", [b"", b"", b""])):
+        with pytest.raises(errors.UnimplementedError, match=r"penstock\[text\]"):
+            make_op(op_name, *inputs)
+
+
+def test_threads_share_a_pattern() -> None:
+    """Kernels of one pattern run side by side; each text gets its own answer."""
+    texts = [b"a%db" % number * 50 for number in range(40)]
+    kernel, _ = make_op("StaticRegexReplace", b"", pattern="[0-9]+", rewrite="<\\0>")
+    with ThreadPoolExecutor(8) as pool:
+        replaced = list(pool.map(kernel, texts))
+
+    assert replaced == [b"a<%d>b" % number * 50 for number in range(40)]
 
 
 def test_only_the_first() -> None:

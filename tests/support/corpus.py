@@ -12,12 +12,16 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 from penstock import errors
 from penstock.core.values import Array
 from penstock.defs.schema import GraphDef, Message
 
 ROOT = Path(__file__).parent.parent / "corpus"
+_REGEX_OPS = ("RegexFullMatch", "RegexReplace", "StaticRegexFullMatch", "StaticRegexReplace")
+#: Libraries of extras that cannot be had everywhere, by the op that needs them.
+_LIBRARIES = {"XlaCallModule": "jaxlib", **dict.fromkeys(_REGEX_OPS, "re2")}
 #: Types that are stored as the integers of their bits.
 _VIEWED = {
     "bfloat16", "float8_e5m2", "float8_e4m3fn", "int4", "uint4", "int2", "uint2",
@@ -42,6 +46,11 @@ class Case:
     @property
     def meta(self) -> dict[str, Any]:
         return _read_meta(self.path)
+
+    @property
+    def ops(self) -> list[str]:
+        ops: list[str] = self.meta["ops"]
+        return ops
 
     @property
     def steps(self) -> list[dict[str, Any]]:
@@ -115,6 +124,8 @@ def replaced(array: Any, old: bytes, new: bytes) -> Array:
 
 def run_case(session: Any, case: Case, folder: bytes = b"") -> None:
     """Run all steps of a case in one session; fails unless every answer is TensorFlow's."""
+    for name in _LIBRARIES.keys() & set(case.ops):
+        pytest.importorskip(_LIBRARIES[name])
     for number, step in enumerate(case.steps):
         expect = step["expect"]
         names = [*step.get("fetches", ()), *step.get("targets", ())]

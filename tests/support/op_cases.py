@@ -23,8 +23,6 @@ from penstock.core import dtypes
 from penstock.core.values import Array
 
 ROOT = Path(__file__).parent.parent / "op_cases"
-#: Libraries of extras that the tests do without, by the op that needs them.
-_LIBRARIES = {"XlaCallModule": "jaxlib"}
 _INTEGERS = {"qint8": "i1", "quint8": "u1", "qint16": "i2", "quint16": "u2", "qint32": "i4"}
 
 
@@ -42,11 +40,6 @@ class OpCase:
     def ops(self) -> list[str]:
         ops: list[str] = self.record["ops"]
         return ops
-
-    @property
-    def libraries(self) -> list[str]:
-        """Libraries that must be there besides those that the tests ask for."""
-        return [_LIBRARIES[name] for name in self.ops if name in _LIBRARIES]
 
     @property
     def graph_bytes(self) -> bytes:

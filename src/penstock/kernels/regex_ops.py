@@ -1,15 +1,19 @@
 """Regular expressions on strings.
 
-In:   strings, a pattern, a text to put in place of what matches.
+In:   strings, a pattern in RE2's syntax, a text to put in place of what matches.
 Out:  whether all of a string matches; strings with the matches replaced.
-Not:  the syntax is RE2's, see ``regexes``.
+Not:  reads no pattern itself; what one matches is RE2's to say.
+
+Patterns and texts are bytes.  RE2 takes them for UTF-8, and matches no byte that is not, except
+by ``\\C``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -17,12 +21,30 @@ from penstock.core.values import Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.regexes import compile_regex
+from penstock.kernels.extras import require
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.strings import each_string, each_to_number, items_of
 
 _BOOL: Final = np.dtype(np.bool_)
+#: Texts, and numbers of groups that stand for what they matched.
+Rewrite = list[bytes | int]
 _REWRITE: Final = re.compile(rb"\\(.?)|([^\\]+)", re.DOTALL)
+_ESCAPED: Final = frozenset(bytes([byte]) for byte in b"\\0123456789")
+#: The longest character that UTF-8 knows.
+_LONGEST: Final = 4
+
+
+@lru_cache(maxsize=128)
+def _compiled(pattern: bytes) -> Any:
+    """The pattern, compiled; raises InvalidArgumentError as TensorFlow words it."""
+    re2 = require("re2", "text")
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as cause:
+        text = b"Invalid pattern: %b, error: %b" % (pattern, cause.args[0])
+        raise InvalidArgumentError(text.decode("utf-8", "replace")) from cause
 
 
 def _scalar(value: Value, name: str) -> bytes:
@@ -38,8 +60,8 @@ def _scalar(value: Value, name: str) -> bytes:
 
 def _full_match(pattern: bytes) -> Kernel:
     """Whether the whole of each string matches."""
-    full_match = compile_regex(pattern).fullmatch
-    return each_to_number(lambda text: full_match(_decoded(text)) is not None, _BOOL)
+    full_match = _compiled(pattern).fullmatch
+    return each_to_number(lambda text: full_match(text) is not None, _BOOL)
 
 
 @kernel("StaticRegexFullMatch")
@@ -51,73 +73,89 @@ def make_static_regex_full_match(attrs: Attrs) -> Kernel:
 @kernel("RegexFullMatch")
 def make_regex_full_match(_attrs: Attrs) -> Kernel:
     """Whether each string matches the pattern."""
+    require("re2", "text")
     return lambda texts, pattern: _full_match(_scalar(pattern, "Pattern"))(texts)
 
 
 # -- replacing -------------------------------------------------------------------------
 
 
-def _decoded(text: bytes) -> str:
-    return text.decode("utf-8", "surrogateescape")
-
-
 def _replace(pattern: bytes, rewrite: bytes, *, replaces_all: bool) -> Kernel:
     """Each string with the rewrite in place of the first match, or of all."""
-    regex = compile_regex(pattern)
-    write = _writer(rewrite, regex.groups)
-    if write is None:
-        # RE2 leaves the text alone if the rewrite makes no sense, and so does TensorFlow.
+    regex = _compiled(pattern)
+    parts = _read_rewrite(rewrite, regex.groups, replaces_all=replaces_all)
+    if parts is None:
         return as_value
+    write = _writer(parts)
 
     def replaced(text: bytes) -> bytes:
-        source = _decoded(text)
-        parts: list[str] = []
+        pieces: list[bytes] = []
         end = 0
-        for match in _matches(regex, source):
-            parts += (source[end : match.start()], write(match))
-            end = match.end()
+        for start, stop, match in _matches(regex, text):
+            pieces += (text[end:start], write(match))
+            end = stop
             if not replaces_all:
                 break
-        parts.append(source[end:])
-        return "".join(parts).encode("utf-8", "surrogateescape")
+        pieces.append(text[end:])
+        return b"".join(pieces)
 
     return each_string(replaced)
 
 
-def _matches(regex: re.Pattern[str], text: str) -> list[re.Match[str]]:
-    """All matches that RE2 would replace: none that is empty right behind another."""
-    found: list[re.Match[str]] = []
+def _matches(regex: Any, text: bytes) -> Iterator[tuple[int, int, Any]]:
+    """All matches that RE2 would replace, and where: none that is empty right behind another."""
     at, end = 0, -1
-    while at <= len(text) and (match := regex.search(text, at)):
-        if match.start() == match.end() == end:
-            at = end + 1
+    while True:
+        for match in regex.finditer(text, at):
+            start, stop = match.span()
+            if start < stop or start != end:
+                yield start, stop, match
+            end = stop
+            if start == stop and text[start : start + 1] >= b"\xc0":
+                # The library would go on with the next byte, TensorFlow with the next character.
+                at = start + _character_length(text, start)
+                break
+        else:
+            return
+
+
+def _character_length(text: bytes, at: int) -> int:
+    """How many bytes the character there has, which is not ASCII; 1 if it is none."""
+    for length in range(2, _LONGEST + 1):
+        try:
+            text[at : at + length].decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
             continue
-        found.append(match)
-        at = end = match.end()
-    return found
+        return length
+    return 1
 
 
-def _writer(rewrite: bytes, groups: int) -> Callable[[re.Match[str]], str] | None:
-    """What replaces a match; None if the rewrite names groups that are not there.
+def _writer(parts: Rewrite) -> Callable[[Any], bytes]:
+    """What replaces a match."""
+    if all(isinstance(part, bytes) for part in parts):
+        same = b"".join(cast("list[bytes]", parts))
+        return lambda _: same
+    return lambda match: b"".join(
+        (match[part] or b"") if isinstance(part, int) else part for part in parts
+    )
 
-    An escape that means nothing ends the rewrite.
+
+def _read_rewrite(rewrite: bytes, groups: int, *, replaces_all: bool) -> Rewrite | None:
+    """The parts of a rewrite; None if it makes no sense and all text is to stay.
+
+    Where all matches are replaced, RE2 drops what follows an escape that means nothing; where
+    only the first is, and where a group is not there, it replaces nothing.
     """
-    parts: list[str | int] = []
+    parts: Rewrite = []
+    is_sound = True
     for match in _REWRITE.finditer(rewrite):
         escaped, plain = match.groups()
-        if plain is not None:
-            parts.append(_decoded(plain))
-        elif escaped == b"\\":
-            parts.append("\\")
-        elif escaped.isdigit():
-            parts.append(int(escaped))
-        else:
-            break
-    if any(isinstance(part, int) and part > groups for part in parts):
-        return None
-    return lambda match: "".join(
-        (match[part] or "") if isinstance(part, int) else part for part in parts
-    )
+        if escaped and escaped.isdigit() and int(escaped) > groups:
+            return None
+        is_sound = is_sound and (escaped is None or escaped in _ESCAPED)
+        if is_sound:
+            parts.append(plain or (int(escaped) if escaped.isdigit() else escaped))
+    return parts if is_sound or replaces_all else None
 
 
 @kernel("StaticRegexReplace")
@@ -133,6 +171,7 @@ def make_static_regex_replace(attrs: Attrs) -> Kernel:
 @kernel("RegexReplace")
 def make_regex_replace(attrs: Attrs) -> Kernel:
     """Strings with matches of the pattern replaced."""
+    require("re2", "text")
     replaces_all = attrs.bool("replace_global")
 
     def replace(texts: Value, pattern: Value, rewrite: Value) -> Value:
