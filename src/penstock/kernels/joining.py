@@ -33,7 +33,7 @@ Finish: TypeAlias = Callable[[Array, slice], None]
 #: Bytes of images that are worked on at a time: measured.
 _AT_ONCE: Final = 1 << 21
 #: With fewer elements it is not worth the while to wake other threads.
-_SHARED: Final = 3 << 17
+_SHARED: Final = 1 << 19
 #: Into more blocks than this an array is not worth to be divided.
 _BLOCKS: Final = 32
 

@@ -23,8 +23,6 @@ from penstock.kernels.intra_op import HELPERS, parallel_for
 _Compute: TypeAlias = Callable[..., Value]
 #: With fewer elements than this it is not worth the while.
 _MANY: Final = 1 << 19
-#: The same for batches of images, of which an element is worked on more often.
-_MANY_IN_IMAGES: Final = 1 << 18
 #: Elements of a portion.  Of smaller ones threads wait for Python's lock most of the time.
 _PORTION: Final = 1 << 17
 #: Bytes of a portion of a batch: half of what a core's second cache holds.
@@ -39,7 +37,7 @@ def by_images(
     """``compute(*batches)``, some images at a time; the result has this shape and type."""
     largest = max(x.size for x in batches)
     count = shape[0]
-    if largest < _MANY_IN_IMAGES or count < 2:
+    if largest < _MANY or count < 2:
         return np.asarray(compute(*batches))
     result = np.empty(shape, dtype)
     in_cache = max(_BATCH_BYTES * count // (largest * dtype.itemsize), 1)
@@ -57,7 +55,7 @@ def sum_by_images(compute: _Compute, *batches: Array) -> Value:
     """The sum of ``compute(*batches)`` over portions of some images each, in their order."""
     largest = max(x.size for x in batches)
     count = len(batches[0])
-    if largest < _MANY_IN_IMAGES or count < 2:
+    if largest < _MANY or count < 2:
         return compute(*batches)
     in_cache = max(_BATCH_BYTES * count // (largest * batches[0].itemsize), 1)
     step = min(in_cache, -(-count // _LEAST))
