@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.config import GraphOptions
 from penstock.kernels import registry as kernels
 from support.sketch import sketch
 
@@ -73,6 +74,45 @@ def test_two_names_of_one_value_are_two_arrays() -> None:
         first, second = session.run(["a:0", "b:0"])
         spoil(first)
         assert second.tolist() == [-1.0]
+
+
+FORMS = """
+    x = Placeholder() dtype=float32
+    shape = Const() value=[2, 2]
+    a = Neg(x)
+    b = Reshape(a, shape)
+    c = Reshape(x, shape)
+"""
+
+
+def test_two_forms_of_one_array_are_two_arrays() -> None:
+    """Views of what others hold are copies: of another result, of a feed, of each other."""
+    feed = np.float32([1.0, 2.0, 3.0, 4.0])
+    text = f"{FORMS}\nflat = Const() value=[4]\nd = Reshape(b, flat)"
+    with ps.Session(
+        sketch(text), config=ps.Config(graph_options=GraphOptions.nothing())
+    ) as session:
+        for fetches in (["a:0", "b:0", "c:0"], ["b:0", "d:0", "c:0"], ["c:0", "c:0", "b:0"]):
+            got = session.run(fetches, {"x": feed})
+            for index, array in enumerate(got):
+                others = [other.copy() for other in got[:index] + got[index + 1 :]]
+                spoil(array)
+                for other, before in zip(got[:index] + got[index + 1 :], others, strict=True):
+                    if other is not array:
+                        np.testing.assert_array_equal(other, before)
+        assert feed.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize("tier", [ps.Tier.DATAFLOW, ps.Tier.COMPILED])
+def test_another_form_of_an_array_that_nobody_knows_is_no_copy(tier: ps.Tier) -> None:
+    """Its memory is all that the view shows, and the caller has it for himself."""
+    with ps.Session(sketch(FORMS), config=ps.Config(tier=tier)) as session:
+        got = session.run("b:0", {"x": np.float32([1.0, 2.0, 3.0, 4.0])})
+        assert got.base is not None
+        assert got.base.nbytes == got.nbytes
+        spoil(got)
+        again = session.run("b:0", {"x": np.float32([1.0, 2.0, 3.0, 4.0])})
+        assert again.tolist() == [[-1.0, -2.0], [-3.0, -4.0]]
 
 
 def test_fed_and_fetched_arrays_are_copies() -> None:

@@ -11,14 +11,15 @@ Not:  knows no graph; whether the names exist is for others to say.
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from penstock.core.names import parse_endpoint
-from penstock.core.values import Value, as_value
+from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
 
 _Rebuild: TypeAlias = Callable[[Sequence[Any]], Any]
@@ -61,11 +62,29 @@ def handed_out(values: Sequence[Value]) -> list[Any]:
     own: set[int] = set()
     for value in values:
         if isinstance(value, np.ndarray) and value.ndim:
-            if not value.flags.writeable or value.base is not None or id(value) in own:
+            is_shared = value.base is not None and not _is_all_of_its_base(value)
+            if is_shared or not value.flags.writeable or id(value) in own:
                 value = value.copy()
             own.add(id(value))
         given.append(as_value(value))
     return given
+
+
+def _is_all_of_its_base(view: Array) -> bool:
+    """Whether a view is another form of an array that nobody else knows."""
+    if not view.flags.c_contiguous or _holders_of_base(view) != _ONLY_THE_VIEW:
+        return False
+    base: Any = view.base
+    return type(base) is np.ndarray and base.flags.owndata and base.nbytes == view.nbytes
+
+
+def _holders_of_base(view: Array) -> int:
+    return sys.getrefcount(view.base)
+
+
+#: What is counted if nothing but the view holds an array; how much Python adds to that differs
+#: between its versions.
+_ONLY_THE_VIEW: Final = _holders_of_base(np.empty(2).reshape(2, 1))
 
 
 class _Planner:
