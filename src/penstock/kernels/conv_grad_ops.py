@@ -1,4 +1,4 @@
-"""Gradients of convolutions, and convolution over three spatial dimensions.
+"""Gradients of convolutions over two and three spatial dimensions.
 
 In:   gradients of what a convolution gave; the images, or the filters, that it was given; the
       size of the other.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from penstock.kernels.conv_ops import (
     check_rank,
     in_precision,
     window_maker,
-    windowed,
 )
 from penstock.kernels.correlation import (
     correlate,
@@ -38,7 +37,8 @@ from penstock.kernels.depthwise import slide_weights, weight_gradient
 from penstock.kernels.products import matrix_product
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS
-from penstock.kernels.windows import Fit, Window, centred, cut, pad, tap
+from penstock.kernels.ways import Way, ways_along
+from penstock.kernels.windows import Fit, Window, cut, pad, tap
 
 _Shape: TypeAlias = tuple[int, ...]
 #: (gradients, filters, windows, shape of the images) to the gradient of the images.
@@ -46,27 +46,6 @@ _InputGrad: TypeAlias = Callable[[Array, Array, Sequence[Window], _Shape], Array
 #: (images, gradients, windows, shape of the filters) to the gradient of the filters.
 _FilterGrad: TypeAlias = Callable[[Array, Array, Sequence[Window], _Shape], Array]
 _WIDE: Final = FLOATS - {dtypes.bfloat16}
-
-
-@kernel("Conv3D", types={"T": FLOATS})
-def make_conv3d(attrs: Attrs) -> Kernel:
-    """Each output is the sum of a window, of three dimensions, times a filter."""
-    make_windows = window_maker(attrs)
-
-    def conv3d(images: Array, filters: Array) -> Array:
-        check_rank(5, input=images, filter=filters)
-        if images.shape[4] != filters.shape[3]:
-            raise ValueError(
-                f"Number of channels in filter ({filters.shape[3]}) must match last dimension "
-                f"of input ({images.shape[4]})"
-            )
-        windows = make_windows(filters.shape[:3])
-        return windowed(centred(images, windows), filters, windows)
-
-    convolve = in_precision(attrs, conv3d)
-    if attrs.str("data_format") == "NDHWC":
-        return convolve
-    return lambda images, filters: _to_first(convolve(_to_last(images), filters))
 
 
 # -- gradients of images ---------------------------------------------------------------------
@@ -85,7 +64,9 @@ def _input_grad(grads: Array, filters: Array, windows: Sequence[Window], shape: 
         return np.zeros(shape, grads.dtype)
     if max(w.stride for w in windows) == 1 and is_few(shape, filters.shape):
         return cut(spread_few(grads, filters, dilations), _fits(windows, shape), shape)
-    ways = [_ways(*facts) for facts in zip(windows, shape[1:-1], grads.shape[1:-1], strict=True)]
+    ways = [
+        ways_along(*facts) for facts in zip(windows, shape[1:-1], grads.shape[1:-1], strict=True)
+    ]
     if any(way.is_odd for way in itertools.chain(*ways)):
         return _input_grad_by_elements(grads, filters, windows, shape)
     turned = filters.swapaxes(-1, -2)
@@ -99,37 +80,8 @@ def _input_grad(grads: Array, filters: Array, windows: Sequence[Window], shape: 
     return result
 
 
-class _Way(NamedTuple):
-    """Elements along a dimension that are under the windows in the same way."""
-
-    first: int
-    stride: int
-    size: int
-    #: The window's first element that meets them, and how many do.
-    at: int
-    taps: int
-    #: Zeros that are wanted around what the places got.
-    margins: tuple[int, int]
-    #: Whether no convolution gives them.
-    is_odd: bool
-
-
-def _ways(window: Window, length: int, places: int) -> list[_Way]:
-    """The ways along a dimension."""
-    stride, fit = window.stride, window.fit(length)
-    found = []
-    for at in range(stride):
-        taps, first = len(range(at, window.size, stride)), (at - fit.before) % stride
-        size, missed = len(range(first, length, stride)), (first + fit.before - at) // stride
-        before, after = (taps - 1) * window.dilation - missed, missed + size - places
-        is_beyond = min(before, after) < -places and taps > 0 and size > 0
-        is_odd = is_beyond or (stride > 1 and window.dilation > 1)
-        found.append(_Way(first, stride, size, at, taps, (before, after), is_odd))
-    return found
-
-
 def _sent_back(
-    grads: Array, filters: Array, ways: Sequence[_Way], dilations: Sequence[int]
+    grads: Array, filters: Array, ways: Sequence[Way], dilations: Sequence[int]
 ) -> Array:
     """What comes back to elements that are under the windows in some way."""
     some = filters[tuple(slice(way.at, None, way.stride) for way in ways)]
@@ -156,7 +108,9 @@ def _depthwise_input_grad(
     grads: Array, filters: Array, windows: Sequence[Window], shape: _Shape
 ) -> Array:
     depth, multiplier = filters.shape[-2:]
-    ways = [_ways(*facts) for facts in zip(windows, shape[1:-1], grads.shape[1:-1], strict=True)]
+    ways = [
+        ways_along(*facts) for facts in zip(windows, shape[1:-1], grads.shape[1:-1], strict=True)
+    ]
     if multiplier == 1 and grads.size and not any(way.is_odd for way in itertools.chain(*ways)):
         return _depthwise_by_ways(grads, filters[..., 0], ways, windows, shape)
     apart = grads.reshape(*grads.shape[:-1], depth, multiplier)
@@ -170,7 +124,7 @@ def _depthwise_input_grad(
 def _depthwise_by_ways(
     grads: Array,
     weights: Array,
-    ways: Sequence[Sequence[_Way]],
+    ways: Sequence[Sequence[Way]],
     windows: Sequence[Window],
     shape: _Shape,
 ) -> Array:
@@ -190,7 +144,7 @@ def _depthwise_by_ways(
 
 
 def _sliding(
-    way: Sequence[_Way], windows: Sequence[Window], shape: _Shape
+    way: Sequence[Way], windows: Sequence[Window], shape: _Shape
 ) -> tuple[list[slice], list[Window]]:
     """What is left where margins are negative, and windows with the others."""
     kept = [

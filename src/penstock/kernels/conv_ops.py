@@ -1,6 +1,6 @@
-"""Convolution over two spatial dimensions.
+"""Convolution over two or three spatial dimensions.
 
-In:   images and filters; filters are [rows, columns, input depth, output depth].
+In:   images and filters; filters are [sizes..., input depth, output depth].
 Out:  at each place of the sliding window, its product with each filter, summed up.
 Not:  no gradients.
 
@@ -24,7 +24,7 @@ from penstock.kernels.precision import NARROW, in_float32
 from penstock.kernels.products import matrix_product
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS
-from penstock.kernels.windows import Window, margins_of, pad, per_dimension
+from penstock.kernels.windows import Window, centred, margins_of, pad, per_dimension
 
 Convolve = Callable[[Array, Array], Array]
 MakeWindows = Callable[[tuple[int, ...]], tuple[Window, ...]]
@@ -58,6 +58,34 @@ def make_conv2d(attrs: Attrs) -> Kernel:
         return windowed(images, filters, windows)
 
     return _in_layout(attrs, in_precision(attrs, conv2d))
+
+
+@kernel("Conv3D", types={"T": FLOATS})
+def make_conv3d(attrs: Attrs) -> Kernel:
+    """Each output is the sum of a window, of three dimensions, times a filter."""
+    make_windows = window_maker(attrs)
+
+    def conv3d(images: Array, filters: Array) -> Array:
+        check_rank(5, input=images, filter=filters)
+        if images.shape[4] != filters.shape[3]:
+            raise ValueError(
+                f"Number of channels in filter ({filters.shape[3]}) must match last dimension "
+                f"of input ({images.shape[4]})"
+            )
+        windows = make_windows(filters.shape[:3])
+        return windowed(centred(images, windows), filters, windows)
+
+    convolve = in_precision(attrs, conv3d)
+    if attrs.str("data_format") == "NDHWC":
+        return convolve
+
+    def convolve_ncdhw(images: Array, filters: Array) -> Array:
+        check_rank(5, input=images)
+        return np.ascontiguousarray(
+            np.moveaxis(convolve(np.moveaxis(images, 1, -1), filters), -1, 1)
+        )
+
+    return convolve_ncdhw
 
 
 @kernel("DepthwiseConv2dNative", types={"T": FLOATS})

@@ -18,8 +18,7 @@ from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.conv_grad_ops import make_conv3d
-from penstock.kernels.conv_ops import make_conv2d
+from penstock.kernels.conv_ops import make_conv2d, make_conv3d
 from penstock.kernels.pad_ops import make_mirror_pad
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.resize_ops import make_resize

@@ -1,7 +1,7 @@
-"""Gradients of pooling, and pooling that tells where the greatest elements were.
+"""Gradients of pooling.
 
 In:   images that were pooled, and gradients of what came out; or of what went in.
-Out:  gradients of the other, places of the greatest elements.
+Out:  gradients of the other.
 Not:  no pooling over the depth.
 
 Which element of its window is the greatest is found once, as the element's number in the
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from math import prod
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -50,18 +49,18 @@ _CUBOID: Final = frozenset({dtypes.float32, dtypes.bfloat16})
 @kernel("AvgPool3DGrad", types={"T": _CUBOID})
 def make_avg_pool_grad(attrs: Attrs) -> Kernel:
     """Each gradient, in equal parts, to all that its window saw; padding gets nothing."""
-    windows, layout, dtype = tuple(_static_windows(attrs)), layout_of(attrs), attrs.dtype("T")
+    windows, layout, dtype = tuple(static_windows(attrs)), layout_of(attrs), attrs.dtype("T")
     wide = np.dtype(np.float32) if dtype in NARROW else dtype.numpy
 
     def avg_pool_grad(sizes: Value, grads: Array) -> Array:
         shape = _shape_in(sizes, layout)
-        _check_places(shape, grads.shape, windows)
+        check_places(shape, grads.shape, windows)
         check_new(shape, dtype.numpy)
 
         def of_some(grads: Array) -> Array:
             parts = grads.astype(wide)
             divide_by_counts(parts, windows, shape[1:-1])
-            facts = list(zip(itertools.count(1), windows, _fits(windows, shape), strict=False))
+            facts = list(zip(itertools.count(1), windows, fits_of(windows, shape), strict=False))
             for axis, window, fit in reversed(facts):  # in the end along long runs of memory
                 parts = spread_along(parts, (axis, window, fit), shape[axis])
             return parts.astype(dtype.numpy, copy=False)
@@ -97,7 +96,7 @@ def make_max_pool_grad(attrs: Attrs) -> Kernel:
 
     In two dimensions that is the first of the greatest, in three it is all of them.
     """
-    windows, layout = _static_windows(attrs), layout_of(attrs)
+    windows, layout = static_windows(attrs), layout_of(attrs)
     give = _GIVES[attrs.op.name]
 
     def max_pool_grad(images: Array, pooled: Array, grads: Array) -> Array:
@@ -126,7 +125,7 @@ def _give_in_parts(
     give: _Give, images: Array, pooled: Array, grads: Array, windows: _Windows
 ) -> Array:
     """Some images at a time; what comes out is like the gradients, seen from the other side."""
-    _check_places(images.shape, pooled.shape, windows)
+    check_places(images.shape, pooled.shape, windows)
     if grads.shape not in (images.shape, pooled.shape) or not len(images):
         return give(images, pooled, grads, windows)
     shape = images.shape if give in (_give_back, _give_to_all) else pooled.shape
@@ -139,14 +138,14 @@ def _give_in_parts(
 
 def _give_back(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:
     """Gradients of what came out, given to the first of the greatest that went in."""
-    _check_places(images.shape, pooled.shape, windows)
-    _check_like("out_backprop", grads, pooled)
+    check_places(images.shape, pooled.shape, windows)
+    check_like("out_backprop", grads, pooled)
     given = _given_to_tiles(images, pooled, grads, windows)
     if given is None:
         given = _given_to_first(images, grads, windows)
     if given is not None:
         return given
-    number_of, nothing = _greatest(images, windows)[1], grads.dtype.type(0)
+    number_of, nothing = first_greatest(images, windows)[1], grads.dtype.type(0)
     parts = (np.where(number_of == n, grads, nothing) for n in itertools.count())
     return _added_up(parts, images, windows, grads.dtype)
 
@@ -186,7 +185,7 @@ def _given_to_first(images: Array, grads: Array, windows: _Windows) -> Array | N
     """
     if images.dtype.kind != "f" or not grads.size:
         return None
-    fits = _fits(windows, images.shape)
+    fits = fits_of(windows, images.shape)
     joined = [pad(images, fits, -np.inf)]
     facts = list(zip(itertools.count(1), windows, fits, strict=False))
     for axis, window, fit in reversed(facts):
@@ -223,8 +222,8 @@ def _to_first_along(
 
 def _give_to_all(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:
     """Gradients of what came out, given to all that are as great."""
-    _check_places(images.shape, pooled.shape, windows)
-    _check_like("out_backprop", grads, pooled)
+    check_places(images.shape, pooled.shape, windows)
+    check_like("out_backprop", grads, pooled)
     nothing = grads.dtype.type(0)
     parts = (np.where(seen == pooled, grads, nothing) for seen in _seen(images, windows))
     return _added_up(parts, images, windows, grads.dtype)
@@ -234,7 +233,7 @@ def _added_up(
     parts: Iterator[Array], images: Array, windows: _Windows, dtype: np.dtype[Any]
 ) -> Array:
     """The sum of parts for each element of the window, put where that meets the images."""
-    fits, sizes = _fits(windows, images.shape), images.shape[1:-1]
+    fits, sizes = fits_of(windows, images.shape), images.shape[1:-1]
     outer = [n + fit.before + fit.after for n, fit in zip(sizes, fits, strict=True)]
     wide = np.dtype(np.float32) if dtype.name == "bfloat16" else dtype
     padded = np.zeros((len(images), *outer, images.shape[-1]), wide)
@@ -245,9 +244,9 @@ def _added_up(
 
 def _take_out(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:
     """Gradients of what went in, taken where the first of the greatest were."""
-    _check_places(images.shape, pooled.shape, windows)
-    _check_like("grad", grads, images)
-    number_of, taken = _greatest(images, windows)[1], np.zeros(pooled.shape, grads.dtype)
+    check_places(images.shape, pooled.shape, windows)
+    check_like("grad", grads, images)
+    number_of, taken = first_greatest(images, windows)[1], np.zeros(pooled.shape, grads.dtype)
     for number, gradient in enumerate(_seen(grads, windows, 0)):
         np.copyto(taken, gradient, where=number_of == number)
     return taken
@@ -255,8 +254,8 @@ def _take_out(images: Array, pooled: Array, grads: Array, windows: _Windows) -> 
 
 def _take_equal(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:
     """Gradients of what went in, taken where the first were that are as great; else zero."""
-    _check_places(images.shape, pooled.shape, windows)
-    _check_like("grad", grads, images)
+    check_places(images.shape, pooled.shape, windows)
+    check_like("grad", grads, images)
     taken, is_free = np.zeros(pooled.shape, grads.dtype), np.ones(pooled.shape, bool)
     for image, gradient in zip(_seen(images, windows), _seen(grads, windows, 0), strict=True):
         is_here = (image == pooled) & is_free
@@ -267,7 +266,7 @@ def _take_equal(images: Array, pooled: Array, grads: Array, windows: _Windows) -
 
 def _seen(images: Array, windows: _Windows, fill: float = np.nan) -> Iterator[Array]:
     """What each element of the window sees in all places."""
-    fits = _fits(windows, images.shape)
+    fits = fits_of(windows, images.shape)
     padded = pad(images, fits, fill)
     return (padded[where] for where in _taps(windows, fits))
 
@@ -280,12 +279,12 @@ _GIVES: Final[dict[str, _Give]] = {
 }
 
 
-def _greatest(images: Array, windows: _Windows) -> tuple[Array, Array]:
+def first_greatest(images: Array, windows: _Windows) -> tuple[Array, Array]:
     """The greatest element under the windows, and its number in the window.
 
     The first of equals; nothing is greater than NaN if that comes first.
     """
-    fits = _fits(windows, images.shape)
+    fits = fits_of(windows, images.shape)
     padded = pad(images, fits, 0)
     is_seen = None if padded is images else _is_seen(images.shape, fits)
     taps = _taps(windows, fits)
@@ -307,7 +306,8 @@ def _is_seen(shape: _Shape, fits: Sequence[Fit]) -> Array:
     return pad(inside, fits, 0)
 
 
-def _fits(windows: _Windows, shape: _Shape) -> list[Fit]:
+def fits_of(windows: _Windows, shape: _Shape) -> list[Fit]:
+    """How the windows fit images of a shape."""
     return [w.fit(n) for w, n in zip(windows, shape[1:-1], strict=True)]
 
 
@@ -317,62 +317,11 @@ def _taps(windows: _Windows, fits: Sequence[Fit]) -> Iterator[tuple[slice, ...]]
         yield (slice(None), *map(tap, windows, fits, element))
 
 
-# -- with places -------------------------------------------------------------------------------
-
-
-@kernel("MaxPoolWithArgmax", types={"T": REALS, "Targmax": {dtypes.int32, dtypes.int64}})
-def make_max_pool_with_argmax(attrs: Attrs) -> Kernel:
-    """The greatest under each window, and its place in the image, or in the whole batch."""
-    windows, dtype = _static_windows(attrs), attrs.dtype("Targmax").numpy
-    counts_batch = attrs.bool("include_batch_in_index")
-
-    def max_pool_with_argmax(images: Array) -> tuple[Array, Array]:
-        _check_rank(images, 4)
-        best, number_of = _greatest(images, windows)
-        first, place = _fits(windows, images.shape), np.zeros((), np.int64)
-        elements = np.unravel_index(np.maximum(number_of, 0), [w.size for w in windows])
-        for axis, (window, fit) in enumerate(zip(windows, first, strict=True)):
-            start = np.arange(fit.places) * window.stride - fit.before
-            start = start.reshape(-1, *(1,) * (len(windows) - axis))
-            place = place * images.shape[1 + axis] + start + elements[axis]
-        place = place * images.shape[-1] + np.arange(images.shape[-1])
-        if counts_batch:
-            batch = np.arange(len(images)).reshape(-1, 1, 1, 1)
-            place = place + batch * prod(images.shape[1:])
-        return best, place.astype(dtype)
-
-    return max_pool_with_argmax
-
-
-@kernel("MaxPoolGradWithArgmax", types={"T": REALS, "Targmax": {dtypes.int64}})
-def make_max_pool_grad_with_argmax(attrs: Attrs) -> Kernel:
-    """Each gradient to the place that is given with it."""
-    counts_batch = attrs.bool("include_batch_in_index")
-    windows = _static_windows(attrs)
-
-    def max_pool_grad(images: Array, grads: Array, places: Array) -> Array:
-        _check_rank(images, 4)
-        _check_places(images.shape, grads.shape, windows)
-        _check_like("argmax", places, grads)
-        if not counts_batch:
-            batch = np.arange(len(images)).reshape(-1, 1, 1, 1)
-            places = places + batch * prod(images.shape[1:])
-        if places.size and not 0 <= places.min() <= places.max() < images.size:
-            raise ValueError(
-                f"Invalid indices: argmax must be in [0, {images.size}), "
-                f"found {places.min()} to {places.max()}"
-            )
-        total = np.zeros(images.size, grads.dtype)
-        np.add.at(total, places.ravel(), grads.ravel())
-        return total.reshape(images.shape)
-
-    return max_pool_grad
-
-
 # -- windows -----------------------------------------------------------------------------------
 
 
-def _static_windows(attrs: Attrs) -> list[Window]:
+def static_windows(attrs: Attrs) -> list[Window]:
+    """How windows slide whose sizes and strides are attributes."""
     layout = layout_of(attrs)
     sizes = per_dimension(attrs, "ksize", layout)
     return _windows_over_places(attrs, sizes, per_dimension(attrs, "strides", layout))
@@ -385,14 +334,15 @@ def _windows_over_places(attrs: Attrs, sizes: Any, strides: Any) -> list[Window]
     return pool_windows(attrs, sizes, strides)
 
 
-def _check_rank(images: Array, rank: int) -> None:
+def check_rank(images: Array, rank: int) -> None:
+    """Raise unless images are of this rank."""
     if np.ndim(images) != rank:
         raise ValueError(f"tensor_in must be {rank}-dimensional: {shape_text(np.shape(images))}")
 
 
-def _check_places(images: _Shape, pooled: _Shape, windows: _Windows) -> None:
+def check_places(images: _Shape, pooled: _Shape, windows: _Windows) -> None:
     """Raise unless pooling such images gives such results."""
-    expected = (images[0], *(fit.places for fit in _fits(windows, images)), images[-1])
+    expected = (images[0], *(fit.places for fit in fits_of(windows, images)), images[-1])
     if pooled != expected:
         raise ValueError(
             f"Expected orig_output and out_backprop of shape {shape_text(expected)}, "
@@ -400,7 +350,8 @@ def _check_places(images: _Shape, pooled: _Shape, windows: _Windows) -> None:
         )
 
 
-def _check_like(name: str, value: Array, other: Array) -> None:
+def check_like(name: str, value: Array, other: Array) -> None:
+    """Raise unless an input, given by its name, has another's shape."""
     if np.shape(value) != other.shape:
         raise ValueError(
             f"Expected {name} shape to be {shape_text(other.shape)}, "
@@ -414,7 +365,7 @@ def _in_layout(layout: str, compute: Kernel, places: Sequence[int]) -> Kernel:
 
     def in_layout(*inputs: Value) -> Array:
         for place in places:
-            _check_rank(inputs[place], rank)
+            check_rank(inputs[place], rank)
         if layout[-1] == "C":
             return np.asarray(compute(*inputs))
         turned = [np.moveaxis(x, 1, -1) if at in places else x for at, x in enumerate(inputs)]
