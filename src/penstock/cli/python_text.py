@@ -75,7 +75,8 @@ def _pieces(prepared: PreparedStep, environment: Environment) -> Iterator[str]:
         return
     for part in prepared.partitions:
         make_kernel = environment.params_of(part.device).make_kernel
-        explained = Compiler(device=part.device, make_kernel=make_kernel).explain(part.graph)
+        compiler = Compiler(device=part.device, make_kernel=make_kernel, ends=prepared.ends)
+        explained = compiler.explain(part.graph)
         for region in explained.regions:
             yield region.source.text
         yield _left(part.device, explained)

@@ -87,6 +87,11 @@ class PreparedStep:
         return self._runnables[0].whole
 
     @property
+    def ends(self) -> tuple[int, int]:
+        """How many values are fed and fetched."""
+        return len(self.feed_types), len(self.fetch_types)
+
+    @property
     def params(self) -> LocalExecutorParams:
         """What a step that is one function has of its device."""
         is_single = len(self.partitions) == 1
@@ -102,7 +107,7 @@ class PreparedStep:
             if not self._runnables:
                 env = self._environment
                 self._runnables = tuple(
-                    Runnable(env.params_of(part.device), part.graph, env.config.tier)
+                    Runnable(env.params_of(part.device), part.graph, env.config.tier, self.ends)
                     for part in self.partitions
                 )
             return self._runnables
@@ -140,7 +145,8 @@ class Environment:
                 check_graph(body.graph)
             # Each body has kernels of its own, so that equal node names share no state.
             own = dataclasses.replace(params, make_kernel=new_binder().bind)
-            return Runnable(own, body.graph, self.config.tier)
+            ends = len(body.arg_types), len(body.ret_types)
+            return Runnable(own, body.graph, self.config.tier, ends)
 
         params = LocalExecutorParams(
             device=device,
@@ -197,6 +203,7 @@ def _join(pruned: Pruned, environment: Environment) -> Region | None:
         make_kernel=make_kernel,
         checks_outputs=config.check_outputs,
         device_of=device_of,
+        ends=(len(pruned.feed_types), len(pruned.fetch_types)),
     )
     return compiler.compile_whole(pruned.graph)
 

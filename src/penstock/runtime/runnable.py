@@ -26,8 +26,16 @@ from penstock.runtime.tune import Better, Tuner
 class Runnable:
     """One graph on one device, ready to run any number of times."""
 
-    def __init__(self, params: LocalExecutorParams, graph: Graph, tier: Tier) -> None:
+    def __init__(
+        self, params: LocalExecutorParams, graph: Graph, tier: Tier, ends: tuple[int, int]
+    ) -> None:
         """Compile what can be compiled, and get ready to run the rest.
+
+        Args:
+            params: what all runs on the device have in common.
+            graph: what is to be run.
+            tier: whether anything is to be compiled.
+            ends: how many arguments and results whoever runs the graph has for it.
 
         Raises:
             OpError: a frame is malformed, or a kernel cannot be made; the node is named.
@@ -40,6 +48,7 @@ class Runnable:
             device=params.device,
             make_kernel=params.make_kernel,
             checks_outputs=params.check_outputs,
+            ends=ends,
         )
         #: Held while executors are made.  Outermost but for the graph's and a tuner's.
         self._lock = Lock()

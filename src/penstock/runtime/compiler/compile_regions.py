@@ -74,6 +74,8 @@ class Compiler:
     checks_outputs: bool = False
     #: The devices of nodes, by id, where they are on several.
     device_of: Mapping[int, str] = field(default_factory=dict)
+    #: How many arguments and results there are; None for as many as the graph has nodes for.
+    ends: tuple[int, int] | None = None
 
     def compile(self, graph: Graph) -> Compiled | None:
         """Compile as much of a partition as possible.
@@ -109,7 +111,7 @@ class Compiler:
         levels, facts = self._look_at(graph)
 
         def compile_() -> Region | None:
-            if not _is_one_region(graph, levels, facts):
+            if not self._is_one_region(graph, levels, facts):
                 return None
             region = self._whole(graph, levels, facts)
             # A kernel that asks for its device would be told the wrong one.
@@ -168,10 +170,19 @@ class Compiler:
         return self.device_of.get(node.id, self.device)
 
     def _compile(self, graph: Graph, levels: Levels, facts: Facts) -> Compiled | None:
-        if _is_one_region(graph, levels, facts):
+        if self._is_one_region(graph, levels, facts):
             return Compiled(self._whole(graph, levels, facts), graph, {})
         groups = [g for units in levels.units.values() for g in _worthwhile(units, levels, facts)]
         return self._regions(graph, groups, levels, facts) if groups else None
+
+    def _is_one_region(self, graph: Graph, levels: Levels, facts: Facts) -> bool:
+        """Whether nothing of a graph is left for the executor."""
+        if len(levels.units) > 1 or len(facts.kernels) < len(graph):
+            return False
+        if self.ends is not None and not _has_ends(graph, *self.ends):
+            return False
+        [units] = levels.units.values()
+        return all(_is_boundary(unit) or _is_compilable(unit, facts) for unit in units)
 
     def _regions(
         self,
@@ -273,12 +284,15 @@ def _giving_up_loops(levels: Levels, compile_: Callable[[], _Made | None]) -> _M
             return None
 
 
-def _is_one_region(graph: Graph, levels: Levels, facts: Facts) -> bool:
-    """Whether nothing of a graph is left for the executor."""
-    if len(levels.units) > 1 or len(facts.kernels) < len(graph):
-        return False
-    [units] = levels.units.values()
-    return all(_is_boundary(unit) or _is_compilable(unit, facts) for unit in units)
+def _has_ends(graph: Graph, arg_count: int, result_count: int) -> bool:
+    """Whether a graph takes only arguments that there are, once, and gives all of its results.
+
+    It may have nodes for others that somebody wrote, which the executor tells of.
+    """
+    args = [_index(node) for node in graph if node.role is Role.ARG]
+    results = [_index(node) for node in graph if node.role is Role.RETVAL]
+    is_sound = len(set(args)) == len(args) and set(args) <= set(range(arg_count))
+    return is_sound and sorted(results) == list(range(result_count))
 
 
 def _worthwhile(units: Sequence[Unit], levels: Levels, facts: Facts) -> list[list[Unit]]:
