@@ -203,6 +203,8 @@ class Convolution:
         """Pieces for several threads: some images, or some rows of an image."""
         places = prod(fit.places for fit in plan.fits)
         piece = _PIECE_BY_CHANNEL if self._is_depthwise else _PIECE
+        if batch == 1:
+            piece *= 2  # rows of one image must be padded anew
         count = min(threads(self._torch), batch * places * prod(plan.filter_shape) // piece)
         if count < 2:
             return []
