@@ -18,6 +18,7 @@ from support.compiled import leaving_out
 from support.custom import custom_kernels
 from support.functions import graph_def_with
 from support.loops import NESTED_LOOPS, counting_loop
+from support.pythons import with_gil
 from support.sketch import sketch
 
 FOREVER = 2**31 - 1
@@ -135,7 +136,7 @@ def test_a_loop_in_a_part_can_be_ended(how: str, monkeypatch: pytest.MonkeyPatch
     options = ps.RunOptions(timeout_in_ms=30 if how == "deadline" else 0)
     run = session.run_async("c:0", {"limit": FOREVER}, options)
     if how != "deadline":
-        wait_until(lambda: "loop" in run.dump_state() or "LoopCond" in run.dump_state())
+        wait_until(lambda: "compiled code" in run.dump_state())
     if how == "cancel":
         run.cancel()
     if how == "close":
@@ -192,6 +193,7 @@ def test_a_loop_ends_when_another_branch_fails() -> None:
                 session.run("both:0", {"limit": FOREVER}, ps.RunOptions(timeout_in_ms=20_000))
 
 
+@with_gil
 def test_the_state_names_the_place() -> None:
     """A dump says which node a compiled step is at, in which frame and turn."""
     with ps.Session(sketch(NESTED_LOOPS)) as session:

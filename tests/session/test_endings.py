@@ -56,7 +56,7 @@ def check_usable(session: ps.Session) -> None:
 #: What never ends by itself: a name to fetch, feeds, and what a dump must say of it.
 ENDLESS: list[tuple[str, dict[str, Any], str]] = [
     ("after:0", {}, "get (QueueDequeueV2)"),
-    ("exit:0", {"limit": FOREVER}, "loop"),
+    ("exit:0", {"limit": FOREVER}, "compiled code"),
 ]
 endless = pytest.mark.parametrize(("fetch", "feeds", "text"), ENDLESS, ids=["dequeue", "loop"])
 

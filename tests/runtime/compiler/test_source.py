@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import linecache
+import sys
 import threading
 import traceback
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from penstock.runtime.compiler.source import Line, Place, Source, Turns, make_source
+from support.pythons import with_gil
 from support.sketch import sketch
 
 GRAPH = sketch("a = NoOp()\nb = NoOp()\nc = NoOp()")
@@ -99,6 +101,15 @@ def test_an_error_elsewhere_has_no_place() -> None:
     assert made.place_of(other.value.__traceback__) is None
 
 
+def test_without_the_gil_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The frames of a thread that goes on are not looked at, not even one's own."""
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    monkeypatch.setattr(sys, "_current_frames", lambda: pytest.fail("looked"))
+    made = source()
+    assert made.place_now(threading.get_ident()) is None
+
+
+@with_gil
 def test_the_place_now() -> None:
     """Another thread can ask where a thread is."""
     reached, go = threading.Event(), threading.Event()

@@ -81,7 +81,13 @@ class Source:
         return self._place_in(frames)
 
     def place_now(self, thread: int) -> Place | None:
-        """The node that a thread is at, or None if it is elsewhere."""
+        """The node that a thread is at, or None if it is elsewhere.
+
+        Without the GIL the thread goes on meanwhile, and nobody else may look at its frames:
+        then it is None as well.
+        """
+        if not _has_gil():
+            return None
         frames: list[tuple[FrameType, int]] = []
         frame = sys._current_frames().get(thread)
         while frame is not None:
@@ -102,6 +108,12 @@ class Source:
                 if line.node is not None:
                     found = _place(line, counters)
         return found
+
+
+def _has_gil() -> bool:
+    """Whether threads take turns, which on some Pythons may change while they run."""
+    is_enabled: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
+    return is_enabled()
 
 
 def _place(line: Line, counters: Mapping[str, int]) -> Place:
