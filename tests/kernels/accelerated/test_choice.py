@@ -200,6 +200,15 @@ def test_a_verdict_is_changed_when_times_are(
     assert len(pretended) == 1
 
 
+def test_short_work_keeps_its_verdict(
+    pretended: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where little can be won, results do not change from call to call either."""
+    kernel = timed({"fast": 5e-5, "plain": 2e-5}, monkeypatch)
+    assert [kernel(LARGE) for _ in range(200)][5:] == ["plain"] * 195
+    assert len(pretended) == 1
+
+
 def test_other_shapes_are_another_trial(
     pretended: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

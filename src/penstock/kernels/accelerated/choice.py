@@ -31,6 +31,8 @@ _WARM, _TRIED = 1, 2
 #: Calls that take the way that was slower, each before one that takes the other: in between
 #: other programs may have come or gone.
 _AGAIN: Final = frozenset({12, 24, 48, 96, 192, 384, 1536, 6144})
+#: Seconds from which on that is worth the while.
+_LONG: Final = 2e-4
 #: Sets of shapes that a node remembers.
 _MOST_TRIALS: Final = 64
 
@@ -109,7 +111,7 @@ class _Trial:
         self.calls = calls = self.calls + 1
         if self.is_fast is None:
             return calls <= _WARM + _TRIED
-        return self.is_fast != (calls in _AGAIN)
+        return self.is_fast != (calls in _AGAIN and self._is_long())
 
     def is_timed(self) -> bool:
         """Whether the call counts: one of the first, or one of two later ones."""
