@@ -116,7 +116,12 @@ class _Trial:
     def is_timed(self) -> bool:
         """Whether the call counts: one of the first, or one of two later ones."""
         calls = self.calls
-        return (calls > _WARM and self.is_fast is None) or calls in _AGAIN or calls - 1 in _AGAIN
+        if self.is_fast is None:
+            return calls > _WARM
+        return (calls in _AGAIN or calls - 1 in _AGAIN) and self._is_long()
+
+    def _is_long(self) -> bool:
+        return min(self.fast, self.plain) >= _LONG
 
     def note(self, seconds: float, *, is_fast: bool) -> None:
         """One call took so long; after some there is a verdict, which later ones may change."""
