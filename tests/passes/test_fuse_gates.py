@@ -103,10 +103,49 @@ def test_two_products() -> None:
     sum = BiasAdd(both, b)""",
     )
     rewritten = after(fuse_gates, text)
-    assert "parts = _FusedGates(product/concat, parts/Const, parts/Const_)" in rewritten
-    assert "product/concat = ConcatV2(x, h, product/concat/Const)" in rewritten
+    assert "parts = _FusedGates(x, h, parts/Const, parts/Const_)" in rewritten
     plain, fused = both(text, ["out:0"], {"x": ROWS, "h": ROWS[::-1]})
     np.testing.assert_allclose(plain[0], fused[0], rtol=2e-6)
+
+
+JOINED = """
+    x = Placeholder() dtype=float32
+    h = Placeholder() dtype=float32
+    xh = ConcatV2(x, h, axis)
+    w = Const() value=[[1.0, -2.0, 0.5, 2.0], [0.25, 3.0, -1.0, 0.75]]
+    product = MatMul(xh, w)
+    axis = Const() value=1
+    parts = Split(axis, product) num_split=2
+    i = Sigmoid(parts)
+    j = Tanh(parts:1)
+    out = Pack(i, j)
+"""
+
+
+def test_input_and_state_may_be_joined_before() -> None:
+    """Joining them is part of the fused node."""
+    rewritten = after(fuse_gates, JOINED)
+    assert "parts = _FusedGates(x, h, w, parts/Const)" in rewritten
+    assert not any("ConcatV2" in row for row in rewritten)
+    plain, fused = both(JOINED, ["out:0"], {"x": ROWS, "h": ROWS[::-1]})
+    np.testing.assert_allclose(plain[0], fused[0], rtol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        JOINED.replace("ConcatV2(x, h, axis)", "ConcatV2(x, x, h, axis)"),
+        JOINED.replace(
+            "ConcatV2(x, h, axis)", "ConcatV2(x, h, other)\n    other = Const() value=0"
+        ),
+        JOINED.replace("ConcatV2(x, h, axis)", "ConcatV2(x, h, o)\n    o = Const(^x) value=1"),
+        JOINED + "z = Neg(xh)",
+    ],
+    ids=["three", "rows", "waits", "read"],
+)
+def test_other_joins_stay(text: str) -> None:
+    """They are then one input of the fused node."""
+    assert "parts = _FusedGates(xh, w, parts/Const)" in after(fuse_gates, text)
 
 
 def test_a_part_without_function_stays_as_it_is() -> None:

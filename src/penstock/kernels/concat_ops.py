@@ -30,26 +30,27 @@ _PACKABLE: Final = _JOINABLE | OBJECTS
 _UNPACKABLE: Final = PLAIN | FLOAT8 | OBJECTS
 _INT4: Final = frozenset(map(dtypes.as_dtype, ("int4", "uint4")))
 #: Without numpy's search for classes that override it, which takes a quarter of the time.
-_join: Final[Callable[..., Array]] = getattr(np.concatenate, "_implementation", np.concatenate)
+join: Final[Callable[..., Array]] = getattr(np.concatenate, "_implementation", np.concatenate)
 _DIVISIBLE: Final = _UNPACKABLE | _INT4 | {dtypes.quint8}
 
 
 @kernel("ConcatV2", types={"T": _JOINABLE})
 def make_concat_v2(attrs: Attrs) -> Kernel:
     """The inputs one after the other along an axis."""
-    return _concat_two if attrs.int("N") == 2 else _concat_many
+    return join_two if attrs.int("N") == 2 else _concat_many
 
 
-def _concat_two(first: Value, second: Value, axis: Value) -> Array:
+def join_two(first: Value, second: Value, axis: Value) -> Array:
+    """One value after the other; an error as ConcatV2 has it if they do not fit."""
     try:
-        return _join((first, second), axis)
+        return join((first, second), axis)
     except (TypeError, ValueError):
         return _concat((first, second), axis)
 
 
 def _concat_many(*values_and_axis: Value) -> Array:
     try:
-        return _join(values_and_axis[:-1], values_and_axis[-1])
+        return join(values_and_axis[:-1], values_and_axis[-1])
     except (TypeError, ValueError):
         return _concat(values_and_axis[:-1], values_and_axis[-1])
 

@@ -133,7 +133,7 @@ def _rsqrt(kind: Callable[..., Any]) -> Kernel:
 def _sigmoid(kind: Callable[..., Any]) -> Kernel:
     # To an array, a scalar is added in twice the time that an array of rank 0 takes.
     one, one_array = kind(1), freeze(np.ones((), kind))
-    negative, exp, add, reciprocal = np.negative, np.exp, np.add, np.reciprocal
+    negative, exp, add, divide = np.negative, np.exp, np.add, np.divide
 
     def of_any(x: Value) -> Value:
         return one / (one + exp(-x))
@@ -146,7 +146,7 @@ def _sigmoid(kind: Callable[..., Any]) -> Kernel:
             return of_any(x)
         exp(result, result)
         add(result, one_array, result)
-        return reciprocal(result, result)
+        return divide(one_array, result, result)  # a sixth faster than the reciprocal
 
     return of_any if np.iscomplexobj(one) else sigmoid
 

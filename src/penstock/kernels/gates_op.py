@@ -1,6 +1,6 @@
 """The gates of a recurrent cell.
 
-In:   a matrix of inputs, one to multiply it by, and a bias.
+In:   a matrix of inputs, perhaps one of states, one to multiply them by, and a bias.
 Out:  the parts, side by side, of product plus bias, each with its function applied.
 Not:  no state of the cell, and no gradient.
 
@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
+from math import prod
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, freeze
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.concat_ops import join, join_two
 from penstock.kernels.constants import is_constant
 from penstock.kernels.matmul_ops import checked_product
 from penstock.kernels.products import ALONE
@@ -31,12 +34,12 @@ _InPlace = Callable[[Array], Any]
 
 def _sigmoid_of_negative(kind: type[Any]) -> _InPlace:
     one = freeze(np.ones((), kind))
-    exp, add, reciprocal = np.exp, np.add, np.reciprocal
+    exp, add, divide = np.exp, np.add, np.divide
 
     def sigmoid(x: Array) -> None:
         exp(x, x)
         add(x, one, x)
-        reciprocal(x, x)
+        divide(one, x, x)  # a sixth faster than the reciprocal
 
     return sigmoid
 
@@ -51,6 +54,7 @@ def _relu(kind: type[Any]) -> _InPlace:
     return lambda x: maximum(x, zero, out=x)
 
 
+_COLUMNS: Final = np.int32(1)
 #: What is applied for each function; for a sigmoid, to the negative of what was asked for,
 #: which the product gives as readily.
 _FUNCTIONS: Final = {"Sigmoid": _sigmoid_of_negative, "Tanh": _tanh, "Relu": _relu}
@@ -85,63 +89,83 @@ class _Parts:
         stacked: Array = np.ascontiguousarray(layers[self.order]) * self.signs
         return stacked
 
-    def spread(self, matrix: Array, bias: Array, rows: int) -> tuple[Array, Array]:
-        """The stack of a matrix, and the bias for so many rows of each of its layers."""
-        return self.stack(matrix), np.repeat(self.stack(bias.reshape(1, -1)), rows, 1)
-
 
 class _Plan(NamedTuple):
-    """What was made of the constants of the last call, for its number of rows."""
+    """What was made of the constants of the last call, for inputs of some shapes."""
 
-    shape: tuple[int, ...] | None
+    shapes: tuple[tuple[int, ...], ...]
     #: The constants, which must live on so that no other objects are taken for them.
     matrix: Array | None
     bias: Array | None
-    #: The matrix as a stack, and the bias for each element of the result: numpy adds arrays of
-    #: one shape much faster.
+    #: The matrix as a stack.
     layers: Any
-    spread: Any
-
-
-_NO_PLAN: Final = _Plan(None, None, None, None, None)
+    #: What becomes of the bias.
+    rest: Any
 
 
 @kernel("_FusedGates", types={"T": {dtypes.float32, dtypes.float64}})
 def make_fused_gates(attrs: Attrs) -> Kernel:
-    """Functions of the parts of x w + b, split along the columns."""
+    """Functions of the parts of [x₁ x₂] w + b, split along the columns."""
     dtype = attrs.dtype("T")
     parts = _Parts([name.decode() for name in attrs.list("functions")], dtype.numpy.type)
-    functions, places, matmul = parts.layers, parts.places, np.matmul
-    large = _by_parts(parts, checked_product(dtype))
-    last = _NO_PLAN
+    by_parts = _by_parts(parts, checked_product(dtype))
+    return (_of_two if attrs.int("N") == 2 else _of_one)(parts, by_parts)
 
-    def gates(x: Array, w: Array, bias: Array) -> tuple[Value, ...]:
+
+def _of_one(parts: _Parts, by_parts: Kernel) -> Kernel:
+    """Gates of one input; the bias is added in the form of the result, which is fastest."""
+    functions, in_order = parts.layers, itemgetter(*parts.places)
+    matmul, add, last = np.matmul, np.add, _Plan(((),), None, None, None, None)
+
+    def gates(x: Array, w: Array, bias: Array) -> Any:
         nonlocal last
-        shape, matrix, known, layers, spread = last
+        (shape,), matrix, known, layers, spread = last
         if x.shape != shape or w is not matrix or bias is not known:
-            if not _is_small(x, w, bias):
-                made: tuple[Value, ...] = large(x, w, bias)
-                return made
-            last = _Plan(x.shape, w, bias, *parts.spread(w, bias, len(x)))
-            *_, layers, spread = last
+            if not _is_small(x.shape, w, bias):
+                return by_parts(x, w, bias)
+            spread = np.repeat(parts.stack(bias.reshape(1, -1)), len(x), 1)
+            last = _Plan((x.shape,), w, bias, parts.stack(w), spread)
+            layers = last.layers
         total = matmul(x, layers)
         add(total, spread, total)
         for function, which in functions:
             function(total[which])
-        return tuple([total[place] for place in places])
+        return in_order(total)
 
-    add = np.add
     return gates
 
 
-def _is_small(x: Array, w: Array, bias: Array) -> bool:
+def _of_two(parts: _Parts, by_parts: Kernel) -> Kernel:
+    """Gates of input and state; they need to be joined anyway, so the bias is one row more."""
+    functions, in_order = parts.layers, itemgetter(*parts.places)
+    matmul, last = np.matmul, _Plan(((), ()), None, None, None, None)
+
+    def gates(x: Array, h: Array, w: Array, bias: Array) -> Any:
+        nonlocal last
+        (x_shape, h_shape), matrix, known, layers, ones = last
+        if x.shape != x_shape or h.shape != h_shape or w is not matrix or bias is not known:
+            both = join_two(x, h, _COLUMNS)
+            if not _is_small(both.shape, w, bias):
+                return by_parts(both, w, bias)
+            layers = parts.stack(np.concatenate([w, bias.reshape(1, -1)]))
+            ones = np.ones((len(x), 1), w.dtype)
+            last = _Plan((x.shape, h.shape), w, bias, layers, ones)
+        total = matmul(join((x, h, ones), 1), layers)
+        for function, which in functions:
+            function(total[which])
+        return in_order(total)
+
+    return gates
+
+
+def _is_small(shape: tuple[int, ...], w: Array, bias: Array) -> bool:
     """Whether a product is best made as a stack; False also if there is none."""
     return (
-        x.ndim == 2
+        len(shape) == 2
         and is_constant(w)
         and is_constant(bias)
-        and x.shape[1] == w.shape[0]
-        and 0 < x.size * w.shape[1] <= ALONE
+        and shape[1] == w.shape[0]
+        and 0 < prod(shape) * w.shape[1] <= ALONE
     )
 
 

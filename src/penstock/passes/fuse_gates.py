@@ -18,8 +18,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.core import dtypes
-from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value
 from penstock.graph.graph import Edge, Node
 from penstock.graph.roles import Role
@@ -29,6 +27,8 @@ from penstock.passes.draft import Draft, value_of
 _SUMS: Final = frozenset({"Add", "AddV2"})
 #: What the fused kernel can apply to a part.
 _FUNCTIONS: Final = frozenset({"Sigmoid", "Tanh", "Relu"})
+#: More inputs the fused kernel does not take.
+_MOST: Final = 2
 #: Fewer functions are not worth a node of their own.
 _FEWEST: Final = 2
 
@@ -40,6 +40,8 @@ class _Gates:
     split: Node
     #: The products that are added up.
     products: list[Node] = field(default_factory=list)
+    #: What is multiplied: what is in the products, or what was joined for the only one.
+    xs: list[Edge] = field(default_factory=list)
     #: Where the bias comes from; None if there is none.
     bias: Edge | None = None
     #: All nodes that go, but for ``split``, each with the part that it is about.
@@ -62,8 +64,9 @@ def _fuse(draft: Draft, split: Node) -> int:
         return 0
     if _constant(split.input(0)) not in (1, -1) or not _find_sum(draft, gates, split.input(1)):
         return 0
+    _find_inputs(draft, gates)
     _find_functions(draft, gates)
-    if len(gates.functions) - gates.functions.count("") < _FEWEST:
+    if len(gates.functions) - gates.functions.count("") < _FEWEST or len(gates.xs) > _MOST:
         return 0
     bias = _new_bias(gates)
     if bias is None or find_kernel("_FusedGates", "CPU", _attrs(gates)) is None:
@@ -135,6 +138,19 @@ def _constant(edge: Edge) -> Any:
     return value_of(src)
 
 
+def _find_inputs(draft: Draft, gates: _Gates) -> None:
+    """Take apart what is multiplied, if it is two things joined for that."""
+    gates.xs = [product.input(0) for product in gates.products]
+    edge, node = gates.xs[0], gates.xs[0].src
+    if len(gates.xs) > 1 or node.op.name != "ConcatV2" or node.attrs["N"] != _MOST:
+        return
+    axis = node.input(_MOST)
+    is_sure = _waits(axis) <= _waits(gates.split.input(0)) and _constant(axis) in (1, -1)
+    if is_sure and _is_plain(draft, node) and _reads_alone(draft, edge):
+        gates.gone[node] = None
+        gates.xs = [node.input(0), node.input(1)]
+
+
 # -- after the Split -------------------------------------------------------------------------
 
 
@@ -197,6 +213,7 @@ def _new_bias(gates: _Gates) -> Array | None:
 
 def _attrs(gates: _Gates) -> dict[str, Any]:
     return {
+        "N": len(gates.xs),
         "T": gates.split.output_types[0],
         "num_split": gates.split.attrs["num_split"],
         "functions": [name.encode() for name in gates.functions],
@@ -205,16 +222,18 @@ def _attrs(gates: _Gates) -> dict[str, Any]:
 
 def _put_in_place(draft: Draft, gates: _Gates, bias: Array) -> None:
     """One node, under the name of the Split, instead of all of them."""
-    split, products = gates.split, gates.products
-    factors = [product.input(1) for product in products]
+    split = gates.split
+    factors = [product.input(1) for product in gates.products]
     made = draft.take_name(split, "_FusedGates", _attrs(gates))
     draft.graph.add_control_edges(_waits(split.input(0)), made)
-    x, w = products[0].input(0), factors[0]
-    sources = [(x.src, x.src_slot), (w.src, w.src_slot)]
-    if len(products) > 1:
+    sources = [(x.src, x.src_slot) for x in gates.xs]
+    if len(factors) > 1:
         whole = np.concatenate([_constant(factor) for factor in factors])
-        sources = [(_side_by_side(draft, products), 0), (_like(draft, w, made, whole), 0)]
-    sources.append((_like(draft, w if gates.bias is None else gates.bias, made, bias), 0))
+        sources.append((_like(draft, factors[0], made, whole), 0))
+    else:
+        sources.append((factors[0].src, factors[0].src_slot))
+    place = factors[0] if gates.bias is None else gates.bias
+    sources.append((_like(draft, place, made, bias), 0))
     for slot, (src, src_slot) in enumerate(sources):
         draft.graph.add_edge(src, src_slot, made, slot)
     moves: dict[Node, list[tuple[Node, int]]] = {
@@ -223,28 +242,16 @@ def _put_in_place(draft: Draft, gates: _Gates, bias: Array) -> None:
     draft.replace(moves | {split: [(made, part) for part in range(len(gates.functions))]})
 
 
-def _side_by_side(draft: Draft, products: list[Node]) -> Node:
-    """The first factors of products as one: [x₁ x₂] times one matrix above the other."""
-    first, count = products[0], len(products)
-    attrs = {"N": count, "T": first.output_types[0], "Tidx": dtypes.int32}
-    made = draft.add(first, f"{first.name}/concat", "ConcatV2", attrs)
-    axis = _like(draft, first.input(1), made, np.int32(1), dtypes.int32)
-    for slot, product in enumerate(products):
-        draft.graph.add_edge(product.input(0).src, product.input(0).src_slot, made, slot)
-    draft.graph.add_edge(axis, 0, made, count)
-    return made
-
-
-def _like(draft: Draft, edge: Edge, reader: Node, value: Value, dtype: DType | None = None) -> Node:
+def _like(draft: Draft, edge: Edge, reader: Node, value: Array) -> Node:
     """A constant where another one is, or that gets into a loop as that one does."""
-    src, dtype = edge.src, dtype or reader.output_types[0]
+    src, dtype = edge.src, reader.output_types[0]
     waits = [control.src for control in src.control_inputs]
     if src.role is not Role.ENTER:
         made = draft.add_const(src, f"{reader.name}/Const", value, dtype)
         draft.graph.add_control_edges(waits, made)
         return made
-    outside = _like(draft, src.input(0), reader, value, dtype)
-    made = draft.add(src, f"{reader.name}/Enter", "Enter", {**src.attrs, "T": dtype})
+    outside = _like(draft, src.input(0), reader, value)
+    made = draft.add(src, f"{reader.name}/Enter", "Enter", src.attrs)
     draft.graph.add_edge(outside, 0, made, 0)
     draft.graph.add_control_edges(waits, made)
     return made
