@@ -15,6 +15,7 @@ from penstock.kernels.portions import by_elements, by_images, sum_by_images, upd
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Portions that are small enough for these arrays."""
     monkeypatch.setattr(portions, "_MANY", 50)
+    monkeypatch.setattr(portions, "_MANY_UPDATED", 50)
     monkeypatch.setattr(portions, "_PORTION", 16)
     monkeypatch.setattr(portions, "_BATCH_BYTES", 100)
 

@@ -23,6 +23,9 @@ from penstock.kernels.intra_op import HELPERS, parallel_for
 _Compute: TypeAlias = Callable[..., Value]
 #: With fewer elements than this it is not worth the while.
 _MANY: Final = 1 << 19
+#: The same for what comes after products of matrices: BLAS's threads still wait for more then,
+#: and they do so by spinning.
+_MANY_UPDATED: Final = 1 << 21
 #: Elements of a portion.  Of smaller ones threads wait for Python's lock most of the time.
 _PORTION: Final = 1 << 17
 #: Bytes of a portion of a batch: half of what a core's second cache holds.
@@ -78,7 +81,7 @@ def updated(
     """
     first = olds[0]
     news = tuple([np.empty(first.shape, old.dtype) for old in olds])
-    if first.size * len(olds) < _MANY or not all(x.flags.c_contiguous for x in (*olds, *rest)):
+    if first.size * len(olds) < _MANY_UPDATED or not all(x.flags.c_contiguous for x in (*olds, *rest)):
         fill(news, *olds, *rest)
         return news if first.ndim else tuple([new[()] for new in news])
     flat = [x.reshape(-1) if x.ndim else x for x in (*olds, *rest)]
