@@ -40,12 +40,15 @@ V = np.array([0.5, -1.0, 2.0, 3.0], np.float32)
 class Stages:
     """A tuner of regions that are only names."""
 
-    def __init__(self, better: str | None = "better", *, has_parts: bool = False) -> None:
+    def __init__(
+        self, better: str | None = "better", *, has_parts: bool = False, lines: int = 0
+    ) -> None:
         self.better = Better(cast("Region | None", better), has_parts)
         #: What the tuner asked for.
         self.asked: list[str] = []
         self.profiles: list[Profile] = []
-        self.tuner = Tuner(cast("Region", "plain"), self._probing, self._improve)
+        plain = cast("Region", "plain")
+        self.tuner = Tuner(plain, self._probing, self._improve, lines=lines)
 
     def _probing(self, profile: Profile) -> Region:
         self.asked.append("probing")
@@ -88,6 +91,15 @@ def test_fast_steps_settle(times: tuple[float, ...]) -> None:
     for seconds in (*times, *[1.0] * 9):
         assert stages.step(seconds) == "plain"
     assert stages.asked == []
+
+
+def test_a_long_text_must_be_slow_line_by_line() -> None:
+    """Compiling it again takes longer than its steps, unless they take long for their lines."""
+    for seconds, is_tuned in ((0.009, False), (0.011, True)):
+        stages = Stages(lines=10_000)
+        for _ in range(5):
+            stages.step(seconds)
+        assert stages.asked == (["probing", "improve"] if is_tuned else [])
 
 
 def test_the_first_step_says_nothing() -> None:

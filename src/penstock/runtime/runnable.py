@@ -60,7 +60,8 @@ class Runnable:
         #: What makes the one function better; None if there is none.
         self._tuner: Tuner | None = None
         if compiled is not None and compiled.whole is not None:
-            self._tuner = Tuner(compiled.whole, self._probing, self._improve)
+            lines = len(compiled.whole.source.lines)
+            self._tuner = Tuner(compiled.whole, self._probing, self._improve, lines=lines)
         else:
             self._parts = compiled
             self.executor(tier)

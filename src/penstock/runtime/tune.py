@@ -22,8 +22,10 @@ from typing import Final, NamedTuple
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
 
-#: Steps that take fewer seconds are not worth tuning.
+#: Steps that take fewer seconds are not worth tuning; for a long text, fewer than this for each
+#: so many lines, since all of it is compiled twice more.
 SLOW: Final = 1e-3
+_LINES: Final = 1000
 #: Steps that are only timed; the first one fills caches and is not representative.
 _WATCHED: Final = 3
 #: Steps that are run each way, before the faster one is chosen.
@@ -58,9 +60,13 @@ class _Stage(enum.Enum):
 class Tuner:
     """The region of one request, better after some steps."""
 
-    def __init__(self, region: Region, probing: Probing, improve: Improve) -> None:
+    def __init__(
+        self, region: Region, probing: Probing, improve: Improve, *, lines: int = 0
+    ) -> None:
+        """Begin with a region whose text has so many lines."""
         #: None once parts have proved to be faster.
         self._region: Region | None = region
+        self._lines = lines
         self._probing = probing
         self._improve = improve
         #: Guards what follows, but for reading ``_stage``.  Held while a region is compiled, so
@@ -113,7 +119,7 @@ class Tuner:
         self._steps += 1
         if self._steps == 1:
             return
-        if seconds < SLOW:
+        if seconds < SLOW * max(1.0, self._lines / _LINES):
             self._settle()
         elif self._steps >= _WATCHED:
             self._probe = self._probing(self._profile)
