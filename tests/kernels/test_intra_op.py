@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.kernels import intra_op
-from penstock.kernels.intra_op import parallel_for
+from penstock.kernels.intra_op import in_company, parallel_for
 
 
 @pytest.fixture(params=[0, 1, 3])
@@ -83,3 +83,33 @@ def test_numpy_is_silent_everywhere() -> None:
     """A division by zero warns in no thread, if it does not in the caller's."""
     with np.errstate(all="ignore"):
         parallel_for(20, lambda _: np.float32(1) / np.float32(0) and None)
+
+
+def test_whole_kernels_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that works alone has all helpers; each of several has its share until they end."""
+    monkeypatch.setattr(intra_op, "HELPERS", 7)
+    seen: list[tuple[int, bool]] = []
+
+    def look() -> None:
+        seen.append((intra_op.helpers(), intra_op.is_crowded()))
+
+    def beside(others: int) -> None:
+        if others:
+            in_company(lambda: beside(others - 1))()
+        look()
+
+    in_company(lambda: beside(2))()
+    look()
+    assert seen == [(1, True), (3, True), (7, False), (7, False)]
+
+
+def test_work_that_fails_is_company_no_more() -> None:
+    """Whoever failed does not count."""
+
+    def fail() -> None:
+        raise ValueError("no good")
+
+    for _ in range(3):
+        with pytest.raises(ValueError, match="no good"):
+            in_company(fail)()
+    assert not intra_op.is_crowded()

@@ -6,7 +6,8 @@ Not:  schedules no kernels (the runtime does); knows no arrays.
 
 Threads help only where Python's lock is let go, as numpy does inside a long operation.  The
 caller works too and waits for nothing but pieces that others are at, so it may itself be one
-of the threads: if no other is free, it does everything.
+of the threads: if no other is free, it does everything.  Where whole kernels run side by side,
+each of them keeps to its share of the cores.
 """
 
 from __future__ import annotations
@@ -33,6 +34,50 @@ def _cores() -> int:
 
 #: Threads beside the caller's.
 HELPERS: Final = _cores() - 1
+
+
+class _Company:
+    """How many threads work on kernels side by side."""
+
+    __slots__ = ("_lock", "count")
+
+    def __init__(self) -> None:
+        #: Guards changes of ``count``.  Innermost.
+        self._lock = Lock()
+        #: Read without the lock: who sees an old number has one helper too many or too few.
+        self.count = 0
+
+    def change(self, by: int) -> None:
+        """One more, or one less."""
+        with self._lock:
+            self.count += by
+
+
+_company: Final = _Company()
+
+
+def in_company(work: Callable[[], None]) -> Callable[[], None]:
+    """The same work, counted while it is done as something that others may be done beside."""
+
+    def counted() -> None:
+        _company.change(1)
+        try:
+            work()
+        finally:
+            _company.change(-1)
+
+    return counted
+
+
+def helpers() -> int:
+    """How many threads may help with a piece of work: all, or one's share of the cores."""
+    beside = _company.count
+    return HELPERS if beside < 2 else max((HELPERS + 1) // beside - 1, 0)
+
+
+def is_crowded() -> bool:
+    """Whether kernels run side by side, and the cores are theirs."""
+    return _company.count > 1
 
 
 class _Loop:
@@ -94,15 +139,15 @@ _starting: Final = Lock()
 
 def parallel_for(count: int, body: Body) -> None:
     """Call ``body`` with each number below ``count``, on all cores, in any order."""
-    helpers = min(HELPERS, count - 1)
-    if helpers < 1:
+    helping = min(helpers(), count - 1)
+    if helping < 1:
         for number in range(count):
             body(number)
         return
     if not _threads:
         _start()
     loop = _Loop(count, body)
-    for _ in range(helpers):
+    for _ in range(helping):
         _wanted.put(loop)
     loop.work()
     loop.finish()

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core.values import Array
-from penstock.kernels.intra_op import HELPERS, parallel_for
+from penstock.kernels.intra_op import HELPERS, is_crowded, parallel_for
 
 #: Up to so many multiplications OpenBLAS uses no other thread: measured, and as its default
 #: thresholds say.
@@ -119,7 +119,7 @@ def multiply_into(x: Array, y: Array, out: Array) -> None:
 
 def _large_product(x: Array, y: Array) -> Array:
     start = perf_counter()
-    if HELPERS and (start < _weather.busy_until or _is_tall(x, y)):
+    if HELPERS and (start < _weather.busy_until or is_crowded() or _is_tall(x, y)):
         return in_pieces(x, y)
     result: Array = np.dot(x, y)
     _weather.note(x.size * y.shape[1], start, perf_counter())

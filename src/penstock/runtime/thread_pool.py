@@ -17,6 +17,7 @@ from weakref import WeakSet
 from penstock.config import Config, ThreadPoolOption
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.context import Runner
+from penstock.kernels.intra_op import in_company
 
 
 class Pool:
@@ -37,7 +38,7 @@ class Pool:
     def schedule(self, closure: Callable[[], None]) -> None:
         """Have ``closure`` run; raises RuntimeError after ``close``."""
         executor = self._executor
-        (executor if executor is not None else self._start()).submit(closure)
+        (executor if executor is not None else self._start()).submit(in_company(closure))
 
     def close(self) -> None:
         """Run what is scheduled and then end the threads; does not wait."""

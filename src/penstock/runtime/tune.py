@@ -8,13 +8,14 @@ A request whose steps are fast is left as it is.  A slow one is run once with a 
 every statement; then it is compiled again with what was learnt: long arrays are worked off in
 pieces, and expensive parts that do not need each other become regions of their own, for the
 pool to run side by side.  Whether that is faster nobody knows beforehand, since kernels may
-have kept all cores busy as it was: so some steps are run one way and some the other, and the
-faster way stays.
+have kept all cores busy as it was: so some steps are run as parts, and if none of them was
+much faster than those before, that was all.
 """
 
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable
 from threading import Lock
 from typing import Final, NamedTuple
@@ -28,8 +29,10 @@ SLOW: Final = 1e-3
 _LINES: Final = 1000
 #: Steps that are only timed; the first one fills caches and is not representative.
 _WATCHED: Final = 3
-#: Steps that are run each way, before the faster one is chosen.
+#: Steps that are run as parts before it is decided whether to go on like that.
 COMPARED: Final = 5
+#: Parts must take less than this much of the time.
+_GAIN: Final = 0.9
 
 
 class Better(NamedTuple):
@@ -52,7 +55,7 @@ class _Stage(enum.Enum):
     WATCHING = enum.auto()
     #: One step is, or is to be, probed.
     PROBING = enum.auto()
-    #: Some steps are run as one region, and some as parts.
+    #: Steps are run as parts, and timed.
     COMPARING = enum.auto()
     SETTLED = enum.auto()
 
@@ -80,9 +83,9 @@ class Tuner:
         self._probe: Region | None = None
         #: Whether some step has taken it.
         self._is_probing = False
-        #: Seconds of steps by whether they ran as parts, and whether the next one will.
-        self._times: dict[bool, list[float]] = {False: [], True: []}
-        self._as_parts = False
+        #: The fewest seconds of steps as one region, and of each step as parts.
+        self._whole = math.inf
+        self._parts: list[float] = []
 
     @property
     def region(self) -> Region | None:
@@ -91,12 +94,11 @@ class Tuner:
 
     def take(self) -> Region | None:
         """The region for one step, or None for parts; that step must report by ``note``."""
-        if self._stage is _Stage.WATCHING or self._stage is _Stage.SETTLED:
+        if self._stage is _Stage.COMPARING:
+            return None
+        if self._stage is not _Stage.PROBING:
             return self._region
         with self._lock:
-            if self._stage is _Stage.COMPARING:
-                self._as_parts = not self._as_parts
-                return None if self._as_parts else self._region
             probe = self._probe
             if probe is None or self._is_probing:
                 return self._region
@@ -111,7 +113,9 @@ class Tuner:
             if self._stage is _Stage.WATCHING:
                 self._watch(seconds)
             elif self._stage is _Stage.COMPARING:
-                self._compare(region, seconds)
+                if region is None:
+                    self._parts.append(seconds)
+                    self._choose()
             elif region is self._probe:
                 self._learn(self._improve(self._profile))
 
@@ -119,6 +123,7 @@ class Tuner:
         self._steps += 1
         if self._steps == 1:
             return
+        self._whole = min(self._whole, seconds)
         if seconds < SLOW * max(1.0, self._lines / _LINES):
             self._settle()
         elif self._steps >= _WATCHED:
@@ -133,16 +138,10 @@ class Tuner:
         self._stage = _Stage.COMPARING
         self._choose()
 
-    def _compare(self, region: Region | None, seconds: float) -> None:
-        if region is None or region is self._region:
-            self._times[region is None].append(seconds)
-            self._choose()
-
     def _choose(self) -> None:
-        """Settle for what was faster at its best, when there are enough steps to tell."""
-        whole, parts = self._times[False], self._times[True]
-        if min(len(whole), len(parts)) >= COMPARED:
-            if min(parts, default=0.0) <= min(whole, default=0.0):
+        """Settle for parts if they have proved faster, when there are enough steps to tell."""
+        if len(self._parts) >= COMPARED:
+            if min(self._parts, default=0.0) < _GAIN * self._whole:
                 self._region = None
             self._settle()
 

@@ -136,7 +136,7 @@ def test_uneven_times_of_equal_pieces_stop_the_cutting(monkeypatch: pytest.Monke
     monkeypatch.setattr(library, "perf_counter", lambda: now[0])
     weather = library._Weather()
     monkeypatch.setattr(library, "_weather", weather)
-    monkeypatch.setattr(library, "HELPERS", 3)
+    monkeypatch.setattr(library, "helpers", lambda: 3)
 
     class Alone:
         """PyTorch that keeps to the thread that calls it."""

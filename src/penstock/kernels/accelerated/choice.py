@@ -170,6 +170,7 @@ class _Fast:
         compute = self._compute
         if compute is None:
             compute = self._compute = self._built()
+        library.stay_alone()
         try:
             result = compute(*inputs)
         except (RuntimeError, ValueError, TypeError):

@@ -15,6 +15,7 @@ import functools
 import importlib
 import importlib.util
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -24,7 +25,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from penstock.core.values import Array
-from penstock.kernels.intra_op import HELPERS, parallel_for
+from penstock.kernels.intra_op import helpers, parallel_for
 
 #: The module ``torch`` and its tensors.  No checker knows it where it is not installed.
 Torch: TypeAlias = Any
@@ -39,6 +40,8 @@ _SHORTEST, _LONGEST = 0.05, 2.0
 _lock: Final = Lock()
 #: The module once it was imported, or None if that failed; grows once.
 _loaded: Final[list[Torch | None]] = []
+#: The same module if Penstock was the first to import it, and may say how it works.
+_own: Final[list[Torch]] = []
 
 
 @functools.cache
@@ -63,8 +66,30 @@ def _import() -> Torch | None:
     except (ImportError, OSError):  # a library that does not fit this machine
         return None
     if is_first:
-        torch.set_num_threads(1)
+        _own.append(torch)
     return torch
+
+
+class _Thread(threading.local):
+    """What is known of each thread."""
+
+    #: Whether it has been told to do its work alone.
+    is_alone: bool = False
+
+
+_thread: Final = _Thread()
+
+
+def stay_alone() -> None:
+    """See to it that what this thread asks of PyTorch is done by this thread.
+
+    A number of threads that is set in one thread counts for that thread only, at least where
+    PyTorch calls oneDNN: any other thread would wake a team of its own.
+    """
+    if not _thread.is_alone:
+        _thread.is_alone = True
+        for torch in _own:
+            torch.set_num_threads(1)
 
 
 def threads(torch: Torch) -> int:
@@ -74,7 +99,7 @@ def threads(torch: Torch) -> int:
     """
     if torch.get_num_threads() > 1 or perf_counter() < _weather.busy_until:
         return 1
-    return HELPERS + 1
+    return helpers() + 1
 
 
 @dataclass(frozen=False, slots=True)
@@ -106,6 +131,7 @@ def in_pieces(count: int, body: Callable[[int], None]) -> None:
     seconds: list[float] = []
 
     def timed(number: int) -> None:
+        stay_alone()
         start = perf_counter()
         body(number)
         seconds.append(perf_counter() - start)
