@@ -30,7 +30,7 @@ _LINES: Final = 1000
 #: Steps that are only timed; the first one fills caches and is not representative.
 _WATCHED: Final = 3
 #: Steps that are run as parts before it is decided whether to go on like that.
-COMPARED: Final = 5
+COMPARED: Final = 3
 #: Parts must take less than this much of the time.
 _GAIN: Final = 0.9
 

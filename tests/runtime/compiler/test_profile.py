@@ -123,3 +123,16 @@ def test_a_probed_region_computes_the_same(monkeypatch: pytest.MonkeyPatch) -> N
         sketch(text), Profile()
     )
     np.testing.assert_array_equal(region.run(Bare(), x)[0], np.exp(x + x))
+
+
+@pytest.mark.parametrize("cores", [0.5, 1.0, 6.0])
+def test_how_many_cores_were_busy(cores: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is what all threads have worked, by the time that went by."""
+    clock = Clock()
+    monkeypatch.setattr(profile, "perf_counter", clock)
+    monkeypatch.setattr(profile, "process_time", lambda: cores * clock.now)
+    made = Profile()
+    made.start()
+    for _ in range(10):
+        clock()
+    assert made.cores_used() == pytest.approx(cores, rel=0.15)

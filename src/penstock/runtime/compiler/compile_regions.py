@@ -43,6 +43,8 @@ _NOT_UNDERSTOOD: Final = frozenset({"_SwitchN", "_Send", "_HostSend"})
 _TURNS: Final = frozenset({Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND})
 #: Regions of more units are not cut.
 MAX_CUT: Final = 5_000
+#: A run that keeps more than this part of the cores busy is not cut, either.
+_BUSY: Final = 0.75
 #: A region of fewer nodes gains nothing.
 _FEWEST: Final = 2
 #: Why something is left to the executor.
@@ -141,7 +143,9 @@ class Compiler:
         [units] = levels.units.values()
         own = [unit for unit in units if not _is_boundary(unit) and not _is_free(unit)]
         seconds = {unit: _seconds_of(unit, profile) for unit in own}
-        groups = cut(own, levels.sources, seconds, threads) if len(own) <= MAX_CUT else []
+        is_idle = profile.cores_used() < _BUSY * threads
+        may_cut = is_idle and len(own) <= MAX_CUT
+        groups = cut(own, levels.sources, seconds, threads) if may_cut else []
         if groups:
             try:
                 return self._regions(graph, groups, levels, facts, profile)

@@ -1,13 +1,13 @@
 """What one run of a region cost, statement by statement.
 
 In:   calls of ``probe`` from generated text.
-Out:  seconds and sizes by node.
+Out:  seconds and sizes by node; how many cores the run kept busy.
 Not:  decides nothing; ``tune`` does.
 """
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from penstock.graph.graph import Node
@@ -16,11 +16,13 @@ from penstock.graph.graph import Node
 class Profile:
     """The record of one run; used by one thread."""
 
-    __slots__ = ("_last", "_nodes", "seconds", "sizes")
+    __slots__ = ("_began", "_last", "_nodes", "seconds", "sizes")
 
     def __init__(self) -> None:
         #: Nodes by the numbers that the text calls them.
         self._nodes: list[Node] = []
+        #: When the run began, and how long all threads had worked until then.
+        self._began = 0.0, 0.0
         #: When the statement before was done.
         self._last = 0.0
         #: Seconds in all, and elements of the largest first output, by node.
@@ -37,6 +39,15 @@ class Profile:
     def start(self) -> None:
         """The run begins now."""
         self._last = perf_counter()
+        self._began = self._last, process_time()
+
+    def cores_used(self) -> float:
+        """How many cores were at work on average; to be asked when the run has just ended.
+
+        Kernels may share their work among threads of their own.
+        """
+        start, worked = self._began
+        return (process_time() - worked) / max(perf_counter() - start, 1e-9)
 
     def probe(self, number: int, value: Any = None) -> None:
         """A statement is done, and ``value`` is its first output."""
