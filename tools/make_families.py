@@ -35,8 +35,11 @@ def registering_module() -> str:
 
 
 def read_families() -> dict[str, set[str]]:
-    """Ops by module, as they register themselves."""
+    """Ops by module, as they register themselves, or did when the package was imported."""
     ops_of: dict[str, set[str]] = {}
+    for op, known in registry._kernels.items():
+        for one in known:
+            ops_of.setdefault(one.make.__module__.removeprefix(PACKAGE), set()).add(op)
     add = registry._add
 
     def noted(new: KernelDef) -> None:

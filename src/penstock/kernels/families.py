@@ -9,12 +9,11 @@ Whoever runs a graph waits only for the families that the graph needs, not for a
 
 from __future__ import annotations
 
-import functools
 import pkgutil
+from typing import Final
 
 
-@functools.cache
-def _table() -> dict[str, tuple[str, ...]]:
+def _read_table() -> dict[str, tuple[str, ...]]:
     """Modules by op."""
     modules: dict[str, tuple[str, ...]] = {}
     content = pkgutil.get_data(__package__, "families.txt")
@@ -29,6 +28,10 @@ def _table() -> dict[str, tuple[str, ...]]:
     return modules
 
 
+#: Every graph asks, so it is read at once.
+_TABLE: Final = _read_table()
+
+
 def families_of(op: str) -> tuple[str, ...]:
     """The full names of the modules with kernels for ``op``, in alphabetical order."""
-    return _table().get(op, ())
+    return _TABLE.get(op, ())

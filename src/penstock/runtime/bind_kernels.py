@@ -16,6 +16,9 @@ from penstock.core.device_names import DeviceName
 from penstock.errors import OpError, from_exception
 from penstock.graph.graph import Node
 from penstock.graph.roles import Role
+
+# Nearly every graph needs these families: they come with the package, and no graph waits for them.
+from penstock.kernels import cwise_ops, identity_ops, transfer_ops  # noqa: F401
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.functional_ops import make_named_call
