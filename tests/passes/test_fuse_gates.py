@@ -92,22 +92,6 @@ def test_without_bias() -> None:
     assert not bias[[0, 1, 2, 3, 6, 7]].any()
 
 
-def test_two_products() -> None:
-    """Input and state by matrices of their own are both together by one."""
-    text = (CELL + OUT).replace(
-        "sum = BiasAdd(product, b)",
-        """h = Placeholder() dtype=float32
-    u = Const() value=[[-1.0, 0.5, 1.5, -2.0, 1.25, 0.5, 1.0, -0.75]]
-    second = MatMul(h, u)
-    both = AddV2(product, second)
-    sum = BiasAdd(both, b)""",
-    )
-    rewritten = after(fuse_gates, text)
-    assert "parts = _FusedGates(x, h, parts/Const, parts/Const_)" in rewritten
-    plain, fused = both(text, ["out:0"], {"x": ROWS, "h": ROWS[::-1]})
-    np.testing.assert_allclose(plain[0], fused[0], rtol=2e-6)
-
-
 JOINED = """
     x = Placeholder() dtype=float32
     h = Placeholder() dtype=float32
@@ -222,6 +206,10 @@ def test_in_a_loop() -> None:
         CELL.replace("b = Const() value=", "b = Placeholder() dtype=float32 #") + OUT,
         CELL.replace("value=1\n", "value=0\n") + OUT,
         CELL.replace(", 0.7, 0.8]", ", 0.7]") + OUT,
+        CELL.replace("BiasAdd(product, b)", "BiasAdd(once, b)\n    once = BiasAdd(product, b)")
+        + OUT,
+        CELL.replace("BiasAdd(product, b)", "AddV2(once, b)\n    once = BiasAdd(product, b)") + OUT,
+        CELL.replace("BiasAdd(product, b)", "AddV2(product, more)\n    more = MatMul(x, w)") + OUT,
         CELL.replace("BiasAdd(product, b)", 'BiasAdd(product, b) data_format="NCHW"') + OUT,
         CELL.replace("BiasAdd(product, b)", 'BiasAdd(product, b) device="/device:CPU:1"') + OUT,
         CELL + "out = Pack(parts, parts:1, parts:2, o)",
@@ -237,6 +225,9 @@ def test_in_a_loop() -> None:
         "no constant bias",
         "rows",
         "sizes",
+        "two biases",
+        "two biases of two kinds",
+        "two products, one of which may be a single row",
         "layout",
         "device",
         "one function",

@@ -81,8 +81,7 @@ def updated(
     """
     first = olds[0]
     news = tuple([np.empty(first.shape, old.dtype) for old in olds])
-    is_flat = all(x.flags.c_contiguous for x in (*olds, *rest))
-    if first.size * len(olds) < _MANY_UPDATED or not is_flat:
+    if first.size * len(olds) < _MANY_UPDATED or not all(map(_is_flat, (*olds, *rest))):
         fill(news, *olds, *rest)
         return news if first.ndim else tuple([new[()] for new in news])
     flat = [x.reshape(-1) if x.ndim else x for x in (*olds, *rest)]

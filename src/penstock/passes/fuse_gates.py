@@ -27,8 +27,8 @@ from penstock.passes.draft import Draft, value_of
 _SUMS: Final = frozenset({"Add", "AddV2"})
 #: What the fused kernel can apply to a part.
 _FUNCTIONS: Final = frozenset({"Sigmoid", "Tanh", "Relu"})
-#: More inputs the fused kernel does not take.
-_MOST: Final = 2
+#: How many inputs may be joined for the product.
+_JOINED: Final = 2
 #: Fewer functions are not worth a node of their own.
 _FEWEST: Final = 2
 
@@ -38,10 +38,9 @@ class _Gates:
     """What becomes one node."""
 
     split: Node
-    #: The products that are added up.
-    products: list[Node] = field(default_factory=list)
-    #: What is multiplied: what is in the products, or what was joined for the only one.
+    #: The edges that bring what is multiplied, and what it is multiplied by.
     xs: list[Edge] = field(default_factory=list)
+    factor: Edge | None = None
     #: Where the bias comes from; None if there is none.
     bias: Edge | None = None
     #: All nodes that go, but for ``split``, each with the part that it is about.
@@ -66,7 +65,7 @@ def _fuse(draft: Draft, split: Node) -> int:
         return 0
     _find_inputs(draft, gates)
     _find_functions(draft, gates)
-    if len(gates.functions) - gates.functions.count("") < _FEWEST or len(gates.xs) > _MOST:
+    if len(gates.functions) - gates.functions.count("") < _FEWEST:
         return 0
     bias = _new_bias(gates)
     if bias is None or find_kernel("_FusedGates", "CPU", _attrs(gates)) is None:
@@ -96,26 +95,25 @@ def _reads_alone(draft: Draft, edge: Edge) -> bool:
 
 
 def _find_sum(draft: Draft, gates: _Gates, edge: Edge) -> bool:
-    """Take apart what is split: products with constants, and at most one bias."""
+    """Take apart what is split: a product with a constant, and at most one bias."""
     node = edge.src
     if not (_is_plain(draft, node) and _reads_alone(draft, edge)):
         return False
     gates.gone[node] = None
     if node.op.name == "MatMul":
-        gates.products.append(node)
-        is_alike = _waits(node.input(1)) == _waits(gates.products[0].input(1))
-        return is_alike and _is_stackable(node, gates.split.attrs["num_split"])
-    if node.op.name == "BiasAdd":
-        gates.bias = node.input(1)
-        return node.attrs["data_format"] == b"NHWC" and _find_sum(draft, gates, node.input(0))
-    if node.op.name not in _SUMS:
+        gates.xs, gates.factor = [node.input(0)], node.input(1)
+        return _is_stackable(node, gates.split.attrs["num_split"])
+    if gates.bias is not None or node.op.name not in _SUMS | {"BiasAdd"}:
         return False
     first, second = node.input(0), node.input(1)
+    if node.op.name == "BiasAdd":
+        gates.bias = second
+        return node.attrs["data_format"] == b"NHWC" and _find_sum(draft, gates, first)
     for term, other in ((first, second), (second, first)):
-        if gates.bias is None and np.ndim(_constant(other)) == 1:
+        if np.ndim(_constant(other)) == 1:
             gates.bias = other
             return _find_sum(draft, gates, term)
-    return _find_sum(draft, gates, first) and _find_sum(draft, gates, second)
+    return False
 
 
 def _is_stackable(product: Node, count: int) -> bool:
@@ -140,11 +138,11 @@ def _constant(edge: Edge) -> Any:
 
 def _find_inputs(draft: Draft, gates: _Gates) -> None:
     """Take apart what is multiplied, if it is two things joined for that."""
-    gates.xs = [product.input(0) for product in gates.products]
-    edge, node = gates.xs[0], gates.xs[0].src
-    if len(gates.xs) > 1 or node.op.name != "ConcatV2" or node.attrs["N"] != _MOST:
+    [edge] = gates.xs
+    node = edge.src
+    if node.op.name != "ConcatV2" or node.attrs["N"] != _JOINED:
         return
-    axis = node.input(_MOST)
+    axis = node.input(_JOINED)
     is_sure = _waits(axis) <= _waits(gates.split.input(0)) and _constant(axis) in (1, -1)
     if is_sure and _is_plain(draft, node) and _reads_alone(draft, edge):
         gates.gone[node] = None
@@ -196,14 +194,14 @@ def _number(node: Node, waits: Set[Node]) -> Value | None:
 
 
 def _new_bias(gates: _Gates) -> Array | None:
-    """The bias with what was added to the parts; None if it does not fit the products."""
-    widths = {np.shape(_constant(product.input(1)))[1] for product in gates.products}
-    [width, *others] = widths
+    """The bias with what was added to the parts; None if it does not fit the product."""
+    assert gates.factor is not None
+    width = np.shape(_constant(gates.factor))[1]
     # Minus zero changes no number that it is added to, not even itself.
     bias: Array = np.full(width, -0.0, gates.split.output_types[-1].numpy)
     if gates.bias is not None:
         bias = _constant(gates.bias)
-    if others or np.shape(bias) != (width,) or not width:
+    if np.shape(bias) != (width,) or not width:
         return None
     parts = np.split(bias, len(gates.added))
     return np.concatenate(
@@ -222,17 +220,12 @@ def _attrs(gates: _Gates) -> dict[str, Any]:
 
 def _put_in_place(draft: Draft, gates: _Gates, bias: Array) -> None:
     """One node, under the name of the Split, instead of all of them."""
-    split = gates.split
-    factors = [product.input(1) for product in gates.products]
+    split, factor = gates.split, gates.factor
+    assert factor is not None
     made = draft.take_name(split, "_FusedGates", _attrs(gates))
     draft.graph.add_control_edges(_waits(split.input(0)), made)
-    sources = [(x.src, x.src_slot) for x in gates.xs]
-    if len(factors) > 1:
-        whole = np.concatenate([_constant(factor) for factor in factors])
-        sources.append((_like(draft, factors[0], made, whole), 0))
-    else:
-        sources.append((factors[0].src, factors[0].src_slot))
-    place = factors[0] if gates.bias is None else gates.bias
+    sources = [(edge.src, edge.src_slot) for edge in (*gates.xs, factor)]
+    place = factor if gates.bias is None else gates.bias
     sources.append((_like(draft, place, made, bias), 0))
     for slot, (src, src_slot) in enumerate(sources):
         draft.graph.add_edge(src, src_slot, made, slot)
