@@ -57,6 +57,26 @@ class ResourceHandle:
     dtype: DType | None = None
 
 
+class GivenMemory:
+    """Memory that another library has given away: whose array it is, nobody else knows.
+
+    ``np.asarray`` makes that array; it is as good as one that owns its memory.
+    """
+
+    __slots__ = ("__array_interface__", "giver")
+
+    def __init__(self, array: Array, giver: object) -> None:
+        self.__array_interface__ = array.__array_interface__
+        #: What frees the memory when it is freed itself.
+        self.giver = giver
+
+
+def owns_memory(array: Array) -> bool:
+    """Whether an array has memory of its own, rather than some of another array's."""
+    base = array.base
+    return base is None or type(base) is GivenMemory
+
+
 class Ref:
     """A place that a reference edge points to: a variable of the TF1 years.
 
@@ -100,9 +120,9 @@ def keep(value: Value) -> Value:
     Only what lies in someone else's writable memory is copied, such as a view of an array
     that the user fed.
     """
-    if isinstance(value, np.ndarray) and value.base is not None:
+    if isinstance(value, np.ndarray) and not owns_memory(value):
         owner: Any = value.base
-        while isinstance(owner, np.ndarray) and owner.base is not None:
+        while isinstance(owner, np.ndarray) and not owns_memory(owner):
             owner = owner.base
         is_safe = isinstance(owner, bytes) or (
             isinstance(owner, np.ndarray) and not owner.flags.writeable

@@ -13,7 +13,8 @@ slices are blended and nothing is gathered.
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,26 +24,33 @@ from penstock.core.values import Array
 _LONGEST_PERIOD: Final = 4
 _MOST_RUNS: Final = 12
 #: Shorter chunks are gathered element by element.
-_SHORT: Final = 16
+SHORT: Final = 16
 
 
-class _Run(NamedTuple):
+class Run(NamedTuple):
     """Some places, the first sources of all of them, and the part of the second ones."""
 
     places: slice
-    sources: slice
+    first: slice
     part: np.float32
+
+    @property
+    def second(self) -> slice:
+        """The second sources, if they have a part."""
+        return slice(self.first.start + 1, self.first.stop + 1, self.first.step)
 
 
 class Line(NamedTuple):
     """How one dimension is blended."""
 
     first: Array
+    #: Where there is none it is the first once more, and its part is zero.
+    second: Array
     #: Differences to the second sources; where there is none, the number of a zero behind them.
     differences: Array
     parts: Array
     #: None if sources are gathered.
-    runs: tuple[_Run, ...] | None
+    runs: tuple[Run, ...] | None
 
 
 def line_of(sources: Array, parts: Array, before: int) -> Line:
@@ -56,13 +64,17 @@ def line_of(sources: Array, parts: Array, before: int) -> Line:
     if period <= _LONGEST_PERIOD:
         found = [run for phase in range(period) for run in _runs(first, parts, phase, period)]
         runs = tuple(found) if len(found) <= _MOST_RUNS else None
-    return Line(first.copy(), differences, parts, runs)
+    return Line(first.copy(), second.copy(), differences, parts, runs)
 
 
-def _runs(first: Array, parts: Array, phase: int, period: int) -> list[_Run]:
+#: Writes arrays [outer, before, inner] that are blended by a line into [outer, places, inner].
+BlendLines: TypeAlias = Callable[[Array, Line, Array], None]
+
+
+def _runs(first: Array, parts: Array, phase: int, period: int) -> list[Run]:
     """Every ``period``-th place from ``phase`` on, as few runs as there are."""
     places = range(phase, len(first), period)
-    found, start = list[_Run](), 0
+    found, start = list[Run](), 0
     while start < len(places):
         begin, end = places[start], start + 1
         step = int(first[places[end]] - first[begin]) if end < len(places) else 1
@@ -75,7 +87,7 @@ def _runs(first: Array, parts: Array, phase: int, period: int) -> list[_Run]:
             end += 1
         source, count = int(first[begin]), end - start
         sources = slice(source, source + (count - 1) * step + 1, max(step, 1))
-        found.append(_Run(slice(begin, places[end - 1] + 1, period), sources, parts[begin]))
+        found.append(Run(slice(begin, places[end - 1] + 1, period), sources, parts[begin]))
         start = end
     return found
 
@@ -89,9 +101,9 @@ def blend(x: Array, line: Line, out: Array) -> None:
         _gather(x, differences, line, out)
         return
     for run in line.runs:
-        target, source = out[:, run.places], x[:, run.sources]
+        target, source = out[:, run.places], x[:, run.first]
         if run.part:
-            np.multiply(differences[:, run.sources], run.part, target)
+            np.multiply(differences[:, run.first], run.part, target)
             target += source
         else:
             target[...] = source
@@ -101,9 +113,8 @@ def _gather(x: Array, differences: Array, line: Line, out: Array) -> None:
     """By sources that may be anywhere."""
     outer, _, inner = x.shape
     first, second, parts = line.first, line.differences, line.parts[:, np.newaxis]
-    if inner < _SHORT:
-        chunk = np.arange(inner)
-        first, second = ((a[:, np.newaxis] * inner + chunk).reshape(-1) for a in (first, second))
+    if inner < SHORT:
+        first, second = by_element(first, inner), by_element(second, inner)
         parts = np.repeat(line.parts, inner)
         x, differences = x.reshape(outer, -1), differences.reshape(outer, -1)
         out = out.reshape(outer, -1)
@@ -111,3 +122,8 @@ def _gather(x: Array, differences: Array, line: Line, out: Array) -> None:
     differences.take(second, 1, out, "clip")
     out *= parts
     out += x.take(first, 1, mode="clip")
+
+
+def by_element(sources: Array, inner: int) -> Array:
+    """Where each element of the sources is, if every source has so many of them."""
+    return (sources[:, np.newaxis] * inner + np.arange(inner)).reshape(-1)

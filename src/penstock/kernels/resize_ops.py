@@ -23,8 +23,9 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.kernels.arrays import check_new, shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.bands import in_bands
 from penstock.kernels.intra_op import HELPERS, parallel_for
-from penstock.kernels.linear_resize import Line, blend, line_of
+from penstock.kernels.linear_resize import BlendLines, Line, blend, line_of
 from penstock.kernels.portions import by_images
 from penstock.kernels.products import multiply_into
 from penstock.kernels.registry import Kernel, kernel
@@ -41,7 +42,7 @@ from penstock.kernels.resize_methods import (
 from penstock.kernels.types import FLOATS, REALS
 
 #: Images of so many elements are worth several threads.
-_MANY: Final = 1 << 19
+_MANY: Final = 1 << 18
 _ONE: Final = np.float32(1)
 
 
@@ -82,36 +83,45 @@ _METHODS: Final[dict[str, Callable[[Attrs], Method]]] = {
 
 
 @kernel("ResizeBilinear", types={"T": REALS})
-def make_resize_bilinear(attrs: Attrs) -> Kernel:
+def make_resize_bilinear(attrs: Attrs, blend: BlendLines = blend) -> Kernel:
     """Rows and columns blended from the two nearest ones."""
     _check_centres(attrs)
-    method = bilinear_method(attrs)
-
-    @functools.lru_cache(maxsize=16)
-    def line(before: int, after: int) -> Line | None:
-        by = method(before, after)
-        return None if before == after else line_of(by.sources, by.weights[:, 1], before)
+    lines_of = functools.lru_cache(maxsize=64)(functools.partial(_lines, bilinear_method(attrs)))
 
     def resize(images: Value, size: Value) -> Array:
         rows, columns = _sizes(images, size)
-        batch, before_rows, before_columns, depth = images.shape
-        by_row, by_column = line(before_rows, rows), line(before_columns, columns)
+        batch, height, width, depth = images.shape
         result = np.empty((batch, rows, columns, depth), np.float32)
-        pieces = min(HELPERS + 1, batch) if max(result.size, images.size) >= _MANY else 1
-        step = -(-max(batch, 1) // pieces)
+        _, by_column = lines_of(width, columns, 0, columns)
 
-        def some(number: int) -> None:
-            part = slice(number * step, (number + 1) * step)
-            wide: Array = images[part].astype(np.float32, copy=False)
-            _blend_both(wide, by_row, by_column, result[part])
+        def some(part: slice, places: slice) -> None:
+            seen, by_row = lines_of(height, rows, places.start, places.stop)
+            wide: Array = images[part, seen].astype(np.float32, copy=False)
+            _blend_both(wide, by_row, by_column, result[part, places], blend)
 
-        parallel_for(-(-batch // step), some)
+        pieces = HELPERS + 1 if max(result.size, images.size) >= _MANY else 1
+        in_bands(batch, rows, result.size, pieces, some)
         return result
 
     return resize
 
 
-def _blend_both(images: Array, by_row: Line | None, by_column: Line | None, result: Array) -> None:
+def _lines(
+    method: Method, before: int, after: int, first: int, last: int
+) -> tuple[slice, Line | None]:
+    """What some places of a dimension see, and how they are blended from that, if at all."""
+    if before == after:
+        return slice(first, last), None
+    by = method(before, after)
+    sources = by.sources[first:last]
+    seen = slice(int(sources.min()), int(sources.max()) + 1)
+    parts = by.weights[first:last, 1]
+    return seen, line_of(sources - seen.start, parts, seen.stop - seen.start)
+
+
+def _blend_both(
+    images: Array, by_row: Line | None, by_column: Line | None, result: Array, blend: BlendLines
+) -> None:
     """Blend along both dimensions, first along the one that leaves less to do."""
     stages = [(axis, line) for axis, line in ((2, by_column), (1, by_row)) if line is not None]
     if result.shape[1] < images.shape[1]:
@@ -180,8 +190,8 @@ def make_resize_nearest(attrs: Attrs) -> Kernel:
 
     def resize(images: Value, size: Value) -> Array:
         rows, columns = _sizes(images, size)
-        picked = images.take(_nearest(attrs, images.shape[1], rows), 1)
-        return np.asarray(picked.take(_nearest(attrs, images.shape[2], columns), 2))
+        picked = images.take(nearest(attrs, images.shape[1], rows), 1)
+        return np.asarray(picked.take(nearest(attrs, images.shape[2], columns), 2))
 
     return resize
 
@@ -196,7 +206,7 @@ def make_resize_nearest_grad(attrs: Attrs) -> Kernel:
 
         def of_some(grads: Array) -> Array:
             for axis, before in enumerate(sizes, 1):
-                sources = _nearest(attrs, before, grads.shape[axis])
+                sources = nearest(attrs, before, grads.shape[axis])
                 grads = _picked_back(grads, axis, sources, before)
             return grads
 
@@ -235,7 +245,7 @@ def _sum_of_neighbours(grads: Array, axis: int, count: int) -> Array:
     return summed
 
 
-def _nearest(attrs: Attrs, before: int, after: int) -> Array:
+def nearest(attrs: Attrs, before: int, after: int) -> Array:
     """The nearest element for each place."""
     has_corners = attrs.bool("align_corners")
     scale = scale_of(before, after, has_corners=has_corners)

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from penstock.core.names import parse_endpoint
-from penstock.core.values import Array, Value, as_value
+from penstock.core.values import Array, Value, as_value, owns_memory
 from penstock.errors import InvalidArgumentError
 
 _Rebuild: TypeAlias = Callable[[Sequence[Any]], Any]
@@ -62,7 +62,7 @@ def handed_out(values: Sequence[Value]) -> list[Any]:
     own: set[int] = set()
     for value in values:
         if isinstance(value, np.ndarray) and value.ndim:
-            is_shared = value.base is not None and not _is_all_of_its_base(value)
+            is_shared = value.base is not None and not _is_alone(value)
             if is_shared or not value.flags.writeable or id(value) in own:
                 value = value.copy()
             own.add(id(value))
@@ -70,12 +70,14 @@ def handed_out(values: Sequence[Value]) -> list[Any]:
     return given
 
 
-def _is_all_of_its_base(view: Array) -> bool:
-    """Whether a view is another form of an array that nobody else knows."""
+def _is_alone(view: Array) -> bool:
+    """Whether an array owns its memory, or is another form of one that nobody else knows."""
+    if owns_memory(view):
+        return True
     if not view.flags.c_contiguous or _holders_of_base(view) != _ONLY_THE_VIEW:
         return False
     base: Any = view.base
-    return type(base) is np.ndarray and base.flags.owndata and base.nbytes == view.nbytes
+    return type(base) is np.ndarray and owns_memory(base) and base.nbytes == view.nbytes
 
 
 def _holders_of_base(view: Array) -> int:

@@ -52,6 +52,20 @@ def test_convolutions_by_channel_agree(stride: int, dilation: int, how: dict[str
         assert_equal("DepthwiseConv2dNative", f32(2, 12, 9, 4), filters, **facts)
 
 
+@pytest.mark.parametrize("how", PADDINGS, ids=str)
+@pytest.mark.parametrize(("stride", "dilation"), STEPS)
+def test_many_filters_and_few_places_agree(
+    stride: int, dilation: int, how: dict[str, Any]
+) -> None:
+    """What the places see is copied instead of the filters."""
+    facts = {"strides": along(2, stride), "dilations": along(2, dilation), **how}
+    for images, size in ((f32(1, 5, 6, 4), (3, 3)), (f32(2, 5, 5, 3), (2, 1))):
+        assert_equal("Conv2D", images, f32(*size, images.shape[3], 140), **facts)
+    cubes, filters = f32(1, 3, 4, 5, 2), f32(2, 2, 2, 2, 70)
+    facts = {"strides": along(3, stride), "padding": "SAME"}
+    assert_equal("Conv3D", cubes, filters, **facts)
+
+
 def test_convolutions_in_groups_agree() -> None:
     """Filters of less depth than the images see a part of it."""
     facts: dict[str, Any] = {"strides": along(2, 1), "padding": "SAME"}

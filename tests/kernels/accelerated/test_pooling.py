@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.kernels.accelerated import pooling
+from penstock.kernels.accelerated import batches, library, pooling
 from support.offers import assert_equal, faster, offer_for, plain
 
 pytest.importorskip("torch")
@@ -31,8 +31,8 @@ def test_pooling_and_its_gradients_agree(
     monkeypatch: pytest.MonkeyPatch, pieces: int, shape: tuple[int, ...], window: Any, padding: str
 ) -> None:
     """For windows that overlap, touch, or leave gaps; the batch as one or in parts."""
-    monkeypatch.setattr(pooling, "threads", lambda _torch: pieces)
-    monkeypatch.setattr(pooling, "_PIECE", 1)
+    monkeypatch.setattr(batches, "threads", lambda _torch: pieces)
+    monkeypatch.setattr(batches, "_PIECE", 1)
     how, images = facts(window, padding), f32(*shape)
     for op in ("MaxPool", "AvgPool"):
         if faster(op, images, **how) is NotImplemented:
@@ -42,6 +42,40 @@ def test_pooling_and_its_gradients_agree(
     grads = f32(*pooled.shape)
     assert_equal("MaxPoolGrad", images, pooled, grads, **how)
     assert_equal("AvgPoolGrad", np.array(shape, np.int32), grads, **how)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("sizes", [(3, 3), (1, 5), (3, 1), (2, 2)], ids=str)
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_means_of_windows_that_do_not_jump_agree(
+    monkeypatch: pytest.MonkeyPatch, pieces: int, sizes: tuple[int, int], padding: str
+) -> None:
+    """They are convolutions; padding does not count, and odd windows have as much at each end."""
+    monkeypatch.setattr(batches, "threads", lambda _torch: pieces)
+    monkeypatch.setattr(pooling, "_SLIDING_PIECE", 1)
+    how = facts((sizes, (1, 1)), padding)
+    for shape in ((3, 6, 7, 4), (2, 2, 9, 1), (1, 5, 5, 20)):
+        if padding == "VALID" and sizes[0] > shape[1]:
+            continue
+        images = f32(*shape)
+        if faster("AvgPool", images, **how) is NotImplemented:
+            assert (sizes, padding) == ((2, 2), "SAME")
+            continue
+        assert_equal("AvgPool", images, **how)
+        if padding == "SAME":
+            assert_equal("AvgPoolGrad", np.array(shape, np.int32), f32(*shape), **how)
+
+
+def test_a_mean_s_weights_follow_the_depth() -> None:
+    """One kernel may see images of several depths."""
+    how = facts(((3, 3), (1, 1)), "SAME")
+    offer = offer_for("AvgPool", f32(1, 4, 4, 2), **how)
+    assert offer is not None
+    kernel = offer.build(library.load())
+    for depth in (2, 5, 2):
+        images = f32(1, 4, 4, depth)
+        expected = plain("AvgPool", images, **how)
+        np.testing.assert_allclose(kernel(images), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_of_equals_the_first_gets_the_gradient() -> None:
@@ -64,9 +98,9 @@ def test_what_is_not_finite_is_left_to_numpy(strange: float) -> None:
 
 
 def test_pooling_over_the_depth_is_not_offered() -> None:
-    """Nor are other layouts, nor windows that move by one: numpy's kernels are faster."""
+    """Nor are other layouts, nor maxima in windows that move by one: numpy is faster."""
     images = f32(1, 4, 4, 4)
-    assert offer_for("AvgPool", images, **facts(((3, 3), (1, 1)), "SAME")) is None
+    assert offer_for("MaxPool", images, **facts(((3, 3), (1, 1)), "SAME")) is None
     how: dict[str, Any] = {"ksize": (1, 1, 1, 2), "strides": (1, 1, 1, 2), "padding": "VALID"}
     assert offer_for("MaxPool", images, **how) is None
     how = {"ksize": (1, 1, 2, 2), "strides": (1, 1, 2, 2), "padding": "VALID"}

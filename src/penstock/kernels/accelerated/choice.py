@@ -26,11 +26,11 @@ from penstock.kernels.registry import Kernel, MakeKernel, kernel, kernels_of
 FLOAT32: Final = frozenset({dtypes.float32})
 #: Above numpy's kernels.
 PRIORITY: Final = 10
-#: Calls that are not timed, since they build and warm things up; then calls of either way.
-_WARM, _TRIED = 1, 2
-#: Calls that take the way that was slower, each before one that takes the other: in between
-#: other programs may have come or gone.
-_AGAIN: Final = frozenset({12, 24, 48, 96, 192, 384, 1536, 6144})
+#: Calls in a row that try a way, of which the last ones are timed: those before them wait for
+#: memory and caches that the other way had, and the very first ones build things.
+_IN_ROW, _TIMED, _BUILDING = 3, 2, 1
+#: When the way that was slower is tried again: other programs may have come or gone.
+_AGAIN: Final = (16, 32, 64, 128, 256, 1024, 4096)
 #: Seconds from which on that is worth the while.
 _LONG: Final = 2e-4
 #: Sets of shapes that a node remembers.
@@ -94,10 +94,32 @@ def choosing(plain: Kernel, offer: Offer) -> Kernel:
     return choose
 
 
+def _first_rounds() -> dict[int, tuple[bool, bool]]:
+    """Of the calls before there is a verdict, whether each is fast, and whether it is timed."""
+    fast = [False] * (_BUILDING + _IN_ROW - _TIMED) + [True] * _TIMED
+    plain = [False] * (_IN_ROW - _TIMED) + [True] * _TIMED
+    rounds = [(True, is_timed) for is_timed in fast] + [(False, is_timed) for is_timed in plain]
+    return dict(enumerate(rounds, 1))
+
+
+def _later_rounds() -> dict[int, tuple[bool, bool]]:
+    """Of calls after that, whether each tries the slower way, and whether it is timed."""
+    rounds = dict[int, tuple[bool, bool]]()
+    for start in _AGAIN:
+        rounds |= {call: (False, True) for call in range(start - _TIMED, start)}
+        rounds |= {start + at: (True, at >= _IN_ROW - _TIMED) for at in range(_IN_ROW)}
+    return rounds
+
+
+_FIRST: Final = _first_rounds()
+_LATER: Final = _later_rounds()
+_AS_EVER: Final = (False, False)
+
+
 class _Trial:
     """Which of two ways was the faster one for inputs of some shapes; races do no harm."""
 
-    __slots__ = ("calls", "fast", "is_fast", "plain")
+    __slots__ = ("calls", "fast", "is_fast", "is_timed", "plain")
 
     def __init__(self) -> None:
         self.calls = 0
@@ -105,31 +127,29 @@ class _Trial:
         self.fast = self.plain = float("inf")
         #: The verdict; None as long as there is none.
         self.is_fast: bool | None = None
+        #: Whether the seconds of the last call that was asked for count.
+        self.is_timed = False
 
     def next_is_fast(self) -> bool:
-        """Whether the next call takes the way that promises to be faster."""
+        """Whether the next call takes PyTorch's way: the better one, or the one to be tried."""
         self.calls = calls = self.calls + 1
         if self.is_fast is None:
-            return calls <= _WARM + _TRIED
-        return self.is_fast != (calls in _AGAIN and self._is_long())
-
-    def is_timed(self) -> bool:
-        """Whether the call counts: one of the first, or one of two later ones."""
-        calls = self.calls
-        if self.is_fast is None:
-            return calls > _WARM
-        return (calls in _AGAIN or calls - 1 in _AGAIN) and self._is_long()
+            is_fast, self.is_timed = _FIRST.get(calls, (True, True))
+            return is_fast
+        is_other, self.is_timed = _LATER.get(calls, _AS_EVER) if self._is_long() else _AS_EVER
+        return self.is_fast != is_other
 
     def _is_long(self) -> bool:
         return min(self.fast, self.plain) >= _LONG
 
     def note(self, seconds: float, *, is_fast: bool) -> None:
-        """One call took so long; after some there is a verdict, which later ones may change."""
+        """One call took so long; after the first round, and after each other one, judge."""
         if is_fast:
             self.fast = min(self.fast, seconds)
         else:
             self.plain = min(self.plain, seconds)
-        if self.calls >= _WARM + 2 * _TRIED:
+        calls = self.calls
+        if calls >= len(_FIRST) and calls + 1 not in _LATER:
             self.is_fast = self.fast <= self.plain
 
 
@@ -153,7 +173,7 @@ class _Fast:
         trial = self._trial_of(inputs)
         is_fast, start = trial.next_is_fast(), perf_counter()
         result = self._fast(inputs) if is_fast else self._plain(*inputs)
-        if trial.is_timed():
+        if trial.is_timed:
             trial.note(perf_counter() - start, is_fast=is_fast)
         return result
 

@@ -13,17 +13,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.kernels.accelerated.choice import Offer, accelerated
-from penstock.kernels.accelerated.library import Tensor, Torch, in_pieces, tensor, threads
+from penstock.kernels.accelerated.library import (
+    Tensor,
+    Torch,
+    given,
+    in_pieces,
+    tensor,
+    threads,
+)
+from penstock.kernels.accelerated.products import product_of_matrices
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.bands import seen_by
+from penstock.kernels.constants import is_constant
 from penstock.kernels.conv_ops import window_maker
-from penstock.kernels.windows import Fit, Window, centred
+from penstock.kernels.windows import Fit, Window, centred, slide
 
 #: Multiplications from which on PyTorch is faster: measured, by channel, of windows with
 #: several elements, and of windows with one.
@@ -32,7 +41,7 @@ _WINDOWED: Final = 1 << 19
 _POINTWISE: Final = 1 << 21
 #: Multiplications that are worth a thread.
 _PIECE: Final = 5_000_000
-_PIECE_BY_CHANNEL: Final = 2_000_000
+_PIECE_BY_CHANNEL: Final = 8_000_000
 _LAYOUTS: Final = ("NHWC", "NCHW", "NDHWC", "NCDHW")
 
 
@@ -72,20 +81,28 @@ class _Plan:
     """How to convolve images of one shape with filters of one shape."""
 
     shape: tuple[int, ...]
-    #: The array, if it never changes, and in any case its shape.
-    filters: Array | None
     filter_shape: tuple[int, ...]
     windows: Sequence[Window]
     fits: Sequence[Fit]
     groups: int
-    #: The filters in the processor's order, if they never change.
-    packed: Tensor | None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether to copy what the windows see takes less than to turn the filters."""
+        places = self.shape[0] * prod(fit.places for fit in self.fits)
+        return self.groups == 1 and places <= self.filter_shape[-1]
 
     def serves(self, images: Array, filters: Array) -> bool:
         """Whether it was made for such inputs."""
-        if self.shape != images.shape or self.filter_shape != filters.shape:
-            return False
-        return self.filters is filters or self.filters is None
+        return self.shape == images.shape and self.filter_shape == filters.shape
+
+
+class _Known(NamedTuple):
+    """The filters that came last, and in the processor's order if they came twice."""
+
+    plan: _Plan
+    filters: Array
+    packed: Tensor | None
 
 
 class Convolution:
@@ -106,15 +123,17 @@ class Convolution:
         self._to_last: Final = (0, *range(2, rank), 1)
         ops = torch.ops.mkldnn
         self._convolve: Final = ops._convolution_pointwise.default
-        self._convolve_into: Final = ops._convolution_pointwise_.binary
-        #: What the former can do at the end and the latter cannot.
+        #: What is done to sums that were not made by ``_convolve``.
         self._finish: Final[Callable[[Tensor], Any] | None] = {
+            "relu": lambda y: torch.clamp_(y, min=0.0),
             "hardtanh": lambda y: torch.clamp_(y, *self._numbers),
             "leaky_relu": lambda y: torch.nn.functional.leaky_relu_(y, *self._numbers),
         }.get(unary)
+        self._multiply: Final = product_of_matrices(torch)
         self._pack: Final = ops._reorder_convolution_weight.default
-        #: The last plan; replaced as a whole.
+        #: The last plan, and the last filters that cannot change; replaced as a whole.
         self._plan: _Plan | None = None
+        self._known: _Known | None = None
 
     def __call__(self, images: Array, filters: Array, bias: Array | None = None) -> Any:
         """The convolution; NotImplemented for what does not fit together."""
@@ -125,11 +144,15 @@ class Convolution:
             plan = self._plan = self._new_plan(images, filters)
         if plan is None:
             return NotImplemented
-        weights = plan.packed
-        if weights is None:
-            weights = self._weights(filters)
-        added = None if bias is None else tensor(self._torch, bias)
-        result = self._run(plan, images, weights, added)
+        if len(plan.windows) > 2:
+            images = centred(images, plan.windows)
+        weights = self._packed(plan, filters)
+        if weights is None and plan.is_small:
+            result = self._multiplied(plan, images, filters, bias)
+        else:
+            weights = self._turned(filters) if weights is None else weights
+            added = None if bias is None else tensor(self._torch, bias)
+            result = self._run(plan, images, weights, added)
         if self._layout[1] == "C":
             return np.ascontiguousarray(result.transpose(self._to_first))
         return result
@@ -150,38 +173,51 @@ class Convolution:
         fits = [w.fit(n) for w, n in zip(windows, seen.shape[1:-1], strict=True)]
         if not all(fit.places for fit in fits):
             return None
-        is_constant = not filters.flags.writeable
-        packed = self._packed(filters, windows, fits, groups, seen.shape) if is_constant else None
-        kept = filters if is_constant else None
-        return _Plan(images.shape, kept, filters.shape, windows, fits, groups, packed)
+        return _Plan(images.shape, filters.shape, windows, fits, groups)
 
-    def _weights(self, filters: Array) -> Tensor:
+    # -- filters ---------------------------------------------------------------------------
+
+    def _turned(self, filters: Array) -> Tensor:
         """Filters as [output depth, input depth, sizes...], the latter last in memory."""
         if self._is_depthwise:
             filters = filters.reshape(*filters.shape[:2], 1, -1)
         return last_first(tensor(self._torch, filters)).permute(self._to_first)
 
-    def _packed(
-        self,
-        filters: Array,
-        windows: Sequence[Window],
-        fits: Sequence[Fit],
-        groups: int,
-        shape: tuple[int, ...],
-    ) -> Tensor:
-        """Filters in the processor's order, which is theirs alone."""
-        weights, size = self._weights(filters), [shape[axis] for axis in self._to_first]
-        if len(size) > 4:
+    def _packed(self, plan: _Plan, filters: Array) -> Tensor | None:
+        """Filters in the processor's order, if they have come before and cannot change."""
+        known = self._known
+        if known is not None and known.plan is plan and known.filters is filters:
+            if known.packed is not None:
+                return known.packed
+            packed = self._pack_for(plan, self._turned(filters))
+            self._known = _Known(plan, filters, packed)
+            return packed
+        self._known = _Known(plan, filters, None) if is_constant(filters) else None
+        return None
+
+    def _pack_for(self, plan: _Plan, weights: Tensor) -> Tensor:
+        if len(plan.windows) > 2:
             return weights
-        strides, dilations = [w.stride for w in windows], [w.dilation for w in windows]
-        padding = even_padding(fits) or [0] * len(fits)
-        return self._pack(weights, padding, strides, dilations, groups, size)
+        sizes = (plan.shape[0], plan.shape[-1], *plan.shape[1:-1])
+        padding = even_padding(plan.fits) or [0] * len(plan.fits)
+        strides, dilations, groups = self._facts(plan)
+        return self._pack(weights, padding, strides, dilations, groups, sizes)
 
     # -- work ------------------------------------------------------------------------------
 
+    def _multiplied(self, plan: _Plan, images: Array, filters: Array, bias: Array | None) -> Array:
+        """The same as one product of matrices: what each place sees, times the filters."""
+        count = filters.shape[-1]
+        seen, columns = slide(images, plan.windows), filters.reshape(-1, count)
+        rows = seen.reshape(-1, len(columns))
+        sums = self._multiply(tensor(self._torch, rows), tensor(self._torch, columns))
+        if bias is not None:
+            sums += bias
+        if self._finish is not None:
+            self._finish(tensor(self._torch, sums))
+        return sums.reshape(len(images), *(fit.places for fit in plan.fits), count)
+
     def _run(self, plan: _Plan, images: Array, weights: Tensor, bias: Tensor | None) -> Array:
-        if len(plan.windows) > 2:
-            images = centred(images, plan.windows)
         padding = even_padding(plan.fits)
         pieces = self._pieces(plan, len(images))
         if len(pieces) > 1:
@@ -190,7 +226,7 @@ class Convolution:
             images, padding = padded(images, plan.fits), [0] * len(plan.fits)
         x = tensor(self._torch, images).permute(self._to_first)
         y = self._convolve(x, weights, bias, padding, *self._facts(plan), *self._after())
-        return np.ascontiguousarray(y.permute(self._to_last).numpy())
+        return np.ascontiguousarray(given(y.permute(self._to_last)))
 
     def _facts(self, plan: _Plan) -> tuple[list[int], list[int], int]:
         strides = [w.stride for w in plan.windows]
@@ -226,20 +262,14 @@ class Convolution:
     ) -> Array:
         """The same on several threads, each of which does some images or rows."""
         places, count = [fit.places for fit in plan.fits], weights.shape[0]
-        # What is not zero here would be added to the sums.
-        result = np.zeros((len(images), *places, count), np.float32)
-        unary = "relu" if self._unary == "relu" else None
-        after: tuple[Any, ...] = ("add", 1.0, unary, [], None)
-        finish = self._finish
+        result = np.empty((len(images), *places, count), np.float32)
 
         def body(number: int) -> None:
             part, rows = pieces[number]
             seen, margin = _seen_by(images[part], plan, rows)
             x = tensor(self._torch, seen).permute(self._to_first)
-            y = tensor(self._torch, result[part, rows]).permute(self._to_first)
-            self._convolve_into(y, x, weights, bias, margin, *self._facts(plan), *after)
-            if finish is not None:
-                finish(y)
+            y = self._convolve(x, weights, bias, margin, *self._facts(plan), *self._after())
+            result[part, rows] = y.permute(self._to_last).numpy()
 
         in_pieces(len(pieces), body)
         return result
@@ -274,7 +304,11 @@ def padded(images: Array, fits: Sequence[Fit]) -> Array:
         return np.ascontiguousarray(images)
     sizes = images.shape[1:-1]
     outer = [n + fit.before + fit.after for n, fit in zip(sizes, fits, strict=True)]
-    result = np.zeros((len(images), *outer, images.shape[-1]), images.dtype)
-    inside = [slice(fit.before, fit.before + n) for n, fit in zip(sizes, fits, strict=True)]
-    result[(slice(None), *inside)] = images
+    result = np.empty((len(images), *outer, images.shape[-1]), images.dtype)
+    inside: Any = (slice(None),)
+    for size, fit in zip(sizes, fits, strict=True):
+        result[(*inside, slice(None, fit.before))] = 0
+        result[(*inside, slice(fit.before + size, None))] = 0
+        inside = (*inside, slice(fit.before, fit.before + size))
+    result[inside] = images
     return result

@@ -15,9 +15,17 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core.values import Array, Value
+from penstock.kernels.accelerated.batches import depth_last, depth_second
 from penstock.kernels.accelerated.choice import Offer, accelerated
 from penstock.kernels.accelerated.convolution import even_padding, last_first, padded
-from penstock.kernels.accelerated.library import Tensor, Torch, in_pieces, tensor, threads
+from penstock.kernels.accelerated.library import (
+    Tensor,
+    Torch,
+    given,
+    in_pieces,
+    tensor,
+    threads,
+)
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.conv_ops import window_maker
 from penstock.kernels.registry import Kernel
@@ -105,16 +113,15 @@ class _Gradient:
         ]
         strides, dilations, groups = self._facts(windows, shape)
         facts: tuple[Any, ...] = (padding or [0, 0], unseen, strides, dilations, groups)
-        inside = [slice(None)] * 2
+        inside: list[slice] = []
         if padding is None:
             facts_of = zip(shape[1:3], fits, strict=True)
             inside = [slice(fit.before, fit.before + n) for n, fit in facts_of]
 
         def of_part(part: slice) -> Array:
-            y = tensor(torch, grads[part]).permute(0, 3, 1, 2)
+            y = depth_second(torch, grads[part])
             found = self._send_back(y, weights, None, *facts, "none", [], "")
-            seen: Array = found.permute(0, 2, 3, 1).numpy()[:, *inside]
-            return seen
+            return given(depth_last(found))[:, *inside]
 
         pieces = self._pieces(shape[0], filters.size, grads)
         if len(pieces) == 1:
@@ -148,10 +155,9 @@ class _Gradient:
 
         def body(number: int) -> None:
             part = pieces[number]
-            y = tensor(torch, grads[part]).permute(0, 3, 1, 2)
-            x = tensor(torch, wide[part]).permute(0, 3, 1, 2)
-            found = self._backward(y, x, weights, None, *facts)[1].permute(0, 2, 3, 1)
-            parts[number] = found.reshape(count, -1).t().contiguous().numpy()
+            y, x = (depth_second(torch, a[part]) for a in (grads, wide))
+            found = depth_last(self._backward(y, x, weights, None, *facts)[1])
+            parts[number] = given(found.reshape(count, -1).t().contiguous())
 
         in_pieces(len(pieces), body)
         total = parts[0] if len(parts) == 1 else sum(parts[1:], parts[0])

@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from penstock.core.values import Array
+from penstock.core.values import Array, GivenMemory
 from penstock.kernels.intra_op import helpers, parallel_for
 
 #: The module ``torch`` and its tensors.  No checker knows it where it is not installed.
@@ -110,14 +110,21 @@ class _Weather:
     busy_until: float = 0.0
     #: How long they will be taken to be busy next time.
     pause: float = _SHORTEST
+    #: Whether the last work was kept waiting.
+    is_suspicious: bool = False
 
     def note(self, seconds: Sequence[float]) -> None:
-        """Learn from the times of equal pieces: whoever took far longer was kept waiting."""
-        if max(seconds) > _TIMES * min(seconds) + _SECONDS:
+        """Learn from the times of equal pieces: whoever took far longer was kept waiting.
+
+        Once may be a helper's memory and caches, which it had lost to other work.
+        """
+        was_suspicious = self.is_suspicious
+        self.is_suspicious = max(seconds) > _TIMES * min(seconds) + _SECONDS
+        if not self.is_suspicious:
+            self.pause = _SHORTEST
+        elif was_suspicious:
             self.busy_until = perf_counter() + self.pause
             self.pause = min(2 * self.pause, _LONGEST)
-        else:
-            self.pause = _SHORTEST
 
 
 _weather: Final = _Weather()
@@ -165,3 +172,8 @@ def tensor(torch: Torch, array: Array) -> Tensor:
         return torch.from_numpy(array)
     except ValueError:
         return torch.from_numpy(array.copy())
+
+
+def given(result: Tensor) -> Array:
+    """The array of a tensor that nobody else has, nor any other with the same memory."""
+    return np.asarray(GivenMemory(result.numpy(), result))

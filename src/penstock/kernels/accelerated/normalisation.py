@@ -13,8 +13,9 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
+from penstock.kernels.accelerated.batches import depth_last, depth_second
 from penstock.kernels.accelerated.choice import FLOAT32, Offer, accelerated
-from penstock.kernels.accelerated.library import Tensor, Torch, tensor
+from penstock.kernels.accelerated.library import Tensor, Torch, given, tensor
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel
 
@@ -40,8 +41,8 @@ def offer_batch_norm(attrs: Attrs) -> Offer | None:
             if not _fits(x, scale, offset, mean, var):
                 return NotImplemented
             numbers = [tensor(torch, number) for number in (scale, offset, mean, var)]
-            y = normalise(_first(torch, x), *numbers, is_training, 0.0, epsilon)[0]
-            return (_last(y), mean, var, mean, var, *rest)
+            y = normalise(depth_second(torch, x), *numbers, is_training, 0.0, epsilon)[0]
+            return (_array(y), mean, var, mean, var, *rest)
 
         def train(x: Array, scale: Array, offset: Array, mean: Array, var: Array) -> Any:
             size = x.size // x.shape[-1]
@@ -52,14 +53,14 @@ def offer_batch_norm(attrs: Attrs) -> Offer | None:
             # Averages of which all is replaced are this batch's own statistics.
             own_mean, unbiased = (np.zeros(x.shape[-1], np.float32) for _ in range(2))
             numbers = [tensor(torch, number) for number in (scale, offset, own_mean, unbiased)]
-            y = normalise(_first(torch, x), *numbers, is_training, 1.0, epsilon)[0]
+            y = normalise(depth_second(torch, x), *numbers, is_training, 1.0, epsilon)[0]
             own_var = unbiased * np.float32((size - 1) / size)
             new_mean, new_var = own_mean, unbiased
             if factor != 1:
                 kept = np.float32(1) - factor
                 new_mean = kept * mean + factor * own_mean
                 new_var = kept * var + factor * unbiased
-            return (_last(y), new_mean, new_var, own_mean, own_var, *rest)
+            return (_array(y), new_mean, new_var, own_mean, own_var, *rest)
 
         return train if is_training else infer
 
@@ -85,10 +86,10 @@ def offer_batch_norm_grad(attrs: Attrs) -> Offer | None:
                 return NotImplemented
             inverse = np.float32(1) / np.sqrt(var + np.float32(epsilon))
             numbers = [tensor(torch, v) for v in (scale, mean, var, mean, inverse)]
-            images = (_first(torch, grads), _first(torch, x))
+            images = (depth_second(torch, grads), depth_second(torch, x))
             results = backward(*images, *numbers, is_training, epsilon, [True, True, True])
-            of_scale, of_offset = results[1].numpy(), results[2].numpy()
-            return _last(results[0]), of_scale, of_offset, nothing, nothing
+            of_scale, of_offset = given(results[1]), given(results[2])
+            return _array(results[0]), of_scale, of_offset, nothing, nothing
 
         return batch_norm_grad
 
@@ -104,9 +105,6 @@ def _fits(x: Array, *numbers: Value) -> bool:
     return all(number.shape == x.shape[-1:] for number in numbers)
 
 
-def _first(torch: Torch, images: Array) -> Tensor:
-    return tensor(torch, images).permute(0, 3, 1, 2)
 
-
-def _last(images: Tensor) -> Array:
-    return np.ascontiguousarray(images.permute(0, 2, 3, 1).numpy())
+def _array(images: Tensor) -> Array:
+    return np.ascontiguousarray(given(depth_last(images)))

@@ -16,7 +16,14 @@ import numpy as np
 from penstock.core.values import Array, Value
 from penstock.kernels.accelerated import library
 from penstock.kernels.accelerated.choice import FLOAT32, PRIORITY, Offer, accelerated, choosing
-from penstock.kernels.accelerated.library import Tensor, Torch, in_pieces, tensor, threads
+from penstock.kernels.accelerated.library import (
+    Tensor,
+    Torch,
+    given,
+    in_pieces,
+    tensor,
+    threads,
+)
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.einsum_op import einsum_with
 from penstock.kernels.products import ALONE, batch_product
@@ -66,7 +73,7 @@ def product_of_matrices(torch: Torch) -> Callable[[Tensor, Tensor], Array]:
             raise ValueError("the sizes do not fit")
         count = min(threads(torch), rows * depth * columns // _PIECE, rows // _NARROW)
         if count < 2 or columns < _NARROW:
-            return np.asarray(one(x, y).numpy())
+            return given(one(x, y))
         result, step = np.empty((rows, columns), np.float32), -(-rows // count)
 
         def body(number: int) -> None:
