@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from penstock.kernels.intra_op import parallel_for
+from penstock.kernels.intra_op import HELPERS, parallel_for
 from penstock.kernels.windows import Fit, Window
 
 #: Computes some rows of some images.
 Band: TypeAlias = Callable[[slice, slice], None]
-#: Work that several threads share is cut into so many bands at least.
-PIECES: Final = 4
+#: Work that several threads share is cut into so many bands at least.  More than one for each
+#: thread would wait for Python's lock more often than for a thread that is late.
+PIECES: Final = min(HELPERS + 1, 8)
 
 
 def in_bands(batch: int, rows: int, at_once: int, pieces: int, compute: Band) -> None:

@@ -9,7 +9,8 @@ The largest logit is subtracted first, so that nothing overflows.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,12 +18,17 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.bands import PIECES, in_bands
 from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS
 
 #: How many numbers TensorFlow's processor instructions add at once.
-_LANES = 8
+_LANES: Final = 8
+#: Elements that are worked on at a time.
+_AT_ONCE: Final = 1 << 18
+#: With fewer elements it is not worth the while to wake other threads.
+_SHARED: Final = 1 << 17
 
 
 @kernel("SoftmaxCrossEntropyWithLogits", types={"T": FLOATS})
@@ -30,18 +36,37 @@ def make_softmax_cross_entropy(attrs: Attrs) -> Kernel:
     """-sum(labels * log(softmax(logits))) of each row, and softmax(logits) - labels."""
     narrow, wide = _precision(attrs)
 
+    def of_rows(features: Array, labels: Array, loss: Array, grads: Array) -> None:
+        logits, targets = (x.astype(wide, copy=False) for x in (features, labels))
+        shifted, powers, totals = _powers(logits, grads)
+        losses = np.subtract(np.log(totals), shifted, out=shifted)
+        losses *= targets
+        loss[...] = np.add.reduce(losses, 1)
+        powers /= totals
+        np.subtract(powers, targets, out=grads, casting="same_kind")
+
     def softmax_cross_entropy(features: Value, labels: Value) -> tuple[Array, Array]:
         logits, targets = _same_shape(as_array(features), as_array(labels))
-        targets = targets.astype(wide, copy=False)
-        if not logits.size:
-            return np.zeros(logits.shape[:1], narrow), np.zeros(logits.shape, narrow)
-        shifted, powers, totals = _powers(logits.astype(wide, copy=False))
-        loss = np.add.reduce(targets * (np.log(totals) - shifted), 1)
-        powers /= totals
-        powers -= targets
-        return loss.astype(narrow, copy=False), powers.astype(narrow, copy=False)
+        return _by_rows(of_rows, logits, targets, narrow)
 
     return softmax_cross_entropy
+
+
+def _by_rows(
+    compute: Callable[..., None], logits: Array, labels: Array, dtype: np.dtype[Any]
+) -> tuple[Array, Array]:
+    """What ``compute(logits, labels, loss, grads)`` writes, some rows at a time."""
+    count, width = logits.shape
+    loss, grads = np.zeros(count, dtype), np.empty(logits.shape, dtype)
+    if not logits.size:
+        return loss, grads
+
+    def some(_: slice, rows: slice) -> None:
+        compute(logits[rows], labels[rows], loss[rows], grads[rows])
+
+    pieces = PIECES if logits.size >= _SHARED else 1
+    in_bands(1, count, _AT_ONCE // width, pieces, some)
+    return loss, grads
 
 
 def _precision(attrs: Attrs) -> tuple[np.dtype[Any], np.dtype[Any]]:
@@ -67,10 +92,13 @@ def _same_shape(logits: Array, labels: Array) -> tuple[Array, Array]:
     return np.broadcast_to(logits, shape), np.broadcast_to(labels, shape)
 
 
-def _powers(logits: Array) -> tuple[Array, Array, Array]:
-    """How far logits are below their row's largest, e to the power of that, and its sums."""
+def _powers(logits: Array, grads: Array) -> tuple[Array, Array, Array]:
+    """How far logits are below their row's largest, e to the power of that, and its sums.
+
+    The powers are where the gradients will be, if those are of the same type.
+    """
     shifted: Array = logits - np.maximum.reduce(logits, 1, keepdims=True)
-    powers = np.exp(shifted)
+    powers = np.exp(shifted, out=grads if grads.dtype == shifted.dtype else None)
     return shifted, powers, _totals(powers)
 
 
@@ -112,16 +140,18 @@ def make_sparse_softmax_cross_entropy(attrs: Attrs) -> Kernel:
     """-log(softmax(logits)) at each row's label, and softmax(logits), less 1 at the label."""
     narrow, wide = _precision(attrs)
 
-    def sparse_softmax_cross_entropy(logits: Value, labels: Value) -> tuple[Array, Array]:
-        _check_sparse(logits, labels)
-        if not labels.size:
-            return np.zeros(0, narrow), np.zeros(logits.shape, narrow)
-        shifted, powers, totals = _powers(logits.astype(wide, copy=False))
+    def of_rows(features: Array, labels: Array, loss: Array, grads: Array) -> None:
+        shifted, powers, totals = _powers(features.astype(wide, copy=False), grads)
         rows = np.arange(len(labels))
-        loss = np.log(totals[:, 0]) - shifted[rows, labels]
+        loss[...] = np.log(totals[:, 0]) - shifted[rows, labels]
         powers /= totals
         powers[rows, labels] -= wide.type(1)
-        return loss.astype(narrow, copy=False), powers.astype(narrow, copy=False)
+        if powers is not grads:
+            grads[...] = powers
+
+    def sparse_softmax_cross_entropy(logits: Value, labels: Value) -> tuple[Array, Array]:
+        _check_sparse(logits, labels)
+        return _by_rows(of_rows, logits, labels, narrow)
 
     return sparse_softmax_cross_entropy
 

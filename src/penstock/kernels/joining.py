@@ -31,7 +31,7 @@ Along: TypeAlias = tuple[int, Window, Fit]
 #: What becomes of joined windows, in place; rows of places are given with them.
 Finish: TypeAlias = Callable[[Array, slice], None]
 #: Bytes of images that are worked on at a time: measured.
-_AT_ONCE: Final = 1 << 21
+_AT_ONCE: Final = 1 << 22
 #: With fewer elements it is not worth the while to wake other threads.
 _SHARED: Final = 1 << 19
 #: Into more blocks than this an array is not worth to be divided.

@@ -31,7 +31,7 @@ _TYPES = {"T": frozenset({dtypes.float16, dtypes.bfloat16, dtypes.float32})}
 #: Channels whose sums are one product of matrices.
 _BLOCK: Final = 32
 #: Elements that are worked on at a time.
-_AT_ONCE: Final = 1 << 17
+_AT_ONCE: Final = 1 << 18
 #: With fewer elements it is not worth the while to wake other threads.
 _SHARED: Final = 1 << 16
 

@@ -39,6 +39,8 @@ from penstock.kernels.windows import Fit, Window, cut, pad, per_dimension, tap
 _Windows: TypeAlias = Sequence[Window]
 _Shape: TypeAlias = tuple[int, ...]
 _Give: TypeAlias = Callable[[Array, Array, Array, _Windows], Array]
+#: Bytes of images whose greatest elements are looked for at a time, in many steps: measured.
+_AT_ONCE: Final = 1 << 21
 _CUBOID: Final = frozenset({dtypes.float32, dtypes.bfloat16})
 
 
@@ -133,7 +135,7 @@ def _give_in_parts(
     def of_some(images: Array, pooled: Array, grads: Array) -> Array:
         return give(images, pooled, grads, windows)
 
-    return by_images(of_some, shape, grads.dtype, images, pooled, grads)
+    return by_images(of_some, shape, grads.dtype, images, pooled, grads, at_once=_AT_ONCE)
 
 
 def _give_back(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:

@@ -28,23 +28,31 @@ _MANY: Final = 1 << 19
 _MANY_UPDATED: Final = 1 << 21
 #: Elements of a portion.  Of smaller ones threads wait for Python's lock most of the time.
 _PORTION: Final = 1 << 17
-#: Bytes of a portion of a batch: half of what a core's second cache holds.
-_BATCH_BYTES: Final = 1 << 19
+#: Bytes of a portion of a batch: measured.  What a core's own cache holds is less, but small
+#: portions wait for Python's lock more than for memory.
+_BATCH_BYTES: Final = 1 << 22
 #: A batch falls into so many portions at least.
-_LEAST: Final = 4
+_LEAST: Final = min(HELPERS + 1, 8)
 
 
 def by_images(
-    compute: _Compute, shape: tuple[int, ...], dtype: np.dtype[Any], *batches: Array
+    compute: _Compute,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    *batches: Array,
+    at_once: int = _BATCH_BYTES,
 ) -> Array:
-    """``compute(*batches)``, some images at a time; the result has this shape and type."""
+    """``compute(*batches)``, some images at a time; the result has this shape and type.
+
+    What takes many steps is the faster if fewer bytes than usual are worked on at once.
+    """
     largest = max(x.size for x in batches)
     count = shape[0]
     if largest < _MANY or count < 2:
         return np.asarray(compute(*batches))
     result = np.empty(shape, dtype)
-    in_cache = max(_BATCH_BYTES * count // (largest * dtype.itemsize), 1)
-    step = min(in_cache, -(-count // _LEAST))
+    fitting = max(at_once * count // (largest * dtype.itemsize), 1)
+    step = min(fitting, -(-count // _LEAST))
 
     def some(number: int) -> None:
         part = slice(number * step, (number + 1) * step)
@@ -60,8 +68,8 @@ def sum_by_images(compute: _Compute, *batches: Array) -> Value:
     count = len(batches[0])
     if largest < _MANY or count < 2:
         return compute(*batches)
-    in_cache = max(_BATCH_BYTES * count // (largest * batches[0].itemsize), 1)
-    step = min(in_cache, -(-count // _LEAST))
+    fitting = max(_BATCH_BYTES * count // (largest * batches[0].itemsize), 1)
+    step = min(fitting, -(-count // _LEAST))
     found: list[Any] = [None] * -(-count // step)
 
     def some(number: int) -> None:
