@@ -9,6 +9,7 @@ import pytest
 
 from penstock.core import dtypes
 from penstock.errors import OutOfRangeError
+from penstock.kernels import resize_ops
 from support.ops import run_op
 
 RNG = np.random.default_rng(4)
@@ -190,3 +191,36 @@ def test_colors_have_three_parts() -> None:
     """Any other depth is refused."""
     with pytest.raises(ValueError, match="must have 3 channels but instead has 4"):
         run_op("RGBToHSV", random(2, 4))
+
+
+def interpolated(images: Any, size: tuple[int, int], how: dict[str, bool]) -> Any:
+    """Bilinear images by their definition: numbers between those at whole places."""
+    for axis, after in enumerate(size, 1):
+        before, places = images.shape[axis], np.arange(after)
+        if how.get("align_corners") and after > 1:
+            origins = places * ((before - 1) / (after - 1))
+        elif how.get("half_pixel_centers"):
+            origins = (places + 0.5) * (before / after) - 0.5
+        else:
+            origins = places * (before / after)
+        between = np.apply_along_axis(
+            lambda line, at=origins: np.interp(at, np.arange(len(line)), line), axis, images
+        )
+        images = between
+    return images
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"align_corners": True}, {"half_pixel_centers": True}], ids=str
+)
+@pytest.mark.parametrize("size", [(14, 10), (3, 9), (21, 2), (7, 5), (1, 1)], ids=str)
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_images_blended_by_several_threads(
+    monkeypatch: pytest.MonkeyPatch, count: int, size: tuple[int, int], how: dict[str, bool]
+) -> None:
+    """Each does some images, or some rows of one; what the rows see is found out anew."""
+    monkeypatch.setattr(resize_ops, "_MANY", 1)
+    monkeypatch.setattr(resize_ops, "HELPERS", 3)
+    images = random(count, 7, 5, 3)
+    found = run_op("ResizeBilinear", images, np.int32(size), **how)
+    np.testing.assert_allclose(found, interpolated(images, size, how), rtol=1e-5, atol=1e-6)

@@ -12,6 +12,8 @@ import pytest
 
 import penstock as ps
 from penstock import builder, errors
+from penstock.core.values import GivenMemory
+from penstock.session.fetches import handed_out
 from support.sketch import sketch
 
 GRAPH = """
@@ -119,6 +121,25 @@ def test_a_tensor_that_is_fetched_twice_is_one_array(session: ps.Session) -> Non
     first, second = session.run(["b:0", "b:0"])
     assert first is second
     assert session.run("b:0") is not first
+
+
+def given(array: Any) -> Any:
+    """An array as another library hands it over."""
+    return np.asarray(GivenMemory(array, array))
+
+
+def test_memory_of_another_library_is_not_copied() -> None:
+    """Neither is another form of it that nobody else knows; parts of it are, and twins."""
+    made = np.arange(6.0)
+    whole, form = handed_out([given(made), given(made).reshape(2, 3)])
+    assert np.shares_memory(whole, made)
+    assert np.shares_memory(form, made)
+    array = given(made)
+    part, twin = handed_out([array[1:], array.reshape(3, 2)])
+    assert not np.shares_memory(part, made)
+    assert not np.shares_memory(twin, made)
+    first, second = handed_out([array, array])
+    assert not np.shares_memory(first, second)
 
 
 def test_names_can_be_objects(session: ps.Session) -> None:

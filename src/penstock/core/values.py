@@ -73,7 +73,7 @@ class GivenMemory:
 
 def owns_memory(array: Array) -> bool:
     """Whether an array has memory of its own, rather than some of another array's."""
-    base = array.base
+    base: Any = array.base
     return base is None or type(base) is GivenMemory
 
 

@@ -151,9 +151,7 @@ def _sum_nearby(values: Array, radius: int, factor: np.float32) -> Array:
 
 def _is_finite(values: Array) -> bool:
     """Whether all are, found with two passes that write nothing."""
-    largest, least = (
-        join.reduce(values, None, initial=0) for join in (np.maximum, np.minimum)
-    )
+    largest, least = (join.reduce(values, None, initial=0) for join in (np.maximum, np.minimum))
     return bool(np.isfinite(largest) and np.isfinite(least))
 
 

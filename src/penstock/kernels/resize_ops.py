@@ -92,7 +92,7 @@ def make_resize_bilinear(attrs: Attrs, blend: BlendLines = blend) -> Kernel:
         rows, columns = _sizes(images, size)
         batch, height, width, depth = images.shape
         result = np.empty((batch, rows, columns, depth), np.float32)
-        _, by_column = lines_of(width, columns, 0, columns)
+        _, by_column = lines_of(width, columns)
 
         def some(part: slice, places: slice) -> None:
             seen, by_row = lines_of(height, rows, places.start, places.stop)
@@ -107,15 +107,19 @@ def make_resize_bilinear(attrs: Attrs, blend: BlendLines = blend) -> Kernel:
 
 
 def _lines(
-    method: Method, before: int, after: int, first: int, last: int
+    method: Method, before: int, after: int, first: int = 0, last: int | None = None
 ) -> tuple[slice, Line | None]:
-    """What some places of a dimension see, and how they are blended from that, if at all."""
+    """What some places of a dimension see, and how they are blended from that, if at all.
+
+    If these are all places, they are taken to see everything.
+    """
     if before == after:
         return slice(first, last), None
     by = method(before, after)
-    sources = by.sources[first:last]
+    if first == 0 and last in {None, after}:
+        return slice(0, before), line_of(by.sources, by.weights[:, 1], before)
+    sources, parts = by.sources[first:last], by.weights[first:last, 1]
     seen = slice(int(sources.min()), int(sources.max()) + 1)
-    parts = by.weights[first:last, 1]
     return seen, line_of(sources - seen.start, parts, seen.stop - seen.start)
 
 

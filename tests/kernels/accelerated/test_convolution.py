@@ -54,9 +54,7 @@ def test_convolutions_by_channel_agree(stride: int, dilation: int, how: dict[str
 
 @pytest.mark.parametrize("how", PADDINGS, ids=str)
 @pytest.mark.parametrize(("stride", "dilation"), STEPS)
-def test_many_filters_and_few_places_agree(
-    stride: int, dilation: int, how: dict[str, Any]
-) -> None:
+def test_many_filters_and_few_places_agree(stride: int, dilation: int, how: dict[str, Any]) -> None:
     """What the places see is copied instead of the filters."""
     facts = {"strides": along(2, stride), "dilations": along(2, dilation), **how}
     for images, size in ((f32(1, 5, 6, 4), (3, 3)), (f32(2, 5, 5, 3), (2, 1))):

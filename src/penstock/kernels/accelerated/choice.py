@@ -14,7 +14,7 @@ import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
@@ -94,26 +94,38 @@ def choosing(plain: Kernel, offer: Offer) -> Kernel:
     return choose
 
 
-def _first_rounds() -> dict[int, tuple[bool, bool]]:
-    """Of the calls before there is a verdict, whether each is fast, and whether it is timed."""
-    fast = [False] * (_BUILDING + _IN_ROW - _TIMED) + [True] * _TIMED
-    plain = [False] * (_IN_ROW - _TIMED) + [True] * _TIMED
-    rounds = [(True, is_timed) for is_timed in fast] + [(False, is_timed) for is_timed in plain]
-    return dict(enumerate(rounds, 1))
+class _Turn(NamedTuple):
+    """What is special about a call."""
+
+    #: Whether it takes the way that is not the one of the verdict; without a verdict, numpy's.
+    is_other: bool
+    is_timed: bool
 
 
-def _later_rounds() -> dict[int, tuple[bool, bool]]:
-    """Of calls after that, whether each tries the slower way, and whether it is timed."""
-    rounds = dict[int, tuple[bool, bool]]()
+def _in_a_row(first: int, *, is_other: bool, count: int = _IN_ROW) -> dict[int, _Turn]:
+    """Calls that try a way, by their numbers: the last ones are timed."""
+    calls = range(first, first + count)
+    return {call: _Turn(is_other, call >= calls.stop - _TIMED) for call in calls}
+
+
+def _first_turns() -> dict[int, _Turn]:
+    fast = _in_a_row(1, is_other=False, count=_BUILDING + _IN_ROW)
+    return fast | _in_a_row(len(fast) + 1, is_other=True)
+
+
+def _later_turns() -> dict[int, _Turn]:
+    """Each time, what is used anyhow is timed first."""
+    turns = dict[int, _Turn]()
     for start in _AGAIN:
-        rounds |= {call: (False, True) for call in range(start - _TIMED, start)}
-        rounds |= {start + at: (True, at >= _IN_ROW - _TIMED) for at in range(_IN_ROW)}
-    return rounds
+        turns |= _in_a_row(start - _TIMED, is_other=False, count=_TIMED)
+        turns |= _in_a_row(start, is_other=True)
+    return turns
 
 
-_FIRST: Final = _first_rounds()
-_LATER: Final = _later_rounds()
-_AS_EVER: Final = (False, False)
+#: Before there is a verdict, and after; calls that are not listed are as ever.
+_FIRST: Final = _first_turns()
+_LATER: Final = _later_turns()
+_AS_EVER: Final = _Turn(is_other=False, is_timed=False)
 
 
 class _Trial:
@@ -134,10 +146,12 @@ class _Trial:
         """Whether the next call takes PyTorch's way: the better one, or the one to be tried."""
         self.calls = calls = self.calls + 1
         if self.is_fast is None:
-            is_fast, self.is_timed = _FIRST.get(calls, (True, True))
-            return is_fast
-        is_other, self.is_timed = _LATER.get(calls, _AS_EVER) if self._is_long() else _AS_EVER
-        return self.is_fast != is_other
+            turn = _FIRST.get(calls, _Turn(is_other=False, is_timed=True))
+            self.is_timed = turn.is_timed
+            return not turn.is_other
+        turn = _LATER.get(calls, _AS_EVER) if self._is_long() else _AS_EVER
+        self.is_timed = turn.is_timed
+        return self.is_fast != turn.is_other
 
     def _is_long(self) -> bool:
         return min(self.fast, self.plain) >= _LONG

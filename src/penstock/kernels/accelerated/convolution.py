@@ -42,6 +42,8 @@ _POINTWISE: Final = 1 << 21
 #: Multiplications that are worth a thread.
 _PIECE: Final = 5_000_000
 _PIECE_BY_CHANNEL: Final = 8_000_000
+#: Multiplications that take as long as to copy an element into padding.
+_COPYING: Final = 8
 _LAYOUTS: Final = ("NHWC", "NCHW", "NDHWC", "NCDHW")
 
 
@@ -94,7 +96,7 @@ class _Plan:
 
     def serves(self, images: Array, filters: Array) -> bool:
         """Whether it was made for such inputs."""
-        return self.shape == images.shape and self.filter_shape == filters.shape
+        return bool(self.shape == images.shape and self.filter_shape == filters.shape)
 
 
 class _Known(NamedTuple):
@@ -241,7 +243,10 @@ class Convolution:
         piece = _PIECE_BY_CHANNEL if self._is_depthwise else _PIECE
         if batch == 1:
             piece *= 2  # rows of one image must be padded anew
-        count = min(threads(self._torch), batch * places * prod(plan.filter_shape) // piece)
+        work = batch * places * prod(plan.filter_shape)
+        if even_padding(plan.fits) is None:
+            work += _COPYING * prod(plan.shape)
+        count = min(threads(self._torch), work // piece)
         if count < 2:
             return []
         rows = plan.fits[0].places

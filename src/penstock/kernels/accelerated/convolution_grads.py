@@ -106,22 +106,19 @@ class _Gradient:
         if fits is None:
             return NotImplemented
         torch, weights = self._torch, self._turned(filters)
-        padding = even_padding(fits)
-        unseen = [
-            n + f.before + f.after - (f.places - 1) * w.stride - w.extent
+        before = [fit.before for fit in fits]
+        # What is missing at the end if there is as much padding as at the start: less than
+        # nothing if there is more.
+        missing = [
+            n + 2 * f.before - (f.places - 1) * w.stride - w.extent
             for n, f, w in zip(shape[1:3], fits, windows, strict=True)
         ]
-        strides, dilations, groups = self._facts(windows, shape)
-        facts: tuple[Any, ...] = (padding or [0, 0], unseen, strides, dilations, groups)
-        inside: list[slice] = []
-        if padding is None:
-            facts_of = zip(shape[1:3], fits, strict=True)
-            inside = [slice(fit.before, fit.before + n) for n, fit in facts_of]
+        facts = (before, missing, *self._facts(windows, shape))
 
         def of_part(part: slice) -> Array:
             y = depth_second(torch, grads[part])
             found = self._send_back(y, weights, None, *facts, "none", [], "")
-            return given(depth_last(found))[:, *inside]
+            return given(depth_last(found))
 
         pieces = self._pieces(shape[0], filters.size, grads)
         if len(pieces) == 1:
@@ -141,7 +138,6 @@ class _Gradient:
         if fits is None:
             return NotImplemented
         torch, padding = self._torch, even_padding(fits)
-        wide = padded(images, fits) if padding is None else np.ascontiguousarray(images)
         rows, columns, depth, count = shape
         if self._is_depthwise:
             depth, count = 1, depth * count
@@ -155,7 +151,9 @@ class _Gradient:
 
         def body(number: int) -> None:
             part = pieces[number]
-            y, x = (depth_second(torch, a[part]) for a in (grads, wide))
+            seen = np.ascontiguousarray(images[part])
+            wide = padded(seen, fits) if padding is None else seen
+            y, x = depth_second(torch, grads[part]), depth_second(torch, wide)
             found = depth_last(self._backward(y, x, weights, None, *facts)[1])
             parts[number] = given(found.reshape(count, -1).t().contiguous())
 

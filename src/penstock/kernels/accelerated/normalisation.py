@@ -105,6 +105,5 @@ def _fits(x: Array, *numbers: Value) -> bool:
     return all(number.shape == x.shape[-1:] for number in numbers)
 
 
-
 def _array(images: Tensor) -> Array:
     return np.ascontiguousarray(given(depth_last(images)))

@@ -138,7 +138,7 @@ class _SlidingMean:
             self._weights = weights = self._torch.from_numpy(equal)
 
         def means(part: Array) -> Tensor:
-            facts = (None, margins, [1, 1], [1, 1], depth, "none", [], "")
+            facts: tuple[Any, ...] = (None, margins, [1, 1], [1, 1], depth, "none", [], "")
             return depth_last(self._convolve(depth_second(self._torch, part), weights, *facts))
 
         shape = self._geometry.pooled(images.shape)
