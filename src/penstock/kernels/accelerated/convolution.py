@@ -44,6 +44,8 @@ _PIECE: Final = 5_000_000
 _PIECE_BY_CHANNEL: Final = 8_000_000
 #: Multiplications that take as long as to copy an element into padding.
 _COPYING: Final = 8
+#: Filters of so many elements are turned faster by PyTorch.
+_LARGE: Final = 1 << 16
 _LAYOUTS: Final = ("NHWC", "NCHW", "NDHWC", "NCDHW")
 
 
@@ -183,7 +185,7 @@ class Convolution:
         """Filters as [output depth, input depth, sizes...], the latter last in memory."""
         if self._is_depthwise:
             filters = filters.reshape(*filters.shape[:2], 1, -1)
-        return last_first(tensor(self._torch, filters)).permute(self._to_first)
+        return last_first(self._torch, filters).permute(self._to_first)
 
     def _packed(self, plan: _Plan, filters: Array) -> Tensor | None:
         """Filters in the processor's order, if they have come before and cannot change."""
@@ -280,10 +282,16 @@ class Convolution:
         return result
 
 
-def last_first(array: Tensor) -> Tensor:
-    """A copy with the last dimension first; PyTorch is fast at it in two dimensions only."""
+def last_first(torch: Torch, array: Array) -> Tensor:
+    """A copy with the last dimension first, as numpy makes small ones, and PyTorch large ones.
+
+    PyTorch is fast at it in two dimensions only.
+    """
     *outer, last = array.shape
-    return array.reshape(-1, last).t().contiguous().view(last, *outer)
+    rows = array.reshape(-1, last)
+    if array.size < _LARGE:
+        return tensor(torch, rows.T.copy().reshape(last, *outer))
+    return tensor(torch, rows).t().contiguous().view(last, *outer)
 
 
 def _seen_by(images: Array, plan: _Plan, rows: slice) -> tuple[Array, list[int]]:
@@ -312,8 +320,10 @@ def padded(images: Array, fits: Sequence[Fit]) -> Array:
     result = np.empty((len(images), *outer, images.shape[-1]), images.dtype)
     inside: Any = (slice(None),)
     for size, fit in zip(sizes, fits, strict=True):
-        result[(*inside, slice(None, fit.before))] = 0
-        result[(*inside, slice(fit.before + size, None))] = 0
+        if fit.before:
+            result[(*inside, slice(None, fit.before))] = 0
+        if fit.after:
+            result[(*inside, slice(-fit.after, None))] = 0
         inside = (*inside, slice(fit.before, fit.before + size))
     result[inside] = images
     return result

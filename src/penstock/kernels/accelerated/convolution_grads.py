@@ -180,7 +180,7 @@ class _Gradient:
         """Filters as [output depth, input depth, sizes...], the latter last in memory."""
         if self._is_depthwise:
             filters = filters.reshape(*filters.shape[:2], 1, -1)
-        return last_first(tensor(self._torch, filters)).permute(0, 3, 1, 2)
+        return last_first(self._torch, filters).permute(0, 3, 1, 2)
 
     def _facts(
         self, windows: Sequence[Window], images: tuple[int, ...]
