@@ -103,5 +103,6 @@ def _is_near(got: Any, wanted: Any) -> bool:
         return False
     if wanted.dtype.kind in "biu":
         return bool(np.array_equal(got, wanted))
-    scale = float(np.max(np.abs(wanted), initial=0.0))
-    return bool(np.allclose(got, wanted, rtol=TOLERANCE, atol=TOLERANCE / 10 * scale))
+    scale = float(np.max(np.abs(wanted), where=np.isfinite(wanted), initial=0.0))
+    near = TOLERANCE / 10 * scale
+    return bool(np.allclose(got, wanted, rtol=TOLERANCE, atol=near, equal_nan=True))

@@ -51,6 +51,17 @@ def test_wrong_answers_do_not_agree() -> None:
     assert not agree([right, right], [right])
 
 
+def test_infinity_hides_no_difference() -> None:
+    """What is infinite must be so on both sides, and the rest is compared as ever."""
+    right = np.array([1.0, np.inf, np.nan, -np.inf], np.float32)
+
+    assert agree([right], [right.copy()])
+    for place, wrong in enumerate((2.0, 1.0, 0.0, np.inf)):
+        other = right.copy()
+        other[place] = wrong
+        assert not agree([other], [right])
+
+
 def test_ratios_have_a_geometric_mean() -> None:
     """Twice as fast and half as fast cancel."""
     assert geometric_mean([2.0, 0.5, 1.0]) == pytest.approx(1.0)

@@ -7,14 +7,14 @@ Not:  only what is blended from two neighbours, and sums over places side by sid
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.kernels.accelerated.batches import depth_second, filled_by_images
 from penstock.kernels.accelerated.choice import Offer, accelerated
-from penstock.kernels.accelerated.library import Torch, tensor
+from penstock.kernels.accelerated.library import Tensor, Torch, tensor
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.linear_resize import SHORT, BlendLines, Line, by_element
 from penstock.kernels.registry import Kernel
@@ -22,6 +22,8 @@ from penstock.kernels.resize_ops import make_resize_bilinear, nearest
 
 #: Elements from which on PyTorch is faster: measured.
 _HEAVY: Final = 1 << 14
+#: Lines that a node remembers the sources of.
+_MOST_LINES: Final = 64
 
 
 @accelerated("ResizeBilinear")
@@ -36,8 +38,21 @@ def offer_resize_bilinear(attrs: Attrs) -> Offer:
     return Offer(pays, lambda torch: make_resize_bilinear(attrs, _blend_by(torch)))
 
 
+class _Ends(NamedTuple):
+    """Where a line's sources are, for PyTorch."""
+
+    #: Kept, so that no other line is taken for it.
+    line: Line
+    #: First all first ones, then all second ones.
+    sources: Tensor
+    #: The part of the second one for each first one.
+    parts: Tensor
+
+
 def _blend_by(torch: Torch) -> BlendLines:
     """Blend in one pass, without differences in between."""
+    #: By the identity of a line and the elements of a source; races do no harm.
+    known: dict[tuple[int, int], _Ends] = {}
 
     def blend(x: Array, line: Line, out: Array) -> None:
         if line.runs is None:
@@ -52,15 +67,23 @@ def _blend_by(torch: Torch) -> BlendLines:
                 target[...] = first
 
     def gather(x: Array, line: Line, out: Array) -> None:
-        first, second, parts = line.first, line.second, line.parts[:, np.newaxis]
         outer, _, inner = x.shape
+        ends = known.get((id(line), inner))
+        if ends is None:
+            if len(known) >= _MOST_LINES:
+                known.clear()
+            ends = known[id(line), inner] = ends_of(line, inner)
         if inner < SHORT:
-            first, second = by_element(first, inner), by_element(second, inner)
-            parts = np.repeat(line.parts, inner)
             x, out = x.reshape(outer, -1), out.reshape(outer, -1)
-        source = tensor(torch, x)
-        ends = (torch.index_select(source, 1, tensor(torch, some)) for some in (first, second))
-        torch.lerp(*ends, tensor(torch, parts), out=tensor(torch, out))
+        both = torch.index_select(tensor(torch, x), 1, ends.sources)
+        first, second = both.chunk(2, 1)
+        torch.lerp(first, second, ends.parts, out=tensor(torch, out))
+
+    def ends_of(line: Line, inner: int) -> _Ends:
+        sources, parts = np.concatenate([line.first, line.second]), line.parts[:, np.newaxis]
+        if inner < SHORT:
+            sources, parts = by_element(sources, inner), np.repeat(line.parts, inner)
+        return _Ends(line, torch.from_numpy(sources), torch.from_numpy(parts))
 
     return blend
 
