@@ -21,6 +21,7 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value, shape_of
 from penstock.kernels.arrays import check_new, shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.bands import in_bands
 from penstock.kernels.conv_ops import (
     check_rank,
     in_precision,
@@ -33,7 +34,7 @@ from penstock.kernels.correlation import (
     is_few,
     spread_few,
 )
-from penstock.kernels.depthwise import slide_weights, weight_gradient
+from penstock.kernels.depthwise import pieces_for, slide_weights, weight_gradient
 from penstock.kernels.products import matrix_product
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS
@@ -132,14 +133,21 @@ def _depthwise_by_ways(
     check_new(shape, grads.dtype)
     is_all_seen = all(one.taps for one in itertools.chain(*ways))
     result = np.empty(shape, grads.dtype) if is_all_seen else np.zeros(shape, grads.dtype)
-    for way in itertools.product(*ways):
-        if not all(one.taps and one.size for one in way):
-            continue
-        some = weights[tuple(slice(one.at, None, one.stride) for one in way)]
-        places = tuple(slice(one.first, None, one.stride) for one in way)
-        kept, sliding = _sliding(way, windows, grads.shape)
-        there = result[(slice(None), *places)]
-        slide_weights(grads[(slice(None), *kept)], np.flip(some, (0, 1)), sliding, there)
+    batch = len(grads)
+    # All ways of some images on each thread: less waiting than all images of each way.
+    pieces = pieces_for(grads.size * prod(weights.shape[:2])) if batch > 1 else 1
+
+    def some_images(part: slice, _: slice) -> None:
+        for way in itertools.product(*ways):
+            if not all(one.taps and one.size for one in way):
+                continue
+            some = weights[tuple(slice(one.at, None, one.stride) for one in way)]
+            places = tuple(slice(one.first, None, one.stride) for one in way)
+            kept, sliding = _sliding(way, windows, grads.shape)
+            sent, there = grads[(part, *kept)], result[(part, *places)]
+            slide_weights(sent, np.flip(some, (0, 1)), sliding, there, is_alone=pieces > 1)
+
+    in_bands(batch, 1, batch, pieces, some_images)
     return result
 
 

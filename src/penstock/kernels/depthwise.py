@@ -24,8 +24,8 @@ from penstock.core.values import Array
 from penstock.kernels.bands import PIECES, Band, in_bands, seen_by
 from penstock.kernels.windows import Fit, Window
 
-#: Bytes of images that are worked on at a time: what a core's second cache holds.
-_AT_ONCE: Final = 1 << 20
+#: Bytes of images that are worked on at a time: measured.
+_AT_ONCE: Final = 1 << 22
 #: With fewer multiplications it is not worth the while to wake other threads.
 _SHARED: Final = 1 << 19
 #: Elements of a row that weights are repeated for.
@@ -33,9 +33,14 @@ _RUN: Final = 1 << 14
 
 
 def slide_weights(
-    images: Array, weights: Array, windows: Sequence[Window], out: Array | None = None
+    images: Array,
+    weights: Array,
+    windows: Sequence[Window],
+    out: Array | None = None,
+    *,
+    is_alone: bool = False,
 ) -> Array:
-    """The sum of each window times the weights, perhaps into an array."""
+    """The sum of each window times the weights, perhaps into an array, and on this thread."""
     fits = _fits(images, windows)
     shape = (len(images), fits[0].places, fits[1].places, images.shape[3])
     result = np.empty(shape, images.dtype) if out is None else out
@@ -56,7 +61,8 @@ def slide_weights(
         if not follows:
             place[...] = flat.reshape(place.shape)
 
-    _in_bands(images, fits[0].places, result.size * prod(weights.shape[:2]), some)
+    work = 0 if is_alone else result.size * prod(weights.shape[:2])
+    _in_bands(images, fits[0].places, work, some)
     return result
 
 
@@ -79,14 +85,18 @@ def weight_gradient(images: Array, grads: Array, windows: Sequence[Window]) -> A
     return total
 
 
+def pieces_for(work: int) -> int:
+    """Into how many pieces to cut so many multiplications."""
+    return PIECES if work >= _SHARED else 1
+
+
 def _fits(images: Array, windows: Sequence[Window]) -> list[Fit]:
     return [w.fit(n) for w, n in zip(windows, images.shape[1:3], strict=True)]
 
 
 def _in_bands(images: Array, rows: int, work: int, some: Band) -> None:
     row_bytes = max(images[:1, :1].nbytes * images.shape[1] // max(rows, 1), 1)
-    pieces = PIECES if work >= _SHARED else 1
-    in_bands(len(images), rows, _AT_ONCE // row_bytes, pieces, some)
+    in_bands(len(images), rows, _AT_ONCE // row_bytes, pieces_for(work), some)
 
 
 class _Term(NamedTuple):
@@ -131,12 +141,17 @@ def _sorted_columns(images: Array, jump: int, fits: Sequence[Fit]) -> Array:
     if jump == 1 and not is_padded and images[0].flags.c_contiguous:
         return images[:, :, None]
     outer = above.before + height + above.after, beside.before + width + beside.after
-    result = np.zeros((batch, outer[0], jump, -(-outer[1] // jump), depth), images.dtype)
+    result = np.empty((batch, outer[0], jump, -(-outer[1] // jump), depth), images.dtype)
+    result[:, : above.before] = 0
+    result[:, above.before + height :] = 0
+    rows = result[:, above.before : above.before + height]
     for way in range(jump):
         first = max(-(-(beside.before - way) // jump), 0)
         columns = images[:, :, first * jump + way - beside.before :: jump]
-        inside = slice(first, first + columns.shape[2])
-        result[:, above.before : above.before + height, way, inside] = columns
+        last = first + columns.shape[2]
+        rows[:, :, way, :first] = 0
+        rows[:, :, way, first:last] = columns
+        rows[:, :, way, last:] = 0
     return result
 
 
