@@ -23,7 +23,6 @@ from penstock.kernels.accelerated.library import (
     Torch,
     given,
     in_pieces,
-    tensor,
     threads,
 )
 from penstock.kernels.attrs import Attrs
