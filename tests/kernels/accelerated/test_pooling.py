@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.kernels.accelerated import batches, library, pooling
+from penstock.kernels.accelerated import batches, library, sliding_means
 from support.offers import assert_equal, faster, offer_for, plain
 
 pytest.importorskip("torch")
@@ -52,7 +52,7 @@ def test_means_of_windows_that_do_not_jump_agree(
 ) -> None:
     """They are convolutions; padding does not count, and odd windows have as much at each end."""
     monkeypatch.setattr(batches, "threads", lambda _torch: pieces)
-    monkeypatch.setattr(pooling, "_SLIDING_PIECE", 1)
+    monkeypatch.setattr(sliding_means, "_PIECE", 1)
     how = facts((sizes, (1, 1)), padding)
     for shape in ((3, 6, 7, 4), (2, 2, 9, 1), (1, 5, 5, 20)):
         if padding == "VALID" and sizes[0] > shape[1]:
