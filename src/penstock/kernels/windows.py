@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import full
+from penstock.kernels.arrays import check_new
 from penstock.kernels.attrs import Attrs
 
 
@@ -66,10 +67,25 @@ def pad(array: Array, fits: Sequence[Fit], fill: Value) -> Array:
         return array
     inner = array.shape[1 : 1 + len(fits)]
     outer = [n + fit.before + fit.after for n, fit in zip(inner, fits, strict=True)]
-    padded = full((array.shape[0], *outer, *array.shape[1 + len(fits) :]), fill, array.dtype)
-    inside = [slice(fit.before, fit.before + n) for n, fit in zip(inner, fits, strict=True)]
-    padded[(slice(None), *inside)] = array
+    shape = (array.shape[0], *outer, *array.shape[1 + len(fits) :])
+    check_new(shape, array.dtype)
+    padded = np.empty(shape, array.dtype)
+    inside: tuple[slice, ...] = (slice(None),)
+    for size, fit in zip(inner, fits, strict=True):
+        if fit.before:
+            padded[(*inside, slice(None, fit.before))] = fill
+        if fit.after:
+            padded[(*inside, slice(-fit.after, None))] = fill
+        inside = (*inside, slice(fit.before, fit.before + size))
+    padded[inside] = array
     return padded
+
+
+def even_margins(fits: Sequence[Fit]) -> list[int] | None:
+    """The padding at either end of each dimension, if it is the same at both."""
+    if all(fit.before == fit.after for fit in fits):
+        return [fit.before for fit in fits]
+    return None
 
 
 def cut(padded: Array, fits: Sequence[Fit], shape: Sequence[int]) -> Array:

@@ -32,7 +32,7 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.bands import seen_by
 from penstock.kernels.constants import is_constant
 from penstock.kernels.conv_ops import window_maker
-from penstock.kernels.windows import Fit, Window, centred, slide
+from penstock.kernels.windows import Fit, Window, centred, even_margins, pad, slide
 
 #: Multiplications from which on PyTorch is faster: measured, by channel, of windows with
 #: several elements, and of windows with one.
@@ -203,7 +203,7 @@ class Convolution:
         if len(plan.windows) > 2:
             return weights
         sizes = (plan.shape[0], plan.shape[-1], *plan.shape[1:-1])
-        padding = even_padding(plan.fits) or [0] * len(plan.fits)
+        padding = even_margins(plan.fits) or [0] * len(plan.fits)
         strides, dilations, groups = self._facts(plan)
         return self._pack(weights, padding, strides, dilations, groups, sizes)
 
@@ -222,12 +222,12 @@ class Convolution:
         return sums.reshape(len(images), *(fit.places for fit in plan.fits), count)
 
     def _run(self, plan: _Plan, images: Array, weights: Tensor, bias: Tensor | None) -> Array:
-        padding = even_padding(plan.fits)
+        padding = even_margins(plan.fits)
         pieces = self._pieces(plan, len(images))
         if len(pieces) > 1:
             return self._run_pieces(plan, images, weights, bias, pieces)
         if padding is None:
-            images, padding = padded(images, plan.fits), [0] * len(plan.fits)
+            images, padding = pad(images, plan.fits, 0), [0] * len(plan.fits)
         x = tensor(self._torch, images).permute(self._to_first)
         y = self._convolve(x, weights, bias, padding, *self._facts(plan), *self._after())
         return np.ascontiguousarray(given(y.permute(self._to_last)))
@@ -246,7 +246,7 @@ class Convolution:
         if batch == 1:
             piece *= 2  # rows of one image must be padded anew
         work = batch * places * prod(plan.filter_shape)
-        if even_padding(plan.fits) is None:
+        if even_margins(plan.fits) is None:
             work += _COPYING * prod(plan.shape)
         count = min(threads(self._torch), work // piece)
         if count < 2:
@@ -298,32 +298,7 @@ def _seen_by(images: Array, plan: _Plan, rows: slice) -> tuple[Array, list[int]]
     """What some rows of places see, and the padding that is still due."""
     where, first = seen_by(rows, plan.windows[0], plan.fits[0], images.shape[1])
     fits = [first, *plan.fits[1:]]
-    padding = even_padding(fits)
+    padding = even_margins(fits)
     if padding is not None:
         return np.ascontiguousarray(images[:, where]), padding
-    return padded(images[:, where], fits), [0] * len(fits)
-
-
-def even_padding(fits: Sequence[Fit]) -> list[int] | None:
-    """The padding, if it is the same at both ends of each dimension."""
-    if all(fit.before == fit.after for fit in fits):
-        return [fit.before for fit in fits]
-    return None
-
-
-def padded(images: Array, fits: Sequence[Fit]) -> Array:
-    """Images with zeros at the ends of their spatial dimensions."""
-    if not any(fit.before or fit.after for fit in fits):
-        return np.ascontiguousarray(images)
-    sizes = images.shape[1:-1]
-    outer = [n + fit.before + fit.after for n, fit in zip(sizes, fits, strict=True)]
-    result = np.empty((len(images), *outer, images.shape[-1]), images.dtype)
-    inside: Any = (slice(None),)
-    for size, fit in zip(sizes, fits, strict=True):
-        if fit.before:
-            result[(*inside, slice(None, fit.before))] = 0
-        if fit.after:
-            result[(*inside, slice(-fit.after, None))] = 0
-        inside = (*inside, slice(fit.before, fit.before + size))
-    result[inside] = images
-    return result
+    return pad(images[:, where], fits, 0), [0] * len(fits)

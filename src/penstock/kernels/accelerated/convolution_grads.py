@@ -17,7 +17,7 @@ import numpy as np
 from penstock.core.values import Array, Value
 from penstock.kernels.accelerated.batches import depth_last, depth_second
 from penstock.kernels.accelerated.choice import Offer, accelerated
-from penstock.kernels.accelerated.convolution import even_padding, last_first, padded
+from penstock.kernels.accelerated.convolution import last_first
 from penstock.kernels.accelerated.library import (
     Tensor,
     Torch,
@@ -28,7 +28,7 @@ from penstock.kernels.accelerated.library import (
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.conv_ops import window_maker
 from penstock.kernels.registry import Kernel
-from penstock.kernels.windows import Fit, Window
+from penstock.kernels.windows import Fit, Window, even_margins, pad
 
 #: Multiplications from which on PyTorch is faster: measured.
 _HEAVY: Final = 1 << 17
@@ -136,7 +136,7 @@ class _Gradient:
         fits = self._fits(windows, images.shape, shape, grads)
         if fits is None:
             return NotImplemented
-        torch, padding = self._torch, even_padding(fits)
+        torch, padding = self._torch, even_margins(fits)
         rows, columns, depth, count = shape
         if self._is_depthwise:
             depth, count = 1, depth * count
@@ -151,7 +151,7 @@ class _Gradient:
         def body(number: int) -> None:
             part = pieces[number]
             seen = np.ascontiguousarray(images[part])
-            wide = padded(seen, fits) if padding is None else seen
+            wide = pad(seen, fits, 0) if padding is None else seen
             y, x = depth_second(torch, grads[part]), depth_second(torch, wide)
             found = depth_last(self._backward(y, x, weights, None, *facts)[1])
             parts[number] = given(found.reshape(count, -1).t().contiguous())

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from penstock.kernels.accelerated.convolution import even_padding
 from penstock.kernels.joining import runs_of_counts
-from penstock.kernels.windows import Fit, Window
+from penstock.kernels.windows import Fit, Window, even_margins
 
 
 class Geometry:
@@ -30,7 +29,7 @@ class Geometry:
 
     def even_margins(self, images: Sequence[int]) -> list[int] | None:
         """The padding at both ends of each dimension, if it is the same."""
-        return even_padding([w.fit(n) for w, n in zip(self._windows, images[1:-1], strict=True)])
+        return even_margins([w.fit(n) for w, n in zip(self._windows, images[1:-1], strict=True)])
 
     def counts(self, images: Sequence[int]) -> list[tuple[tuple[slice, int], ...]]:
         """For each dimension runs of places in which windows see equally much, and how much."""
