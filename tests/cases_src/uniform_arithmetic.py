@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cases_src.casebook import f32, i32, integers, op, q
 
 _LEAST, _MOST = -(2**31), 2**31 - 1
@@ -60,7 +62,21 @@ def _clip(values: Any, low: Any, high: Any, scales: Any, zeros: Any, axis: int) 
     )
 
 
+def _hybrid(lhs: Any, rhs: Any, *facts: dict[str, Any], says: str = "") -> Any:
+    merged = {key: value for fact in facts for key, value in fact.items()}
+    return op(
+        "UniformQuantizedDotHybrid",
+        lhs=f32(lhs),
+        rhs=q("qint8", rhs),
+        Tout="float32",
+        says=says,
+        **_limits("rhs_", 8),
+        **merged,
+    )
+
+
 _ROWS = [[1, 2, -7], [100, 5, 6]]
+_SQUARE = [[1, 2], [3, -128]]
 
 CASES = [
     _sum(_ROWS, [4, -3, 9], *map(_facts, ("lhs", "rhs", "output"), (0.5, 0.3, 0.7), (3, -2, 10))),
@@ -99,4 +115,13 @@ CASES = [
     ),
     _clip([1, -5, 99], -2, 50, 0.5, 3, -1),
     _clip([[1, -5, 99], [9, 0, 3]], [-2, -9, 0], [0, 50, 9], [0.5] * 3, [3] * 3, 1),
+    _hybrid(_ROWS, [[1, 2], [3, 4], [-128, 127]], _facts("rhs", 0.5, 1)),
+    _hybrid(_SQUARE, _SQUARE, _facts("rhs", [0.5, 0.3], [1, 2], 1)),
+    _hybrid([[0, 0], [-1, -3]], _SQUARE, _facts("rhs", 0.5, 1)),
+    _hybrid(np.zeros((0, 2)), _SQUARE, _facts("rhs", 0.5, 1)),
+    _hybrid(np.zeros((2, 0)), np.zeros((0, 2)), _facts("rhs", 0.5, 1)),
+    _hybrid(_ROWS, _SQUARE, _facts("rhs", 0.5, 1), says="lhs"),
+    _hybrid([1, 2], _SQUARE, _facts("rhs", 0.5, 1), says="lhs"),
+    _hybrid(_SQUARE, _SQUARE, _facts("rhs", -0.5, 1), says="scales elements must be all positive"),
+    _hybrid(_SQUARE, _SQUARE, _facts("rhs", [1, 1], 1, 1), says="shape must be same"),
 ]

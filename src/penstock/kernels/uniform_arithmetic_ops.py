@@ -22,6 +22,7 @@ from penstock.kernels.uniform_quantize_ops import along
 
 _QINT8: Final = frozenset({dtypes.qint8})
 _QINT32: Final = frozenset({dtypes.qint32})
+_FLOAT: Final = frozenset({dtypes.float32})
 
 
 def _integers(value: Value) -> Array:
@@ -103,6 +104,14 @@ def make_clip(attrs: Attrs) -> Kernel:
     return clip
 
 
+def _check_matrices(left: Array, right: Array) -> None:
+    if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
+        raise InvalidArgumentError(
+            f"lhs and rhs must be matrices that fit: {shape_text(left.shape)} and "
+            f"{shape_text(right.shape)}"
+        )
+
+
 @kernel("UniformQuantizedDot", types={"Tin": _QINT8, "Tout": _QINT32})
 def make_dot(attrs: Attrs) -> Kernel:
     """The product of two matrices."""
@@ -111,11 +120,7 @@ def make_dot(attrs: Attrs) -> Kernel:
 
     def dot(a: Value, b: Value, *facts: Value) -> Value:
         left, right = _integers(a), _integers(b)
-        if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
-            raise InvalidArgumentError(
-                f"lhs and rhs must be matrices that fit: {shape_text(left.shape)} and "
-                f"{shape_text(right.shape)}"
-            )
+        _check_matrices(left, right)
         (scale, zero), (other, other_zero) = (
             _wide(along(left, facts[0], facts[1], axes[0])),
             _wide(along(right, facts[2], facts[3], axes[1])),
@@ -125,3 +130,34 @@ def make_dot(attrs: Attrs) -> Kernel:
         return fit(_scaled(product, scale * other / out) + out_zero)
 
     return dot
+
+
+@kernel("UniformQuantizedDotHybrid", types={"Tlhs": _FLOAT, "Trhs": _QINT8, "Tout": _FLOAT})
+def make_dot_hybrid(attrs: Attrs) -> Kernel:
+    """The product of a matrix, its rows rounded to 256 levels, and of a quantised one."""
+    axis = attrs.int("rhs_quantization_axis")
+    if axis not in {-1, 1}:
+        raise InvalidArgumentError(
+            "rhs_quantization_axis Attr must be 1 (per-channel) or -1 (per-tensor)."
+        )
+
+    def dot(a: Value, b: Value, scales: Value, zeros: Value) -> Value:
+        left, right = as_array(a), _integers(b)
+        _check_matrices(left, right)
+        scale, zero = along(right, scales, zeros, axis)
+        return _in_levels(left) @ (_less(right, zero).astype(np.float32) * scale)
+
+    return dot
+
+
+def _in_levels(rows: Array) -> Array:
+    """Numbers at 256 equal distances, of which zero is one, from a row's least to its greatest."""
+    low = np.fmin(rows.min(1, keepdims=True, initial=0), 0)
+    high = np.fmax(rows.max(1, keepdims=True, initial=0), 0)
+    span, last, half = high - low, np.float32(255), np.float32(0.5)
+    step, count = span / last, np.where(span > 0, last / span, np.float32(0))
+    zero = np.floor(-low * count + half)
+    levels: Array = np.fmin(np.fmax(np.floor(rows * count + zero + half), 0), last)
+    levels -= zero
+    levels *= step
+    return levels
