@@ -19,7 +19,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, freeze, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import SMALL, as_array, boxing, number_in, shape_text
+from penstock.kernels.arrays import SMALL, as_array, boxing, full, number_in, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.constants import is_constant
 from penstock.kernels.registry import Cost, Kernel, kernel
@@ -113,6 +113,40 @@ def make_parallel_concat(attrs: Attrs) -> Kernel:
         return joined
 
     return parallel_concat
+
+
+@kernel("_ParallelConcatStart", types={"dtype": PLAIN | {dtypes.string}})
+def make_parallel_concat_start(attrs: Attrs) -> Kernel:
+    """An array for rows to be put into."""
+    sizes, dtype = attrs.shape("shape").as_tuple(), attrs.dtype("dtype")
+    nothing = b"" if dtype is dtypes.string else 0
+    return lambda: full(sizes, nothing, dtype.numpy)
+
+
+@kernel("_ParallelConcatUpdate", types={"T": PLAIN | {dtypes.string}})
+def make_parallel_concat_update(attrs: Attrs) -> Kernel:
+    """The array with one row replaced."""
+    place = attrs.int("loc")
+
+    def parallel_concat_update(value: Value, update: Value) -> Array:
+        if value.ndim == 0:
+            raise InvalidArgumentError("value must be at least rank 1")
+        if update.shape[1:] != value.shape[1:] or update.ndim != value.ndim:
+            raise InvalidArgumentError(
+                "value and update shape doesn't match: "
+                f"{shape_text(value.shape)} vs. {shape_text(update.shape)}"
+            )
+        if len(update) != 1:
+            raise InvalidArgumentError(f"update shape doesn't match: {shape_text(update.shape)}")
+        if not -len(value) <= place < len(value):
+            raise InvalidArgumentError(
+                f"0th dimension of value = {len(value)} must be greater than loc_ = {place}"
+            )
+        result = np.array(value)
+        result[place] = update[0]
+        return result
+
+    return parallel_concat_update
 
 
 @kernel("ConcatOffset", cost=Cost.CHEAP)

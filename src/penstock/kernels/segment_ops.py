@@ -7,7 +7,8 @@ Out:  one row per segment.  Where there is nothing: 0 or 1; of Unsorted extrema 
 Not:  gathers no rows (sparse_segment_ops).
 
 Integers wrap around, float16 and bfloat16 are summed in float32.  An extremum is NaN if
-some element is; TensorFlow's depends on the order of the elements.
+some element is; TensorFlow's depends on the order of the elements.  The second versions of
+the sorted ops are XLA's: it wants no order, and leaves out rows that have no segment.
 """
 
 from __future__ import annotations
@@ -106,24 +107,30 @@ def _check_rows(data: Value, ids: Value) -> None:
 
 
 @kernel("UnsortedSegmentMax", "UnsortedSegmentMin", types={"T": REALS, "Tindices": _UNSORTED_IDS})
+@kernel("SegmentMaxV2", "SegmentMinV2", types={"T": REALS, "Tindices": _SORTED_IDS})
 def make_unsorted_segment_extremum(attrs: Attrs) -> Kernel:
     """The extremum of the elements with each id; the worst finite number of none."""
-    kind, dtype = attrs.op.name.removeprefix("UnsortedSegment"), attrs.dtype("T")
+    kind, dtype = _kind_of(attrs), attrs.dtype("T")
     limits = (ml_dtypes.finfo if dtype.is_floating else np.iinfo)(dtype.numpy)
-    return _unsorted(_UFUNCS[kind], dtype, limits.min if kind == "Max" else limits.max)
+    return _unsorted(attrs, dtype, limits.min if kind == "Max" else limits.max)
 
 
 @kernel(
     "UnsortedSegmentSum", "UnsortedSegmentProd", types={"T": NUMBERS, "Tindices": _UNSORTED_IDS}
 )
+@kernel("SegmentSumV2", "SegmentProdV2", types={"T": NUMBERS, "Tindices": _SORTED_IDS})
 def make_unsorted_segment_sum(attrs: Attrs) -> Kernel:
     """The sum or product of the elements with each id; 0 or 1 of none."""
-    ufunc = _UFUNCS[attrs.op.name.removeprefix("UnsortedSegment")]
-    return _unsorted(ufunc, attrs.dtype("T"), ufunc.identity)
+    return _unsorted(attrs, attrs.dtype("T"), _UFUNCS[_kind_of(attrs)].identity)
 
 
-def _unsorted(ufunc: np.ufunc, dtype: DType, neutral: Any) -> Kernel:
-    wide, narrow = accumulator(dtype), dtype.numpy
+def _kind_of(attrs: Attrs) -> str:
+    return attrs.op.name.removeprefix("Unsorted").removeprefix("Segment").removesuffix("V2")
+
+
+def _unsorted(attrs: Attrs, dtype: DType, neutral: Any) -> Kernel:
+    ufunc, wide, narrow = _UFUNCS[_kind_of(attrs)], accumulator(dtype), dtype.numpy
+    choose = _inside if attrs.op.name.endswith("V2") else _with_segment
 
     def compute(data: Value, ids: Value, num_segments: Value) -> Value:
         count = count_in(num_segments)
@@ -133,7 +140,7 @@ def _unsorted(ufunc: np.ufunc, dtype: DType, neutral: Any) -> Kernel:
                 f"segment_ids.shape = {shape_text(ids.shape)}"
             )
         rows = data.reshape((ids.size, *data.shape[ids.ndim :])).astype(wide, copy=False)
-        rows, numbers = _with_segment(rows, ids, count)
+        rows, numbers = choose(rows, ids, count)
         return fold(ufunc, rows, numbers, count, neutral).astype(narrow, copy=False)
 
     return compute
@@ -148,6 +155,17 @@ def _with_segment(rows: Array, ids: Value, count: int) -> tuple[Array, Array]:
         raise InvalidArgumentError(f"segment_ids{at} = {flat[place]} is out of range [0, {count})")
     if flat.size and flat.min() < 0:
         inside = flat >= 0
+        return rows[inside], flat[inside]
+    return rows, flat
+
+
+def _inside(rows: Array, ids: Value, count: int) -> tuple[Array, Array]:
+    """The rows whose segment there is."""
+    flat: Array = ids.reshape(-1)
+    if count == 0 and rows.size:
+        raise InvalidArgumentError("Scatter dimension 0 is of size zero: num_segments is 0")
+    if flat.size and (flat.min() < 0 or flat.max() >= count):
+        inside = (flat >= 0) & (flat < count)
         return rows[inside], flat[inside]
     return rows, flat
 

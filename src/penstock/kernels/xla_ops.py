@@ -21,6 +21,7 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.einsum_op import make_einsum
 from penstock.kernels.forwarding import forward
 from penstock.kernels.functional_ops import make_if, make_while
+from penstock.kernels.linalg_ops import make_svd
 from penstock.kernels.registry import Cost, Kernel, async_kernel, kernel
 from penstock.kernels.types import FLOATS
 
@@ -215,6 +216,33 @@ def make_self_adjoint_eig(attrs: Attrs) -> Kernel:
     """Eigenvalues in ascending order, and eigenvectors as columns."""
     half: Literal["L", "U"] = "L" if attrs.bool("lower") else "U"
     return lambda a: tuple(np.linalg.eigh(as_array(a), UPLO=half))
+
+
+@kernel("XlaSvd", types={"T": FLOATS - {dtypes.float16, dtypes.bfloat16}})
+def make_xla_svd(attrs: Attrs) -> Kernel:
+    """Singular values, largest first, and all left and right singular vectors as columns."""
+    more = {"compute_uv": True, "full_matrices": True}
+    return make_svd(dataclasses.replace(attrs, values={**attrs.values, **more}))
+
+
+@kernel("XlaSetDynamicDimensionSize", cost=Cost.CHEAP)
+def make_set_dynamic_dimension_size(_: Attrs) -> Kernel:
+    """The first so many slices along an axis."""
+
+    def set_dynamic_dimension_size(x: Value, dim_index: Value, size: Value) -> Value:
+        array = as_array(x)
+        if dim_index.ndim or size.ndim:
+            raise InvalidArgumentError("dim_index and size has to be int32 scalar value")
+        axis, count = int(dim_index), int(size)
+        if not 0 <= axis < array.ndim:
+            raise InvalidArgumentError(f"SetDimensionSize dimension out of bounds: {axis}.")
+        if not 0 <= count <= array.shape[axis]:
+            raise InvalidArgumentError(
+                f"size {count} is not between 0 and the {array.shape[axis]} that there are"
+            )
+        return array[(slice(None),) * axis + (slice(count),)]
+
+    return set_dynamic_dimension_size
 
 
 @kernel("XlaSetBound", cost=Cost.CHEAP)
