@@ -76,6 +76,8 @@ def _hybrid(lhs: Any, rhs: Any, *facts: dict[str, Any], says: str = "") -> Any:
 
 
 _ROWS = [[1, 2, -7], [100, 5, 6]]
+#: Twice the halves.
+_ODD = list(range(-9, 10, 2))
 _SQUARE = [[1, 2], [3, -128]]
 
 CASES = [
@@ -115,6 +117,8 @@ CASES = [
     ),
     _clip([1, -5, 99], -2, 50, 0.5, 3, -1),
     _clip([[1, -5, 99], [9, 0, 3]], [-2, -9, 0], [0, 50, 9], [0.5] * 3, [3] * 3, 1),
+    _sum(_ODD, [0] * 10, *map(_facts, ("lhs", "rhs", "output"), (0.5, 1, 1), (0, 0, 0))),
+    _requantize("qint8", _ODD, _facts("input", 0.5, 0), _facts("output", 1, 0)),
     _hybrid(_ROWS, [[1, 2], [3, 4], [-128, 127]], _facts("rhs", 0.5, 1)),
     _hybrid(_SQUARE, _SQUARE, _facts("rhs", [0.5, 0.3], [1, 2], 1)),
     _hybrid([[0, 0], [-1, -3]], _SQUARE, _facts("rhs", 0.5, 1)),

@@ -17,6 +17,7 @@ from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.quantized_ranges import integers_of
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.uniform_quantize_ops import along
 
@@ -25,12 +26,7 @@ _QINT32: Final = frozenset({dtypes.qint32})
 _FLOAT: Final = frozenset({dtypes.float32})
 
 
-def _integers(value: Value) -> Array:
-    array = as_array(value)
-    return array.view(array.dtype[0])
-
-
-def _fitted(attrs: Attrs, which: str, dtype: str) -> Callable[[Array], Value]:
+def fitted(attrs: Attrs, which: str, dtype: str) -> Callable[[Array], Value]:
     """A function that cuts whole numbers to the limits of an operand, as its integers."""
     target = attrs.dtype(dtype).numpy
     low = attrs.int(f"{which}quantization_min_val")
@@ -38,32 +34,32 @@ def _fitted(attrs: Attrs, which: str, dtype: str) -> Callable[[Array], Value]:
     return lambda numbers: as_value(np.clip(numbers, low, high).astype(target[0]).view(target))
 
 
-def _scaled(numbers: Any, scale: Any) -> Any:
-    """The nearest whole numbers, halves away from zero."""
-    exact = numbers * scale
-    return np.trunc(exact + np.copysign(0.5, exact))
+def scaled(numbers: Any, scale: Any) -> Any:
+    """The nearest whole numbers, halves up."""
+    return np.floor(numbers * scale + 0.5)
 
 
-def _less(integers: Array, zero: Any) -> Any:
+def less(integers: Array, zero: Any) -> Any:
     """Integers from their zero point; differences of 32 bits wrap around."""
     return integers.astype(np.int32) - np.asarray(zero).astype(np.int32)
 
 
-def _wide(pair: tuple[Any, Any]) -> tuple[Any, Any]:
+def wide(pair: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Scales and zero points in float64."""
     return pair[0].astype(np.float64), pair[1].astype(np.float64)
 
 
 @kernel("UniformRequantize", types={"Tin": _QINT32 | _QINT8, "Tout": _QINT8})
 def make_requantize(attrs: Attrs) -> Kernel:
     """The same numbers by other scales and zero points."""
-    fit = _fitted(attrs, "output_", "Tout")
+    fit = fitted(attrs, "output_", "Tout")
     axis, new_axis = attrs.int("input_quantization_axis"), attrs.int("output_quantization_axis")
 
     def requantize(x: Value, scales: Value, zeros: Value, outs: Value, out_zeros: Value) -> Value:
-        integers = _integers(x)
-        scale, zero = _wide(along(integers, scales, zeros, axis))
-        out, out_zero = _wide(along(integers, outs, out_zeros, new_axis))
-        return fit(_scaled(_less(integers, zero), scale / out) + out_zero)
+        integers = integers_of(x)
+        scale, zero = wide(along(integers, scales, zeros, axis))
+        out, out_zero = wide(along(integers, outs, out_zeros, new_axis))
+        return fit(scaled(less(integers, zero), scale / out) + out_zero)
 
     return requantize
 
@@ -71,17 +67,17 @@ def make_requantize(attrs: Attrs) -> Kernel:
 @kernel("UniformQuantizedAdd", types={"T": _QINT32})
 def make_add(attrs: Attrs) -> Kernel:
     """Sums, broadcast; each operand is first brought to the scale of the result."""
-    fit = _fitted(attrs, "output_", "T")
+    fit = fitted(attrs, "output_", "T")
     axes = [attrs.int(f"{which}_quantization_axis") for which in ("lhs", "rhs", "output")]
 
     def add(a: Value, b: Value, *facts: Value) -> Value:
-        left, right = _integers(a), _integers(b)
+        left, right = integers_of(a), integers_of(b)
         shape = np.broadcast_shapes(left.shape, right.shape)
-        out, out_zero = _wide(along(np.broadcast_to(left, shape), facts[4], facts[5], axes[2]))
+        out, out_zero = wide(along(np.broadcast_to(left, shape), facts[4], facts[5], axes[2]))
         total: Any = -out_zero
         for operand, pair, axis in ((left, facts[:2], axes[0]), (right, facts[2:4], axes[1])):
-            scale, zero = _wide(along(operand, pair[0], pair[1], axis))
-            total = total + _scaled(_less(operand, zero), scale / out) + out_zero
+            scale, zero = wide(along(operand, pair[0], pair[1], axis))
+            total = total + scaled(less(operand, zero), scale / out) + out_zero
         return fit(total)
 
     return add
@@ -93,9 +89,9 @@ def make_clip(attrs: Attrs) -> Kernel:
     axis, dtype = attrs.int("quantization_axis"), attrs.dtype("T").numpy
 
     def clip(x: Value, low: Value, high: Value, scales: Value, zeros: Value) -> Value:
-        integers = _integers(x)
+        integers = integers_of(x)
         along(integers, scales, zeros, axis)
-        ends = [_integers(end) for end in (low, high)]
+        ends = [integers_of(end) for end in (low, high)]
         if axis >= 0:
             shape = [-1 if at == axis else 1 for at in range(integers.ndim)]
             ends = [end.reshape(shape) for end in ends]
@@ -115,19 +111,19 @@ def _check_matrices(left: Array, right: Array) -> None:
 @kernel("UniformQuantizedDot", types={"Tin": _QINT8, "Tout": _QINT32})
 def make_dot(attrs: Attrs) -> Kernel:
     """The product of two matrices."""
-    fit = _fitted(attrs, "output_", "Tout")
+    fit = fitted(attrs, "output_", "Tout")
     axes = [attrs.int(f"{which}_quantization_axis") for which in ("lhs", "rhs", "output")]
 
     def dot(a: Value, b: Value, *facts: Value) -> Value:
-        left, right = _integers(a), _integers(b)
+        left, right = integers_of(a), integers_of(b)
         _check_matrices(left, right)
         (scale, zero), (other, other_zero) = (
-            _wide(along(left, facts[0], facts[1], axes[0])),
-            _wide(along(right, facts[2], facts[3], axes[1])),
+            wide(along(left, facts[0], facts[1], axes[0])),
+            wide(along(right, facts[2], facts[3], axes[1])),
         )
         product = (left - zero) @ (right - other_zero)
-        out, out_zero = _wide(along(product, facts[4], facts[5], axes[2]))
-        return fit(_scaled(product, scale * other / out) + out_zero)
+        out, out_zero = wide(along(product, facts[4], facts[5], axes[2]))
+        return fit(scaled(product, scale * other / out) + out_zero)
 
     return dot
 
@@ -142,15 +138,15 @@ def make_dot_hybrid(attrs: Attrs) -> Kernel:
         )
 
     def dot(a: Value, b: Value, scales: Value, zeros: Value) -> Value:
-        left, right = as_array(a), _integers(b)
+        left, right = as_array(a), integers_of(b)
         _check_matrices(left, right)
         scale, zero = along(right, scales, zeros, axis)
-        return _in_levels(left) @ (_less(right, zero).astype(np.float32) * scale)
+        return in_levels(left) @ (less(right, zero).astype(np.float32) * scale)
 
     return dot
 
 
-def _in_levels(rows: Array) -> Array:
+def in_levels(rows: Array) -> Array:
     """Numbers at 256 equal distances, of which zero is one, from a row's least to its greatest."""
     low = np.fmin(rows.min(1, keepdims=True, initial=0), 0)
     high = np.fmax(rows.max(1, keepdims=True, initial=0), 0)

@@ -104,15 +104,26 @@ def make_conv(attrs: Attrs) -> Kernel:
 
     def conv(lhs: Value, rhs: Value, *numbers: Value) -> Value:
         strides, padding, lhs_gaps, rhs_gaps, groups = map(as_array, numbers)
-        x = lhs.transpose(images).astype(wide)
-        w = rhs.transpose(filters).astype(wide)
-        x = _spread(x, padding, lhs_gaps)
-        w = _spread_filters(w, rhs_gaps)
-        parts = _grouped(x, w, int(groups[()]), batches)
-        y = np.concatenate([_correlate(a, b, strides.tolist()) for a, b in parts], axis=-1)
+        x, w = lhs.transpose(images).astype(wide), rhs.transpose(filters).astype(wide)
+        gaps = lhs_gaps, rhs_gaps
+        y = convolve(x, w, strides.tolist(), padding, gaps, (int(groups[()]), batches))
         return y.transpose(np.argsort(output)).astype(result, copy=False)
 
     return conv
+
+
+def convolve(
+    x: Array,
+    w: Array,
+    strides: Sequence[int],
+    padding: Array,
+    gaps: tuple[Array, Array],
+    groups: tuple[int, int],
+) -> Array:
+    """Images [batch, ..., depth] by filters [..., depth, count], in groups of one kind."""
+    x, w = _spread(x, padding, gaps[0]), _spread_filters(w, gaps[1])
+    parts = _grouped(x, w, *groups)
+    return np.concatenate([_correlate(a, b, strides) for a, b in parts], axis=-1)
 
 
 def _spread(x: Array, padding: Array, gaps: Array) -> Array:
