@@ -91,6 +91,31 @@ def _plus_plus(points: Any, count: int, seed: int, retries: int, says: str = "")
     )
 
 
+def _bounded(kind: Any, low: float, high: float, shape: list[int], **more: Any) -> Any:
+    return op(
+        "ParameterizedTruncatedNormal",
+        shape=i32(shape),
+        means=kind(5),
+        stdevs=kind(2),
+        minvals=kind(low),
+        maxvals=kind(high),
+        seed=1,
+        seed2=2,
+        **{"runs": 2, **more},
+    )
+
+
+def _bounded_by(shape: list[int], *parameters: Any, seed: Any = (1, 2), says: str = "") -> Any:
+    names = ("means", "stddevs", "minvals", "maxvals")
+    return op(
+        "StatelessParameterizedTruncatedNormal",
+        shape=i32(shape),
+        seed=i64(seed),
+        says=says,
+        **{name: f64(value) for name, value in zip(names, parameters, strict=True)},
+    )
+
+
 _DOTS, _LINE = normal(60, 3, seed=1), f32(np.arange(50)).reshape(50, 1)
 _NUMBERS = [-2, -0.5, 0, 0.5, 3, nan, inf]
 
@@ -165,4 +190,39 @@ CASES = [
     graph(rows_in_place, [0], f32([1, 2]), says="value and update shape doesn't match"),
     graph(rows_in_place, [0], f32([[1, 2, 3]]), says="value and update shape doesn't match"),
     graph(rows_in_place, [0], f32([[1, 2]] * 2), says="update shape doesn't match"),
+    *(
+        _bounded(kind, low, high, shape)
+        for kind in (f32, f64)
+        for low, high in [(-15, 25), (3, 7), (11, 25), (11, 11.2), (-15, -1), (6, 8.8), (-inf, 1)]
+        for shape in ([23], [2, 130])
+    ),
+    op(
+        "ParameterizedTruncatedNormal",
+        shape=i64([3, 2, 5]),
+        means=f64([0, 5, 9]),
+        stdevs=f64([1]),
+        minvals=f64([-1, 4, -20]),
+        maxvals=f64([1, inf, 40]),
+        seed=7,
+        runs=2,
+    ),
+    _bounded(f32, 3, 7, [0], runs=1),
+    _bounded(f32, 7, 3, [2], says="Invalid parameters"),
+    _bounded(f32, -inf, inf, [2], says="Invalid parameters"),
+    _bounded(f32, nan, 7, [2], says="Invalid parameters"),
+    _bounded(f32, 3, 7, [], says="Shape tensor must not be empty"),
+    *(
+        _bounded_by(shape, *parameters)
+        for parameters in [
+            (0, 1, -1, 1),
+            (0, 1, 3, inf),
+            ([0, 5], 1, [-1, -1], [1, 9]),
+            ([[0], [5], [9]], [1, 2], -1, 30),
+        ]
+        for shape in ([4, 3, 2], [0, 3, 2], [20, 3, 2])
+    ),
+    _bounded_by([2], 0, 1, -1, 1, seed=[1], says="seed must have shape [2]"),
+    _bounded_by([2], [0, 1, 2], 1, -1, 1, says="must end with broadcasted shape"),
+    _bounded_by([2], 0, -1, -1, 1, says="Invalid parameters"),
+    _bounded_by([2], nan, 1, -1, 1, says="failed to accept a sample"),
 ]

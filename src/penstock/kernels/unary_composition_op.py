@@ -18,35 +18,14 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, get_kernel, kernel
 from penstock.kernels.types import FLOATS
 
-_OF_ALL: Final = frozenset(
-    [
-        "Abs",
-        "Ceil",
-        "Cos",
-        "Elu",
-        "Exp",
-        "Expm1",
-        "Floor",
-        "Inv",
-        "Log",
-        "Log1p",
-        "Neg",
-        "Reciprocal",
-        "Relu",
-        "Relu6",
-        "Round",
-        "Rsqrt",
-        "Selu",
-        "Sigmoid",
-        "Sin",
-        "Sqrt",
-        "Square",
-        "Tanh",
-    ]
-)
-_OF_WIDE: Final = _OF_ALL | set(
-    ["Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Rint", "Sinh", "Tan"]
-)
+_OF_ALL: Final = frozenset({
+    "Abs", "Ceil", "Cos", "Elu", "Exp", "Expm1", "Floor", "Inv", "Log", "Log1p", "Neg",
+    "Reciprocal", "Relu", "Relu6", "Round", "Rsqrt", "Selu", "Sigmoid", "Sin", "Sqrt", "Square",
+    "Tanh",
+})  # fmt: skip
+_OF_WIDE: Final = _OF_ALL | {
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Rint", "Sinh", "Tan",
+}  # fmt: skip
 
 
 @kernel("_UnaryOpsComposition", types={"T": FLOATS - {dtypes.bfloat16}})
