@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cases_src.casebook import f32, i32, inf, integers, normal, op, q
+from cases_src.casebook import f32, graph, i32, inf, integers, normal, op, q, steps, u32
 
 _LEAST, _MOST = -(2**31), 2**31 - 1
 _ROWS = [[0, 255, 128], [10, 20, 30]]
@@ -86,6 +86,16 @@ def _by_channel(x: Any, *ends: Any, out: str = "qint8", says: str = "") -> Any:
     return op("RequantizePerChannel", input=x, out_type=out, says=says, **ranges)
 
 
+def xla_dequantize(tf: Any, words: Any, low: float, high: float, is_turned: bool) -> Any:
+    """Bytes in words, as numbers."""
+    from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+
+    fed = tf.placeholder(tf.uint32, name="words")
+    made = gen_xla_ops.xla_dequantize(fed, low, high, "MIN_COMBINED", is_turned, name="node")
+    return steps(({fed: words}, [made]))
+
+
+_WORDS = u32([[0x01020304, 0xFF80FE7F], [5, 0xFFFFFFFF]])
 _LOWS, _HIGHS = [-1, -2, -3], [1, 2, 3]
 _IMAGE = _u8(np.arange(0, 240, 10).reshape(1, 4, 3, 2))
 _FEW = _words(2, 3, 2, 3, seed=4)
@@ -200,4 +210,9 @@ CASES = [
     _by_channel(_FEW, _LOWS, [1], -1, 1, says="input_max has incorrect size, expected 3 was 1"),
     _by_channel(_FEW, _LOWS, _HIGHS, [-1, 2], 1, says="requested_output_min must be a scalar"),
     _by_channel(q("qint32", _ROWS), _LOWS, _HIGHS, -1, 1, says="Current RequantizePerChannel"),
+    graph(xla_dequantize, _WORDS, -1.0, 2.0, False),
+    graph(xla_dequantize, _WORDS, -1.234, 5.678, True),
+    graph(xla_dequantize, _WORDS[0], 3.0, 3.0, True),
+    graph(xla_dequantize, _WORDS.reshape(1, 2, 2), -128.0, 128.0, True),
+    graph(xla_dequantize, _WORDS[:0], -1.0, 2.0, False),
 ]
