@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cases_src.casebook import c64, f16, f32, f64, graph, i8, i32, i64, inf, nan, normal, op
+from cases_src.casebook import c64, f16, f32, f64, graph, i8, i32, i64, inf, nan, normal, op, steps
 
 _ROWS = f32([[1, 2], [3, 4], [5, 6]])
 _IMAGE = i32(np.arange(5 * 6 * 2)).reshape(5, 6, 2)
@@ -74,6 +74,40 @@ def rows_in_place(tf: Any, places: list[int], update: Any) -> Any:
         node.attr["loc"].i = place
         last = node.name
     return tf.import_graph_def(proto, return_elements=[f"{last}:0"], name="")
+
+
+def batched(tf: Any, what: str, feeds: list[Any], attrs: dict[str, Any]) -> Any:
+    """A function of a batch; nobody else asks, so it is a batch of one request."""
+    specs = [tf.TensorSpec(None, feed.dtype) for feed in feeds]
+    function = tf.function(lambda *xs: _OF_BATCHES[what](tf, *xs), autograph=False)
+    made = function.get_concrete_function(*specs, tf.TensorSpec([], "float32"))
+    made.add_to_graph()
+    holders = [tf.placeholder(feed.dtype) for feed in feeds]
+    outputs = tf.raw_ops.BatchFunction(
+        in_tensors=holders,
+        captured_tensors=[tf.constant(f32(100))],
+        f=made,
+        num_batch_threads=1,
+        batch_timeout_micros=1000,
+        Tout=[output.dtype for output in made.outputs],
+        **attrs,
+    )
+    return steps((dict(zip(holders, feeds, strict=True)), outputs))
+
+
+_OF_BATCHES: dict[str, Any] = {
+    "plus": lambda _, x, c: x + c,
+    "and_sum": lambda tf, x, _: x + tf.reduce_sum(x),
+    "and_size": lambda tf, x, _: x + tf.cast(tf.shape(x)[0], tf.float32),
+    "both": lambda _, x, y, c: (x + y[:, None], y * c),
+    "only_sum": lambda tf, x, _: tf.reduce_sum(x),
+    "first": lambda _tf, x, _: x[:1],
+    "wrong": lambda tf, x, _: tf.debugging.check_numerics(x / 0.0, "bad numbers"),
+}
+
+
+def _batched(what: str, *feeds: Any, says: str = "", **attrs: Any) -> Any:
+    return graph(batched, what, list(feeds), {"max_batch_size": 10, **attrs}, says=says)
 
 
 def _crop(size: Any, image: Any = _IMAGE, says: str = "") -> Any:
@@ -225,4 +259,31 @@ CASES = [
     _bounded_by([2], [0, 1, 2], 1, -1, 1, says="must end with broadcasted shape"),
     _bounded_by([2], 0, -1, -1, 1, says="Invalid parameters"),
     _bounded_by([2], nan, 1, -1, 1, says="failed to accept a sample"),
+    _batched("plus", _ROWS),
+    _batched("plus", _ROWS[:0]),
+    _batched("plus", _ROWS[:0], allowed_batch_sizes=[4, 10]),
+    *(
+        _batched(what, _ROWS, allowed_batch_sizes=sizes)
+        for what in ("and_sum", "and_size")
+        for sizes in ([], [4, 10], [3, 10])
+    ),
+    _batched("both", _ROWS, _ROWS[:, 0]),
+    _batched("both", _ROWS, _ROWS[:, 0], allowed_batch_sizes=[5, 10]),
+    *(
+        _batched(
+            what,
+            f32(np.arange(14)).reshape(7, 2),
+            allowed_batch_sizes=[1, 4],
+            enable_large_batch_splitting=True,
+        )
+        for what in ("plus", "and_size")
+    ),
+    _batched("plus", _ROWS, max_batch_size=2, says="Task size 3 is larger than maximum input"),
+    _batched("both", _ROWS, _ROWS[:2, 0], says="must have equal 0th-dimension size"),
+    _batched("plus", f32(1), says="must have at least one dimension"),
+    _batched("only_sum", _ROWS, says="Batched output tensor has 0 dimensions"),
+    _batched("first", _ROWS, says="Batched output tensor's 0th dimension does not equal the sum"),
+    _batched("wrong", _ROWS, says="bad numbers"),
+    _batched("plus", _ROWS, allowed_batch_sizes=[4, 8], says="final entry"),
+    _batched("plus", _ROWS, allowed_batch_sizes=[10, 10], says="monotonically increasing"),
 ]

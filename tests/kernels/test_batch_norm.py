@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.core.values import freeze
+from penstock.errors import InvalidArgumentError
 from support.ops import make_op, run_op
 
 RNG = np.random.default_rng(8)
@@ -214,3 +215,33 @@ def test_inference_notices_other_statistics_and_other_shapes() -> None:
         np.testing.assert_allclose(compute(x, ones, zeros, ones, ones)[0], x - 1 + offset)
     with pytest.raises(ValueError, match="same number of elements"):
         compute(x[..., :2], ones, ones, ones, ones)
+
+
+@pytest.mark.parametrize("is_training", [False, True])
+@pytest.mark.parametrize("activation", ["Identity", "Relu"])
+def test_others_are_added_before_negative_numbers_are_cut(
+    is_training: bool, activation: str
+) -> None:
+    """The joined op is what its three parts are, one after the other."""
+    x, side, (scale, offset, mean) = random(2, 3, 3, 4), random(2, 3, 3, 4), random(3, 4)
+    given = (NOTHING, NOTHING) if is_training else (mean, np.abs(random(4)) + 1)
+    y, *rest = run_op("FusedBatchNormV3", x, scale, offset, *given, is_training=is_training)
+    joined, *other_rest = run_op(
+        "_FusedBatchNormEx", x, scale, offset, *given, [side],
+        is_training=is_training, activation_mode=activation,
+    )  # fmt: skip
+    expected = y + side if activation == "Identity" else np.maximum(y + side, 0)
+    np.testing.assert_array_equal(joined, expected)
+    for ours, theirs in zip(other_rest, rest, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_wrong_side_inputs() -> None:
+    """What is added has the images' shape, and there is one at most."""
+    x, numbers = random(1, 2, 2, 4), random(4)
+    for sides, complaint in [([x[:, :1]], "side_input shape"), ([x, x], "at most one side input")]:
+        with pytest.raises(InvalidArgumentError, match=complaint):
+            run_op(
+                "_FusedBatchNormEx", x, *[numbers] * 4, sides, is_training=False,
+                activation_mode="Relu",
+            )  # fmt: skip

@@ -20,6 +20,7 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
+from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.constants import is_constant
@@ -49,7 +50,7 @@ def make_fused_batch_norm(attrs: Attrs) -> Kernel:
     channels, epsilon = _Channels(attrs), np.float32(attrs.float("epsilon"))
     factor = np.float32(attrs.float("exponential_avg_factor"))
     is_training = attrs.bool("is_training")
-    rest = (np.float32(0),) if attrs.op.name.endswith("V3") else ()
+    rest = (np.float32(0),) if attrs.op.name.endswith(("V3", "Ex")) else ()
     infer = _inference(channels, epsilon)
 
     def fused_batch_norm(x: Value, scale: Value, offset: Value, mean: Value, var: Value) -> Any:
@@ -68,6 +69,32 @@ def make_fused_batch_norm(attrs: Attrs) -> Kernel:
         return (y.astype(x.dtype, copy=False), *new, *own, *rest)
 
     return fused_batch_norm
+
+
+@kernel("_FusedBatchNormEx", types=_ANY)
+def make_fused_batch_norm_ex(attrs: Attrs) -> Kernel:
+    """Normalised images, with others added perhaps, and negative numbers made 0 perhaps."""
+    normalise, activation = make_fused_batch_norm(attrs), attrs.str("activation_mode")
+    if activation not in ("Identity", "Relu"):
+        raise InvalidArgumentError(f"Unsupported activation mode: {activation}")
+    if attrs.int("num_side_inputs") > 1:
+        raise InvalidArgumentError("FusedBatchNormEx supports at most one side input")
+    is_cut = activation == "Relu"
+
+    def fused_batch_norm_ex(
+        x: Value, scale: Value, offset: Value, mean: Value, var: Value, *side: Value
+    ) -> tuple[Value, ...]:
+        y, *statistics = normalise(x, scale, offset, mean, var)
+        for other in side:
+            if other.shape != x.shape:
+                raise InvalidArgumentError(
+                    f"side_input shape must be equal to input shape: {shape_text(other.shape)} "
+                    f"!= {shape_text(x.shape)}"
+                )
+            y = y + other
+        return (np.maximum(y, y.dtype.type(0)) if is_cut else y, *statistics)
+
+    return fused_batch_norm_ex
 
 
 def _inference(channels: _Channels, epsilon: np.float32) -> Kernel:
