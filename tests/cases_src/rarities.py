@@ -95,6 +95,33 @@ def batched(tf: Any, what: str, feeds: list[Any], attrs: dict[str, Any]) -> Any:
     return steps((dict(zip(holders, feeds, strict=True)), outputs))
 
 
+def batch_of_one(tf: Any, feeds: list[Any], attrs: dict[str, Any]) -> Any:
+    """A batch, a caller's part of it, and its gradient; numbers of callers are drawn."""
+    raw = tf.raw_ops
+    batch = raw.Batch(
+        in_tensors=[tf.constant(feed) for feed in feeds],
+        num_batch_threads=1,
+        batch_timeout_micros=1000,
+        grad_timeout_micros=1000,
+        **attrs,
+    )
+    where = {"batch_index": batch.batch_index, "id": batch.id}
+    part = raw.Unbatch(batched_tensor=batch.batched_tensors[0], timeout_micros=1000, **where)
+    grad = raw.UnbatchGrad(original_input=batch.batched_tensors[0], grad=part * 3.0, **where)
+    return [*batch.batched_tensors, batch.batch_index[:, 1:], part, grad]
+
+
+def _unbatch(index: Any, number: int, says: str = "") -> Any:
+    return op(
+        "Unbatch",
+        batched_tensor=_ROWS,
+        batch_index=i64(index),
+        id=i64(number),
+        timeout_micros=1000,
+        says=says,
+    )
+
+
 _OF_BATCHES: dict[str, Any] = {
     "plus": lambda _, x, c: x + c,
     "and_sum": lambda tf, x, _: x + tf.reduce_sum(x),
@@ -286,4 +313,22 @@ CASES = [
     _batched("wrong", _ROWS, says="bad numbers"),
     _batched("plus", _ROWS, allowed_batch_sizes=[4, 8], says="final entry"),
     _batched("plus", _ROWS, allowed_batch_sizes=[10, 10], says="monotonically increasing"),
+    graph(batch_of_one, [_ROWS], {"max_batch_size": 10}),
+    graph(
+        batch_of_one,
+        [_ROWS, i32([7, 8, 9])],
+        {"max_batch_size": 10, "allowed_batch_sizes": [4, 10]},
+    ),
+    graph(batch_of_one, [_ROWS], {"max_batch_size": 2}, says="larger than maximum input batch"),
+    graph(
+        batch_of_one,
+        [_ROWS, i32([1])],
+        {"max_batch_size": 9},
+        says="must have equal 0th-dimension size",
+    ),
+    _unbatch([[7, 0, 3]], 7),
+    _unbatch([[7, 0, 1], [8, 1, 3]], 8),
+    _unbatch([[7, 0, 2]], 7),
+    _unbatch([[7, 0, 3]], 8, says="Batched data did not arrive within timeout window."),
+    _unbatch([[7, 0, 9]], 7, says="Sum of split sizes must not exceed dim0-size of input tensor"),
 ]

@@ -159,3 +159,18 @@ def test_wrong_gradients_of_sparse_segments() -> None:
     with pytest.raises(InvalidArgumentError, match="Invalid number of segments"):
         run_op("SparseSegmentSumGrad", ROWS, ids(0), ids(3), np.int32(9))
     assert not run_op("SparseSegmentMeanGrad", ROWS, ids(), ids(), np.int32(2)).any()
+
+
+@pytest.mark.parametrize(
+    ("given", "count", "complaint"),
+    [
+        (ids(0, 0), np.int32(3), "does not start with"),
+        (ids(0, 0, 1), np.int32(-2), "must not be negative"),
+        (ids(0, 0, 1), np.array([2], np.int32), "should be a scalar"),
+        (ids(0, 0, 1), np.int32(0), "of size zero"),
+    ],
+)
+def test_wrong_segments_with_their_number(given: Any, count: Any, complaint: str) -> None:
+    """What XLA refuses to compile is an error, too."""
+    with pytest.raises(InvalidArgumentError, match=complaint):
+        run_op("SegmentMaxV2", ROWS, given, count)

@@ -1,13 +1,14 @@
 """Batches of several requests for one function, as servers of models make them.
 
 In:   tensors with one row per example; a function of whole batches.
-Out:  the function's results for these examples.
+Out:  the function's results for these examples; or a batch, whose it is, and each one's part.
 Not:  waits for no other request: each call is a batch of its own, as it is in TensorFlow when
       the time runs out.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final
@@ -15,12 +16,12 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core.values import Array, Value
-from penstock.errors import FailedPreconditionError, InvalidArgumentError
+from penstock.errors import DeadlineExceededError, FailedPreconditionError, InvalidArgumentError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext
 from penstock.kernels.functional_ops import call, expecting
-from penstock.kernels.registry import Kernel, async_kernel
+from penstock.kernels.registry import Kernel, async_kernel, kernel
 
 
 class _Sizes:
@@ -29,7 +30,7 @@ class _Sizes:
     def __init__(self, attrs: Attrs) -> None:
         self.largest: Final = attrs.int("max_batch_size")
         self.allowed: Final = attrs.list("allowed_batch_sizes")
-        splits = attrs.bool("enable_large_batch_splitting")
+        splits = attrs.values.get("enable_large_batch_splitting", False)
         if any(a >= b for a, b in pairwise(self.allowed)):
             raise InvalidArgumentError(
                 "allowed_batch_sizes entries must be monotonically increasing"
@@ -129,3 +130,65 @@ def _joined(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
     if len(parts) == 1:
         return parts[0]
     return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+
+
+@kernel("Batch")
+def make_batch(attrs: Attrs) -> Kernel:
+    """The tensors, padded; where the caller's rows are in them, and the caller's number."""
+    sizes, number = _Sizes(attrs), np.int64(secrets.randbits(63))
+
+    def batch(*inputs: Value) -> tuple[Value, ...]:
+        tensors = [*map(as_array, inputs)]
+        rows = sizes.rows_of(tensors)
+        index = np.array([[number, 0, rows]], np.int64)
+        return (*map(sizes.padded, tensors), index, number)
+
+    return batch
+
+
+@kernel("Unbatch")
+def make_unbatch(_: Attrs) -> Kernel:
+    """The rows of a batch that belong to a caller."""
+
+    def unbatch(tensor: Value, index: Value, number: Value) -> Array:
+        start, end = _part_of(index, number)
+        if not 0 <= start <= end <= len(tensor):
+            raise InvalidArgumentError(
+                "Sum of split sizes must not exceed dim0-size of input tensor"
+            )
+        rows: Array = tensor[start:end]
+        return rows
+
+    return unbatch
+
+
+@kernel("UnbatchGrad")
+def make_unbatch_grad(_: Attrs) -> Kernel:
+    """The gradient of a batch that has one caller: what the caller sends back."""
+
+    def unbatch_grad(_original: Value, index: Value, grad: Value, number: Value) -> Value:
+        _part_of(index, number)
+        if len(index) > 1:
+            raise _nothing_arrives()
+        return grad
+
+    return unbatch_grad
+
+
+def _part_of(index: Value, number: Value) -> tuple[int, int]:
+    """Where the rows of a caller begin and end in a batch."""
+    if number.ndim:
+        raise InvalidArgumentError(f"id must be a scalar, got shape {shape_text(number.shape)}")
+    if index.ndim != 2 or index.shape[1] != 3:
+        raise InvalidArgumentError(
+            f"batch_index must have shape [n,3], got {shape_text(index.shape)}"
+        )
+    for owner, start, end in index.tolist():
+        if owner == number:
+            return start, end
+    raise _nothing_arrives()
+
+
+def _nothing_arrives() -> DeadlineExceededError:
+    """The error for a request that waits for another one's batch."""
+    return DeadlineExceededError("Batched data did not arrive within timeout window.")
