@@ -4,8 +4,8 @@ In:   how many images and rows of results there are, and what computes some of t
 Out:  each row of each image is computed once; what a band of results sees of the images.
 Not:  computes nothing itself.
 
-What a band reads and writes fits into a core's own cache, so that each step of a computation
-finds there what the step before has left.
+Each step of a computation finds what the step before has left, in a cache if the band is small.
+But every step waits for Python's lock, so bands are no smaller than they must be.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Large arrays, a cacheful at a time, on several cores.
+"""Large arrays, a portion at a time, on several cores.
 
 In:   a function of arrays, and arrays that have much to do for it.
 Out:  what it gives for all of them; each portion is computed on its own.
 Not:  computes nothing; small arrays go to the function as they are.
 
-A function that takes several steps reads and writes what it has just written.  As long as
-that is in the cache, a step takes a third of the time.
+A function that takes several steps reads and writes what it has just written, which is faster
+while that is in a cache.  But every step waits for Python's lock, so portions are no smaller
+than they must be.
 """
 
 from __future__ import annotations

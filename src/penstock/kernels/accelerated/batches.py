@@ -45,8 +45,8 @@ def by_images(
 ) -> Any:
     """``compute(*batches)``, some images for each thread; the result has this shape.
 
-    ``piece`` is how many elements are worth a thread.  What is computed is a tensor that nobody
-    else has, or NotImplemented, and so is everything then.
+    ``piece`` is how many elements are worth a thread, if not as many as usual.  What is computed
+    is a tensor that nobody else has, or NotImplemented, and so is everything then.
     """
     if _pieces(torch, batches, piece) < 2:
         found = compute(*batches)

@@ -5,7 +5,7 @@ Out:  at each place of the sliding window, its product with each filter, summed 
 Not:  no gradients.
 
 Images with the depth last are what PyTorch calls channels last, so nothing is copied.  Filters
-that never change are put into the order that suits the processor once.
+that come again, and cannot have changed, are put into the order that suits the processor once.
 """
 
 from __future__ import annotations

@@ -150,9 +150,9 @@ class _Gradient:
 
         def body(number: int) -> None:
             part = pieces[number]
-            seen = np.ascontiguousarray(images[part])
-            wide = pad(seen, fits, 0) if padding is None else seen
-            y, x = depth_second(torch, grads[part]), depth_second(torch, wide)
+            seen = pad(images[part], fits, 0) if padding is None else images[part]
+            y = depth_second(torch, grads[part])
+            x = depth_second(torch, np.ascontiguousarray(seen))
             found = depth_last(self._backward(y, x, weights, None, *facts)[1])
             parts[number] = given(found.reshape(count, -1).t().contiguous())
 
