@@ -10,10 +10,11 @@ The gradient of images is itself a convolution, or several if windows have strid
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -109,11 +110,10 @@ def _depthwise_input_grad(
     grads: Array, filters: Array, windows: Sequence[Window], shape: _Shape
 ) -> Array:
     depth, multiplier = filters.shape[-2:]
-    ways = [
-        ways_along(*facts) for facts in zip(windows, shape[1:-1], grads.shape[1:-1], strict=True)
-    ]
-    if multiplier == 1 and grads.size and not any(way.is_odd for way in itertools.chain(*ways)):
-        return _depthwise_by_ways(grads, filters[..., 0], ways, windows, shape)
+    if multiplier == 1 and grads.size:
+        routes = _routes(tuple(windows), shape[1:-1], grads.shape[1:-1])
+        if routes is not None:
+            return _depthwise_by_ways(grads, filters[..., 0], routes, shape)
     apart = grads.reshape(*grads.shape[:-1], depth, multiplier)
 
     def sent_back(element: tuple[int, ...]) -> Array:
@@ -122,48 +122,77 @@ def _depthwise_input_grad(
     return _spread(sent_back, windows, shape, grads.dtype)
 
 
-def _depthwise_by_ways(
-    grads: Array,
-    weights: Array,
-    ways: Sequence[Sequence[Way]],
-    windows: Sequence[Window],
-    shape: _Shape,
-) -> Array:
+class _Way(NamedTuple):
+    """How elements that are under the windows in one way get what is sent back to them."""
+
+    #: The weights that meet them, turned around.
+    weights: tuple[slice, ...]
+    #: What they see of the gradients with the margins.
+    seen: tuple[slice, ...]
+    windows: tuple[Window, ...]
+    #: Where they are.
+    places: tuple[slice, ...]
+
+
+class _Routes(NamedTuple):
+    """All ways, and margins that are enough for each of them."""
+
+    margins: list[tuple[int, int]]
+    ways: list[_Way]
+    #: Whether each element is seen in one of them.
+    is_all_seen: bool
+
+
+@functools.lru_cache(maxsize=256)
+def _routes(windows: tuple[Window, ...], sizes: _Shape, places: _Shape) -> _Routes | None:
+    """The ways back to images of these sizes; None if convolutions do not give all of them."""
+    along = [ways_along(*facts) for facts in zip(windows, sizes, places, strict=True)]
+    if any(way.is_odd for way in itertools.chain(*along)):
+        return None
+    margins = [_widest(ways) for ways in along]
+    ways = [
+        _Way(
+            # Backwards to the first; before that one there is none.
+            tuple(slice(one.at + (one.taps - 1) * one.stride, None, -one.stride) for one in way),
+            tuple(map(_seen_along, way, margins, windows)),
+            tuple(Window(one.taps, 1, w.dilation) for one, w in zip(way, windows, strict=True)),
+            tuple(slice(one.first, None, one.stride) for one in way),
+        )
+        for way in itertools.product(*along)
+        if all(one.taps and one.size for one in way)
+    ]
+    return _Routes(margins, ways, all(one.taps for one in itertools.chain(*along)))
+
+
+def _widest(ways: Sequence[Way]) -> tuple[int, int]:
+    """Margins that are enough for all ways along a dimension, and never negative."""
+    before, after = zip(*(one.margins for one in ways), strict=True)
+    return max(0, *before), max(0, *after)
+
+
+def _seen_along(way: Way, margins: tuple[int, int], window: Window) -> slice:
+    """What the way's own margins would have made, of what has wider ones."""
+    start = margins[0] - way.margins[0]
+    return slice(start, start + way.size + (way.taps - 1) * window.dilation)
+
+
+def _depthwise_by_ways(grads: Array, weights: Array, routes: _Routes, shape: _Shape) -> Array:
     """Like ``_input_grad``, channel by channel."""
     check_new(shape, grads.dtype)
-    is_all_seen = all(one.taps for one in itertools.chain(*ways))
-    result = np.empty(shape, grads.dtype) if is_all_seen else np.zeros(shape, grads.dtype)
+    result = np.empty(shape, grads.dtype) if routes.is_all_seen else np.zeros(shape, grads.dtype)
     batch = len(grads)
     # All ways of some images on each thread: less waiting than all images of each way.
     pieces = pieces_for(grads.size * prod(weights.shape[:2])) if batch > 1 else 1
 
     def some_images(part: slice, _: slice) -> None:
-        for way in itertools.product(*ways):
-            if not all(one.taps and one.size for one in way):
-                continue
-            some = weights[tuple(slice(one.at, None, one.stride) for one in way)]
-            places = tuple(slice(one.first, None, one.stride) for one in way)
-            kept, sliding = _sliding(way, windows, grads.shape)
-            sent, there = grads[(part, *kept)], result[(part, *places)]
-            slide_weights(sent, np.flip(some, (0, 1)), sliding, there, is_alone=pieces > 1)
+        wider = framed(grads[part], routes.margins)
+        for way in routes.ways:
+            seen, some = wider[(slice(None), *way.seen)], weights[way.weights]
+            there = result[(part, *way.places)]
+            slide_weights(seen, some, way.windows, there, is_alone=pieces > 1)
 
     in_bands(batch, 1, batch, pieces, some_images)
     return result
-
-
-def _sliding(
-    way: Sequence[Way], windows: Sequence[Window], shape: _Shape
-) -> tuple[list[slice], list[Window]]:
-    """What is left where margins are negative, and windows with the others."""
-    kept = [
-        slice(max(-one.margins[0], 0), n - max(-one.margins[1], 0))
-        for one, n in zip(way, shape[1:-1], strict=True)
-    ]
-    sliding = [
-        Window(one.taps, 1, w.dilation, (max(one.margins[0], 0), max(one.margins[1], 0)))
-        for one, w in zip(way, windows, strict=True)
-    ]
-    return kept, sliding
 
 
 def _spread(

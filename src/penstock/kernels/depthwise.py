@@ -138,7 +138,7 @@ def _sorted_columns(images: Array, jump: int, fits: Sequence[Fit]) -> Array:
     above, beside = fits
     batch, height, width, depth = images.shape
     is_padded = any(fit.before or fit.after for fit in fits)
-    if jump == 1 and not is_padded and images[0].flags.c_contiguous:
+    if jump == 1 and not is_padded and images[0, 0].flags.c_contiguous:
         return images[:, :, None]
     outer = above.before + height + above.after, beside.before + width + beside.after
     result = np.empty((batch, outer[0], jump, -(-outer[1] // jump), depth), images.dtype)
