@@ -97,7 +97,22 @@ def _sure(classes: int) -> Any:
     return logits
 
 
+def wide_windows(tf: Any, wide: str, odd: tuple[float, ...] = ()) -> Any:
+    """Some places of large windows that slide over a channel each, and the images' gradient."""
+    images = normal(1, 31, 30, 2, seed=16).astype(wide)
+    images[0, 3, 4 : 4 + len(odd), 0] = odd
+    filters, raw = normal(7, 6, 2, 1, seed=17).astype(wide), tf.raw_ops
+    args = {"strides": [1, 1, 1, 1], "padding": "SAME"}
+    found = raw.DepthwiseConv2dNative(input=images, filter=filters, **args)
+    back = raw.DepthwiseConv2dNativeBackpropInput(
+        input_sizes=i32(images.shape), filter=filters, out_backprop=images, **args
+    )
+    return found[:, ::3, ::4], back[:, 1::4, 1::3]
+
+
 CASES = [
+    *(graph(wide_windows, wide) for wide in ("float32", "float64")),
+    graph(wide_windows, "float32", (inf, -inf, nan)),
     *(
         graph(pooled_twice, name)
         for name in (

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.kernels import correlation, depthwise
+from penstock.kernels import correlation, depthwise, toeplitz
 from support.ops import run_op
 
 
@@ -85,10 +85,15 @@ SETTINGS = [
 ]
 
 
-@pytest.fixture(params=["whole", "parts"])
+@pytest.fixture(params=["whole", "parts", "products"])
 def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it is, or with all work cut into small parts for several threads."""
-    if request.param == "parts":
+    """As it is; or cut into small parts for several threads; or these by products of matrices."""
+    if request.param == "products":
+        for name in ("_LEAST_ROWS", "_LEAST_TAPS", "_LEAST_WORK"):
+            monkeypatch.setattr(toeplitz, name, 1)
+        monkeypatch.setattr(toeplitz, "_HEIGHT", 2)
+        monkeypatch.setattr(toeplitz, "_AT_ONCE", 400)
+    if request.param != "whole":
         for module in (correlation, depthwise):
             monkeypatch.setattr(module, "_AT_ONCE", 400)
             monkeypatch.setattr(module, "_SHARED", 1)
@@ -149,3 +154,17 @@ def test_depthwise_convolution_and_gradients(setting: Setting, multiplier: int) 
     sizes = np.array(filters.shape, np.int32)
     result = run_op(f"{name}BackpropFilter", images, sizes, grads, **setting.attrs)
     np.testing.assert_array_equal(result, of_filters)
+
+
+def test_what_is_not_finite_stays_where_windows_see_it() -> None:
+    """Where no window sees it, the numbers are those of images without it."""
+    rng = np.random.default_rng(3)
+    images = rng.integers(-3, 4, (2, 40, 40, 3)).astype(np.float32)
+    filters = rng.integers(1, 4, (5, 5, 3, 1)).astype(np.float32)
+    odd = images.copy()
+    odd[0, 10, 20, 1], odd[0, 30, 5, 2] = np.inf, np.nan
+    settings = {"strides": (1, 1, 1, 1), "padding": "SAME"}
+    usual = run_op("DepthwiseConv2dNative", images, filters, **settings)
+    result = run_op("DepthwiseConv2dNative", odd, filters, **settings)
+    usual[0, 8:13, 18:23, 1], usual[0, 28:33, 3:8, 2] = np.inf, np.nan
+    np.testing.assert_array_equal(result, usual)

@@ -22,6 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from penstock.core.values import Array
 from penstock.kernels.bands import PIECES, Band, in_bands, seen_by
+from penstock.kernels.toeplitz import is_worth_it, slide_by_products
 from penstock.kernels.windows import Fit, Window
 
 #: Bytes of images that are worked on at a time: measured.
@@ -48,9 +49,14 @@ def slide_weights(
         return result
     run = max(_RUN // max(images.shape[3], 1), 1) * images.shape[3]
     spread = _spread(weights, min(run, fits[1].places * images.shape[3]))
+    is_large = is_worth_it(weights, windows, prod(shape[1:3]))
 
     def some(part: slice, rows: slice) -> None:
         place = result[part, rows]
+        if is_large:
+            where, above = seen_by(rows, windows[0], fits[0], images.shape[1])
+            if slide_by_products(images[part, where], weights, windows, (above, fits[1]), place):
+                return
         follows = place[:1].flags.c_contiguous  # one column on the other
         flat = (place if follows else np.empty(place.shape, place.dtype)).reshape(
             *place.shape[:2], -1
