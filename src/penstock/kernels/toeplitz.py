@@ -30,10 +30,10 @@ from penstock.kernels.windows import Fit, Window
 #: fewer multiplications for each channel.  All measured.
 _LEAST_ROWS: Final = 5
 _LEAST_TAPS: Final = 25
-_LEAST_WORK: Final = 30_000
+_LEAST_WORK: Final = 18_000
 #: Rows of places that a matrix gives: for more of them there are more zeros to multiply, for
 #: fewer of them the image is read more often.
-_HEIGHT: Final = 6
+_HEIGHT: Final = 4
 #: Bytes of products that are added up while they are in a cache: measured.
 _AT_ONCE: Final = 1 << 20
 #: Bytes that caches keep together.
@@ -56,7 +56,7 @@ def slide_by_products(
     images: Array, weights: Array, windows: Sequence[Window], fits: Sequence[Fit], out: Array
 ) -> bool:
     """Write the sums for all places, unless a number of the images is not finite."""
-    if not np.isfinite(np.add.reduce(images, None)):
+    if not np.isfinite(np.einsum("nhwc->", images)):  # the fastest sum of all
         return False
     above, beside = fits
     _, height, width, depth = images.shape
