@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.kernels import correlation, depthwise, toeplitz
+from penstock.kernels.nn import correlation, depthwise, toeplitz
 from support.ops import run_op
 
 

@@ -151,7 +151,7 @@ def test_strings_are_joined() -> None:
 
 def test_addition_of_scalars_costs_nothing_but_the_addition() -> None:
     """The kernel of a sum is Python's operator, with nothing around it."""
-    from penstock.kernels.cwise_ops import _BINARY
+    from penstock.kernels.math.cwise_ops import _BINARY
 
     assert _BINARY["AddV2"] is operator.add
 

@@ -9,7 +9,7 @@ import pytest
 
 from penstock import errors
 from penstock.core.values import freeze
-from penstock.kernels import gates_op
+from penstock.kernels.nn import gates_op
 from support.ops import make_op, run_op
 
 RNG = np.random.default_rng(11)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.kernels import joining
-from penstock.kernels.joining import Joiner, divide_by_counts, join_windows, spread_along
-from penstock.kernels.windows import Fit, Window
+from penstock.kernels.nn import joining
+from penstock.kernels.nn.joining import Joiner, divide_by_counts, join_windows, spread_along
+from penstock.kernels.nn.windows import Fit, Window
 
 SUM = Joiner(np.add, np.float32(0))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from penstock import errors
 from penstock.core import dtypes
 from penstock.core.shapes import UNKNOWN, TensorShape
-from penstock.kernels.persistent_vector import PersistentVector
+from penstock.kernels.variant.persistent_vector import PersistentVector
 from support.ops import run_op
 
 F = dtypes.float32

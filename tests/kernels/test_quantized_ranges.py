@@ -10,7 +10,7 @@ import pytest
 from cases_src.casebook import f32, i32, q
 from penstock.core import dtypes
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.quantized_ranges import Single, double_integers, double_numbers
+from penstock.kernels.quantization.quantized_ranges import Single, double_integers, double_numbers
 from support.ops import run_op
 
 _BYTE, _WORD = np.dtype(np.uint8), np.dtype(np.int32)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import errors
-from penstock.kernels.queue_state import (
+from penstock.kernels.data_flow.queue_state import (
     Close,
     FifoStore,
     PriorityStore,

@@ -12,7 +12,7 @@ from penstock.catalogue.registry import get_op
 from penstock.core.dtypes import as_dtype
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.philox import Philox
+from penstock.kernels.random.philox import Philox
 from penstock.kernels.registry import Kernel, get_kernel
 from support.ops import run_op
 

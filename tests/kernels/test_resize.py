@@ -9,7 +9,7 @@ import pytest
 
 from penstock.core import dtypes
 from penstock.errors import OutOfRangeError
-from penstock.kernels import resize_ops
+from penstock.kernels.image import resize_ops
 from support.ops import run_op
 
 RNG = np.random.default_rng(4)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.core import dtypes
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.slice_ops import Masks, index_maker
+from penstock.kernels.array.slice_ops import Masks, index_maker
 from support.ops import run_op
 
 MATRIX = np.arange(6, dtype=np.float32).reshape(2, 3)

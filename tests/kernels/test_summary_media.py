@@ -9,7 +9,7 @@ import pytest
 
 from penstock import errors
 from penstock.defs.schema import Summary
-from penstock.kernels.png import decode_png
+from penstock.kernels.image.png import decode_png
 from support.ops import run_op
 
 nan, inf = float("nan"), float("inf")

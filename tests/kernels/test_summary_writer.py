@@ -11,7 +11,7 @@ import pytest
 
 from penstock import Session, errors
 from penstock.defs.schema import Event, Summary, SummaryMetadata
-from penstock.kernels.readers import tf_records
+from penstock.kernels.io.readers import tf_records
 from support.sketch import sketch
 
 GRAPH = """

@@ -10,7 +10,7 @@ import pytest
 from penstock import Session, errors
 from penstock.core import dtypes
 from penstock.core.shapes import UNKNOWN, TensorShape
-from penstock.kernels.tensor_array import TensorArray, TensorArrayOptions
+from penstock.kernels.data_flow.tensor_array import TensorArray, TensorArrayOptions
 from support.sketch import sketch
 
 

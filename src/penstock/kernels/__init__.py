@@ -1,5 +1,17 @@
-"""What each op does, as small functions; one file per family of ops.
+"""What each op does, as small functions.
 
-Importing this package registers nothing.  The families that have kernels for an op are imported
+A folder is a family of ops, named as TensorFlow names its op files.  In it, files whose names
+end in ``_ops`` or ``_op`` register kernels; the others are what these are made of.  Beside the
+folders is what all families share:
+
+- how kernels are made, found and called: ``registry``, ``families``, ``signatures``, ``attrs``,
+  ``types``, ``bound``, ``context``, ``at_once``, ``waiting``, ``elementwise``, ``forwarding``,
+  ``constants``, ``extras``;
+- values: ``arrays``, ``batches``, ``choice``, ``half_floats``, ``precision``, ``strings``,
+  ``variants``, ``handles``, ``files``;
+- much work, and several cores for it: ``intra_op``, ``portions``, ``bands``, ``products``,
+  ``runs``; and ``accelerated``, which has PyTorch do it.
+
+Importing this package registers nothing.  The files that have kernels for an op are imported
 when the first of them is looked up; ``families.txt`` says which those are.
 """

@@ -16,8 +16,8 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import OpKernelContext
+from penstock.kernels.state.variables import resource_name
 from penstock.kernels.strings import string_array
-from penstock.kernels.variables import resource_name
 
 
 def make_handle(

@@ -18,10 +18,12 @@ from penstock.graph.graph import Node
 from penstock.graph.roles import Role
 
 # Nearly every graph needs these families: they come with the package, and no graph waits for them.
-from penstock.kernels import cwise_ops, identity_ops, transfer_ops  # noqa: F401
+from penstock.kernels.array import identity_ops  # noqa: F401
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.bound import BoundKernel
-from penstock.kernels.functional_ops import make_named_call
+from penstock.kernels.control_flow import transfer_ops  # noqa: F401
+from penstock.kernels.control_flow.functional_ops import make_named_call
+from penstock.kernels.math import cwise_ops  # noqa: F401
 from penstock.kernels.registry import Calling, Cost, find_kernel, get_kernel
 
 #: Stateful by declaration, but their state is the run's and not the kernel's.

@@ -25,7 +25,7 @@ from penstock.kernels.accelerated.library import (
     threads,
 )
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.einsum_op import einsum_with
+from penstock.kernels.linalg.einsum_op import einsum_with
 from penstock.kernels.products import ALONE, batch_product
 from penstock.kernels.registry import Kernel, kernel
 

@@ -20,10 +20,10 @@ from penstock.defs.attrs import FuncAttr
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.control_flow.functional_ops import as_bool
 from penstock.kernels.datasets.batch_ops import Batches, checked_size, stacked
 from penstock.kernels.datasets.dataset import Dataset, Iterator, applied, dataset_in, declared
 from penstock.kernels.datasets.pulling import Element, Pull, drive, run_function
-from penstock.kernels.functional_ops import as_bool
 from penstock.kernels.registry import Kernel, async_kernel, kernel
 
 

@@ -23,13 +23,13 @@ from penstock.errors import (
 )
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.control_flow.functional_ops import guarded
 from penstock.kernels.datasets.dataset import Iterator, dataset_in
 from penstock.kernels.datasets.pulling import Element, Pull, drive, run_function
-from penstock.kernels.functional_ops import guarded
-from penstock.kernels.optional_ops import Optional
 from penstock.kernels.registry import Kernel, async_kernel, context_kernel
 from penstock.kernels.signatures import type_text
-from penstock.kernels.variables import resource_name, single_handle
+from penstock.kernels.state.variables import resource_name, single_handle
+from penstock.kernels.variant.optional_ops import Optional
 from penstock.kernels.variants import NULL
 
 #: The kind of resource.

@@ -21,7 +21,7 @@ from penstock.core.values import Value
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError
 from penstock.kernels.context import Done, Interrupt, OpKernelContext
-from penstock.kernels.functional_ops import call
+from penstock.kernels.control_flow.functional_ops import call
 from penstock.state.cancellation import CancellationManager
 from penstock.state.rendezvous import Rendezvous
 

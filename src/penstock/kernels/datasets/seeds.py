@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from threading import Lock
 from typing import Final
 
-from penstock.kernels.philox import Philox
+from penstock.kernels.random.philox import Philox
 
 _WORD: Final = (1 << 64) - 1
 #: So many blocks of four words are drawn at once.

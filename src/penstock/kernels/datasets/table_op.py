@@ -19,7 +19,7 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext
 from penstock.kernels.datasets.dataset import Iterator, dataset_in
 from penstock.kernels.datasets.pulling import Pull, drive
-from penstock.kernels.lookup_ops import table_of
+from penstock.kernels.lookup.lookup_ops import table_of
 from penstock.kernels.registry import Kernel, async_kernel
 from penstock.kernels.signatures import type_text
 

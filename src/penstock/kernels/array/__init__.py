@@ -1,0 +1,1 @@
+"""Arrays taken apart, put together, looked at and looked up: no arithmetic."""

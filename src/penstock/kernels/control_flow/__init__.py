@@ -1,0 +1,1 @@
+"""Which nodes run: Switch, Merge and loops; calls of functions, in graphs and in Python."""

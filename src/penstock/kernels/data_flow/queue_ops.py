@@ -1,0 +1,276 @@
+"""Queues: FIFO, padding, shuffling and by priority.
+
+In:   a handle, elements or batches of them, numbers of elements.
+Out:  elements or batches; an operation that cannot go on yet finishes later.
+Not:  keeps nothing itself; queues live as long as their session and are found by container
+      and name.
+
+A handle is a resource (V2) or a reference to two strings; the generations differ in nothing
+else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.dtypes import DType
+from penstock.core.shapes import SCALAR, TensorShape
+from penstock.core.values import Ref, ResourceHandle, Value, shape_of
+from penstock.errors import InvalidArgumentError, OpError
+from penstock.kernels.arrays import number_in, shape_text
+from penstock.kernels.at_once import WAIT, Prompt
+from penstock.kernels.attrs import Attrs
+from penstock.kernels.context import Done, OpKernelContext, StepContext
+from penstock.kernels.data_flow.queue_state import FifoStore, PriorityStore, ShuffleStore, Store
+from penstock.kernels.data_flow.queues import Queue, QueueSpec
+from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
+from penstock.kernels.signatures import signature_mismatch, types_text
+from penstock.kernels.strings import string_array
+
+_KIND: Final = "Queue"
+_UNBOUNDED: Final = 2**31 - 1
+
+
+def queue_of(context: OpKernelContext, handle: Value) -> Queue:
+    """The queue that a handle of either generation means."""
+    return queue_in(context.step, handle)
+
+
+def queue_in(step: StepContext, handle: Value) -> Queue:
+    """The queue that a handle of either generation means in a step."""
+    if isinstance(handle, ResourceHandle):
+        container, name = handle.container, handle.name
+    else:
+        text = handle.value if isinstance(handle, Ref) else handle
+        if shape_of(text) != (2,):
+            raise InvalidArgumentError(
+                f"Queue handle must have two elements, but had shape: {shape_text(shape_of(text))}"
+            )
+        container, name = text[0].decode(), text[1].decode()
+    found: Queue = step.resources.lookup(container, name, _KIND)
+    return found
+
+
+# -- making ----------------------------------------------------------------------------
+
+
+def _spec(
+    attrs: Attrs, types: tuple[DType, ...], shapes: tuple[TensorShape, ...] | None
+) -> QueueSpec:
+    if shapes is not None and len(shapes) != len(types):
+        raise InvalidArgumentError(
+            f"Different number of component types.  Types: {types_text(types)}, "
+            f"Shapes: {_shapes_text(shapes)}"
+        )
+    capacity = attrs.int("capacity")
+    return QueueSpec(
+        kind=attrs.op.name.removesuffix("V2"),
+        types=types,
+        shapes=shapes,
+        capacity=_UNBOUNDED if capacity < 0 else capacity,
+    )
+
+
+def _maker(attrs: Attrs, spec: QueueSpec, make_store: Callable[[], Store]) -> Kernel:
+    """A kernel that finds or makes the queue and hands out its handle."""
+    container, name = attrs.str("container"), attrs.str("shared_name") or attrs.node_name
+    has_resource = attrs.output_types[0] is dtypes.resource
+
+    def queue(context: OpKernelContext) -> Value:
+        found: Queue = context.resources.lookup_or_create(
+            container, name, _KIND, lambda: Queue(name, spec, make_store())
+        )
+        if found.spec != spec:
+            raise _conflict(found, spec, attrs.op.name)
+        if has_resource:
+            return ResourceHandle(context.step.device, container, name, _KIND)
+        return Ref(name, dtypes.string, string_array((container.encode(), name.encode()), (2,)))
+
+    return queue
+
+
+@context_kernel("FIFOQueue", "FIFOQueueV2", cost=Cost.CHEAP)
+def make_fifo_queue(attrs: Attrs) -> Kernel:
+    """A queue from which elements come in the order in which they went in."""
+    shapes = attrs.list("shapes") or None
+    for shape in shapes or ():
+        if not shape.is_fully_defined:
+            raise InvalidArgumentError(f"Shape {shape} is not fully defined")
+    return _maker(attrs, _spec(attrs, attrs.list("component_types"), shapes), FifoStore)
+
+
+@context_kernel("PaddingFIFOQueue", "PaddingFIFOQueueV2", cost=Cost.CHEAP)
+def make_padding_fifo_queue(attrs: Attrs) -> Kernel:
+    """Like FIFOQueue, but batches are padded where sizes are not known beforehand."""
+    types, shapes = attrs.list("component_types"), attrs.list("shapes")
+    if len(shapes) != len(types):
+        raise InvalidArgumentError(
+            f"Shapes must be provided for all components, but received {len(types)} dtypes "
+            f"and {len(shapes)} shapes."
+        )
+    return _maker(attrs, _spec(attrs, types, shapes), FifoStore)
+
+
+@context_kernel("RandomShuffleQueue", "RandomShuffleQueueV2", cost=Cost.CHEAP)
+def make_random_shuffle_queue(attrs: Attrs) -> Kernel:
+    """A queue from which elements come in random order."""
+    spec = _spec(attrs, attrs.list("component_types"), attrs.list("shapes") or None)
+    least = attrs.int("min_after_dequeue")
+    if least < 0:
+        raise InvalidArgumentError(f"min_after_dequeue {least} must be >= 0")
+    if least >= spec.capacity:
+        raise InvalidArgumentError(f"min_after_dequeue {least} must be < capacity {spec.capacity}")
+    full = QueueSpec(
+        kind=spec.kind,
+        types=spec.types,
+        shapes=spec.shapes,
+        capacity=spec.capacity,
+        min_after_dequeue=least,
+    )
+    seeds = attrs.int("seed"), attrs.int("seed2")
+    seed = hash(seeds) if any(seeds) else None
+    return _maker(attrs, full, lambda: ShuffleStore(least, seed))
+
+
+@context_kernel("PriorityQueue", "PriorityQueueV2", cost=Cost.CHEAP)
+def make_priority_queue(attrs: Attrs) -> Kernel:
+    """A queue whose elements begin with a priority; the smallest one comes out first."""
+    types = (dtypes.int64, *attrs.list("component_types"))
+    shapes = (SCALAR, *attrs.list("shapes"))
+    return _maker(attrs, _spec(attrs, types, shapes), PriorityStore)
+
+
+def _conflict(found: Queue, wanted: QueueSpec, op: str) -> InvalidArgumentError:
+    """The error for a node that wants another queue than the one of that name."""
+    there = found.spec
+    if there.kind != wanted.kind:
+        return InvalidArgumentError(f"Expected {there.kind}, found {op}")
+    for what, mine, its in (
+        ("capacity", there.capacity, wanted.capacity),
+        ("min_after_dequeue", there.min_after_dequeue, wanted.min_after_dequeue),
+        ("component types", types_text(there.types), types_text(wanted.types)),
+        ("component shapes", _shapes_text(there.shapes), _shapes_text(wanted.shapes)),
+    ):
+        if mine != its:
+            were = "were" if what.endswith("s") else "was"
+            return InvalidArgumentError(
+                f"Shared queue '{found.name}' has {what} {mine} but requested {what} {were} {its}"
+            )
+    raise AssertionError("equal queues do not conflict")
+
+
+def _shapes_text(shapes: tuple[TensorShape, ...] | None) -> str:
+    return f"[{', '.join(map(str, shapes or ()))}]"
+
+
+# -- using -----------------------------------------------------------------------------
+
+
+def _refuse_timeout(attrs: Attrs) -> None:
+    if attrs.int("timeout_ms") != -1:
+        raise InvalidArgumentError("Timeout not supported yet.")
+
+
+def _wrong_inputs(attrs: Attrs, queue: Queue, given: tuple[DType, ...]) -> OpError:
+    handle = attrs.input_types[0]
+    return signature_mismatch(((handle, *given), ()), ((handle, *queue.spec.types), ()))
+
+
+def _check_outputs(attrs: Attrs, queue: Queue, given: tuple[DType, ...]) -> None:
+    if given != queue.spec.types:
+        handle = attrs.input_types[0]
+        raise signature_mismatch(((handle,), given), ((handle,), queue.spec.types))
+
+
+@async_kernel("QueueEnqueue", "QueueEnqueueV2", "QueueEnqueueMany", "QueueEnqueueManyV2")
+def make_queue_enqueue(attrs: Attrs) -> Kernel:
+    """Nothing, once an element, or all rows of a batch, are in the queue."""
+    _refuse_timeout(attrs)
+    types = attrs.list("Tcomponents")
+    is_many = "Many" in attrs.op.name
+    put = Queue.enqueue_many if is_many else Queue.enqueue
+
+    def find(step: StepContext, handle: Value) -> Queue:
+        queue = queue_in(step, handle)
+        if types != queue.spec.types:
+            raise _wrong_inputs(attrs, queue, types)
+        return queue
+
+    def enqueue(context: OpKernelContext, done: Done, handle: Value, *components: Value) -> None:
+        queue = find(context.step, handle)
+        put(queue, components, context.step.cancellation_manager, done)
+
+    def at_once(step: StepContext, handle: Value, *components: Value) -> Any:
+        return None if find(step, handle).enqueue_at_once(components) else WAIT
+
+    return enqueue if is_many else Prompt(at_once, enqueue)
+
+
+@async_kernel("QueueDequeue", "QueueDequeueV2")
+def make_queue_dequeue(attrs: Attrs) -> Kernel:
+    """The components of one element."""
+    _refuse_timeout(attrs)
+    types = attrs.list("component_types")
+
+    def dequeue(context: OpKernelContext, done: Done, handle: Value) -> None:
+        queue = queue_of(context, handle)
+        _check_outputs(attrs, queue, types)
+        queue.dequeue(context.cancellation_manager, done)
+
+    def at_once(step: StepContext, handle: Value) -> Any:
+        queue = queue_in(step, handle)
+        _check_outputs(attrs, queue, types)
+        element = queue.dequeue_at_once()
+        return WAIT if element is None else element
+
+    return Prompt(at_once, dequeue)
+
+
+@async_kernel("QueueDequeueMany", "QueueDequeueManyV2", "QueueDequeueUpTo", "QueueDequeueUpToV2")
+def make_queue_dequeue_many(attrs: Attrs) -> Kernel:
+    """The components of several elements, batched; UpTo takes fewer of a closed queue."""
+    _refuse_timeout(attrs)
+    types = attrs.list("component_types")
+    may_be_fewer = "UpTo" in attrs.op.name
+    op = "DequeueUpToOp" if may_be_fewer else "DequeueManyOp"
+
+    def dequeue_many(context: OpKernelContext, done: Done, handle: Value, n: Value) -> None:
+        queue, count = queue_of(context, handle), number_in(n)
+        if count < 0:
+            raise InvalidArgumentError(f"{op} requested {count} < 0 elements")
+        _check_outputs(attrs, queue, types)
+        queue.dequeue_many(count, context.cancellation_manager, done, may_be_fewer=may_be_fewer)
+
+    return dequeue_many
+
+
+@async_kernel("QueueClose", "QueueCloseV2")
+def make_queue_close(attrs: Attrs) -> Kernel:
+    """Nothing, once the queue is closed."""
+    cancels = attrs.bool("cancel_pending_enqueues")
+
+    def close(context: OpKernelContext, done: Done, handle: Value) -> None:
+        queue = queue_of(context, handle)
+        if cancels:
+            queue.close()
+            done(None)
+        else:
+            queue.close_in_turn(context.cancellation_manager, done)
+
+    return close
+
+
+@context_kernel("QueueSize", "QueueSizeV2", cost=Cost.CHEAP)
+def make_queue_size(_attrs: Attrs) -> Kernel:
+    """Number of elements in the queue."""
+    return lambda context, handle: np.int32(queue_of(context, handle).size)
+
+
+@context_kernel("QueueIsClosed", "QueueIsClosedV2", cost=Cost.CHEAP)
+def make_queue_is_closed(_attrs: Attrs) -> Kernel:
+    """Whether nothing more can be put into the queue."""
+    return lambda context, handle: np.bool_(queue_of(context, handle).is_closed)

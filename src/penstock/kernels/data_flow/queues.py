@@ -1,0 +1,241 @@
+"""Queues of elements that steps hand to each other.
+
+In:   elements with components of fixed types, and requests for some.
+Out:  calls of ``done``, at once or when the time has come, from whatever thread.
+Not:  blocks nobody; knows no graph and no handles.
+
+``queue_state`` decides what happens; this module keeps it under a lock, calls back outside
+of it, and listens to cancellation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final
+
+from numpy import ndarray
+
+from penstock.core.dtypes import DType
+from penstock.core.shapes import UNKNOWN, TensorShape
+from penstock.core.values import Value, keep, shape_of
+from penstock.errors import InvalidArgumentError, OpError
+from penstock.kernels.arrays import shape_text, zeros
+from penstock.kernels.batches import stack_padded
+from penstock.kernels.context import Done
+from penstock.kernels.data_flow.queue_state import (
+    Close,
+    Element,
+    Put,
+    QueueState,
+    Settled,
+    Store,
+    Take,
+)
+from penstock.state.cancellation import CancellationManager
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueSpec:
+    """What a queue is; two nodes that share a queue must agree on it."""
+
+    #: ``FIFOQueue``, ``RandomShuffleQueue`` and so on.
+    kind: str
+    types: tuple[DType, ...]
+    #: One shape per component; None if elements may have any.
+    shapes: tuple[TensorShape, ...] | None
+    capacity: int
+    min_after_dequeue: int = 0
+
+
+class Queue:
+    """One queue; safe to use from several threads."""
+
+    def __init__(self, name: str, spec: QueueSpec, store: Store) -> None:
+        self.name: Final = name
+        self.spec: Final = spec
+        self.title: Final = f"{spec.kind} '{name}'"
+        #: Guards ``_state``.  Nothing is called under it but ``_state``.
+        self._lock = Lock()
+        self._state = QueueState(self.title, spec.capacity, store)
+        #: The sizes that each component must have; None where they are not all known.
+        self._sizes = None if spec.shapes is None else [shape.dims for shape in spec.shapes]
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        with self._lock:
+            return len(self._state.store)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more comes in."""
+        return self._state.is_closed
+
+    # -- requests ----------------------------------------------------------------------
+
+    def enqueue_at_once(self, components: Sequence[Value]) -> bool:
+        """Put one element in, unless that has to wait; returns whether it is in."""
+        element = self._element(components)
+        with self._lock:
+            settled = self._state.put_at_once(element)
+        if settled:
+            _report(settled)
+        return settled is not None
+
+    def enqueue(
+        self, components: Sequence[Value], cancellation: CancellationManager, done: Done
+    ) -> None:
+        """Put one element in, when there is room."""
+        self._submit(Put(done, [self._element(components)]), cancellation)
+
+    def _element(self, components: Sequence[Value]) -> Element:
+        """Components as they are kept; raises if they do not fit the queue."""
+        if self._sizes is not None:
+            for at, value in enumerate(components):
+                shape = value.shape if type(value) is ndarray else ()
+                if shape != self._sizes[at]:
+                    self._check_shape(at, shape, self._shape(at))
+        return tuple([keep(value) for value in components])
+
+    def enqueue_many(
+        self, components: Sequence[Value], cancellation: CancellationManager, done: Done
+    ) -> None:
+        """Put the rows of the components in, each when there is room for it."""
+        count = _rows(components)
+        for at, value in enumerate(components):
+            row = self._shape(at).dims
+            self._check_shape(at, shape_of(value)[:1], TensorShape((count,)))
+            if row is not None:
+                self._check_shape(at, shape_of(value), TensorShape((count, *row)))
+        if count == 0:
+            done(None)
+            return
+        self._submit(Put(done, zip(*map(keep, components), strict=True)), cancellation)
+
+    def dequeue_at_once(self) -> Element | None:
+        """Take one element out; None if that has to wait."""
+        with self._lock:
+            taken = self._state.take_at_once(1)
+        return taken[0] if taken is not None else None
+
+    def dequeue(self, cancellation: CancellationManager, done: Done) -> None:
+        """Take one element out, when there is one."""
+        request = Take(lambda error: done(error or request.taken[0]), 1)
+        self._submit(request, cancellation)
+
+    def dequeue_many(
+        self,
+        count: int,
+        cancellation: CancellationManager,
+        done: Done,
+        *,
+        may_be_fewer: bool = False,
+    ) -> None:
+        """Take so many elements out, when they are there, as a batch.
+
+        Args:
+            count: how many.
+            cancellation: what ends the wait.
+            done: gets the batch, or the error.
+            may_be_fewer: whether fewer will do when the queue is closed.
+
+        """
+        shapes = self.spec.shapes
+        if shapes is None:
+            raise InvalidArgumentError(
+                f"{self.spec.kind}'s DequeueMany and DequeueUpTo require the components "
+                "to have specified shapes."
+            )
+        if count == 0:
+            done(tuple(map(_no_rows, shapes, self.spec.types)))
+            return
+        with self._lock:
+            taken = self._state.take_at_once(count)
+        if taken is not None:
+            done(self._batch(taken))
+            return
+
+        def report(error: OpError | None) -> None:
+            done(error or self._batch(request.taken))
+
+        request = Take(report, count, may_be_fewer=may_be_fewer)
+        self._submit(request, cancellation)
+
+    def close_in_turn(self, cancellation: CancellationManager, done: Done) -> None:
+        """Let nothing more in, once all that waits is in."""
+        self._submit(Close(done), cancellation)
+
+    def close(self) -> None:
+        """Let nothing more in, and cancel everything that waits to get in."""
+        with self._lock:
+            settled = self._state.close()
+        _report(settled)
+
+    def _submit(self, request: Put | Close | Take, cancellation: CancellationManager) -> None:
+        with self._lock:
+            settled = self._state.add(request)
+        _report(settled)
+        if request.is_settled:
+            return
+        # Only a request that waits listens to cancellation; most never do.
+        token = cancellation.get_cancellation_token()
+        request.withdraw = lambda: cancellation.try_deregister_callback(token)
+        if not cancellation.register_callback(token, lambda: self._cancel(request)):
+            self._cancel(request)
+        elif _has_ended(request):
+            request.withdraw()
+
+    def _cancel(self, request: Put | Close | Take) -> None:
+        with self._lock:
+            settled = self._state.cancel(request)
+        _report(settled)
+
+    def _batch(self, elements: list[Element]) -> object:
+        """Elements as one tensor per component; or the error."""
+        try:
+            columns = zip(*elements, strict=True)
+            return tuple(map(stack_padded, columns, self.spec.types))
+        except MemoryError as error:
+            return error
+
+    # -- shapes ------------------------------------------------------------------------
+
+    def _shape(self, at: int) -> TensorShape:
+        return UNKNOWN if self.spec.shapes is None else self.spec.shapes[at]
+
+    @staticmethod
+    def _check_shape(at: int, shape: tuple[int, ...], expected: TensorShape) -> None:
+        if not expected.accepts(shape):
+            raise InvalidArgumentError(
+                f"Shape mismatch in tuple component {at}. Expected {expected}, "
+                f"got {shape_text(shape)}"
+            )
+
+
+def _report(settled: list[Settled]) -> None:
+    for request, error in settled:
+        if request.withdraw is not None:
+            request.withdraw()
+        request.report(error)
+
+
+def _has_ended(request: Put | Close | Take) -> bool:
+    """Ask again, after another thread may have settled the request."""
+    return request.is_settled
+
+
+def _rows(components: Sequence[Value]) -> int:
+    """How many elements a batch holds."""
+    shape = shape_of(components[0])
+    if not shape:
+        raise InvalidArgumentError(
+            "Shape mismatch in tuple component 0. Expected at least a vector, got []"
+        )
+    return shape[0]
+
+
+def _no_rows(shape: TensorShape, dtype: DType) -> Value:
+    """A batch of no elements; sizes that are not known count as zero."""
+    return zeros((0, *(size or 0 for size in shape.dims or ())), dtype)

@@ -1,0 +1,1 @@
+"""Linear algebra: decompositions, solutions, functions of matrices, sums of products."""

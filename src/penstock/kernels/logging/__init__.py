@@ -1,0 +1,1 @@
+"""What a run says: assertions, printed values, summaries, debuggers' ops."""

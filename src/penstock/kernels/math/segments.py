@@ -1,0 +1,76 @@
+"""Rows of an array folded together, segment by segment.
+
+In:   rows, the number of the segment that each belongs to, and how two rows are combined.
+Out:  one row per segment.
+Not:  registers no kernel; checks no shape.
+
+Rows are combined in their order, so sums are rounded as a loop would round them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from penstock.core.values import Array
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.array.scatter_ops import accumulating
+from penstock.kernels.arrays import full
+
+#: A sorted segment of this many elements on average is worth a call of numpy of its own.
+_LONG_SEGMENT: Final = 500
+
+
+def fold(ufunc: np.ufunc, rows: Array, ids: Array, count: int, neutral: float) -> Array:
+    """One row per segment; ``neutral`` in those without rows."""
+    folded = full((count, *rows.shape[1:]), neutral, rows.dtype)
+    if rows.size:
+        width = math.prod(rows.shape[1:])
+        flat = folded.reshape((count, width))
+        accumulating(ufunc)(flat, ids.astype(np.intp), rows.reshape((len(rows), width)))
+    return folded
+
+
+def fold_sorted(ufunc: np.ufunc, rows: Array, ids: Array, count: int, neutral: float) -> Array:
+    """Like ``fold``, for ids that never decrease."""
+    starts = starts_of(ids)
+    if rows.size < _LONG_SEGMENT * len(starts) or rows.size == 0:
+        return fold(ufunc, rows, ids, count, neutral)
+    folded = full((count, *rows.shape[1:]), neutral, rows.dtype)
+    ends = [*starts[1:].tolist(), len(rows)]
+    for segment, start, end in zip(ids[starts].tolist(), starts.tolist(), ends, strict=True):
+        folded[segment] = ufunc.reduce(rows[start:end], 0, rows.dtype)
+    return folded
+
+
+def starts_of(ids: Array) -> Array:
+    """Where each run of equal ids starts."""
+    return np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))[: len(ids)]
+
+
+def check_sorted(ids: Array, count: int | None = None) -> int:
+    """The number of segments; raises unless ids rise from 0 on and stay below ``count``."""
+    if len(ids) == 0:
+        return count or 0
+    first, last = int(ids[0]), int(ids[-1])
+    if last < 0:
+        raise InvalidArgumentError("segment ids must be >= 0")
+    if count is not None and last >= count:
+        raise InvalidArgumentError("segment ids must be < num_segments")
+    if (ids[1:] < ids[:-1]).any():
+        raise InvalidArgumentError("segment ids are not increasing")
+    count = last + 1 if count is None else count
+    if first < 0:
+        raise InvalidArgumentError(
+            f"Segment id {first} out of range [0, {count}), possibly because 'segment_ids' "
+            "input is not sorted."
+        )
+    return count
+
+
+def sizes_of(ids: Array, count: int, rank: int) -> Array:
+    """How many rows each segment has, at least 1, shaped to divide rows of this rank."""
+    sizes: Array = np.maximum(np.bincount(ids, minlength=count), 1)
+    return sizes.reshape((count,) + (1,) * (rank - 1))

@@ -1,0 +1,1 @@
+"""Layers of neural networks and their gradients: convolutions, pools, norms, losses, cells."""

@@ -1,0 +1,1 @@
+"""Serialized messages, lines and bytes, read as tensors."""

@@ -1,0 +1,1 @@
+"""Ragged tensors: rows of different lengths."""

@@ -1,0 +1,1 @@
+"""Random numbers, in TensorFlow's own streams."""

@@ -1,0 +1,62 @@
+"""Single random numbers, one after the other, from a stream.
+
+In:   a stream of random words.
+Out:  whole numbers below a limit, and fractions.
+Not:  makes no arrays (random_numbers); keeps no state between steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from penstock.kernels.random.philox import Philox
+
+_WORDS: Final = 1 << 32
+_BLOCKS: Final = 16
+
+
+class PlainRandom:
+    """Draws single numbers."""
+
+    def __init__(self, stream: Philox) -> None:
+        self._words: Final = _endless(stream)
+
+    def below(self, limit: int) -> int:
+        """A whole number from 0 to ``limit`` - 1, all equally likely."""
+        if limit & (limit - 1) == 0:
+            return next(self._words) & (limit - 1)
+        # So many of the smallest words would make small numbers more likely.
+        refused = (_WORDS - 1) % limit + 1
+        while (word := next(self._words)) < refused:
+            pass
+        return word % limit
+
+    def below_64(self, limit: int) -> int:
+        """Like ``below``, out of 64 bits."""
+        refused = ((1 << 64) - 1) % limit + 1
+        while (word := self._low_first()) < refused and limit & (limit - 1):
+            pass
+        return word % limit
+
+    def _low_first(self) -> int:
+        return next(self._words) | next(self._words) << 32
+
+    def fraction(self) -> float:
+        """A float32 from 0 to 1, without 1."""
+        bits = next(self._words) & 0x7FFFFF | 0x3F800000
+        return float(np.uint32(bits).view(np.float32) - np.float32(1))
+
+    def fraction_64(self) -> float:
+        """A float64 from 0 to 1, without 1."""
+        high, low = next(self._words), next(self._words)
+        bits = (high & 0xFFFFF | 0x3FF00000) << 32 | low
+        return float(np.uint64(bits).view(np.float64) - 1)
+
+
+def _endless(stream: Philox) -> Iterator[int]:
+    while True:
+        yield from stream.blocks(_BLOCKS).reshape(-1).tolist()
+        stream = stream.skip(_BLOCKS)

@@ -1,0 +1,1 @@
+"""Sparse tensors: places and values; matrices in rows."""

@@ -1,0 +1,1 @@
+"""Variables of both generations, and handles that lead to them."""

@@ -1,0 +1,1 @@
+"""Strings: cut, joined, matched, hashed, read as numbers, in all encodings."""

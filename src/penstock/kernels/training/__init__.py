@@ -1,0 +1,1 @@
+"""Optimisers: how variables take a step."""

@@ -1,0 +1,1 @@
+"""Values that travel as variants: lists, maps and optionals."""

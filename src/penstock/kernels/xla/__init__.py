@@ -1,0 +1,1 @@
+"""XLA's own ops, in plain numpy, and programs that XLA itself runs."""
