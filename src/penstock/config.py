@@ -89,6 +89,9 @@ class RewriterConfig:
     arithmetic_optimization: Toggle = Toggle.DEFAULT
     #: Leave out nodes that only hand on their input.
     dependency_optimization: Toggle = Toggle.DEFAULT
+    #: Put the nodes of functions where they are called, and loops and branches of dataflow where
+    #: those of functions are.
+    function_optimization: Toggle = Toggle.DEFAULT
     #: Make one node of a convolution and what comes after it.
     remapping: Toggle = Toggle.DEFAULT
     #: An error of the optimiser is one of the run, instead of a warning.

@@ -75,6 +75,7 @@ def test_options_of_the_first_level() -> None:
     lowest = {"opt_level": Level.L0, "max_folded_constant_in_bytes": 7}
     folds = OptimizerOptions(**lowest, do_constant_folding=True)  # type: ignore[arg-type]
     assert passes_of(GraphOptions(optimizer_options=folds)) == Passes(
+        lower=False,
         remove_identities=False,
         skip_unread=False,
         simplify_arithmetic=False,

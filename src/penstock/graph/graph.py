@@ -26,6 +26,8 @@ from penstock.errors import InternalError, InvalidArgumentError, OutOfRangeError
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.roles import Role, role_of
 
+#: The attribute of a node that came out of a function's body: the function's name.
+INLINED_FROM: Final = "_inlined_from"
 #: The graph version that this runtime speaks, and the oldest producer that it reads.
 VERSION: Final = 2474
 MIN_PRODUCER: Final = 0
@@ -76,6 +78,12 @@ class Node:
     def op_name(self) -> str:
         """The name of its op."""
         return self.op.name
+
+    @property
+    def function(self) -> str:
+        """The function that it was written in, if it is not in that one's body any more."""
+        name: bytes = self.attrs.get(INLINED_FROM, b"")
+        return name.decode("utf-8", "replace")
 
     def in_edges(self) -> Iterator[Edge]:
         """Data edges by slot, then control edges."""

@@ -19,14 +19,14 @@ import numpy as np
 from penstock.core.dtypes import DType
 from penstock.core.values import size_in_bytes
 from penstock.defs.attrs import Attr, FuncAttr, PlaceholderAttr, TensorAttr
-from penstock.graph.graph import Node
+from penstock.graph.graph import INLINED_FROM, Node
 from penstock.graph.roles import Role
 from penstock.passes.draft import Draft, value_of
 
 #: Constants of more bytes than this are not compared.
 _MAX_BYTES: Final = 64
 #: Facts that change nothing about what a node computes.
-_IGNORED: Final = frozenset({"_class", "_output_shapes", "_XlaHasReferenceVars"})
+_IGNORED: Final = frozenset({INLINED_FROM, "_class", "_output_shapes", "_XlaHasReferenceVars"})
 
 
 def merge_duplicates(draft: Draft) -> int:

@@ -21,6 +21,7 @@ from penstock.passes.fold_batch_norm import fold_batch_norm
 from penstock.passes.fold_constants import MAX_BYTES, fold_constants
 from penstock.passes.fuse_convolutions import fuse_convolutions
 from penstock.passes.fuse_gates import fuse_gates
+from penstock.passes.lower import lower
 from penstock.passes.merge_duplicates import merge_duplicates
 from penstock.passes.remove_identities import remove_identities
 from penstock.passes.simplify_arithmetic import simplify_arithmetic
@@ -34,6 +35,7 @@ _MAX_ROUNDS: Final = 10
 class Passes:
     """Which passes run, and how far they may go."""
 
+    lower: bool = True
     remove_identities: bool = True
     skip_unread: bool = True
     fold_constants: bool = True
@@ -58,6 +60,7 @@ class Passes:
 
 
 NO_PASSES: Final = Passes(
+    lower=False,
     remove_identities=False,
     skip_unread=False,
     fold_constants=False,
@@ -77,6 +80,8 @@ def optimize(pruned: Pruned, passes: Passes) -> Pruned:
 
 def optimize_graph(graph: Graph, device_of: Mapping[int, str], passes: Passes) -> Mapping[int, str]:
     """Optimise a graph in place; returns the devices of the nodes that it has afterwards."""
+    if passes.lower:
+        device_of = lower(graph, device_of)
     draft, rewriting = Draft(graph, device_of), passes.rewriting()
     for _ in range(_MAX_ROUNDS):
         if not sum(run(draft) for run in rewriting):

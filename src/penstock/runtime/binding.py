@@ -20,5 +20,5 @@ def bind_at(
     try:
         return make_kernel(node)
     except OpError as error:
-        where = Where(node.name, node.op.name, device, function=function)
+        where = Where(node.name, node.op.name, device, function=node.function or function)
         raise error.at(where) from error.__cause__

@@ -66,6 +66,7 @@ def passes_of(options: GraphOptions) -> Passes:
 
     rewrites = is_on and not rewriter.disable_meta_optimizer
     return Passes(
+        lower=runs(rewriter.function_optimization, by_default=rewrites),
         remove_identities=runs(rewriter.dependency_optimization, by_default=rewrites),
         skip_unread=runs(rewriter.dependency_optimization, by_default=rewrites),
         fold_constants=runs(

@@ -82,7 +82,8 @@ class Region:
     def _where(self, place: Place) -> Where:
         node = place.node
         device = self.device_of.get(node.id, self.device)
-        return Where(node.name, node.op.name, device, place.frame, place.iteration, self.function)
+        function = node.function or self.function
+        return Where(node.name, node.op.name, device, place.frame, place.iteration, function)
 
     def describe(self, thread: int) -> str:
         """What a thread that runs the region is doing."""

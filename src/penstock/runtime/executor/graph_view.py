@@ -237,7 +237,7 @@ class GraphView:
             has_refs=bool(derefs or initialized_refs),
             at_once=kernel.compute.at_once if isinstance(kernel.compute, Prompt) else None,
             no_inputs=(None,) * len(node.inputs),
-            function=self._function,
+            function=node.function or self._function,
         )
         frame.total_inputs += item.num_inputs
         frame.nodes.append(item)

@@ -1,0 +1,26 @@
+"""A call as the nodes of what it calls.
+
+In:   the Site of a call, and the function's body.
+Out:  what takes the call's place.
+Not:  decides nothing about whether it may.
+"""
+
+from __future__ import annotations
+
+from penstock.graph.graph import Node
+from penstock.graph.instantiate import FunctionBody
+from penstock.passes.site import Replacement, Site
+
+
+def lower_call(site: Site, body: FunctionBody) -> Replacement:
+    """What takes the place of a call of this function."""
+    gate, waits = site.gate, site.waits_for()
+    if waits:
+        gate = site.add("called", "NoOp", {}, (), [*waits, *([gate] if gate else [])])
+    inlined = site.inline("", body, dict(enumerate(site.inputs())), gate)
+
+    def add_end() -> Node:
+        ends = [*inlined.ends(), *([gate] if gate else [])]
+        return site.add("over", "NoOp", {}, (), ends)
+
+    return Replacement([site.gated(value) for value in inlined.results], [inlined], add_end)

@@ -1,0 +1,203 @@
+"""The place of a call in a graph, where nodes take its place.
+
+In:   a graph, the node that stands for the call, bodies of functions.
+Out:  new nodes beside that node, and copies of a body's nodes.
+Not:  takes no node away; looks into no function that a body calls.
+
+What a body computes must be alive exactly when its call is, and run in its frame.  A node that
+reads an argument is; one that reads nothing waits for the call's *gate*, a node that is alive
+exactly then.  So does one that reads nothing but constants of an enclosing loop, which are alive
+in its last turn as well, when the body is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from penstock.catalogue.op_def import OpDef
+from penstock.catalogue.registry import get_op
+from penstock.defs.attrs import Attr
+from penstock.graph.graph import INLINED_FROM, Edge, Graph, Node
+from penstock.graph.instantiate import FunctionBody
+from penstock.graph.roles import Role
+
+Endpoint: TypeAlias = tuple[Node, int]
+
+
+class Inlined(NamedTuple):
+    """What has become of a body."""
+
+    nodes: list[Node]
+    #: Alive exactly when these nodes may run; None if that is always.
+    gate: Node | None
+    results: list[Endpoint]
+    #: The nodes that have effects: the function is not over before they are.
+    effects: list[Node]
+
+    def ends(self) -> list[Node]:
+        """All that must be done before the function is over."""
+        own = set(self.nodes)
+        return [*self.effects, *(src for src, _ in self.results if src in own)]
+
+
+class Replacement(NamedTuple):
+    """What takes the place of a call."""
+
+    outputs: Sequence[Endpoint]
+    inlined: Sequence[Inlined]
+    #: Adds a node that is done when the call is over, for what waits for that.
+    add_end: Callable[[], Node]
+
+
+class Site:
+    """The place of a call in a graph."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        device_of: dict[int, str],
+        loop_constants: set[Node],
+        node: Node,
+        gate: Node | None,
+    ) -> None:
+        self.graph = graph
+        #: The node that stands for the call; what is added is named after it.
+        self.node = node
+        #: Alive exactly when the node may run, in its frame; None if that is always.
+        self.gate = gate
+        self._device_of = device_of
+        #: Nodes that bring constants into loops.
+        self._loop_constants = loop_constants
+
+    def add(
+        self,
+        name: str,
+        op: str,
+        attrs: Mapping[str, Attr],
+        inputs: Iterable[Endpoint] = (),
+        controls: Iterable[Node] = (),
+    ) -> Node:
+        """A new node on the call's device."""
+        new = self._add(name, get_op(op), attrs)
+        for slot, (src, src_slot) in enumerate(inputs):
+            self.graph.add_edge(src, src_slot, new, slot)
+        self.graph.add_control_edges(controls, new)
+        return new
+
+    def identity(self, name: str, endpoint: Endpoint, controls: Iterable[Node] = ()) -> Node:
+        """A new node that hands a value on."""
+        return self.add(name, "Identity", {"T": type_of(endpoint)}, [endpoint], controls)
+
+    def add_loop_constant(self, name: str, attrs: Mapping[str, Attr], value: Endpoint) -> Endpoint:
+        """A new Enter that brings the same value into all turns of a loop."""
+        enter = self.add(
+            name, "Enter", {**attrs, "T": type_of(value), "is_constant": True}, [value]
+        )
+        self._loop_constants.add(enter)
+        return enter, 0
+
+    def is_loop_constant(self, endpoint: Endpoint) -> bool:
+        """Whether a value is alive in the last turn of a loop, too."""
+        return endpoint[0] in self._loop_constants
+
+    def gated(self, endpoint: Endpoint) -> Endpoint:
+        """The value, alive no oftener than the call is."""
+        if self.gate is None or not self.is_loop_constant(endpoint):
+            return endpoint
+        return self.identity("gated", endpoint, [self.gate]), 0
+
+    def inputs(self) -> list[Endpoint]:
+        """What the call is given."""
+        edges = (self.node.input(slot) for slot in range(len(self.node.inputs)))
+        return [(edge.src, edge.src_slot) for edge in edges]
+
+    def waits_for(self) -> list[Node]:
+        """What must be done before the call."""
+        return [edge.src for edge in self.node.control_inputs]
+
+    def inline(
+        self, part: str, body: FunctionBody, args: Mapping[int, Endpoint], gate: Node | None
+    ) -> Inlined:
+        """Copy a body, whose nodes wait for the gate where nothing else makes them wait.
+
+        If the call waits for something, effects wait as well, whatever they read.
+        """
+        origin = {INLINED_FROM: body.name.encode()}
+        copies = {
+            node: self._add(f"{part}{node.name}", node.op, {**node.attrs, **origin})
+            for node in body.graph
+            if node.role not in (Role.ARG, Role.RETVAL)
+        }
+        find = _Finder(self, part, args, copies)
+        holds_effects = gate is not None and bool(self.node.control_inputs)
+        for node, copy in copies.items():
+            endpoints = [find.endpoint(edge) for edge in node.inputs if edge is not None]
+            for slot, (src, src_slot) in enumerate(endpoints):
+                self.graph.add_edge(src, src_slot, copy, slot)
+            waits = [find.awaited(edge.src) for edge in node.control_inputs]
+            is_free = not waits and all(map(self.is_loop_constant, endpoints))
+            if gate is not None and (is_free or (holds_effects and node.op.is_stateful)):
+                waits.append(gate)
+            self.graph.add_control_edges(waits, copy)
+        results = {
+            node.attrs["index"]: find.endpoint(node.input(0))
+            for node in body.graph
+            if node.role is Role.RETVAL
+        }
+        effects = [copy for copy in copies.values() if copy.op.is_stateful]
+        in_order = [results[index] for index in sorted(results)]
+        return Inlined(list(copies.values()), gate, in_order, effects)
+
+    def _add(self, name: str, op: OpDef, attrs: Mapping[str, Attr]) -> Node:
+        name = f"{self.node.name}/{name}"
+        while name in self.graph:
+            name += "_"
+        like = self.node
+        new = self.graph.add_node(
+            name, op, attrs, device=like.requested_device, assigned_device=like.assigned_device
+        )
+        device = self._device_of.get(like.id)
+        if device is not None:
+            self._device_of[new.id] = device
+        return new
+
+
+class _Finder:
+    """What stands for the nodes of one body in the graph."""
+
+    def __init__(
+        self, site: Site, part: str, args: Mapping[int, Endpoint], copies: Mapping[Node, Node]
+    ) -> None:
+        self._site = site
+        self._part = part
+        self._args = args
+        self._copies = copies
+        #: Identities of arguments that something waits for, by the argument's node.
+        self._awaited: dict[Node, Node] = {}
+
+    def endpoint(self, edge: Edge) -> Endpoint:
+        """Where the value of an edge of the body comes from."""
+        if edge.src.role is Role.ARG:
+            return self._args[edge.src.attrs["index"]]
+        return self._copies[edge.src], edge.src_slot
+
+    def awaited(self, src: Node) -> Node:
+        """What to wait for instead of a node of the body."""
+        if src.role is not Role.ARG:
+            return self._copies[src]
+        if src not in self._awaited:
+            arg = self._args[src.attrs["index"]]
+            self._awaited[src] = self._site.identity(f"{self._part}{src.name}", arg)
+        return self._awaited[src]
+
+
+def used_args(body: FunctionBody) -> list[int]:
+    """Which of its arguments a body reads."""
+    return sorted(node.attrs["index"] for node in body.graph if node.role is Role.ARG)
+
+
+def type_of(endpoint: Endpoint) -> Attr:
+    """The element type of a value."""
+    node, slot = endpoint
+    return node.output_types[slot]
