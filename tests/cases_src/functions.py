@@ -226,7 +226,9 @@ def lists_in_loops(tf: Any) -> Any:
             total += array.read(i)
         return array.stack(), total
 
-    return list(run(tf.placeholder_with_default(np.arange(8, dtype=np.float32).reshape(4, 2), None)))
+    return list(
+        run(tf.placeholder_with_default(np.arange(8, dtype=np.float32).reshape(4, 2), None))
+    )
 
 
 def gradient_of_loop(tf: Any) -> Any:
@@ -236,10 +238,11 @@ def gradient_of_loop(tf: Any) -> Any:
     def run(x: Any, n: Any) -> Any:
         y = x
         for i in tf.range(n):
-            if tf.reduce_sum(y) > 3.0:
-                y = tf.sin(y) * x
-            else:
-                y = y * y + tf.cast(i, tf.float32)
+            y = tf.cond(
+                tf.reduce_sum(y) > 3.0,
+                lambda y=y: tf.sin(y) * x,
+                lambda y=y, i=i: y * y + tf.cast(i, tf.float32),
+            )
         return [y, *tf.gradients(y, [x])]
 
     n = tf.placeholder(tf.int32, [])
@@ -258,7 +261,9 @@ def mapped(tf: Any) -> Any:
         first = tf.foldr(lambda a, row: a * 0.5 + row, x)
         return squares, sums, last, first
 
-    return list(run(tf.placeholder_with_default(np.arange(6, dtype=np.float32).reshape(3, 2), None)))
+    return list(
+        run(tf.placeholder_with_default(np.arange(6, dtype=np.float32).reshape(3, 2), None))
+    )
 
 
 def cases(tf: Any) -> Any:
@@ -280,7 +285,7 @@ def case_in_loop(tf: Any) -> Any:
     def run(n: Any) -> Any:
         x = tf.constant(1.0)
         for i in tf.range(n):
-            x = tf.switch_case(i % 3, [lambda: x + 1.0, lambda: x * 10.0, lambda: -x])
+            x = tf.switch_case(i % 3, [lambda x=x: x + 1.0, lambda x=x: x * 10.0, lambda x=x: -x])
         return x
 
     return run(tf.placeholder_with_default(i32(8), []))

@@ -34,12 +34,11 @@ def lower_if(site: Site, bodies: Sequence[FunctionBody]) -> Replacement:
         return site.add("merge", "Merge", {"T": type_of(either[0]), "N": len(either)}, either)
 
     def add_end() -> Node:
-        ends = [site.add("over", "NoOp", {}, (), branch.ends()) for branch in branches]
-        alive = [
-            site.identity("taken", (asked, side), [end])
-            for side, end in zip((1, 0), ends, strict=True)
+        taken = [
+            site.identity("taken", (asked, side), branch.ends())
+            for side, branch in zip((1, 0), branches, strict=True)
         ]
-        return merge([(node, 0) for node in alive])
+        return merge([(node, 0) for node in taken])
 
     results = zip(*(branch.results for branch in branches), strict=True)
     return Replacement([(merge(either), 0) for either in results], branches, add_end)

@@ -1,0 +1,282 @@
+"""Lowering: what becomes of calls, branches and loops, and what is left as it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock import errors
+from penstock.defs.schema import Message
+from penstock.graph.check import check_graph
+from penstock.graph.frames import build_control_flow_info
+from penstock.graph.graph import Graph
+from penstock.graph.import_graph_def import graph_from_def
+from penstock.passes import lower as module
+from penstock.passes.lower import lower
+from support.functions import graph_def_with
+
+BRANCHES = """
+Then(a: float32, b: float32) -> (y: float32)
+ten = Const[value=10]
+sum = Add[T=float32](a, ten:output)
+return y = sum:z
+
+Else(a: float32, b: float32) -> (y: float32)
+return y = b
+"""
+LOOP = """
+Below(i: int32, n: int32) -> (go: bool)
+less = Less[T=int32](i, n)
+return go = less:z
+
+Step(i: int32, n: int32) -> (j: int32, m: int32)
+one = Const[value=1; dtype=int32]
+next = Add[T=int32](i, one:output)
+return j = next:z
+return m = n
+"""
+IF = "If[Tcond=bool; Tin=float32|float32; Tout=float32; then_branch=Then; else_branch=Else]"
+WHILE = "While[T=int32|int32; cond=Below; body=Step]"
+V = "container=; shared_name=v; dtype=float32; shape="
+COUNT = """
+Count(h: resource, x: float32) -> (y: float32) stateful
+add = AssignAddVariableOp[dtype=float32](h, x)
+now = ReadVariableOp[dtype=float32](h, ^add)
+return y = now:value
+"""
+
+
+def definition(text: str, functions: str, asks: bool = True) -> Message:
+    """A GraphDef whose branches and loops ask to be lowered."""
+    proto = graph_def_with(text, functions)
+    bodies: Iterable[Any] = [proto.node, *(f.node_def for f in proto.library.function)]
+    for node in (node for nodes in bodies for node in nodes):
+        if asks and node.op in ("If", "StatelessIf", "While", "StatelessWhile"):
+            node.attr["_lower_using_switch_merge"].b = True
+    return proto
+
+
+def lowered(text: str, functions: str, *, asks: bool = True) -> Graph:
+    """A graph after the pass, which leaves it well formed."""
+    graph = graph_from_def(definition(text, functions, asks))
+    devices = lower(graph, {node.id: f"/device:CPU:{node.id}" for node in graph})
+    assert set(devices) == {node.id for node in graph}
+    check_graph(graph)
+    build_control_flow_info(graph)
+    return graph
+
+
+def ops(graph: Graph) -> Counter[str]:
+    """How many nodes of each op there are."""
+    return Counter(node.op.name for node in graph)
+
+
+def test_a_branch() -> None:
+    """A Switch for each input that is read and for the gates, a Merge for each result."""
+    graph = lowered(
+        f"p = Placeholder[dtype=bool]\nx = Placeholder\ny = Placeholder\nr = {IF}(p, x, y)\n"
+        "out = Neg[T=float32](r)",
+        BRANCHES,
+    )
+
+    found = ops(graph)
+    assert found["If"] == 0
+    assert (found["Switch"], found["Merge"], found["Add"], found["Const"]) == (3, 1, 1, 1)
+    (waits,) = graph.node("r/then/ten").control_inputs
+    assert waits.src.input(0).src is graph.node("r/switch_pred")
+    assert graph.node("out").input(0).src is graph.node("r/merge")
+
+
+def test_a_loop() -> None:
+    """One of each kind for what changes; what stays comes in by a constant Enter."""
+    graph = lowered(
+        f"i = Placeholder[dtype=int32]\nn = Placeholder[dtype=int32]\nr = {WHILE}(i, n)\n"
+        "out = Neg[T=int32](r)\nsame = Neg[T=int32](r:1)",
+        LOOP,
+    )
+
+    found = ops(graph)
+    kinds = ("Merge", "Switch", "NextIteration", "Exit", "LoopCond")
+    assert [found[op] for op in kinds] == [1] * len(kinds)
+    assert found["Enter"] == 2
+    assert graph.node("r/enter").attrs["is_constant"] is True
+    assert graph.node("out").input(0).src.op.name == "Exit"
+    assert graph.node("same").input(0).src is graph.node("n")
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["PartitionedCall[Tin=float32|float32; Tout=float32; f=Then](x, y)", "Then(x, y)"],
+)
+def test_a_call(call: str) -> None:
+    """The body's nodes, on the call's device, under its name; constants wait for nothing."""
+    graph = graph_from_def(definition(f"x = Placeholder\ny = Placeholder\nr = {call}", BRANCHES))
+    devices = lower(graph, {node.id: f"/device:CPU:{node.id}" for node in graph})
+
+    assert sorted(graph.names()) == ["r/sum", "r/ten", "x", "y"]
+    assert devices[graph.node("r/sum").id] == "/device:CPU:2"
+    assert not graph.node("r/ten").control_inputs
+    assert graph.node("r/sum").function == "Then"
+
+
+@pytest.mark.parametrize(
+    ("text", "functions", "asks"),
+    [
+        pytest.param(
+            f"p = Placeholder[dtype=bool]\nx = Placeholder\nr = {IF}(p, x, x)",
+            BRANCHES,
+            False,
+            id="does not ask",
+        ),
+        pytest.param(
+            "p = Placeholder[dtype=int32]\nx = Placeholder\n"
+            f"r = {IF.replace('bool', 'int32')}(p, x, x)",
+            BRANCHES,
+            True,
+            id="a number as condition",
+        ),
+        pytest.param(
+            f"p = Placeholder[dtype=bool]\nx = Placeholder\nr = {IF}(p, x, x)",
+            BRANCHES.replace("b: float32", "b: int32").replace("return y = b", "return y = a"),
+            True,
+            id="other types",
+        ),
+        pytest.param("r = Endless", "Endless() -> () stateful\nx = Endless", True, id="recursion"),
+        pytest.param("r = Lost", "Lost() -> ()\nx = NoOp(^y)", True, id="damaged"),
+        pytest.param(
+            "r = Odd",
+            "Odd() -> (s: string)\nx = TPUCompilationResult\nreturn s = x:output",
+            True,
+            id="no kernel",
+        ),
+        pytest.param(
+            "x = Placeholder\nr = Branch1(x)",
+            """
+            Branch1(x: float32) -> (y: float32)
+            yes = Const[value=True; dtype=bool]
+            switch = Switch(x, yes:output)
+            merge = Merge[N=2](switch:output_true:0, switch:output_false:0)
+            return y = merge:output
+            """,
+            True,
+            id="control flow of the first kind",
+        ),
+        pytest.param(
+            "x = Placeholder\nr = PartitionedCall[Tin=float32|float32; Tout=float32; f=Then; "
+            "executor_type=SINGLE_THREADED_EXECUTOR](x, x)",
+            BRANCHES,
+            True,
+            id="another executor",
+        ),
+    ],
+)
+def test_what_is_left(text: str, functions: str, asks: bool) -> None:
+    """What cannot be lowered, or does not ask for it, stays as it is."""
+    graph = graph_from_def(definition(text, functions, asks))
+    before = ops(graph)
+
+    lower(graph, {})
+
+    assert ops(graph) == before
+
+
+def test_functions_that_are_not_to_be_inlined() -> None:
+    """The function says so by an attribute of its own."""
+    proto = definition("x = Placeholder\nr = Then(x, x)", BRANCHES)
+    proto.library.function[0].attr["_noinline"].b = True
+    graph = graph_from_def(proto)
+
+    lower(graph, {})
+
+    assert "r" in graph
+
+
+def test_no_more_than_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions that call others twice grow without bounds; the last ones are left as calls."""
+    functions = "F0(x: float32) -> (y: float32)\nneg = Neg(x)\nreturn y = neg:y\n"
+    for i in range(1, 12):
+        functions += f"""
+        F{i}(x: float32) -> (y: float32)
+        a = F{i - 1}(x)
+        b = F{i - 1}(a:y)
+        return y = b:y
+        """
+    monkeypatch.setattr(module, "MAX_NEW_NODES", 100)
+    graph = lowered("x = Placeholder\nr = F11(x)", functions)
+
+    assert 1 < len(graph) <= 102
+    assert any(node.op.is_function for node in graph)
+    with ps.Session(definition("x = Placeholder\nr = F11(x)", functions)) as session:
+        assert session.run("r:0", {"x:0": 2.0}) == 2.0
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+def test_what_waits_for_a_branch(tier: ps.Tier) -> None:
+    """A node that waits for an If, a While or a call sees all that it does."""
+    functions = (
+        COUNT
+        + """
+        Two(h: resource, x: float32) -> (y: float32) stateful
+        a = Count(h, x)
+        b = Count(h, x, ^a)
+        return y = x
+
+        Nothing(h: resource, x: float32) -> (y: float32)
+        return y = x
+        """
+    )
+    choice = "Tcond=bool; Tin=resource|float32; Tout=float32; then_branch=Two; else_branch=Nothing"
+    text = f"""
+        p = Placeholder[dtype=bool]
+        x = Const[value=1]
+        h = VarHandleOp[{V}]
+        zero = Const[value=0]
+        init = AssignVariableOp[dtype=float32](h, zero)
+        first = StatefulPartitionedCall[Tin=resource|float32; Tout=float32; f=Two](h, x)
+        then = If[{choice}](p, h, x, ^first)
+        after = ReadVariableOp[dtype=float32](h, ^then)
+    """
+    config = ps.Config(tier=tier, ready_order_seed=3, check_graphs=True)
+    with ps.Session(definition(text, functions), config=config) as session:
+        session.run(["init"])
+        assert session.run("after:0", {"p:0": True}) == 4
+        assert session.run("after:0", {"p:0": False}) == 6
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+def test_calls_among_the_first_kind(tier: ps.Tier) -> None:
+    """In a branch that is not taken a call does nothing, in a loop it is one of each turn."""
+    text = f"""
+        p = Placeholder[dtype=bool]
+        x = Const[value=1]
+        h = VarHandleOp[{V}]
+        zero = Const[value=0]
+        init = AssignVariableOp[dtype=float32](h, zero)
+        switch = Switch(x, p)
+        call = Count(h, switch:1)
+        both = Merge[N=2](switch, call)
+        read = ReadVariableOp[dtype=float32](h)
+    """
+    ten = """
+        Ten(x: float32) -> (y: float32)
+        ten = Const[value=10]
+        return y = ten:output
+    """
+    config = ps.Config(tier=tier, check_graphs=True)
+    with ps.Session(definition(text, COUNT + ten), config=config) as session:
+        session.run(["init"])
+        assert session.run("both:0", {"p:0": False}) == 1
+        assert session.run("read:0") == 0
+        assert session.run("both:0", {"p:0": True}) == 1
+        assert session.run("read:0") == 1
+    dead = "p = Placeholder[dtype=bool]\nx = Placeholder\ns = Switch(x, p)\nr = Ten(s:1)"
+    with (
+        ps.Session(definition(dead, ten), config=config) as session,
+        pytest.raises(errors.InvalidArgumentError, match="dead"),
+    ):
+        session.run("r:0", {"p:0": np.bool_(False), "x:0": 1.0})
