@@ -88,7 +88,8 @@ def test_a_branch() -> None:
     assert found["If"] == 0
     assert (found["Switch"], found["Merge"], found["Add"], found["Const"]) == (3, 1, 1, 1)
     (waits,) = graph.node("r/then/ten").control_inputs
-    assert waits.src.input(0).src is graph.node("r/switch_pred")
+    assert waits.src.name == "r/pivot_then"
+    assert (waits.src.input(0).src.op.name, waits.src.input(0).src_slot) == ("Switch", 1)
     assert graph.node("out").input(0).src is graph.node("r/merge")
 
 

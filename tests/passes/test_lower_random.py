@@ -50,7 +50,7 @@ class Program:
         steps: list[Run] = []
         for number in range(self.draw(st.integers(1, 3))):
             kinds = ["add", "constant", "note", "swap"]
-            kinds += ["if", "while", "call", "if", "while"] if depth else []
+            kinds += ["if", "while", "call", "if", "while", "case"] if depth else []
             kind = self.draw(st.sampled_from(kinds))
             made, step = getattr(self, f"_{kind}")(f"s{number}", at, depth)
             lines += made
@@ -108,6 +108,20 @@ class Program:
         ]
         at[:] = [f"{name}:output:{i}" for i in range(ALL)]
         return lines, lambda n, notes: (run_then if n[one] < n[other] else run_else)(n, notes)
+
+    def _case(self, name: str, at: list[str], depth: int) -> tuple[list[str], Run]:
+        which, made = self.pick(), [self.function(depth - 1) for _ in range(1 + self.pick(2))]
+        branches = "|".join(called for called, _ in made)
+        line = (
+            f"{name} = Case[Tin={TYPES}; Tout={TYPES}; branches={branches}]"
+            f"({at[which]}, {', '.join(at)})"
+        )
+        at[:] = [f"{name}:output:{i}" for i in range(ALL)]
+
+        def run(numbers: Numbers, notes: Numbers) -> Numbers:
+            return made[min(numbers[which], len(made) - 1)][1](numbers, notes)
+
+        return [line], run
 
     def _while(self, name: str, at: list[str], depth: int) -> tuple[list[str], Run]:
         body, run_body = self.function(depth - 1)

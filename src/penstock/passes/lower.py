@@ -25,7 +25,7 @@ from penstock.graph.graph import Graph, Node
 from penstock.graph.instantiate import FunctionBody, instantiate
 from penstock.graph.roles import Role
 from penstock.kernels.registry import find_kernel
-from penstock.passes.lower_branches import lower_if
+from penstock.passes.lower_branches import lower_case, lower_if
 from penstock.passes.lower_call import lower_call
 from penstock.passes.lower_loop import lower_while, unchanged
 from penstock.passes.site import Replacement, Site
@@ -34,7 +34,11 @@ from penstock.passes.site import Replacement, Site
 MAX_NEW_NODES: Final = 100_000
 _CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _BRANCHES: Final = frozenset({"If", "StatelessIf"})
+_CASES: Final = frozenset({"Case", "StatelessCase"})
 _LOOPS: Final = frozenset({"While", "StatelessWhile"})
+_LOWERED: Final = _CALLS | _BRANCHES | _CASES | _LOOPS
+#: A Case of more branches is left to its kernel.
+_MOST_BRANCHES: Final = 16
 _FRAMES: Final = frozenset(
     {Role.SWITCH, Role.MERGE, Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND}
 )
@@ -44,7 +48,8 @@ _ASKS: Final = "_lower_using_switch_merge"
 
 def lower(graph: Graph, device_of: Mapping[int, str]) -> Mapping[int, str]:
     """Lower a graph in place; returns the devices of the nodes that it has afterwards."""
-    calls = [node for node in graph if functions_of(node)]
+    may_call = (node for node in graph if node.op.is_function or node.op.name in _LOWERED)
+    calls = [node for node in may_call if functions_of(node)]
     if not calls:
         return device_of
     return _Lowering(graph, device_of).run(calls)
@@ -61,11 +66,13 @@ def functions_of(node: Node) -> list[FuncAttr]:
         return []
     if name in _BRANCHES:
         return [attrs["then_branch"], attrs["else_branch"]]
+    if name in _CASES:
+        return list(attrs["branches"]) if len(attrs["branches"]) <= _MOST_BRANCHES else []
     return [attrs["cond"], attrs["body"]] if name in _LOOPS else []
 
 
 def asks(node: Node) -> bool:
-    """Whether an If or a While is meant to be lowered; those of TensorFlow 2 are."""
+    """Whether an If, a Case or a While is meant to be lowered; those of TensorFlow 2 are."""
     return node.attrs.get(_ASKS) is True
 
 
@@ -188,6 +195,8 @@ def _fits(node: Node, bodies: Sequence[FunctionBody]) -> bool:
         taken, given = node.input_types[1:], [node.output_types] * 2
         if node.input_types[0] is not dtypes.bool_:
             return False
+    elif node.op.name in _CASES:
+        taken, given = node.input_types[1:], [node.output_types] * len(bodies)
     elif node.op.name in _LOOPS:
         taken, given = node.input_types, [(dtypes.bool_,), node.output_types]
         if len(unchanged(bodies[1])) == len(taken):
@@ -204,4 +213,6 @@ def _replacement(site: Site, bodies: Sequence[FunctionBody]) -> Replacement:
     name = site.node.op.name
     if name in _BRANCHES:
         return lower_if(site, bodies)
+    if name in _CASES:
+        return lower_case(site, bodies)
     return lower_while(site, *bodies) if name in _LOOPS else lower_call(site, *bodies)

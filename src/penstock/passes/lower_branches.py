@@ -1,44 +1,87 @@
-"""An If as Switches, the nodes of both branches, and Merges.
+"""An If or a Case as Switches, the nodes of all branches, and Merges.
 
-In:   the Site of an If, and the bodies of its branches.
-Out:  what takes the If's place.
+In:   the Site of the node, and the bodies of its branches.
+Out:  what takes its place.
 Not:  decides nothing about whether it may.
+
+A Case is what a chain of Ifs is: is it the first one? if not, is it the second?  The last branch
+is what is left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import numpy as np
+
+from penstock.core import dtypes
 from penstock.graph.graph import Node
 from penstock.graph.instantiate import FunctionBody
-from penstock.passes.site import Endpoint, Replacement, Site, type_of, used_args
+from penstock.passes.draft import const_attrs
+from penstock.passes.site import Endpoint, Inlined, Replacement, Site, type_of, used_args
 
 
 def lower_if(site: Site, bodies: Sequence[FunctionBody]) -> Replacement:
     """What takes the place of an If whose branches are given, the one for true first."""
-    pred, *inputs = site.inputs()
-    pred = site.gated(pred)
-    asked = site.add("switch_pred", "Switch", {"T": type_of(pred)}, [pred, pred], site.waits_for())
-    switches = {
-        index: site.add("switch", "Switch", {"T": type_of(value)}, [value, pred])
-        for index, value in enumerate(inputs)
-        if any(index in used_args(body) for body in bodies)
-    }
-    branches = []
-    for name, side, body in zip(("then", "else"), (1, 0), bodies, strict=True):
-        pivot = site.identity(f"pivot_{name}", (asked, side))
-        args = {index: (switch, side) for index, switch in switches.items()}
-        branches.append(site.inline(f"{name}/", body, args, pivot))
+    return _lower_chain(site, ("then", "else"), bodies, lambda _, pred: pred)
 
-    def merge(either: Sequence[Endpoint]) -> Node:
-        return site.add("merge", "Merge", {"T": type_of(either[0]), "N": len(either)}, either)
 
-    def add_end() -> Node:
-        taken = [
-            site.identity("taken", (asked, side), branch.ends())
-            for side, branch in zip((1, 0), branches, strict=True)
-        ]
-        return merge([(node, 0) for node in taken])
+def lower_case(site: Site, bodies: Sequence[FunctionBody]) -> Replacement:
+    """What takes the place of a Case whose branches are given."""
 
+    def is_it(number: int, index: Endpoint) -> Endpoint:
+        constant = const_attrs(np.int32(number), dtypes.int32)
+        other = site.add("number", "Const", constant, (), [index[0]])
+        facts = {"T": dtypes.int32, "incompatible_shape_error": True}
+        return site.add("is_it", "Equal", facts, [index, (other, 0)]), 0
+
+    return _lower_chain(site, [f"branch{i}" for i in range(len(bodies))], bodies, is_it)
+
+
+def _lower_chain(
+    site: Site,
+    names: Sequence[str],
+    bodies: Sequence[FunctionBody],
+    ask: Callable[[int, Endpoint], Endpoint],
+) -> Replacement:
+    """Branches one after the other; ``ask`` says by the first input if it is this one."""
+    told, *inputs = site.inputs()
+    token: Endpoint = site.identity("asked", site.gated(told), site.waits_for()), 0
+    used = {index for body in bodies for index in used_args(body)}
+    values = {index: value for index, value in enumerate(inputs) if index in used}
+    branches, pivots = [], []
+
+    def switch(value: Endpoint, pred: Endpoint) -> Node:
+        return site.add("switch", "Switch", {"T": type_of(value)}, [value, pred])
+
+    for number, body in enumerate(bodies[:-1]):
+        pred = ask(number, token)
+        taken = switch(token, pred)
+        sides = {index: switch(value, pred) for index, value in values.items()}
+        pivots.append(site.identity(f"pivot_{names[number]}", (taken, 1)))
+        args = {index: (side, 1) for index, side in sides.items()}
+        branches.append(site.inline(f"{names[number]}/", body, args, pivots[-1]))
+        token = site.identity(f"pivot_{names[number + 1]}", (taken, 0)), 0
+        values = {index: (side, 0) for index, side in sides.items()}
+    pivots.append(token[0])
+    branches.append(site.inline(f"{names[-1]}/", bodies[-1], values, token[0]))
     results = zip(*(branch.results for branch in branches), strict=True)
-    return Replacement([(merge(either), 0) for either in results], branches, add_end)
+    outputs = [_merged(site, either) for either in results]
+    return Replacement(outputs, branches, lambda: _end(site, pivots, branches))
+
+
+def _end(site: Site, pivots: Sequence[Node], branches: Sequence[Inlined]) -> Node:
+    """What is done when the branch that was taken is over."""
+    over = [
+        (site.identity("over", (pivot, 0), branch.ends()), 0)
+        for pivot, branch in zip(pivots, branches, strict=True)
+    ]
+    return _merged(site, over)[0]
+
+
+def _merged(site: Site, either: Sequence[Endpoint]) -> Endpoint:
+    """The one of them that is alive, from the innermost question outwards."""
+    found = either[-1]
+    for value in reversed(either[:-1]):
+        found = site.add("merge", "Merge", {"T": type_of(value), "N": 2}, [value, found]), 0
+    return found
