@@ -16,8 +16,10 @@ from penstock.graph.check import check_graph
 from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import graph_from_def
+from penstock.kernels.registry import kernel
 from penstock.passes import lower as module
 from penstock.passes.lower import lower
+from support.custom import custom_kernels
 from support.functions import graph_def_with
 
 BRANCHES = """
@@ -56,7 +58,7 @@ def definition(text: str, functions: str, asks: bool = True) -> Message:
     proto = graph_def_with(text, functions)
     bodies: Iterable[Any] = [proto.node, *(f.node_def for f in proto.library.function)]
     for node in (node for nodes in bodies for node in nodes):
-        if asks and node.op in ("If", "StatelessIf", "While", "StatelessWhile"):
+        if asks and node.op in ("If", "While", "Case"):
             node.attr["_lower_using_switch_merge"].b = True
     return proto
 
@@ -281,3 +283,31 @@ def test_calls_among_the_first_kind(tier: ps.Tier) -> None:
         pytest.raises(errors.InvalidArgumentError, match="dead"),
     ):
         session.run("r:0", {"p:0": np.bool_(False), "x:0": 1.0})
+
+
+def test_the_last_turn_of_a_loop() -> None:
+    """What reads a constant of the loop through a Case of one branch is no part of it."""
+    functions = LOOP + (
+        """
+        Same(n: int32) -> (m: int32)
+        return m = n
+
+        Turn(i: int32, n: int32) -> (j: int32, m: int32) stateful
+        same = Case[Tin=int32; Tout=int32; branches=Same](i, n)
+        noted = Note(same:output:0)
+        one = Const[value=1; dtype=int32]
+        next = Add[T=int32](i, one:output)
+        return j = next:z
+        return m = n
+        """
+    )
+    text = "i = Placeholder[dtype=int32]\nn = Placeholder[dtype=int32]\n" + (
+        f"r = {WHILE.replace('Step', 'Turn')}(i, n)"
+    )
+    proto, noted = definition(text, functions), list[int]()
+    with custom_kernels("Note(x: int32) -> (y: int32) stateful"):
+        kernel("Note")(lambda _: lambda x: noted.append(int(x)) or x)
+        with ps.Session(proto, config=ps.Config(tier=ps.Tier.DATAFLOW)) as session:
+            assert session.run("r:0", {"i:0": 0, "n:0": 3}) == 3
+
+    assert noted == [3, 3, 3]

@@ -40,6 +40,9 @@ class Program:
         self.texts: list[str] = []
         self.main, self.run = self.function(3)
 
+    def __repr__(self) -> str:
+        return "\n\n".join([self.main, *self.texts])
+
     def pick(self, most: int = NUMBERS - 1) -> int:
         """A number up to and with ``most``."""
         return self.draw(st.integers(0, most))

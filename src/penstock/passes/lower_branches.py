@@ -66,7 +66,8 @@ def _lower_chain(
     pivots.append(token[0])
     branches.append(site.inline(f"{names[-1]}/", bodies[-1], values, token[0]))
     results = zip(*(branch.results for branch in branches), strict=True)
-    outputs = [_merged(site, either) for either in results]
+    # A single branch has no Switch that would keep a loop's constants out of its last turn.
+    outputs = [site.gated(_merged(site, either)) for either in results]
     return Replacement(outputs, branches, lambda: _end(site, pivots, branches))
 
 
