@@ -457,6 +457,113 @@ def queue_pump() -> Built:
         return {"x": x}, [tf.reduce_sum(q.dequeue_many(200))]
 
 
+@case(10000, "functions")
+def function_counter() -> Built:
+    """The smallest loop, as TensorFlow 2 writes it: a condition and a body that are functions."""
+    x = np.int32(0)
+
+    @tf.function
+    def run(i: Any) -> Any:
+        return tf.while_loop(lambda i: i < 10000, lambda i: (i + 1,), (i,))[0]
+
+    return {"x": x}, [run(ph("x", x))]
+
+
+@case(1000, "functions")
+def function_cond_in_while() -> Built:
+    """A branch in each turn of a loop."""
+    x = np.int32(27)
+
+    @tf.function
+    def run(n: Any) -> Any:
+        def body(n: Any, k: Any) -> Any:
+            even = tf.equal(n % 2, 0)
+            return tf.cond(even, lambda: n // 2, lambda: (3 * n + 1) % 1000003), k + 1
+
+        return tf.while_loop(lambda _n, k: k < 1000, body, (n, tf.constant(0)))
+
+    return {"x": x}, list(run(ph("x", x)))
+
+
+@case(200, "functions")
+def function_conds() -> Built:
+    """Two hundred branches, one after the other."""
+    x = np.float32(0.5)
+
+    @tf.function
+    def run(b: Any) -> Any:
+        for _ in range(200):
+            b = tf.cond(b > 0, lambda b=b: b - 1.0, lambda b=b: b + 1.0)
+        return b
+
+    return {"x": x}, [run(ph("x", x))]
+
+
+@case(200, "functions")
+def function_calls() -> Built:
+    """Two hundred calls of one function."""
+    x = f32(16)
+
+    @tf.function
+    def step(x: Any) -> Any:
+        return tf.tanh(x * 0.5 + 1.0)
+
+    @tf.function
+    def run(x: Any) -> Any:
+        for _ in range(200):
+            x = step(x)
+        return x
+
+    return {"x": x}, [run(ph("x", x))]
+
+
+def _function_rnn() -> tuple[Any, Any, Any]:
+    """What is fed, and the outputs and weights of a small recurrent network."""
+    x = f32(8, 100, 64)
+    weights = tf.constant(f32(64, 64, scale=0.1))
+
+    @tf.function
+    def run(x: Any, weights: Any) -> Any:
+        state, outputs = tf.zeros([8, 64]), tf.TensorArray(tf.float32, 100)
+        for t in tf.range(100):
+            state = tf.tanh(tf.matmul(state, weights) + x[:, t])
+            outputs = outputs.write(t, state)
+        return outputs.stack()
+
+    return x, run(ph("x", x), weights), weights
+
+
+@case(100, "functions")
+def function_rnn() -> Built:
+    """A recurrent network of TensorFlow 2, which collects its outputs in a list."""
+    x, outputs, _ = _function_rnn()
+    return {"x": x}, [outputs]
+
+
+@case(100, "functions")
+def function_rnn_grad() -> Built:
+    """Its gradient, a loop that takes from lists what the first one put there."""
+    x, outputs, weights = _function_rnn()
+    return {"x": x}, tf.gradients(tf.reduce_sum(outputs * outputs), [weights])
+
+
+@case(500, "functions", has_variables=True)
+def function_variables() -> Built:
+    """A loop that reads and changes variables: what it does must stay in order."""
+    x = f32(16)
+    total, count = (tf1.Variable(value, use_resource=True) for value in (f32(16), np.int32(0)))
+
+    @tf.function
+    def run(x: Any) -> Any:
+        total.assign(tf.zeros([16]))
+        for _ in tf.range(500):
+            total.assign_add(x)
+            count.assign_add(1)
+        return total.read_value()
+
+    return {"x": x}, [run(ph("x", x))]
+
+
 @case(20000, "load")
 def big_graph() -> Built:
     """Twenty thousand nodes, to be loaded."""
