@@ -311,3 +311,50 @@ def test_the_last_turn_of_a_loop() -> None:
             assert session.run("r:0", {"i:0": 0, "n:0": 3}) == 3
 
     assert noted == [3, 3, 3]
+
+
+@pytest.mark.parametrize("is_lowered", [False, True])
+@pytest.mark.parametrize("is_alive", [False, True])
+@pytest.mark.parametrize(
+    "node",
+    [
+        "r = Second(s:1, y)",
+        "r = PartitionedCall[Tin=float32|float32; Tout=float32; f=Second](s:1, y)",
+        "r = If[Tcond=bool; Tin=float32|float32; Tout=float32; then_branch=Second; "
+        "else_branch=Second](p, s:1, y)",
+        "a = While[T=float32|float32|float32; cond=No; body=Turn](s:1, y, y)\n"
+        "r = Identity[T=float32](a:1)",
+    ],
+)
+def test_a_dead_input_is_enough(node: str, *, is_alive: bool, is_lowered: bool) -> None:
+    """A call whose input is dead gives nothing, not even what it has not to do with that."""
+    functions = """
+        Second(a: float32, b: float32) -> (y: float32)
+        return y = b
+
+        No(a: float32, b: float32, c: float32) -> (go: bool)
+        no = Const[value=False; dtype=bool]
+        return go = no:output
+
+        Turn(a: float32, b: float32, c: float32) -> (x: float32, y: float32, z: float32)
+        neg = Neg[T=float32](c)
+        return x = a
+        return y = b
+        return z = neg:y
+    """
+    text = f"""
+        p = Placeholder[dtype=bool]
+        x = Const[value=1]
+        y = Const[value=2]
+        s = Switch(x, p)
+        {node}
+    """
+    toggle = ps.RewriterConfig.DEFAULT if is_lowered else ps.RewriterConfig.OFF
+    rewriter = ps.RewriterConfig(function_optimization=toggle)
+    config = ps.Config(graph_options=ps.GraphOptions(rewrite_options=rewriter), check_graphs=True)
+    with ps.Session(definition(text, functions), config=config) as session:
+        if is_alive:
+            assert session.run("r:0", {"p:0": True}) == 2
+        else:
+            with pytest.raises(errors.InvalidArgumentError, match="dead"):
+                session.run("r:0", {"p:0": False})

@@ -22,12 +22,8 @@ from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Graph, Node
-from penstock.graph.roles import Role
+from penstock.graph.roles import CONTROL_FLOW, Role
 from penstock.graph.validate import validated_attrs
-
-_CONTROL_FLOW = frozenset(
-    {Role.SWITCH, Role.MERGE, Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +293,7 @@ def prune_body(graph: Graph, wanted: Iterable[Node]) -> None:
     keep |= {
         node
         for node in graph
-        if (node.op.is_stateful and node.role is not Role.ARG) or node.role in _CONTROL_FLOW
+        if (node.op.is_stateful and node.role is not Role.ARG) or node.role in CONTROL_FLOW
     }
     waiting = list(keep)
     while waiting:

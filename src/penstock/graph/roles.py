@@ -63,6 +63,12 @@ _OPS: Final[dict[Role, tuple[str, ...]]] = {
 _ROLE_OF: Final[dict[str, Role]] = {op: role for role, ops in _OPS.items() for op in ops}
 
 
+#: What makes branches and loops.
+CONTROL_FLOW: Final = frozenset(
+    {Role.SWITCH, Role.MERGE, Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND}
+)
+
+
 def role_of(op: str) -> Role:
     """The role of nodes of ``op``."""
     return _ROLE_OF.get(op, Role.OTHER)

@@ -23,7 +23,7 @@ from penstock.errors import OpError
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Graph, Node
 from penstock.graph.instantiate import FunctionBody, instantiate
-from penstock.graph.roles import Role
+from penstock.graph.roles import CONTROL_FLOW
 from penstock.kernels.registry import find_kernel
 from penstock.passes.lower_branches import lower_case, lower_if
 from penstock.passes.lower_call import lower_call
@@ -39,9 +39,6 @@ _LOOPS: Final = frozenset({"While", "StatelessWhile"})
 _LOWERED: Final = _CALLS | _BRANCHES | _CASES | _LOOPS
 #: A Case of more branches is left to its kernel.
 _MOST_BRANCHES: Final = 16
-_FRAMES: Final = frozenset(
-    {Role.SWITCH, Role.MERGE, Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND}
-)
 #: The attribute by which If and While ask for it.
 _ASKS: Final = "_lower_using_switch_merge"
 
@@ -96,7 +93,7 @@ class _Lowering:
         self.graph = graph
         self.device_of = dict(device_of)
         #: Whether a node outside of all functions may be dead, or in a frame.
-        self.has_frames = any(node.role in _FRAMES for node in graph)
+        self.may_be_dead = any(node.role in CONTROL_FLOW for node in graph)
         self.loop_constants: set[Node] = set()
         self.bodies = _Bodies(graph.library)
         self.most = graph.next_id + MAX_NEW_NODES
@@ -115,22 +112,15 @@ class _Lowering:
         bodies = self.bodies.find(functions, self._device_type(call.node))
         if bodies is None or names & call.callers or not _fits(call.node, bodies):
             return
-        gate = call.gate or (self._add_gate(call.node) if self.has_frames else None)
-        site = Site(self.graph, self.device_of, self.loop_constants, call.node, gate)
+        site = Site(self.graph, self.device_of, self.loop_constants, call.node, call.gate)
+        if call.gate is None and self.may_be_dead:
+            site.seal()
         made = _replacement(site, bodies)
         self._replace(call.node, made)
         for inlined in made.inlined:
             for node in inlined.nodes:
                 if functions_of(node):
                     yield _Call(node, inlined.gate, call.callers | names)
-
-    def _add_gate(self, node: Node) -> Node | None:
-        """A node that is alive exactly when this one may run."""
-        site = Site(self.graph, self.device_of, self.loop_constants, node, None)
-        inputs = site.inputs()
-        if node.control_inputs or not inputs:
-            return None  # what it waits for will do, or it is always alive
-        return site.identity("called", inputs[0])
 
     def _replace(self, call: Node, made: Replacement) -> None:
         """Let what reads the call, or waits for it, turn to what takes its place."""
@@ -182,7 +172,7 @@ class _Bodies:
 
 
 def _can_run(node: Node, device_type: str) -> bool:
-    if node.role in _FRAMES:
+    if node.role in CONTROL_FLOW:
         return False
     return node.op.is_function or find_kernel(node.op.name, device_type, node.attrs) is not None
 

@@ -45,8 +45,8 @@ def _lower_chain(
     ask: Callable[[int, Endpoint], Endpoint],
 ) -> Replacement:
     """Branches one after the other; ``ask`` says by the first input if it is this one."""
-    told, *inputs = site.inputs()
-    token: Endpoint = site.identity("asked", site.gated(told), site.waits_for()), 0
+    told, *inputs = site.inputs
+    token: Endpoint = site.identity("asked", site.gated(told), site.waits), 0
     used = {index for body in bodies for index in used_args(body)}
     values = {index: value for index, value in enumerate(inputs) if index in used}
     branches, pivots = [], []

@@ -14,10 +14,10 @@ from penstock.passes.site import Replacement, Site
 
 def lower_call(site: Site, body: FunctionBody) -> Replacement:
     """What takes the place of a call of this function."""
-    gate, waits = site.gate, site.waits_for()
-    if waits:
-        gate = site.add("called", "NoOp", {}, (), [*waits, *([gate] if gate else [])])
-    inlined = site.inline("", body, dict(enumerate(site.inputs())), gate)
+    gate = site.gate
+    if site.waits:
+        gate = site.add("called", "NoOp", {}, (), [*site.waits, *([gate] if gate else [])])
+    inlined = site.inline("", body, dict(enumerate(site.inputs)), gate)
 
     def add_end() -> Node:
         ends = [*inlined.ends(), *([gate] if gate else [])]

@@ -3,6 +3,9 @@
 In:   the Site of a While, and the bodies of its two functions.
 Out:  what takes the While's place.
 Not:  decides nothing about whether it may.
+
+A variable that the body hands on as it is needs none of that: it comes into the loop by an Enter
+for constants, and what reads it after the loop reads what went in.
 """
 
 from __future__ import annotations
@@ -13,59 +16,26 @@ from penstock.defs.attrs import Attr
 from penstock.graph.graph import Node
 from penstock.graph.instantiate import FunctionBody
 from penstock.graph.roles import Role
-from penstock.passes.site import Endpoint, Replacement, Site, type_of, used_args
+from penstock.passes.site import Endpoint, Inlined, Replacement, Site, type_of, used_args
 
 
 def lower_while(site: Site, cond: FunctionBody, body: FunctionBody) -> Replacement:
     """What takes the place of a While with these functions."""
-    frame: Mapping[str, Attr] = {
-        "frame_name": site.node.name.encode(),
-        "parallel_iterations": site.node.attrs["parallel_iterations"],
-    }
-    inputs, waits = site.inputs(), site.waits_for()
-    fixed = unchanged(body)
-    read = {*used_args(cond), *used_args(body)}
-    constants = {
-        index: site.add_loop_constant("enter", frame, inputs[index])
-        for index in sorted(fixed & read)
-    }
-    merges = {
-        index: _add_merge(site, frame, site.gated(value), waits)
-        for index, value in enumerate(inputs)
-        if index not in fixed
-    }
-    first = next(iter(merges.values()))
-    seen: dict[int, Endpoint] = {index: (merge, 0) for index, merge in merges.items()}
-    asked = site.inline("cond/", cond, seen | constants, first)
-    goes_on = site.add("loop_cond", "LoopCond", {}, asked.results, asked.effects)
-    switches = {
-        index: site.add("switch", "Switch", {"T": type_of((m, 0))}, [(m, 0), (goes_on, 0)])
-        for index, m in merges.items()
-    }
-    gate = site.identity("turn", (switches[next(iter(switches))], 1))
+    loop = _Loop(site, unchanged(body))
+    constants = loop.add_constants({*used_args(cond), *used_args(body)})
+    merges = loop.add_merges()
+    asked = site.inline("cond/", cond, _first_outputs(merges) | constants, _any(merges))
+    switches = loop.add_switches(merges, asked)
+    gate = site.identity("turn", (_any(switches), 1))
     args: dict[int, Endpoint] = {index: (switch, 1) for index, switch in switches.items()}
     turn = site.inline("body/", body, args | constants, gate)
-    # What a turn does is done before the next one begins.
-    done = [site.add("turn_over", "NoOp", {}, (), turn.effects)] if turn.effects else []
-    for index, merge in merges.items():
-        value = turn.results[index]
-        if site.is_loop_constant(value):
-            value = site.identity("turned", value, [gate]), 0
-        turned = site.add("next", "NextIteration", {"T": type_of(value)}, [value], done)
-        site.graph.add_edge(turned, 0, merge, 1)
-    exits = {
-        index: site.add("exit", "Exit", {"T": type_of((switch, 0))}, [(switch, 0)])
-        for index, switch in switches.items()
-    }
-
-    def add_end() -> Node:
-        return site.add("over", "NoOp", {}, (), exits.values())
-
-    outputs = [
-        site.gated(value) if index in fixed else (exits[index], 0)
-        for index, value in enumerate(inputs)
-    ]
-    return Replacement(outputs, [asked, turn], add_end)
+    loop.close(merges, turn)
+    exits = loop.add_exits(switches)
+    return Replacement(
+        loop.outputs(exits),
+        [asked, turn],
+        lambda: site.add("over", "NoOp", {}, (), exits.values()),
+    )
 
 
 def unchanged(body: FunctionBody) -> set[int]:
@@ -79,8 +49,77 @@ def unchanged(body: FunctionBody) -> set[int]:
     return found
 
 
-def _add_merge(site: Site, frame: Mapping[str, Attr], value: Endpoint, waits: list[Node]) -> Node:
-    """Where a variable comes into the loop; what it becomes in a turn is joined later."""
-    facts = {"T": type_of(value)}
-    enter = site.add("enter", "Enter", {**frame, **facts, "is_constant": False}, [value], waits)
-    return site.add("merge", "Merge", {**facts, "N": 2}, [(enter, 0)])
+class _Loop:
+    """The nodes of a loop, by loop variable."""
+
+    def __init__(self, site: Site, fixed: set[int]) -> None:
+        self.site = site
+        self.fixed = fixed
+        self.frame: Mapping[str, Attr] = {
+            "frame_name": site.node.name.encode(),
+            "parallel_iterations": site.node.attrs["parallel_iterations"],
+        }
+
+    def add_constants(self, read: set[int]) -> dict[int, Endpoint]:
+        """What is the same in all turns, if somebody reads it."""
+        return {
+            index: self.site.add_loop_constant("enter", self.frame, self.site.inputs[index])
+            for index in sorted(self.fixed & read)
+        }
+
+    def add_merges(self) -> dict[int, Node]:
+        """What changes, as a turn begins; where it comes from after a turn is told by ``close``."""
+        return {
+            index: self._add_merge(self.site.gated(value))
+            for index, value in enumerate(self.site.inputs)
+            if index not in self.fixed
+        }
+
+    def _add_merge(self, value: Endpoint) -> Node:
+        facts = {"T": type_of(value)}
+        enter = {**self.frame, **facts, "is_constant": False}
+        entered = self.site.add("enter", "Enter", enter, [value], self.site.waits)
+        return self.site.add("merge", "Merge", {**facts, "N": 2}, [(entered, 0)])
+
+    def add_switches(self, merges: Mapping[int, Node], asked: Inlined) -> dict[int, Node]:
+        """What goes on into the body, or out of the loop, as the condition says."""
+        goes_on = self.site.add("loop_cond", "LoopCond", {}, asked.results, asked.effects)
+        return {
+            index: self._add_typed("switch", "Switch", (merge, 0), (goes_on, 0))
+            for index, merge in merges.items()
+        }
+
+    def close(self, merges: Mapping[int, Node], turn: Inlined) -> None:
+        """Let the next turn begin with what this one gave, when all that it does is done."""
+        effects = turn.effects
+        done = [self.site.add("turn_over", "NoOp", {}, (), effects)] if effects else []
+        for index, merge in merges.items():
+            value = self.site.behind(turn.gate, turn.results[index])
+            turned = self._add_typed("next", "NextIteration", value)
+            self.site.graph.add_control_edges(done, turned)
+            self.site.graph.add_edge(turned, 0, merge, 1)
+
+    def add_exits(self, switches: Mapping[int, Node]) -> dict[int, Node]:
+        """What leaves the loop."""
+        return {
+            index: self._add_typed("exit", "Exit", (switch, 0))
+            for index, switch in switches.items()
+        }
+
+    def outputs(self, exits: Mapping[int, Node]) -> list[Endpoint]:
+        """What the loop gives."""
+        return [
+            self.site.gated(value) if index in self.fixed else (exits[index], 0)
+            for index, value in enumerate(self.site.inputs)
+        ]
+
+    def _add_typed(self, name: str, op: str, *inputs: Endpoint) -> Node:
+        return self.site.add(name, op, {"T": type_of(inputs[0])}, inputs)
+
+
+def _first_outputs(nodes: Mapping[int, Node]) -> dict[int, Endpoint]:
+    return {index: (node, 0) for index, node in nodes.items()}
+
+
+def _any(nodes: Mapping[int, Node]) -> Node:
+    return next(iter(nodes.values()))

@@ -12,6 +12,7 @@ in its last turn as well, when the body is not.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -66,9 +67,24 @@ class Site:
         self.node = node
         #: Alive exactly when the node may run, in its frame; None if that is always.
         self.gate = gate
+        edges = (node.input(slot) for slot in range(len(node.inputs)))
+        #: What the call is given.
+        self.inputs: list[Endpoint] = [(edge.src, edge.src_slot) for edge in edges]
+        #: What must be done before the call.
+        self.waits = [edge.src for edge in node.control_inputs]
         self._device_of = device_of
         #: Nodes that bring constants into loops.
         self._loop_constants = loop_constants
+        #: How many nodes were named after each part of the call.
+        self._named: Counter[str] = Counter()
+
+    def seal(self) -> None:
+        """Make all inputs alive only if they all are, as they are for a node that reads them."""
+        if not self.inputs and not self.waits:
+            return
+        arrived = [self.identity("arrived", value) for value in self.inputs]
+        self.gate = self.add("called", "NoOp", {}, (), [*arrived, *self.waits])
+        self.inputs = [(self.identity("input", (node, 0), [self.gate]), 0) for node in arrived]
 
     def add(
         self,
@@ -103,18 +119,13 @@ class Site:
 
     def gated(self, endpoint: Endpoint) -> Endpoint:
         """The value, alive no oftener than the call is."""
-        if self.gate is None or not self.is_loop_constant(endpoint):
+        return self.behind(self.gate, endpoint)
+
+    def behind(self, gate: Node | None, endpoint: Endpoint) -> Endpoint:
+        """The value, alive no oftener than a gate."""
+        if gate is None or not self.is_loop_constant(endpoint):
             return endpoint
-        return self.identity("gated", endpoint, [self.gate]), 0
-
-    def inputs(self) -> list[Endpoint]:
-        """What the call is given."""
-        edges = (self.node.input(slot) for slot in range(len(self.node.inputs)))
-        return [(edge.src, edge.src_slot) for edge in edges]
-
-    def waits_for(self) -> list[Node]:
-        """What must be done before the call."""
-        return [edge.src for edge in self.node.control_inputs]
+        return self.identity("gated", endpoint, [gate]), 0
 
     def inline(
         self, part: str, body: FunctionBody, args: Mapping[int, Endpoint], gate: Node | None
@@ -129,8 +140,8 @@ class Site:
             for node in body.graph
             if node.role not in (Role.ARG, Role.RETVAL)
         }
-        find = _Finder(self, part, args, copies)
-        holds_effects = gate is not None and bool(self.node.control_inputs)
+        find = _Finder(self, gate, args, copies)
+        holds_effects = gate is not None and bool(self.waits)
         for node, copy in copies.items():
             endpoints = [find.endpoint(edge) for edge in node.inputs if edge is not None]
             for slot, (src, src_slot) in enumerate(endpoints):
@@ -150,12 +161,12 @@ class Site:
         return Inlined(list(copies.values()), gate, in_order, effects)
 
     def _add(self, name: str, op: OpDef, attrs: Mapping[str, Attr]) -> Node:
-        name = f"{self.node.name}/{name}"
-        while name in self.graph:
-            name += "_"
-        like = self.node
+        like, free = self.node, f"{self.node.name}/{name}"
+        while free in self.graph:
+            self._named[name] += 1
+            free = f"{like.name}/{name}_{self._named[name]}"
         new = self.graph.add_node(
-            name, op, attrs, device=like.requested_device, assigned_device=like.assigned_device
+            free, op, attrs, device=like.requested_device, assigned_device=like.assigned_device
         )
         device = self._device_of.get(like.id)
         if device is not None:
@@ -167,10 +178,14 @@ class _Finder:
     """What stands for the nodes of one body in the graph."""
 
     def __init__(
-        self, site: Site, part: str, args: Mapping[int, Endpoint], copies: Mapping[Node, Node]
+        self,
+        site: Site,
+        gate: Node | None,
+        args: Mapping[int, Endpoint],
+        copies: Mapping[Node, Node],
     ) -> None:
         self._site = site
-        self._part = part
+        self._gate = gate
         self._args = args
         self._copies = copies
         #: Identities of arguments that something waits for, by the argument's node.
@@ -187,8 +202,8 @@ class _Finder:
         if src.role is not Role.ARG:
             return self._copies[src]
         if src not in self._awaited:
-            arg = self._args[src.attrs["index"]]
-            self._awaited[src] = self._site.identity(f"{self._part}{src.name}", arg)
+            arg = self._site.behind(self._gate, self._args[src.attrs["index"]])
+            self._awaited[src] = self._site.identity("awaited", arg)
         return self._awaited[src]
 
 
