@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.kernels.bands import in_bands, seen_by
-from penstock.kernels.nn.windows import Window
+from penstock.kernels.windows import Window
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.kernels.nn import joining
 from penstock.kernels.nn.joining import Joiner, divide_by_counts, join_windows, spread_along
-from penstock.kernels.nn.windows import Fit, Window
+from penstock.kernels.windows import Fit, Window
 
 SUM = Joiner(np.add, np.float32(0))
 

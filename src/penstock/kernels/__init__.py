@@ -8,7 +8,7 @@ folders is what all families share:
   ``types``, ``bound``, ``context``, ``at_once``, ``waiting``, ``elementwise``, ``forwarding``,
   ``constants``, ``extras``;
 - values: ``arrays``, ``batches``, ``choice``, ``half_floats``, ``precision``, ``strings``,
-  ``variants``, ``handles``, ``files``;
+  ``variants``, ``printing``, ``files``; ``windows`` over them;
 - much work, and several cores for it: ``intra_op``, ``portions``, ``bands``, ``products``,
   ``runs``; and ``accelerated``, which has PyTorch do it.
 

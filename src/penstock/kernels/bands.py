@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from penstock.kernels.intra_op import HELPERS, parallel_for
-from penstock.kernels.nn.windows import Fit, Window
+from penstock.kernels.windows import Fit, Window
 
 #: Computes some rows of some images.
 Band: TypeAlias = Callable[[slice, slice], None]

@@ -32,7 +32,7 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.bands import seen_by
 from penstock.kernels.constants import is_constant
 from penstock.kernels.nn.conv_ops import window_maker
-from penstock.kernels.nn.windows import Fit, Window, centred, even_margins, pad, slide
+from penstock.kernels.windows import Fit, Window, centred, even_margins, pad, slide
 
 #: Multiplications from which on PyTorch is faster: measured, by channel, of windows with
 #: several elements, and of windows with one.

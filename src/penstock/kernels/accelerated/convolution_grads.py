@@ -27,8 +27,8 @@ from penstock.kernels.accelerated.library import (
 )
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.nn.conv_ops import window_maker
-from penstock.kernels.nn.windows import Fit, Window, even_margins, pad
 from penstock.kernels.registry import Kernel
+from penstock.kernels.windows import Fit, Window, even_margins, pad
 
 #: Multiplications from which on PyTorch is faster: measured.
 _HEAVY: Final = 1 << 17

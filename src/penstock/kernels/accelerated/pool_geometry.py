@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock.kernels.nn.joining import runs_of_counts
-from penstock.kernels.nn.windows import Fit, Window, even_margins
+from penstock.kernels.windows import Fit, Window, even_margins
 
 
 class Geometry:

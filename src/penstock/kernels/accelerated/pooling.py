@@ -29,8 +29,8 @@ from penstock.kernels.accelerated.pool_geometry import Geometry
 from penstock.kernels.accelerated.sliding_means import sliding_mean, sliding_mean_grad
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.nn.pool_ops import layout_of, pool_windows
-from penstock.kernels.nn.windows import per_dimension
 from penstock.kernels.registry import Kernel
+from penstock.kernels.windows import per_dimension
 
 #: Elements from which on PyTorch is faster: measured.
 _HEAVY: Final = {

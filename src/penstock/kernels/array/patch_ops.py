@@ -16,9 +16,9 @@ from penstock.core.values import Array, Value
 from penstock.errors import OutOfRangeError, UnimplementedError
 from penstock.kernels.arrays import check_new
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.nn.windows import Window, margins_of, per_dimension, slide
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import NUMBERS, REALS
+from penstock.kernels.windows import Window, margins_of, per_dimension, slide
 
 
 @kernel("ExtractImagePatches", types={"T": NUMBERS})

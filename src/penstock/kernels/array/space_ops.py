@@ -17,9 +17,9 @@ from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.nn.windows import Fit, pad
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import ALL, REALS
+from penstock.kernels.windows import Fit, pad
 
 
 @kernel("SpaceToBatchND", types={"T": REALS})

@@ -18,9 +18,9 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, number_in, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext
-from penstock.kernels.handles import make_handle, resource_of
 from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
 from penstock.kernels.signatures import type_text
+from penstock.kernels.state.handles import make_handle, resource_of
 from penstock.kernels.types import FLOATS
 from penstock.kernels.waiting import NOT_YET, Line
 

@@ -20,8 +20,8 @@ from penstock.kernels.arrays import number_in, shape_text, zeros
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.batches import stack
 from penstock.kernels.context import Done, OpKernelContext
-from penstock.kernels.handles import make_handle, resource_of
 from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
+from penstock.kernels.state.handles import make_handle, resource_of
 from penstock.kernels.strings import items_of, string_array
 from penstock.kernels.waiting import NOT_YET, Line
 

@@ -11,8 +11,8 @@ from penstock.core.values import Value, as_value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext
-from penstock.kernels.handles import make_handle, resource_of
 from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
+from penstock.kernels.state.handles import make_handle, resource_of
 from penstock.kernels.waiting import NOT_YET, Line
 
 _KIND = "mutex"

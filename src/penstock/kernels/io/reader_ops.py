@@ -16,7 +16,6 @@ from penstock.kernels.arrays import number_in
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext
 from penstock.kernels.data_flow.queue_ops import queue_of
-from penstock.kernels.handles import make_handle, resource_of
 from penstock.kernels.io.readers import (
     Format,
     Reader,
@@ -29,6 +28,7 @@ from penstock.kernels.io.readers import (
     whole_file,
 )
 from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
+from penstock.kernels.state.handles import make_handle, resource_of
 from penstock.kernels.strings import items_of, string_array
 
 _KIND: Final = "Reader"

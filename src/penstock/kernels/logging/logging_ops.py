@@ -11,7 +11,7 @@ from penstock.core.values import Value, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.logging.printing import summarize
+from penstock.kernels.printing import summarize
 from penstock.kernels.registry import Cost, Kernel, kernel
 
 

@@ -18,7 +18,7 @@ from penstock.core.values import Value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.logging.printing import summarize
+from penstock.kernels.printing import summarize
 from penstock.kernels.registry import Cost, Kernel, kernel
 
 _STREAMS: Final = ("stdout", "stderr", "log(info)", "log(warning)", "log(error)")

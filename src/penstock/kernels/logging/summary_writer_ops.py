@@ -21,10 +21,10 @@ from penstock.kernels.arrays import as_array
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import OpKernelContext
 from penstock.kernels.files import file_errors, path_in
-from penstock.kernels.handles import resource_of
 from penstock.kernels.logging.summary_media_ops import PICTURES, audio_values, image_values
 from penstock.kernels.logging.summary_ops import histogram_of, tensor_value
 from penstock.kernels.registry import Cost, Kernel, context_kernel
+from penstock.kernels.state.handles import resource_of
 from penstock.kernels.state.variables import resource_name, single_handle
 from penstock.kernels.strings import items_of
 from penstock.kernels.types import REALS

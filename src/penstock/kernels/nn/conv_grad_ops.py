@@ -37,10 +37,10 @@ from penstock.kernels.nn.correlation import (
 )
 from penstock.kernels.nn.depthwise import pieces_for, slide_weights, weight_gradient
 from penstock.kernels.nn.ways import Way, ways_along
-from penstock.kernels.nn.windows import Fit, Window, cut, pad, tap
 from penstock.kernels.products import matrix_product
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS
+from penstock.kernels.windows import Fit, Window, cut, pad, tap
 
 _Shape: TypeAlias = tuple[int, ...]
 #: (gradients, filters, windows, shape of the images) to the gradient of the images.

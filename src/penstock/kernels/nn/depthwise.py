@@ -23,7 +23,7 @@ from numpy.lib.stride_tricks import as_strided
 from penstock.core.values import Array
 from penstock.kernels.bands import PIECES, Band, in_bands, seen_by
 from penstock.kernels.nn.toeplitz import is_worth_it, slide_by_products
-from penstock.kernels.nn.windows import Fit, Window
+from penstock.kernels.windows import Fit, Window
 
 #: Bytes of images that are worked on at a time: measured.
 _AT_ONCE: Final = 1 << 22

@@ -19,9 +19,9 @@ import numpy as np
 from penstock.core.values import Array, Value
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.nn.windows import Window, pad, tap
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import REALS
+from penstock.kernels.windows import Window, pad, tap
 
 _MakeWindows: TypeAlias = Callable[[Array, Array], list[Window]]
 

@@ -23,8 +23,8 @@ import numpy as np
 from penstock.core.values import Array
 from penstock.kernels.arrays import check_new
 from penstock.kernels.bands import PIECES, in_bands, seen_by
-from penstock.kernels.nn.windows import Fit, Window, pad
 from penstock.kernels.runs import gathered, has_short_runs, put
+from penstock.kernels.windows import Fit, Window, pad
 
 #: A dimension, and how a window slides and fits along it.
 Along: TypeAlias = tuple[int, Window, Fit]

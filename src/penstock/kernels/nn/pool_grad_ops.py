@@ -29,12 +29,12 @@ from penstock.kernels.nn.pool_ops import (
     layout_of,
     pool_windows,
 )
-from penstock.kernels.nn.windows import Fit, Window, cut, pad, per_dimension, tap
 from penstock.kernels.portions import by_images
 from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.runs import gathered, put
 from penstock.kernels.types import FLOATS, REALS
+from penstock.kernels.windows import Fit, Window, cut, pad, per_dimension, tap
 
 _Windows: TypeAlias = Sequence[Window]
 _Shape: TypeAlias = tuple[int, ...]

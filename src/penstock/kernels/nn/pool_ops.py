@@ -20,10 +20,10 @@ from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.nn.joining import Joiner, divide_by_counts, join_windows
-from penstock.kernels.nn.windows import Window, centred, margins_of, per_dimension
 from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS, REALS
+from penstock.kernels.windows import Window, centred, margins_of, per_dimension
 
 _Pool: TypeAlias = Callable[[Array], Array]
 _Sizes: TypeAlias = Mapping[str, int]

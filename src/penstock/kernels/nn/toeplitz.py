@@ -24,7 +24,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from penstock.core.values import Array
-from penstock.kernels.nn.windows import Fit, Window
+from penstock.kernels.windows import Fit, Window
 
 #: Windows of fewer rows, or of fewer elements, are not worth the while; nor are images with
 #: fewer multiplications for each channel.  All measured.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from penstock.kernels.nn.windows import Window
+from penstock.kernels.windows import Window
 
 
 class Way(NamedTuple):

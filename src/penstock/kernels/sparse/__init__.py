@@ -1,1 +1,1 @@
-"""Sparse tensors: places and values; matrices in rows."""
+"""Sparse tensors: places and values; matrices in rows; sets."""

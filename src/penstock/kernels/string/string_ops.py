@@ -17,7 +17,7 @@ from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError, OutOfRangeError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.logging.printing import summarize_ends
+from penstock.kernels.printing import summarize_ends
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.strings import (
     character_starts,

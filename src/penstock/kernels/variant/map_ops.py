@@ -19,7 +19,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.batches import stack
-from penstock.kernels.logging.printing import summarize
+from penstock.kernels.printing import summarize
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.signatures import type_text
 from penstock.kernels.variants import Variant, plus, variant_in
