@@ -358,3 +358,31 @@ def test_a_dead_input_is_enough(node: str, *, is_alive: bool, is_lowered: bool) 
         else:
             with pytest.raises(errors.InvalidArgumentError, match="dead"):
                 session.run("r:0", {"p:0": False})
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_a_turn_does_is_done_before_the_next(seed: int) -> None:
+    """Effects come turn by turn, even if nothing that the next turn reads waits for them."""
+    functions = LOOP + (
+        """
+        Turn(i: int32, n: int32) -> (j: int32, m: int32) stateful
+        one = Const[value=1; dtype=int32]
+        next = Add[T=int32](i, one:output)
+        there = Neg[T=int32](i)
+        back = Neg[T=int32](there:y)
+        noted = Note(back:y)
+        return j = next:z
+        return m = n
+        """
+    )
+    text = "i = Placeholder[dtype=int32]\nn = Placeholder[dtype=int32]\n" + (
+        f"r = {WHILE.replace('Step', 'Turn')}(i, n)"
+    )
+    proto, noted = definition(text, functions), list[int]()
+    config = ps.Config(tier=ps.Tier.DATAFLOW, ready_order_seed=seed)
+    with custom_kernels("Note(x: int32) -> (y: int32) stateful"):
+        kernel("Note")(lambda _: lambda x: noted.append(int(x)) or x)
+        with ps.Session(proto, config=config) as session:
+            session.run("r:0", {"i:0": 0, "n:0": 8})
+
+    assert noted == list(range(8))
