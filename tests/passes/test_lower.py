@@ -363,14 +363,15 @@ def test_a_dead_input_is_enough(node: str, *, is_alive: bool, is_lowered: bool) 
 @pytest.mark.parametrize("seed", range(10))
 def test_what_a_turn_does_is_done_before_the_next(seed: int) -> None:
     """Effects come turn by turn, even if nothing that the next turn reads waits for them."""
+    way = "\n".join(f"w{i + 1} = Neg[T=int32](w{i}:y)" for i in range(29))  # it is a long one
     functions = LOOP + (
-        """
+        f"""
         Turn(i: int32, n: int32) -> (j: int32, m: int32) stateful
         one = Const[value=1; dtype=int32]
         next = Add[T=int32](i, one:output)
-        there = Neg[T=int32](i)
-        back = Neg[T=int32](there:y)
-        noted = Note(back:y)
+        w0 = Neg[T=int32](i)
+        {way}
+        noted = Note(w29:y)
         return j = next:z
         return m = n
         """
@@ -379,7 +380,12 @@ def test_what_a_turn_does_is_done_before_the_next(seed: int) -> None:
         f"r = {WHILE.replace('Step', 'Turn')}(i, n)"
     )
     proto, noted = definition(text, functions), list[int]()
-    config = ps.Config(tier=ps.Tier.DATAFLOW, ready_order_seed=seed)
+    rewriter = ps.RewriterConfig(arithmetic_optimization=ps.RewriterConfig.OFF)
+    config = ps.Config(
+        tier=ps.Tier.DATAFLOW,
+        ready_order_seed=seed,
+        graph_options=ps.GraphOptions(rewrite_options=rewriter),
+    )
     with custom_kernels("Note(x: int32) -> (y: int32) stateful"):
         kernel("Note")(lambda _: lambda x: noted.append(int(x)) or x)
         with ps.Session(proto, config=config) as session:
