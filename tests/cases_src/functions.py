@@ -365,6 +365,49 @@ def waiting_for_a_loop(tf: Any) -> Any:
     return steps([tf.global_variables_initializer()], *fed)
 
 
+def datasets_in_loops(tf: Any) -> Any:
+    """A loop over a dataset, and one in a loop, with variables that they change."""
+    total = _variable(tf, np.float32(0))
+
+    @tf.function
+    def run(n: Any) -> Any:
+        seen = tf.constant(0)
+        for batch in tf.data.Dataset.range(10).map(lambda i: tf.cast(i, tf.float32)).batch(4):
+            total.assign_add(tf.reduce_sum(batch))
+            seen += tf.size(batch)
+        for _ in tf.range(n):
+            for row in tf.data.Dataset.from_tensor_slices([1.0, 2.0]).take(2):
+                if row > 1.5:
+                    total.assign(total.read_value() * row)
+        return seen, total.read_value()
+
+    n = tf.placeholder(tf.int32, [])
+    found = list(run(n))
+    init = tf.global_variables_initializer()
+    return steps([init], ({n: np.int32(0)}, found), ({n: np.int32(2)}, found))
+
+
+def queues_in_loops(tf: Any) -> Any:
+    """A loop that fills a queue, and one that empties it: kernels that may have to wait."""
+    queue = tf.FIFOQueue(10, tf.int32, shapes=[[]], shared_name="queue")
+    handle = queue.queue_ref
+
+    @tf.function
+    def run(handle: Any, n: Any) -> Any:
+        raw = tf.raw_ops
+        for i in tf.range(n):
+            raw.QueueEnqueueV2(handle=handle, components=[i * i])
+        total = tf.constant(0)
+        for _ in tf.range(n):
+            (taken,) = raw.QueueDequeueV2(handle=handle, component_types=[tf.int32])
+            total = total * 10 + tf.ensure_shape(taken, [])
+        return total
+
+    n = tf.placeholder(tf.int32, [])
+    found = run(handle, n)
+    return steps(({n: np.int32(3)}, [found]), ({n: np.int32(0)}, [found]))
+
+
 def random_in_loops(tf: Any) -> Any:
     """Random numbers go on from turn to turn, and from run to run."""
     tf.set_random_seed(3)
@@ -401,4 +444,6 @@ CASES = [
     *(graph(checked, last, says="too far" if last > 3 else "") for last in (3, 5)),
     graph(waiting_for_a_loop),
     graph(random_in_loops),
+    graph(datasets_in_loops),
+    graph(queues_in_loops),
 ]
