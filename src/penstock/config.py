@@ -89,8 +89,8 @@ class RewriterConfig:
     arithmetic_optimization: Toggle = Toggle.DEFAULT
     #: Leave out nodes that only hand on their input.
     dependency_optimization: Toggle = Toggle.DEFAULT
-    #: Put the nodes of functions where they are called, and loops and branches of dataflow where
-    #: those of functions are.
+    #: Put the bodies of functions where they are called, as Switch, Merge and frames where If, Case
+    #: and While call them.
     function_optimization: Toggle = Toggle.DEFAULT
     #: Make one node of a convolution and what comes after it.
     remapping: Toggle = Toggle.DEFAULT

@@ -1,8 +1,8 @@
 """What each op does, as small functions.
 
-A folder is a family of ops, named as TensorFlow names its op files.  In it, files whose names
-end in ``_ops`` or ``_op`` register kernels; the others are what these are made of.  Beside the
-folders is what all families share:
+A folder has the families of ops that TensorFlow has in the op file of that name.  A family is a
+file that registers kernels, and its name ends in ``_ops`` or ``_op``; the others are what these
+are made of.  Beside the folders is what all families share:
 
 - how kernels are made, found and called: ``registry``, ``families``, ``signatures``, ``attrs``,
   ``types``, ``bound``, ``context``, ``at_once``, ``waiting``, ``elementwise``, ``forwarding``,
@@ -12,6 +12,6 @@ folders is what all families share:
 - much work, and several cores for it: ``intra_op``, ``portions``, ``bands``, ``products``,
   ``runs``; and ``accelerated``, which has PyTorch do it.
 
-Importing this package registers nothing.  The files that have kernels for an op are imported
+Importing this package registers nothing.  The families that have kernels for an op are imported
 when the first of them is looked up; ``families.txt`` says which those are.
 """

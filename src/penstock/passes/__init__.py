@@ -1,1 +1,1 @@
-"""Graph to graph, one verb per file: place, prune, optimize, split."""
+"""Graph to graph, one verb per file: place, prune, lower, optimize, split."""

@@ -2,9 +2,9 @@
 
 In:   the graph of one request, or of a function's body, and the devices of its nodes.
 Out:  the same graph, in which as much as possible is one level of dataflow.
-Not:  lowers nothing that calls itself, whose functions have no kernel here or control flow of
-      the first kind, or that does not ask for it; that is left to the kernels that call
-      functions, and means the same.
+Not:  lowers nothing that calls itself, or whose functions have control flow of TensorFlow 1 or
+      an op without a kernel here, nor what does not ask for it; that is left to the kernels that
+      call functions, and means the same.
 
 So branches and loops of both generations are one thing to all that comes after: they are
 optimised across the borders of functions, and compiled.
@@ -39,7 +39,7 @@ _LOOPS: Final = frozenset({"While", "StatelessWhile"})
 _LOWERED: Final = _CALLS | _BRANCHES | _CASES | _LOOPS
 #: A Case of more branches is left to its kernel.
 _MOST_BRANCHES: Final = 16
-#: The attribute by which If and While ask for it.
+#: The attribute by which If, Case and While ask for it; calls need not.
 _ASKS: Final = "_lower_using_switch_merge"
 
 

@@ -4,8 +4,9 @@ In:   Pruned, or the graph of a function's body; and ``GraphOptions``.
 Out:  the same graph, changed in place.
 Not:  knows no request: what is fed and fetched are nodes like others.
 
-Passes that rewrite run in rounds until a round changes nothing, since each may make work for
-the others.  Fusing and merging come last: they make none.
+Functions are put where they are called first.  Passes that rewrite run in rounds until a round
+changes nothing, since each may make work for the others.  Fusing and merging come last: they make
+none.
 """
 
 from __future__ import annotations

@@ -122,8 +122,8 @@ def _depthwise_input_grad(
     return _spread(sent_back, windows, shape, grads.dtype)
 
 
-class _Way(NamedTuple):
-    """How elements that are under the windows in one way get what is sent back to them."""
+class _Route(NamedTuple):
+    """The way back to elements that are under the windows in one way."""
 
     #: The weights that meet them, turned around.
     weights: tuple[slice, ...]
@@ -135,11 +135,11 @@ class _Way(NamedTuple):
 
 
 class _Routes(NamedTuple):
-    """All ways, and margins that are enough for each of them."""
+    """All ways back, and margins that are enough for each of them."""
 
     margins: list[tuple[int, int]]
-    ways: list[_Way]
-    #: Whether each element is seen in one of them.
+    routes: list[_Route]
+    #: Whether each element is at the end of one of them.
     is_all_seen: bool
 
 
@@ -150,8 +150,8 @@ def _routes(windows: tuple[Window, ...], sizes: _Shape, places: _Shape) -> _Rout
     if any(way.is_odd for way in itertools.chain(*along)):
         return None
     margins = [_widest(ways) for ways in along]
-    ways = [
-        _Way(
+    routes = [
+        _Route(
             # Backwards to the first; before that one there is none.
             tuple(slice(one.at + (one.taps - 1) * one.stride, None, -one.stride) for one in way),
             tuple(map(_seen_along, way, margins, windows)),
@@ -161,7 +161,7 @@ def _routes(windows: tuple[Window, ...], sizes: _Shape, places: _Shape) -> _Rout
         for way in itertools.product(*along)
         if all(one.taps and one.size for one in way)
     ]
-    return _Routes(margins, ways, all(one.taps for one in itertools.chain(*along)))
+    return _Routes(margins, routes, all(one.taps for one in itertools.chain(*along)))
 
 
 def _widest(ways: Sequence[Way]) -> tuple[int, int]:
@@ -186,10 +186,10 @@ def _depthwise_by_ways(grads: Array, weights: Array, routes: _Routes, shape: _Sh
 
     def some_images(part: slice, _: slice) -> None:
         wider = framed(grads[part], routes.margins)
-        for way in routes.ways:
-            seen, some = wider[(slice(None), *way.seen)], weights[way.weights]
-            there = result[(part, *way.places)]
-            slide_weights(seen, some, way.windows, there, is_alone=pieces > 1)
+        for route in routes.routes:
+            seen, some = wider[(slice(None), *route.seen)], weights[route.weights]
+            there = result[(part, *route.places)]
+            slide_weights(seen, some, route.windows, there, is_alone=pieces > 1)
 
     in_bands(batch, 1, batch, pieces, some_images)
     return result

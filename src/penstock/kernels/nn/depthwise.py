@@ -6,7 +6,8 @@ Out:  for each place of the window the sum of its products with the weights; or 
       gradients.
 Not:  knows no ops, no types but floating ones, no order of dimensions but this.
 
-The weights are repeated for the places of a row, so that numpy sees long runs of memory
+Large windows that move by one go by ``toeplitz``, unless that refuses the images.  For others
+the weights are repeated for the places of a row, so that numpy sees long runs of memory
 however few the channels are.  Where windows jump along a row, the columns are sorted by their
 place in the jump first, and neighbouring places see neighbouring columns of each sort.
 """
