@@ -23,7 +23,10 @@ An error says what happened, where (node, op, device, frame, iteration) and what
 next.  The facts are fields; ``message`` is made from them and keeps TensorFlow's key
 phrases, the ``{{node NAME}}`` tag included.
 
-Not: this module imports nothing of Penstock, so that every layer may raise.
+An error's text may name what a graph names: ``message`` shows it with escapes where a terminal
+would obey it.
+
+Not: this module imports nothing of Penstock but ``printable``, so that every layer may raise.
 """
 
 from __future__ import annotations
@@ -32,6 +35,8 @@ import enum
 import re
 from dataclasses import dataclass
 from typing import ClassVar
+
+from penstock.printable import printable_lines
 
 
 class Code(enum.IntEnum):
@@ -113,7 +118,7 @@ class OpError(Exception):
             parts.append(f"  at    {self.where}")
         if self.next_step:
             parts.append(f"  next  {self.next_step}")
-        return "\n".join(parts)
+        return printable_lines("\n".join(parts))
 
     @property
     def node_name(self) -> str | None:
