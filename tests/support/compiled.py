@@ -36,7 +36,7 @@ def whole(text: str, **options: Any) -> Region:
 
 def text_of(region: Region) -> str:
     """A region's text without the line that says where it runs."""
-    return region.source.text.partition("\n\n")[2]
+    return region.source.listing.partition("\n\n")[2]
 
 
 def expected(text: str) -> str:

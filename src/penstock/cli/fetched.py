@@ -17,6 +17,7 @@ import numpy as np
 from penstock.cli.layout import columns
 from penstock.core.values import Array, Value, dtype_of, shape_of
 from penstock.errors import InvalidArgumentError, from_exception
+from penstock.printable import printable
 
 _SUFFIXES = (".npy", ".npz")
 
@@ -26,7 +27,7 @@ def print_values(results: Mapping[str, Value]) -> None:
     for name, value in results.items():
         shape = shape_of(value)
         sizes = f"[{','.join(map(str, shape))}]" if isinstance(value, np.ndarray) else ""
-        head = f"{click.style(name, bold=True)}  {dtype_of(value)}{sizes}"
+        head = f"{click.style(printable(name), bold=True)}  {dtype_of(value)}{sizes}"
         body = _text(value)
         is_short = "\n" not in body and len(click.unstyle(head)) + len(body) + 2 <= columns()
         click.echo(f"{head}  {body}" if is_short else f"{head}\n{body}")

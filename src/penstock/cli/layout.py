@@ -1,7 +1,7 @@
 """Text in columns that suit the terminal.
 
 In:   rows of words, or many short items.
-Out:  lines.
+Out:  lines, in which nothing of a graph's own text is obeyed by the terminal.
 Not:  never cuts a name: what is too long for the terminal is wrapped by it.
 """
 
@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from typing import Final
 
 import click
+
+from penstock.printable import printable
 
 #: Columns of what is no terminal: a file or a pipe.
 _PIPE_COLUMNS: Final = 100
@@ -35,7 +37,7 @@ def heading(text: str) -> None:
 
 def print_rows(rows: Sequence[Sequence[str]], limit: int = 50) -> None:
     """Print rows with their words one below the other; say how many there are more."""
-    shown = rows[:limit]
+    shown = [[printable(word) for word in row] for row in rows[:limit]]
     widths = [max(map(len, words)) for words in itertools.zip_longest(*shown, fillvalue="")]
     for row in shown:
         padded = (word.ljust(width) for word, width in zip(row, widths, strict=False))
@@ -48,6 +50,7 @@ def print_items(items: Sequence[str]) -> None:
     """Print short items in as many columns as fit, ordered downwards."""
     if not items:
         return
+    items = [printable(item) for item in items]
     width = max(map(len, items)) + len(_GAP)
     across = max(1, (columns() - len(_GAP)) // width)
     down = -(-len(items) // across)

@@ -18,6 +18,7 @@ from penstock.cli.ops import ops
 from penstock.cli.run import run
 from penstock.cli.show import show
 from penstock.errors import OpError
+from penstock.printable import printable_lines
 
 _FAILED = 1
 _INTERRUPTED = 130
@@ -41,7 +42,7 @@ class _Group(click.Group):
 
 def _show_warning(message: Warning | str, *_where: Any, **_named: Any) -> None:
     """A warning as users want it: without the line of code that it comes from."""
-    click.echo(f"warning: {message}", err=True)
+    click.echo(f"warning: {printable_lines(str(message))}", err=True)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

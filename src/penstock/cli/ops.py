@@ -18,6 +18,7 @@ from penstock.defs.codec import load_graph_def
 from penstock.errors import NotFoundError
 from penstock.kernels import types
 from penstock.kernels.registry import kernels_of, ops_with_kernels
+from penstock.printable import printable
 
 _Types: TypeAlias = Mapping[str, Collection[DType]]
 #: Names for sets of types, the larger first.
@@ -102,7 +103,7 @@ def _print_lacks(files: Sequence[str], listing: Listing) -> None:
 
 
 def _print_names(names: Sequence[str]) -> None:
-    click.echo("".join(f"{name}\n" for name in names), nl=False)
+    click.echo("".join(f"{printable(name)}\n" for name in names), nl=False)
 
 
 def _matches(op: str, patterns: tuple[str, ...]) -> bool:

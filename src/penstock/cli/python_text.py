@@ -15,6 +15,7 @@ from penstock.core.names import parse_endpoint
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
 from penstock.passes.prune import Request
+from penstock.printable import printable
 from penstock.runtime.compiler.compile_regions import Compiler
 from penstock.runtime.compiler.explain import Explained
 from penstock.runtime.prepare import Environment, PreparedStep, prepare
@@ -71,25 +72,25 @@ def _sinks(graph: Graph) -> Iterator[str]:
 def _pieces(prepared: PreparedStep, environment: Environment) -> Iterator[str]:
     """Texts of regions, and comments."""
     if prepared.whole is not None:
-        yield prepared.whole.source.text
+        yield prepared.whole.source.listing
         return
     for part in prepared.partitions:
         make_kernel = environment.params_of(part.device).make_kernel
         compiler = Compiler(device=part.device, make_kernel=make_kernel, ends=prepared.ends)
         explained = compiler.explain(part.graph)
         for region in explained.regions:
-            yield region.source.text
+            yield region.source.listing
         yield _left(part.device, explained)
 
 
 def _left(device: str, explained: Explained) -> str:
     """Comments on what the executor runs."""
     count = counted(len(explained.reasons), "node")
-    lines = [f"# {device}", f"# {count} run by the executor" + (":" if explained.reasons else "")]
+    lines = [device, f"{count} run by the executor" + (":" if explained.reasons else "")]
     for reason, nodes in _by_reason(explained.reasons).items():
-        lines.append(f"#   {reason}")
-        lines += [f"#     {node.name} ({node.op.name})" for node in nodes]
-    return "\n".join(lines) + "\n"
+        lines.append(f"  {reason}")
+        lines += [f"    {node.name} ({node.op.name})" for node in nodes]
+    return "".join(f"# {printable(line)}\n" for line in lines)
 
 
 def _by_reason(reasons: Mapping[Node, str]) -> dict[str, list[Node]]:

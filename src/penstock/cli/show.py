@@ -19,6 +19,7 @@ from penstock.graph.graph import Graph, Node
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.graph.roles import Role
 from penstock.kernels.registry import kernels_of
+from penstock.printable import printable
 from penstock.session.feeds import declared_shape
 
 _VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
@@ -52,7 +53,8 @@ def show(
         click.echo(python_text(loaded, fetches, feeds), nl=False)
         return
     count = counted(len(loaded), "node")
-    click.echo(f"{click.style(str(graph), bold=True)}  {count}, version {loaded.versions.producer}")
+    name = click.style(printable(str(graph)), bold=True)
+    click.echo(f"{name}  {count}, version {loaded.versions.producer}")
     _section("inputs", _endpoints(loaded, _inputs(loaded)))
     _section("outputs", _endpoints(loaded, _outputs(loaded)))
     _section("variables", _variables(loaded))
@@ -67,7 +69,7 @@ def show(
     if nodes:
         heading("nodes")
         for node in loaded:
-            click.echo(f"  {_node_line(node)}")
+            click.echo(f"  {printable(_node_line(node))}")
 
 
 def _section(title: str, rows: Sequence[Sequence[str]]) -> None:

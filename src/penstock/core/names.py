@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 CONTROL_SLOT: Final = -1
 
 # A name may go on after ">" in pieces that begin like a name of their own.
-_TAIL = r"[A-Za-z0-9_.\\/\-]*"
+_TAIL = r"[A-Za-z0-9_./\-]*"
 _PIECES = rf"{_TAIL}(?:>[A-Za-z0-9.]{_TAIL})*"
 _PUBLIC: Final = re.compile(rf"[A-Za-z0-9.]{_PIECES}")
 _INTERNAL: Final = re.compile(rf"[A-Za-z0-9._]{_PIECES}")

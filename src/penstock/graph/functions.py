@@ -13,6 +13,7 @@ from typing import Any
 from penstock.catalogue.op_def import ArgDef, AttrDef, OpDef
 from penstock.catalogue.registry import find_op, get_op
 from penstock.core import dtypes
+from penstock.core.names import is_legal_internal_name
 from penstock.defs import attrs as attr_codec
 from penstock.defs.schema import FunctionDefLibrary, Message
 from penstock.errors import InvalidArgumentError, NotFoundError
@@ -42,12 +43,14 @@ class FunctionLibrary:
         """Add every function of a FunctionDefLibrary, or none of them.
 
         Raises:
-            InvalidArgumentError: a name is taken by another function, or by an op.
+            InvalidArgumentError: a name is taken by another function, or by an op; or a name
+                in a body is malformed.
 
         """
         new: dict[str, Message] = {}
         for function in library.function:
             name = function.signature.name
+            _check_names(function)
             self._check_new(function, self._functions.get(name, new.get(name)))
             new.setdefault(name, function)
         gradients = {g.function_name: g.gradient_func for g in library.gradient}
@@ -104,6 +107,23 @@ class FunctionLibrary:
             if name in chosen:
                 proto.gradient.add(function_name=name, gradient_func=gradient)
         return proto
+
+
+def _check_names(function: Message) -> None:
+    """Refuse a function whose body has a node, argument or result with a malformed name.
+
+    As in TensorFlow, a body may have names that begin with an underscore, and what a function
+    itself is called may be any text.
+    """
+    signature = function.signature
+    names = [node.name for node in function.node_def]
+    names += [arg.name for arg in signature.input_arg]
+    names += [f"{arg.name}_RetVal" for arg in signature.output_arg]
+    for name in names:
+        if not is_legal_internal_name(name):
+            raise InvalidArgumentError(
+                f"Function '{signature.name}': Node '{name}': Node name contains invalid characters"
+            )
 
 
 def signature_of(proto: Message) -> OpDef:

@@ -10,6 +10,7 @@ state stay where they are.
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 from penstock.config import Config
@@ -18,6 +19,7 @@ from penstock.graph.graph import Graph, Node
 from penstock.graph.stages import Placed
 from penstock.passes.place import PlacerOptions
 from penstock.passes.prune import Request
+from penstock.printable import printable
 from penstock.runtime.prepare import place_for, place_whole
 from penstock.state.devices import DeviceSet
 
@@ -65,7 +67,7 @@ class Placement:
         return PlacerOptions(
             allow_soft_placement=self._config.allow_soft_placement,
             assigned=self._stateful_devices,
-            log=print if self._config.log_device_placement else None,
+            log=_print if self._config.log_device_placement else None,
             on_fallback=self._warn_of_fallback,
         )
 
@@ -74,7 +76,12 @@ class Placement:
         if not self._has_warned:
             self._has_warned = True
             warnings.warn(
-                f"Node '{node.name}' and perhaps others ask for device '{wanted}', which is not "
-                f"here; they run on '{got}'. Config(allow_soft_placement=False) refuses instead.",
+                f"Node '{node.name}' and perhaps others ask for device '{printable(wanted)}', "
+                f"which is not here; they run on '{got}'. Config(allow_soft_placement=False) "
+                "refuses instead.",
                 stacklevel=2,
             )
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{printable(line)}\n")

@@ -38,7 +38,7 @@ def test_twenty_thousand_nodes() -> None:
     rows += [f"n{i} = Add(n{i - 1}, one)" for i in range(1, 20_000)]
     region = whole("\n".join([*rows, "r = _Retval(n19999) index=0"]))
     assert region.run(Bare(), np.int32(5)) == (20_005,)
-    assert region.source.text.count("def part") == 10
+    assert region.source.listing.count("def part") == 10
 
 
 def nested(depth: int) -> str:
@@ -132,7 +132,7 @@ def test_what_is_live_in_the_last_turn_too() -> None:
     """An inner loop is compiled though its constants are live when its variables are dead."""
     text = INVARIANT.replace("Placeholder() dtype=int32", "_Arg() T=int32 index=0", 1)
     text = text.replace("Placeholder() dtype=int32", "_Arg() T=int32 index=1")
-    assert "# inner" in whole(text + "r = _Retval(total) index=0").source.text
+    assert "# inner" in whole(text + "r = _Retval(total) index=0").source.listing
     assert answers(lambda: sketch(INVARIANT), "total:0", {"outer": 4, "inner": 3}) == [12] * 2
 
 
@@ -244,7 +244,7 @@ def test_an_inner_loop_is_a_region_of_an_irregular_one(monkeypatch: pytest.Monke
     graph = graph.replace("null = Const(^i_body) value=0", "null = Sub(t_body, t_body)")
     graph = graph.replace("Mul(i_body, inner_value)", "Mul(t_body, t_body)")
     graph = graph.replace("Placeholder() dtype=int32", "_Arg() T=int32 index=1")
-    texts = [r.source.text for r in regions_of(graph + "r = _Retval(total) index=0").values()]
+    texts = [r.source.listing for r in regions_of(graph + "r = _Retval(total) index=0").values()]
     assert sum("in count():  # inner" in text for text in texts) == 1
     assert not any("# outer" in text for text in texts)
 

@@ -77,7 +77,7 @@ def test_a_chain() -> None:
 
 def test_the_region_says_what_it_is_of() -> None:
     """The first line is the device, or the function whose body it is."""
-    text = whole(X + "y = Neg(x)\nr = _Retval(y) index=0").source.text
+    text = whole(X + "y = Neg(x)\nr = _Retval(y) index=0").source.listing
     assert text.startswith("# /job:localhost/replica:0/task:0/device:CPU:0\n\ndef region(")
 
 
@@ -553,10 +553,10 @@ def test_a_context_in_a_loop() -> None:
         """
         def region(run, limit, *_):
             interrupt = run.interrupt
-            c_var = context_of(run, 'var', "TemporaryVariable", root_frame, 0, False)
-            c_got = context_of(run, 'got', "DestroyTemporaryVariable", root_frame, 0, False)
+            c_var = context_of(run, s_var, s_TemporaryVariable, root_frame, 0, False)
+            c_got = context_of(run, s_got, s_DestroyTemporaryVariable, root_frame, 0, False)
             merge = zero  # cond (LoopCond)
-            frame_turn = frame_tag(root_frame, 0, 'loop')
+            frame = frame_tag(root_frame, 0, s_loop)
             for turn in count():  # loop
                 if interrupt.loops_end:
                     end_loop(interrupt)  # cond (LoopCond)
@@ -565,12 +565,12 @@ def test_a_context_in_a_loop() -> None:
                     less = as_pred(less)  # switch (Switch)
                 if less is not true:
                     break
-                c_var.frame, c_var.iteration = frame_turn, turn
+                c_var.frame, c_var.iteration = frame, turn
                 var = k_var(c_var)  # var (TemporaryVariable)
                 set_1 = k_set(var, merge)  # set (Assign)
                 del var
-                c_got.frame, c_got.iteration = frame_turn, turn
-                got = k_got(c_got, initialized(set_1, 'set'))  # got (DestroyTemporaryVariable)
+                c_got.frame, c_got.iteration = frame, turn
+                got = k_got(c_got, initialized(set_1, s_set))  # got (DestroyTemporaryVariable)
                 del set_1
                 sum_1 = got + one  # sum (Add)
                 del got
@@ -599,16 +599,16 @@ def test_references() -> None:
     assert text_of(region) == expected(
         """
         def region(run, x, *_):
-            c_v = context_of(run, 'v', "VariableV2", root_frame, 0, False)
+            c_v = context_of(run, s_v, s_VariableV2, root_frame, 0, False)
             v = k_v(c_v)  # v (VariableV2)
-            read_1 = initialized(v, 'v')  # read (Identity)
-            y = read(read_1, 'read') * x  # y (Mul)
+            read_1 = initialized(v, s_v)  # read (Identity)
+            y = read(read_1, s_read) * x  # y (Mul)
             del read_1
-            set_1 = k_set(initialized(v, 'v'), y)  # set (AssignAdd)
+            set_1 = k_set(initialized(v, s_v), y)  # set (AssignAdd)
             del v, y
-            after = initialized(set_1, 'set')  # after (Identity)
+            after = initialized(set_1, s_set)  # after (Identity)
             del set_1
-            result_result = read(after, 'after')  # result (_Retval)
+            result_result = read(after, s_after)  # result (_Retval)
             del after
             return (result_result,)
         """
@@ -627,7 +627,7 @@ def test_kernels_of_ones_own_are_checked() -> None:
     assert text_of(region) == expected(
         """
         def region(run, x, *_):
-            c_b = context_of(run, 'b', "ExCtx", root_frame, 0, False)
+            c_b = context_of(run, s_b, s_ExCtx, root_frame, 0, False)
             a = k_a(x)  # a (ExOne)
             b = k_b(c_b, a)  # b (ExCtx)
             del a
@@ -647,7 +647,7 @@ def test_kernels_of_ones_own_are_checked() -> None:
 def test_with_checks_nothing_is_an_operator() -> None:
     """If every output is to be checked, a kernel is called even where it is an operator."""
     region = whole(X + "y = Neg(x)\nr = _Retval(y) index=0", checks_outputs=True)
-    assert "y = k_y(x)  # y (Neg)" in region.source.text
+    assert "y = k_y(x)  # y (Neg)" in region.source.listing
 
 
 # -- parts -------------------------------------------------------------------------------------
@@ -754,7 +754,7 @@ def test_parts_do_not_change_the_answer(most: int, monkeypatch: pytest.MonkeyPat
     )
     monkeypatch.setattr(emit, "MAX_STATEMENTS", most)
     region = whole(graph)
-    assert "part_1(" in region.source.text
+    assert "part_1(" in region.source.listing
     assert region.run(Bare(), np.int32(6)) == (-6,)
 
 
@@ -789,7 +789,7 @@ def chain_of_conds(depth: int) -> str:
 def test_conds_as_deep_as_python_allows() -> None:
     """Eighty levels of indentation are text; a hundred are left to the executor."""
     region = whole(chain_of_conds(80))
-    assert "    " * 80 in region.source.text
+    assert "    " * 80 in region.source.listing
     assert region.run(Bare(), np.int32(0)) == (0,)
     assert region.run(Bare(), np.int32(-5)) == (5,)
     assert region.run(Bare(), np.int32(40)) == (40,)

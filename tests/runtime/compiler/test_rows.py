@@ -27,7 +27,7 @@ def text_of(graph: str, *fetches: str, **config: object) -> str:
         session.make_callable(list(fetches), ["x:0"])
         [prepared] = session._prepared.values()
         assert prepared.whole is not None
-        return prepared.whole.source.text
+        return prepared.whole.source.listing
 
 
 def test_a_long_row_is_one_line() -> None:

@@ -26,14 +26,14 @@ def source(act: Callable[[int, int], Any] = lambda _i, _j: None) -> Source:
     lines = [
         Line("def region(run):"),
         Line("    x = 1", A),
-        Line("    for i in range(3):", None),
+        Line("    for i in range(3):", None, label="outer"),
         Line("        check(i)", C, (OUTER,)),
-        Line("        for j in range(2):", None, (OUTER,)),
+        Line("        for j in range(2):", None, (OUTER,), label="inner"),
         Line("            act(i, j)", B, (OUTER, INNER)),
         Line("    return (x,)"),
     ]
-    objects = {"act": act, "check": lambda _i: None}
-    return make_source("test", lines, "region", objects, needs_context=False)
+    objects = {"act": act, "check": lambda _i: None, "range": range}
+    return make_source(lines, "region", {"region", "i", "j", "x"}, objects, needs_context=False)
 
 
 def raising(cause: Exception, at: tuple[int, int]) -> Callable[[int, int], None]:
@@ -46,11 +46,34 @@ def raising(cause: Exception, at: tuple[int, int]) -> Callable[[int, int], None]
     return act
 
 
-def test_the_text_is_its_lines() -> None:
-    """The text is what was compiled, and calling the function runs it."""
+def test_the_listing_is_code_and_labels() -> None:
+    """The listing shows what was compiled, and the graph's words beside it."""
     made = source()
-    assert made.text.splitlines()[1] == "    x = 1"
+    assert made.listing.splitlines()[1:3] == [
+        "    x = 1  # a (NoOp)",
+        "    for i in range(3):  # outer",
+    ]
     assert made.function(None) == (1,)
+
+
+def test_labels_are_shown_and_never_compiled() -> None:
+    """A label with line breaks and terminal sequences is one harmless line of the listing."""
+    label = "x\nraise SystemExit\r\x1b[2J\u202e"
+    lines = [Line("", label=label), Line("def region(run):"), Line("    return ()", label=label)]
+    made = make_source(lines, "region", {"region"}, {}, needs_context=False)
+
+    assert made.function(None) == ()
+    assert made.listing.splitlines() == [
+        r"# x\nraise SystemExit\r\x1b[2J\u202e",
+        "def region(run):",
+        r"    return ()  # x\nraise SystemExit\r\x1b[2J\u202e",
+    ]
+
+
+def test_generated_code_has_no_builtins() -> None:
+    """Even what came through all checks could not open a file."""
+    made = source()
+    assert made.function.__globals__["__builtins__"] == {}
 
 
 def test_tracebacks_show_the_line() -> None:
@@ -61,7 +84,8 @@ def test_tracebacks_show_the_line() -> None:
     shown = "".join(traceback.format_exception(caught.value))
     assert "act(i, j)" in shown
     assert made.filename in shown
-    assert linecache.getline(made.filename, 2) == "    x = 1\n"
+    assert linecache.getline(made.filename, 2) == "    x = 1  # a (NoOp)\n"
+    assert linecache.getlines(made.filename)[:1] == ["def region(run):\n"]
 
 
 def test_the_text_goes_when_the_source_does() -> None:
@@ -74,11 +98,11 @@ def test_the_text_goes_when_the_source_does() -> None:
     assert filename not in linecache.cache
 
 
-def test_texts_of_one_name_are_told_apart() -> None:
-    """Each text has a file name of its own."""
+def test_sources_are_told_apart() -> None:
+    """Each source has a file name of its own, with nothing of the graph in it."""
     one, two = source(), source()
     assert one.filename != two.filename
-    assert one.filename.startswith("<penstock test ")
+    assert one.filename.startswith("<penstock region ")
 
 
 def test_the_place_of_an_error() -> None:

@@ -3,6 +3,9 @@
 In:   values, or a finished text.
 Out:  the text on standard error, or where the attributes want it; Print returns its input.
 Not:  formats nothing, printing does.
+
+The text is the graph's, and goes to a file or a pipe as it is.  A terminal would obey the control
+sequences in it, so there they are shown as escapes.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import sys
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 import numpy as np
 
@@ -20,6 +23,7 @@ from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.printing import summarize
 from penstock.kernels.registry import Cost, Kernel, kernel
+from penstock.printable import printable_lines
 
 _STREAMS: Final = ("stdout", "stderr", "log(info)", "log(warning)", "log(error)")
 
@@ -34,7 +38,7 @@ def make_print(attrs: Attrs) -> Kernel:
     def print_(value: Value, *data: Value) -> Value:
         if first_n < 0 or next(calls) < first_n:
             shown = "".join(f"[{summarize(item, limit)}]" for item in data)
-            sys.stderr.write(f"{message}{shown}\n")
+            _write(sys.stderr, f"{message}{shown}\n")
         return value
 
     return print_
@@ -60,6 +64,10 @@ def make_print_v2(attrs: Attrs) -> Kernel:
             with Path(path).open("a", encoding="utf-8") as file:
                 file.write(line)
         else:
-            (sys.stdout if stream == "stdout" else sys.stderr).write(line)
+            _write(sys.stdout if stream == "stdout" else sys.stderr, line)
 
     return print_v2
+
+
+def _write(stream: TextIO, text: str) -> None:
+    stream.write(printable_lines(text) if stream.isatty() else text)

@@ -45,13 +45,12 @@ class Branches:
     def at_home(self) -> None:
         """A branch has been closed, and the one around it goes on; for subclasses."""
 
-    def line(self, text: str, node: Node | None = None) -> None:
-        """Add a line to the branch that is open."""
+    def line(self, code: str, node: Node | None = None, label: str = "") -> None:
+        """Add a line to the branch that is open; no text of a graph is part of ``code``."""
         level = self.level
         if level > _MAX_LEVELS:
             raise Irregular("branches are nested too deeply for Python")
-        comment = f"  # {node.name} ({node.op.name})" if node is not None else ""
-        self.lines.append(Line("    " * level + text + comment, node, self.loops))
+        self.lines.append(Line("    " * level + code, node, self.loops, label))
 
     def close_blocks(self) -> None:
         """Leave all branches."""

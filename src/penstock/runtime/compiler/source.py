@@ -1,8 +1,13 @@
-"""Python text as a function that tracebacks can show.
+"""Python code as a function that tracebacks can show.
 
-In:   lines, each with the node that it is for, and the objects that the text refers to.
-Out:  ``Source``: the text, the function, and where in the graph an error in it arose.
-Not:  writes no text.
+In:   lines of code, each with what stands beside it, and the objects that the code refers to.
+Out:  ``Source``: the function, its listing, and where in the graph an error in it arose.
+Not:  writes no code.
+
+The law: **no text of a graph is part of the code.**  What a graph calls a node, a frame or a
+function stands beside the lines, in ``Line.node`` and ``Line.label``, and is an object where the
+code needs it as a value.  Only the listing, which nobody compiles, puts the two side by side.
+``vet`` looks at all code once more before it is compiled, and it runs without Python's builtins.
 """
 
 from __future__ import annotations
@@ -11,12 +16,14 @@ import itertools
 import linecache
 import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType, TracebackType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast, overload
 
 from penstock.graph.graph import Node
+from penstock.printable import printable
+from penstock.runtime.compiler.vet import vetted
 
 #: Tells apart the file names of texts; ``next`` on it is atomic enough, since a lost number
 #: would only repeat a name that a lock below guards.
@@ -24,20 +31,36 @@ _numbers: Final = itertools.count(1)
 
 
 class Turns(NamedTuple):
-    """A loop that a line stands in: its frame's name, and the name that counts its turns."""
+    """A loop that a line stands in."""
 
+    #: The frame's name, as the graph has it.
     frame: str
+    #: The variable that counts its turns.
     counter: str
+    #: The variable for the dynamic frame; the code has it if a kernel asks.
+    tag: str = ""
 
 
 class Line(NamedTuple):
-    """One line of text."""
+    """One line of code, and what stands beside it."""
 
-    text: str
+    code: str
     #: The node that it is for; None for what holds the others together.
     node: Node | None = None
     #: The loops around it, outermost first.
     loops: tuple[Turns, ...] = ()
+    #: What the graph calls it, if it is for no node.
+    label: str = ""
+
+    @property
+    def listed(self) -> str:
+        """The line as people read it."""
+        node = self.node
+        label = self.label if node is None else f"{node.name} ({node.op.name})"
+        if not label:
+            return self.code
+        comment = f"# {printable(label)}"
+        return f"{self.code}  {comment}" if self.code else comment
 
 
 class Place(NamedTuple):
@@ -57,9 +80,28 @@ class Place(NamedTuple):
         return Place(self.node, f"{frame}[{iteration}]/{self.frame}", self.iteration)
 
 
+class Listing(Sequence[str]):
+    """Lines as people read them, each made when somebody does."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self._lines = lines
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return list(Listing(self._lines[index]))
+        return f"{self._lines[index].listed}\n"
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Source:
-    """One text, and the function that it defines."""
+    """The code of one region, and the function that it defines."""
 
     lines: Sequence[Line]
     function: Callable[..., Any]
@@ -68,9 +110,9 @@ class Source:
     needs_context: bool
 
     @property
-    def text(self) -> str:
-        """The text, as ``penstock show --python`` prints it."""
-        return "".join(f"{line.text}\n" for line in self.lines)
+    def listing(self) -> str:
+        """Code and labels side by side, as ``penstock show --python`` prints them."""
+        return "".join(Listing(self.lines))
 
     def place_of(self, traceback: TracebackType | None) -> Place | None:
         """The node in whose line an exception arose, or None if it was in none."""
@@ -126,21 +168,35 @@ def _place(line: Line, counters: Mapping[str, int]) -> Place:
 
 
 def make_source(
-    name: str,
     lines: Sequence[Line],
     function: str,
-    objects: dict[str, Any],
+    names: Collection[str],
+    objects: Mapping[str, Any],
     *,
     needs_context: bool,
 ) -> Source:
-    """Compile a text and take the function ``function`` out of it.
+    """Compile code and take a function out of it.
 
-    The text is known to tracebacks and debuggers for as long as the source lives.
+    The listing is known to tracebacks and debuggers for as long as the source lives.
+
+    Args:
+        lines: of whole functions.
+        function: which of them to take.
+        names: the variables that the code may have, its functions among them.
+        objects: what else it may refer to, and call.
+        needs_context: see ``Source``.
+
+    Raises:
+        InternalError: the code has something in it that the compiler did not put there.
+
     """
-    filename = f"<penstock {name} {next(_numbers)}>"
-    text = "".join(f"{line.text}\n" for line in lines)
-    exec(compile(text, filename, "exec"), objects)
-    source = Source(tuple(lines), objects[function], filename, needs_context)
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    filename = f"<penstock region {next(_numbers)}>"
+    code = "".join(f"{line.code}\n" for line in lines)
+    tree = vetted(code, names, objects.keys())
+    namespace = {**objects, "__builtins__": {}}
+    exec(compile(tree, filename, "exec"), namespace)
+    source = Source(tuple(lines), namespace[function], filename, needs_context)
+    # The cache wants a list; few will ever look at a line.
+    linecache.cache[filename] = (len(code), None, cast("list[str]", Listing(lines)), filename)
     weakref.finalize(source, linecache.cache.pop, filename, None)
     return source

@@ -1,4 +1,4 @@
-"""One text under construction: its names, what they stand for, and its functions.
+"""The code of one region under construction: its names, what they stand for, and its functions.
 
 In:   variables, kernels and other objects that the text refers to.
 Out:  names; and in the end a ``Source``.
@@ -24,6 +24,7 @@ from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Constant, Program, Var
 from penstock.runtime.compiler.rows import apply_all
 from penstock.runtime.compiler.source import Line, Source, make_source
+from penstock.runtime.compiler.vet import LOCALS
 from penstock.runtime.frame_names import FrameTag
 from penstock.runtime.references import initialized, read
 
@@ -39,7 +40,7 @@ def end_loop(interrupt: Interrupt) -> None:
     raise reason
 
 
-#: What every text may refer to.
+#: What all code may refer to; it has no other builtins.
 _OBJECTS: Final[Mapping[str, Any]] = {
     "apply_all": apply_all,
     "as_pred": as_pred,
@@ -54,8 +55,8 @@ _OBJECTS: Final[Mapping[str, Any]] = {
     "read": read,
     "root_frame": FrameTag(None, 0, ""),
     "true": np.True_,
+    "type": type,
 }
-_LOCALS: Final = ("run", "interrupt", "_")
 
 
 class Text:
@@ -69,9 +70,12 @@ class Text:
         self._names_of_objects: dict[int, str] = {}
         if profile is not None:
             self._objects |= {"probe": profile.probe, "start": profile.start}
-        self.names = Names([*self._objects, *_LOCALS])
-        #: The names that variables have got.
+        self.names = Names([*self._objects, *LOCALS])
+        #: The names that variables have got, and those of strings.
         self._name_of: dict[Var, str] = {}
+        self._name_of_string: dict[str, str] = {}
+        #: The variables for dynamic frames that some kernel asks for.
+        self.tags: set[str] = set()
         #: Finished functions.
         self.functions: list[list[Line]] = []
         #: Whether some kernel is called with a context.
@@ -100,9 +104,23 @@ class Text:
             self._objects[name] = value
         return name
 
+    def string(self, text: str) -> str:
+        """A name for a string of the graph, which is never part of the code itself."""
+        name = self._name_of_string.get(text)
+        if name is None:
+            name = self._name_of_string[text] = self.names.new(text, "s_")
+            self._objects[name] = text
+        return name
+
     def compiled(self, title: str, function: str) -> Source:
-        """The text as a source whose function is called ``function``."""
-        lines = [Line(f"# {title}")]
+        """The code as a source whose function is called ``function``."""
+        lines = [Line("", label=title)]
         for written in self.functions:
             lines += [Line(""), *written]
-        return make_source(title, lines, function, self._objects, needs_context=self.needs_context)
+        return make_source(
+            lines,
+            function,
+            self.names.taken,
+            self._objects,
+            needs_context=self.needs_context,
+        )

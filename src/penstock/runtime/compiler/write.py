@@ -81,7 +81,7 @@ class Writer(Branches):
         return [Line(self.head), *map(Line, interrupt), *prelude, *self.lines]
 
     def _asks_interrupt(self) -> bool:
-        return any("interrupt" in line.text for line in self.lines)
+        return any("interrupt." in line.code for line in self.lines)
 
     # -- statements ------------------------------------------------------------------------
 
@@ -202,12 +202,18 @@ class Writer(Branches):
         node = call.node
         self.text.needs_context = True
         name = self.text.names.new(node.name, "c_")
-        place = f'{node.name!r}, "{node.op.name}", {self.text.around}'
-        self.prelude[f"{name} = context_of({self.text.step}, {place}, False)"] = None
+        place = f"{self.text.string(node.name)}, {self.text.string(node.op.name)}"
+        around = f"{self.text.around}, False"
+        self.prelude[f"{name} = context_of({self.text.step}, {place}, {around})"] = None
         if self.loops and _asks_frame(call):
-            counter = self.loops[-1].counter
-            self.line(f"{name}.frame, {name}.iteration = frame_{counter}, {counter}")
+            self.line(f"{name}.frame, {name}.iteration = {self._frame_now()}")
         return name
+
+    def _frame_now(self) -> str:
+        """The dynamic frame of the innermost loop, and its turn."""
+        loop = self.loops[-1]
+        self.text.tags.add(loop.tag)
+        return f"{loop.tag}, {loop.counter}"
 
     def _write_test(self, test: Test) -> None:
         name = self.text.name(test.target)
@@ -218,10 +224,13 @@ class Writer(Branches):
 
     def _operand(self, operand: Operand) -> str:
         if isinstance(operand, Read):
-            return f"read({self.text.name(operand.var)}, {operand.source!r})"
+            return f"read({self._reference(operand)})"
         if isinstance(operand, Initialized):
-            return f"initialized({self.text.name(operand.var)}, {operand.source!r})"
+            return f"initialized({self._reference(operand)})"
         return self.text.name(operand)
+
+    def _reference(self, operand: Read | Initialized) -> str:
+        return f"{self.text.name(operand.var)}, {self.text.string(operand.source)}"
 
     # -- loops -----------------------------------------------------------------------------
 
@@ -231,9 +240,10 @@ class Writer(Branches):
         name = self.text.name
         for var, first, _ in repeat.variables:
             self.line(f"{name(var)} = {self._operand(first)}", repeat.node)
-        turns = Turns(repeat.frame, self.text.names.new("turn"))
+        names = self.text.names
+        turns = Turns(repeat.frame, names.new("turn"), names.new("frame"))
         at = len(self.lines)
-        self.line(f"for {turns.counter} in count():  # {repeat.frame}")
+        self.line(f"for {turns.counter} in count():", label=repeat.frame)
         inner = Writer(
             self.text,
             repeat.body,
@@ -242,7 +252,7 @@ class Writer(Branches):
             indent=self.indent + len(self.path) + 1,
         )
         inner.write_turn(repeat)
-        if any(f"frame_{turns.counter}" in line.text for line in inner.lines):
+        if turns.tag in self.text.tags:
             self._write_frame_tag(turns, at)
         self.lines += inner.lines
         self.prelude |= inner.prelude
@@ -252,11 +262,8 @@ class Writer(Branches):
 
     def _write_frame_tag(self, turns: Turns, at: int) -> None:
         """Name the dynamic frame, for the kernels that ask."""
-        outer = self.text.around
-        if self.loops:
-            counter = self.loops[-1].counter
-            outer = f"frame_{counter}, {counter}"
-        self.line(f"frame_{turns.counter} = frame_tag({outer}, {turns.frame!r})")
+        outer = self._frame_now() if self.loops else self.text.around
+        self.line(f"{turns.tag} = frame_tag({outer}, {self.text.string(turns.frame)})")
         self.lines.insert(at, self.lines.pop())
 
     def write_turn(self, repeat: Repeat) -> None:
