@@ -24,7 +24,8 @@ next.  The facts are fields; ``message`` is made from them and keeps TensorFlow'
 phrases, the ``{{node NAME}}`` tag included.
 
 An error's text may name what a graph names: ``message`` shows it with escapes where a terminal
-would obey it.
+would obey it.  Its only line breaks are those between the parts; what needs several lines is given
+as ``details``, so that no name can begin a line of its own.
 
 Not: this module imports nothing of Penstock but ``printable``, so that every layer may raise.
 """
@@ -33,10 +34,11 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from penstock.printable import printable_lines
+from penstock.printable import printable
 
 
 class Code(enum.IntEnum):
@@ -89,9 +91,10 @@ class Where:
 class OpError(Exception):
     """Something went wrong with a graph or a step; see ``code``.
 
-    ``reason`` is the bare sentence, ``where`` the place (or None), ``next_step`` the
-    advice (or ""), ``message`` all of them as one text.  ``derived`` marks the mere
-    consequence of another error, which is never reported when its cause is known.
+    ``reason`` is the bare sentence, ``details`` the lines of a list that goes with it, ``where``
+    the place (or None), ``next_step`` the advice (or ""), ``message`` all of them as one text.
+    ``derived`` marks the mere consequence of another error, which is never reported when its
+    cause is known.
     """
 
     code: ClassVar[Code] = Code.UNKNOWN
@@ -100,12 +103,14 @@ class OpError(Exception):
         self,
         reason: str,
         *,
+        details: Iterable[str] = (),
         where: Where | None = None,
         next_step: str = "",
         derived: bool = False,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.details = tuple(details)
         self.where = where
         self.next_step = next_step
         self.derived = derived
@@ -113,12 +118,12 @@ class OpError(Exception):
     @property
     def message(self) -> str:
         """What, where and what next."""
-        parts = [self.reason]
+        parts = [self.reason, *self.details]
         if self.where is not None:
             parts.append(f"  at    {self.where}")
         if self.next_step:
             parts.append(f"  next  {self.next_step}")
-        return printable_lines("\n".join(parts))
+        return "\n".join(map(printable, parts))
 
     @property
     def node_name(self) -> str | None:
@@ -144,7 +149,11 @@ class OpError(Exception):
     def copy(self) -> OpError:
         """An equal error that can be raised again, without the first one's traceback."""
         return type(self)(
-            self.reason, where=self.where, next_step=self.next_step, derived=self.derived
+            self.reason,
+            details=self.details,
+            where=self.where,
+            next_step=self.next_step,
+            derived=self.derived,
         )
 
     def __str__(self) -> str:
@@ -152,17 +161,12 @@ class OpError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default would lose the keyword-only facts on the way to another process.
-        return _restore, (type(self), self.reason, self.where, self.next_step, self.derived)
+        facts = {name: getattr(self, name) for name in ("details", "where", "next_step", "derived")}
+        return _restore, (type(self), self.reason, facts)
 
 
-def _restore(
-    cls: type[OpError],
-    reason: str,
-    where: Where | None,
-    next_step: str,
-    derived: bool,  # noqa: FBT001
-) -> OpError:
-    return cls(reason, where=where, next_step=next_step, derived=derived)
+def _restore(cls: type[OpError], reason: str, facts: Mapping[str, Any]) -> OpError:
+    return cls(reason, **facts)
 
 
 class CancelledError(OpError):

@@ -150,8 +150,8 @@ def test_all_breaches_are_reported_at_once(made: Graph) -> None:
     shuffle_controls(made)
     with pytest.raises(InternalError) as caught:
         check_graph(made)
-    assert "has the role" in caught.value.reason
-    assert "out of order" in caught.value.reason
+    assert "has the role" in caught.value.message
+    assert "out of order" in caught.value.message
     assert "report" in caught.value.next_step
 
 

@@ -67,11 +67,11 @@ def check_partitions(partitions: Sequence[Partition]) -> None:
 
 def _refuse(what: str, breaches: Sequence[str]) -> None:
     if breaches:
-        shown = "".join(f"\n  {breach}" for breach in breaches[:_MAX_SHOWN])
         more = len(breaches) - _MAX_SHOWN
-        rest = f"\n  … and {more} more" if more > 0 else ""
+        rest = [f"  … and {more} more"] if more > 0 else []
         raise InternalError(
-            f"The laws of {what} are broken:{shown}{rest}",
+            f"The laws of {what} are broken:",
+            details=[*(f"  {breach}" for breach in breaches[:_MAX_SHOWN]), *rest],
             next_step="this is a mistake of Penstock's; please report it with the graph",
         )
 

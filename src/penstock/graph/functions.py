@@ -43,14 +43,15 @@ class FunctionLibrary:
         """Add every function of a FunctionDefLibrary, or none of them.
 
         Raises:
-            InvalidArgumentError: a name is taken by another function, or by an op; or a name
-                in a body is malformed.
+            InvalidArgumentError: a name is taken by another function, or by an op; a name in a
+                body is malformed, or a signature contradicts itself.
 
         """
         new: dict[str, Message] = {}
         for function in library.function:
             name = function.signature.name
             _check_names(function)
+            _check_signature(function.signature)
             self._check_new(function, self._functions.get(name, new.get(name)))
             new.setdefault(name, function)
         gradients = {g.function_name: g.gradient_func for g in library.gradient}
@@ -123,6 +124,25 @@ def _check_names(function: Message) -> None:
         if not is_legal_internal_name(name):
             raise InvalidArgumentError(
                 f"Function '{signature.name}': Node '{name}': Node name contains invalid characters"
+            )
+
+
+def _check_signature(signature: Any) -> None:
+    """Refuse attributes of no kind, and arguments whose type does not follow from an attribute."""
+    kinds = {attr.name: attr.type for attr in signature.attr}
+    for attr in signature.attr:
+        if attr.type.removeprefix("list(").removesuffix(")") not in attr_codec.FIELD_OF_KIND:
+            raise InvalidArgumentError(
+                f"Function '{signature.name}': attr '{attr.name}' has unknown type '{attr.type}'"
+            )
+    for arg in (*signature.input_arg, *signature.output_arg):
+        wanted = ((arg.type_attr, "type"), (arg.type_list_attr, "list(type)"))
+        given = [kinds.get(name) == kind for name, kind in wanted if name]
+        is_sound = len(given) + bool(arg.type) == 1 and all(given)
+        if not is_sound or (arg.number_attr and kinds.get(arg.number_attr) != "int"):
+            raise InvalidArgumentError(
+                f"Function '{signature.name}': argument '{arg.name}' needs one type, or one "
+                "attr of the function that says it"
             )
 
 

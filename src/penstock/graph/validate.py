@@ -121,4 +121,4 @@ def _show(item: Any) -> str:
 
 
 def _error(node: Message, text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{text}\n\t; NodeDef: {{{{node {node.name}}}}} (op: {node.op})")
+    return InvalidArgumentError(f"{text}; NodeDef: {{{{node {node.name}}}}} (op: {node.op})")

@@ -276,7 +276,7 @@ def no_kernel_error(op: str, attrs: Mapping[str, Attr]) -> InvalidArgumentError:
     types = ", ".join(f"{k}={v}" for k, v in attrs.items() if isinstance(v, DType))
     lines = [f"    {k}" for k in kernels_of(op)] or ["    <no registered kernels>"]
     return InvalidArgumentError(
-        f"No OpKernel was registered to support Op '{op}' with these attrs: [{types}]\n"
-        "  Registered kernels:\n" + "\n".join(lines),
+        f"No OpKernel was registered to support Op '{op}' with these attrs: [{types}]",
+        details=["  Registered kernels:", *lines],
         next_step="penstock ops lists the ops that have kernels; docs/add-an-op.md adds one",
     )

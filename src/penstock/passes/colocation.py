@@ -89,24 +89,22 @@ class Colocation:
         group = self._groups.get(node.id)
         return self._own[node.id] if group is None else group.constraints
 
-    def debug_info(self, node: Node) -> str:
-        """The members of a node's group and their demands, as text for an error."""
+    def debug_info(self, node: Node) -> list[str]:
+        """The members of a node's group and their demands, as lines for an error."""
         group = self._groups.get(node.id)
         nodes = [node] if group is None else group.nodes
         types = {n.op.name: self._own[n.id].supported for n in nodes}
-        return "\n".join(
-            [
-                "\nColocation Debug Info:",
-                "Colocation group had the following types and supported devices:",
-                f"  {describe(self.constraints_of(node))}",
-                *(
-                    f"  {op}: {' '.join(t.device_type for t in supported)}"
-                    for op, supported in sorted(types.items())
-                ),
-                "Colocation members and user-requested devices:",
-                *(f"  {n.name} ({n.op.name}) {n.requested_device}" for n in nodes),
-            ]
-        )
+        return [
+            "Colocation Debug Info:",
+            "Colocation group had the following types and supported devices:",
+            f"  {describe(self.constraints_of(node))}",
+            *(
+                f"  {op}: {' '.join(t.device_type for t in supported)}"
+                for op, supported in sorted(types.items())
+            ),
+            "Colocation members and user-requested devices:",
+            *(f"  {n.name} ({n.op.name}) {n.requested_device}" for n in nodes),
+        ]
 
     # -- by edges ------------------------------------------------------------------
 
@@ -135,6 +133,7 @@ class Colocation:
                 "Nodes were connected by a reference or resource connection (requiring them to "
                 "be on the same device), but the two nodes were assigned two different devices: "
                 f"{error.reason}",
+                details=error.details,
                 where=_where(edge.dst),
             ) from None
 
@@ -187,12 +186,14 @@ class Colocation:
         try:
             merged = its.merge(others, self._mode)
         except InvalidArgumentError as error:
-            raise InvalidArgumentError(f"{_both(one, other)}: {error.reason}") from None
+            raise InvalidArgumentError(
+                f"{_both(one, other)}: {error.reason}", details=error.details
+            ) from None
         if not merged.supported:
             raise InvalidArgumentError(
                 f"{_both(one, other)} because no device type supports both of those nodes and "
-                "the other nodes colocated with them."
-                f"{self.debug_info(one)}{self.debug_info(other)}"
+                "the other nodes colocated with them.",
+                details=[*self.debug_info(one), *self.debug_info(other)],
             )
         group = group or Group([one], its)
         second = second or Group([other], others)

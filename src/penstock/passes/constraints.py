@@ -195,10 +195,10 @@ class NodeConstraints:
     def _no_kernel(self, node: Node) -> InvalidArgumentError:
         types = ", ".join(sorted(self._devices.prioritized_types))
         error = no_kernel_error(node.op.name, node.attrs)
-        first, rest = error.reason.split("\n", 1)
-        first = first.replace(" with these", f" used by {{{{node {node.name}}}}} with these")
         return InvalidArgumentError(
-            f"{first}\n  Registered devices: [{types}]\n{rest}", next_step=error.next_step
+            error.reason.replace(" with these", f" used by {{{{node {node.name}}}}} with these"),
+            details=[f"  Registered devices: [{types}]", *error.details],
+            next_step=error.next_step,
         )
 
 

@@ -227,19 +227,21 @@ class _Placer:
 
     def refusal(self, node: Node, constraints: Constraints) -> OpError:
         """The error for a node that no device can have."""
+        reason, details = self.reason(node, constraints)
         return InvalidArgumentError(
-            f"Cannot assign a device for operation {node.name}: {self.reason(node, constraints)}"
+            f"Cannot assign a device for operation {node.name}: {reason}", details=details
         )
 
-    def reason(self, node: Node, constraints: Constraints) -> str:
-        """Why no device can have the node."""
+    def reason(self, node: Node, constraints: Constraints) -> tuple[str, list[str]]:
+        """Why no device can have the node, and the lines that go with it."""
         wanted = node.requested_device
         group = self.colocation.debug_info(node)
         if constraints.requested.is_any:
             inputs = ", ".join(t.name for t in node.input_types)
             return (
                 "Node had no OpKernel registered to support this operation: Operation was "
-                f"{node.op.name} and inputs were [{inputs}].{group}"
+                f"{node.op.name} and inputs were [{inputs}].",
+                group,
             )
         known = ", ".join(_sorted_names(self.devices))
         unmet = f"Could not satisfy explicit device specification '{wanted}' because "
@@ -248,7 +250,8 @@ class _Placer:
             return (
                 f"{unmet}the node {{{{colocation_node {node.name}}}}} was colocated with a group "
                 f"of nodes that required incompatible device '{constraints.requested}'. "
-                f"All available devices [{known}].{group}"
+                f"All available devices [{known}].",
+                group,
             )
         if not self.devices.find_matching(own):
             is_gpu = own.type is not None and own.type.lower() == "gpu"
@@ -256,12 +259,13 @@ class _Placer:
             return (
                 f"{{{{node {node.name}}}}} was explicitly assigned to {wanted} but available "
                 f"devices are [ {known} ]. Make sure the device specification refers to a valid "
-                f"device.{hint if is_gpu else ''}"
+                f"device.{hint if is_gpu else ''}",
+                [],
             )
-        kernels = "\n".join(f"    {k}" for k in kernels_of(node.op.name))
+        kernels = [f"    {k}" for k in kernels_of(node.op.name)]
         return (
-            f"{unmet}no supported kernel for {own.type or 'its'} devices is available."
-            f"{group}\n  Registered kernels:\n{kernels}"
+            f"{unmet}no supported kernel for {own.type or 'its'} devices is available.",
+            [*group, "  Registered kernels:", *kernels],
         )
 
 

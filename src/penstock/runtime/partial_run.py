@@ -119,8 +119,11 @@ class PartialRun:
     def _expire(self) -> None:
         self._interrupt_by(
             DeadlineExceededError(
-                "Timed out waiting for notification\n  waiting for "
-                + (", ".join(self._rendezvous.waiting()) or "the end of the step"),
+                "Timed out waiting for notification",
+                details=[
+                    "  waiting for "
+                    + (", ".join(self._rendezvous.waiting()) or "the end of the step")
+                ],
                 next_step="feed what is missing, or allow more time by operation_timeout_in_ms",
             )
         )

@@ -176,7 +176,8 @@ class Step:
     def _expire(self) -> None:
         self.cancel(
             DeadlineExceededError(
-                f"Timed out waiting for notification\n{self.dump_state()}",
+                "Timed out waiting for notification",
+                details=self.dump_state().split("\n"),
                 next_step="feed what is missing, or allow more time by timeout_in_ms",
             )
         )

@@ -116,7 +116,8 @@ class WholeStep:
     def _expire(self) -> None:
         self.cancel(
             DeadlineExceededError(
-                f"Timed out waiting for notification\n{self.dump_state()}",
+                "Timed out waiting for notification",
+                details=self.dump_state().split("\n"),
                 next_step="allow more time by timeout_in_ms",
             )
         )

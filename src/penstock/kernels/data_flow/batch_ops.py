@@ -49,16 +49,17 @@ class _Sizes:
 
     def rows_of(self, tensors: Sequence[Value]) -> int:
         """How many examples there are; raises unless all tensors have as many."""
-        listed = "".join(f"\n  - shape {shape_text(tensor.shape)}" for tensor in tensors)
+        listed = [f"  - shape {shape_text(tensor.shape)}" for tensor in tensors]
         if any(tensor.ndim == 0 for tensor in tensors):
             raise InvalidArgumentError(
-                f"Batching input tensors must have at least one dimension.{listed}"
+                "Batching input tensors must have at least one dimension.", details=listed
             )
         sizes = {len(tensor) for tensor in tensors}
         if len(sizes) > 1:
             raise InvalidArgumentError(
                 "Batching input tensors supplied in a given op invocation must have equal "
-                f"0th-dimension size.{listed}"
+                "0th-dimension size.",
+                details=listed,
             )
         size = sizes.pop()
         if size > self.largest:

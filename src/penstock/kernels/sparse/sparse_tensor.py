@@ -115,8 +115,8 @@ def check_indices(indices: Array, shape: Sequence[int]) -> None:
     if steps[at - 1] == 0:
         raise InvalidArgumentError(f"{place} is repeated")
     raise InvalidArgumentError(
-        f"{place} is out of order. Many sparse ops require sorted indices.\n"
-        "    Use `tf.sparse.reorder` to create a correctly ordered copy.\n\n"
+        f"{place} is out of order. Many sparse ops require sorted indices.",
+        next_step="use `tf.sparse.reorder` to create a correctly ordered copy",
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from penstock.core.values import DEAD, Value
 from penstock.errors import OpError, Where, from_exception
 from penstock.kernels.context import Interrupt, OpKernelContext
+from penstock.printable import printable
 from penstock.runtime.compiler.source import Place, Source
 
 
@@ -89,7 +90,7 @@ class Region:
         """What a thread that runs the region is doing."""
         place = self.source.place_now(thread)
         where = f" is at {self._where(place)}" if place is not None else ""
-        return f"compiled code on {self.device}{where}"
+        return printable(f"compiled code on {self.device}{where}")
 
     def compute(self, context: OpKernelContext, *args: Value | None) -> tuple[Value | None, ...]:
         """The region as a kernel."""

@@ -61,9 +61,10 @@ def summarize(errors: Sequence[OpError]) -> OpError | None:
         return roots[0]
     first = next((e for e in roots if not isinstance(e, CancelledError)), roots[0])
     share = 8192 // len(roots)
-    listed = "\n".join(f"  ({i}) {e.code.name}: {e.message[:share]}" for i, e in enumerate(roots))
+    listed = [f"  ({i}) {e.code.name}: {e.message[:share]}" for i, e in enumerate(roots)]
     ignored = len(errors) - len(roots)
     return type(first)(
-        f"{len(roots)} root error(s) found.\n{listed}\n{ignored} derived errors ignored.",
+        f"{len(roots)} root error(s) found.",
+        details=[*"\n".join(listed).split("\n"), f"{ignored} derived errors ignored."],
         where=first.where,
     )

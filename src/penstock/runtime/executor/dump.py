@@ -1,7 +1,7 @@
 """Why does this step hang?  What every unfinished node waits for, as text.
 
 In:   the root frame of a step and the activations whose kernels are running.
-Out:  lines for people.
+Out:  lines for people, whatever the graph calls its nodes and frames.
 Not:  changes nothing; reads state that a driver may be changing, and so tries again when
       a dictionary changes under its hands.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from penstock.printable import printable
 from penstock.runtime.executor.graph_view import NodeItem
 from penstock.runtime.executor.pending_counts import MERGE_WAITS_FOR_DATA, PENDING
 from penstock.runtime.executor.state import FrameState, IterationState, TaggedNode
@@ -39,7 +40,7 @@ def _dump(root: FrameState, running: list[TaggedNode], device: str) -> str:
         lines += _waiting(frame, iteration, busy)
     if len(lines) > _MAX_LINES:
         lines[_MAX_LINES:] = [f"  … and {len(lines) - _MAX_LINES} more"]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _iterations(root: FrameState) -> Iterator[tuple[FrameState, IterationState]]:
