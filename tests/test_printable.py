@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import penstock as ps
 from penstock.errors import InvalidArgumentError, Where
 from penstock.printable import printable, printable_lines
+from support.custom import custom_kernels
+from support.sketch import sketch
 
 #: What a terminal would obey, or a reader not see: escapes, C1 controls, line breaks of all kinds,
 #: bidirectional marks, a zero-width space, a byte that is no UTF-8.
@@ -62,3 +67,25 @@ def test_errors_show_names_with_escapes() -> None:
     assert "\\x1b[31m" in error.message
     assert "{{node n\\u202e}}" in error.message
     assert error.node_name == "n\u202e"
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+@pytest.mark.parametrize("text", ["a \x1b[2J b", "plain"])
+def test_tracebacks_show_no_text_that_a_terminal_obeys(tier: ps.Tier, text: str) -> None:
+    """The Python error behind an error is shown, unless it quotes what must not be shown."""
+
+    def fail(_x: object) -> object:
+        raise ValueError(text)
+
+    with custom_kernels("Quotes(x: float32) -> (y: float32)") as register:
+        register("Quotes", fail)
+        graph = sketch("x = Const() value=1.0\ny = Quotes(x)")
+        with (
+            pytest.raises(InvalidArgumentError) as caught,
+            ps.Session(graph, config=ps.Config(tier=tier)) as session,
+        ):
+            session.run("y:0")
+    shown = "".join(traceback.format_exception(caught.value))
+
+    assert printable_lines(shown) == shown
+    assert ("ValueError: plain" in shown) == (text == "plain")

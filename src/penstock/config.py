@@ -17,7 +17,7 @@ from google.protobuf.message import Message as ProtobufMessage
 
 from penstock.defs import schema
 from penstock.defs.schema import Message
-from penstock.errors import InvalidArgumentError
+from penstock.errors import InvalidArgumentError, shown_cause
 
 
 class Tier(enum.Enum):
@@ -287,5 +287,7 @@ def _parse(given: Any, message_class: Any, what: str) -> Message:
     try:
         message.ParseFromString(given)
     except (DecodeError, ValueError) as cause:  # bad UTF-8 may be either
-        raise InvalidArgumentError(f"{what} is not a serialized message: {cause}") from cause
+        raise InvalidArgumentError(f"{what} is not a serialized message: {cause}") from shown_cause(
+            cause
+        )
     return message

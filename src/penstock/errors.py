@@ -38,7 +38,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from penstock.printable import printable
+from penstock.printable import printable, printable_lines
 
 
 class Code(enum.IntEnum):
@@ -263,6 +263,16 @@ class UnauthenticatedError(OpError):
     """Credentials are missing."""
 
     code = Code.UNAUTHENTICATED
+
+
+def shown_cause(cause: BaseException) -> BaseException | None:
+    """What to raise an error from: ``cause``, if a traceback may show its text; or else None.
+
+    The text of a Python error may quote a graph or a file, and tracebacks show it as it is.  The
+    error that it becomes says the same with escapes.
+    """
+    text = str(cause)
+    return cause if isinstance(cause, OpError) or printable_lines(text) == text else None
 
 
 def from_exception(cause: BaseException) -> OpError:

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core.values import Array
-from penstock.errors import InvalidArgumentError, NotFoundError
+from penstock.errors import InvalidArgumentError, NotFoundError, shown_cause
 from penstock.graph.graph import Graph
 from penstock.kernels.extras import require
 from penstock.session.feeds import declared_shape, feed_endpoint
@@ -74,7 +74,9 @@ def _load(path: Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
     except (ValueError, OSError, EOFError) as cause:
-        raise InvalidArgumentError(f"{path} cannot be read as numpy data: {cause}") from cause
+        raise InvalidArgumentError(
+            f"{path} cannot be read as numpy data: {cause}"
+        ) from shown_cause(cause)
 
 
 def _read_npz(path: Path, key: str) -> Array:
@@ -105,7 +107,7 @@ def _read_png(path: Path, endpoint: str, graph: Graph) -> Array:
             plain = _PLAIN_MODE_OF.get(image.mode)
             array = np.asarray(image.convert(plain) if plain else image)
     except (OSError, ValueError, SyntaxError) as cause:
-        raise InvalidArgumentError(f"{path} is not an image: {cause}") from cause
+        raise InvalidArgumentError(f"{path} is not an image: {cause}") from shown_cause(cause)
     node = graph.find(endpoint.rpartition(":")[0])
     if node is None:
         return array

@@ -22,6 +22,7 @@ from penstock.errors import (
     NotFoundError,
     ResourceExhaustedError,
     from_exception,
+    shown_cause,
 )
 
 _GZIP = b"\x1f\x8b"
@@ -87,7 +88,7 @@ def _read(path: str) -> bytes:
             next_step="give the file that holds the graph, such as frozen_graph.pb",
         ) from None
     except (OSError, ValueError) as cause:  # a name that no file can have is a ValueError
-        raise from_exception(cause) from cause
+        raise from_exception(cause) from shown_cause(cause)
 
 
 def _decompressed(content: bytes, origin: str) -> bytes:

@@ -21,6 +21,7 @@ from penstock.errors import (
     OpError,
     PermissionDeniedError,
     UnknownError,
+    shown_cause,
 )
 from penstock.kernels.arrays import shape_text
 
@@ -43,9 +44,9 @@ def file_errors(path: str) -> Iterator[None]:
         reason = cause.strerror or str(cause)
         for kind, error in _ERRORS:
             if isinstance(cause, kind):
-                raise error(f"{path}; {reason}") from cause
+                raise error(f"{path}; {reason}") from shown_cause(cause)
     except ValueError as cause:  # a path that contains a zero
-        raise InvalidArgumentError(f"{path!r}; {cause}") from cause
+        raise InvalidArgumentError(f"{path!r}; {cause}") from shown_cause(cause)
 
 
 def path_in(value: Value, what: str) -> str:

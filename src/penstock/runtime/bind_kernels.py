@@ -13,7 +13,7 @@ from __future__ import annotations
 from threading import Lock
 
 from penstock.core.device_names import DeviceName
-from penstock.errors import OpError, from_exception
+from penstock.errors import OpError, from_exception, shown_cause
 from penstock.graph.graph import Node
 from penstock.graph.roles import Role
 
@@ -78,6 +78,6 @@ class KernelBinder:
             compute = found.make(attrs)
         except OpError:
             raise
-        except Exception as cause:  # the one border of makers
-            raise from_exception(cause) from cause
+        except Exception as cause:  # noqa: BLE001  (the one border of makers)
+            raise from_exception(cause) from shown_cause(cause)
         return BoundKernel(compute, found.calling, found.cost, found.is_builtin)

@@ -15,7 +15,7 @@ from google.protobuf import json_format
 
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.defs.schema import Example
-from penstock.errors import InvalidArgumentError
+from penstock.errors import InvalidArgumentError, shown_cause
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.parsing.examples import Dense, Row, parse, ragged_batch, sparse_batch, titles
@@ -158,6 +158,6 @@ def _from_json(text: bytes) -> bytes:
     try:
         message: Any = json_format.Parse(text, Example())
     except (json_format.ParseError, UnicodeDecodeError) as cause:
-        raise InvalidArgumentError(f"Error while parsing JSON: {cause}") from cause
+        raise InvalidArgumentError(f"Error while parsing JSON: {cause}") from shown_cause(cause)
     serialized: bytes = message.SerializeToString(deterministic=True)
     return serialized

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from penstock.core.values import Value, as_value, shape_of
-from penstock.errors import InvalidArgumentError
+from penstock.errors import InvalidArgumentError, shown_cause
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.extras import require
@@ -44,7 +44,7 @@ def _compiled(pattern: bytes) -> Any:
         return re2.compile(pattern, options)
     except re2.error as cause:
         text = b"Invalid pattern: %b, error: %b" % (pattern, cause.args[0])
-        raise InvalidArgumentError(text.decode("utf-8", "replace")) from cause
+        raise InvalidArgumentError(text.decode("utf-8", "replace")) from shown_cause(cause)
 
 
 def _scalar(value: Value, name: str) -> bytes:

@@ -22,7 +22,7 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
-from penstock.errors import InvalidArgumentError, UnimplementedError
+from penstock.errors import InvalidArgumentError, UnimplementedError, shown_cause
 from penstock.kernels.extras import require
 
 #: Element types: what MLIR and XLA call them.
@@ -117,7 +117,9 @@ def _parsed(context: Any, code: bytes) -> Any:
         return jaxlib("mlir.dialects.stablehlo").deserialize_portable_artifact(context, code)
     except (ValueError, RuntimeError) as cause:
         reason = "; ".join(complaints) or cause
-        raise InvalidArgumentError(f"Cannot deserialize computation: {reason}") from cause
+        raise InvalidArgumentError(f"Cannot deserialize computation: {reason}") from shown_cause(
+            cause
+        )
     finally:
         handler.detach()
 

@@ -19,7 +19,7 @@ import numpy as np
 from penstock import errors
 from penstock.core.dtypes import DType
 from penstock.core.values import Value, as_value, dtype_of
-from penstock.errors import OpError
+from penstock.errors import OpError, shown_cause
 from penstock.kernels.arrays import as_array
 from penstock.kernels.xla.stablehlo_main import Spec, XlaModule, jaxlib, stand_in, wrapped
 
@@ -82,7 +82,7 @@ def _compile(module: XlaModule, specs: Sequence[Spec]) -> Any:
             refined, client.local_devices()[:1], jaxlib("xla_client").CompileOptions()
         )
     except RuntimeError as cause:
-        raise _canonical(cause) from cause
+        raise _canonical(cause) from shown_cause(cause)
 
 
 def _execute(executable: Any, inputs: Sequence[Value], types: Sequence[DType]) -> tuple[Value, ...]:
@@ -91,7 +91,7 @@ def _execute(executable: Any, inputs: Sequence[Value], types: Sequence[DType]) -
         shards = results.disassemble_into_single_device_arrays()
         arrays = [np.asarray(of_devices[0]) for of_devices in shards]
     except RuntimeError as cause:
-        raise _canonical(cause) from cause
+        raise _canonical(cause) from shown_cause(cause)
     return tuple(
         as_value(array if stand_in(dtype) is None else array.view(dtype.numpy))
         for array, dtype in zip(arrays, types, strict=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from penstock.core.values import DEAD, Value
-from penstock.errors import OpError, Where, from_exception
+from penstock.errors import OpError, Where, from_exception, shown_cause
 from penstock.kernels.context import Interrupt, OpKernelContext
 from penstock.printable import printable
 from penstock.runtime.compiler.source import Place, Source
@@ -61,7 +61,7 @@ class Region:
             error = self.located(cause, step)
             if error is cause:
                 raise
-            raise error from cause
+            raise error from shown_cause(cause)
         return results
 
     def located(self, cause: Exception, step: Interruptible) -> OpError:

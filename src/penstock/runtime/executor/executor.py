@@ -30,7 +30,7 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core.values import DEAD, Value
-from penstock.errors import CancelledError, OpError, from_exception
+from penstock.errors import CancelledError, OpError, from_exception, shown_cause
 from penstock.graph.graph import Graph
 from penstock.kernels.at_once import WAIT
 from penstock.kernels.context import OpKernelContext, Runner, StepContext
@@ -367,7 +367,7 @@ class ExecutorState:
             manager = self._args.cancellation_manager
             error.derived |= manager.is_cancelled or manager.is_cancelling
         if error is not cause:
-            error.__cause__ = cause
+            error.__cause__ = shown_cause(cause)
         self._abort(error)
 
     def _abort(self, error: OpError) -> None:
