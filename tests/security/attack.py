@@ -169,6 +169,7 @@ def planted(case: Case) -> Any:
     node.attr["_unheard_of"].s = b"text"
     node.attr["_unheard_of_too"].list.s.append(b"text")
     graph.debug_info.files.append("file.py")
+    graph.debug_info.frames_by_id[7].func = "caller"
     graph.library.gradient.add(function_name="of_nothing", gradient_func="nothing")
     return graph
 
@@ -214,12 +215,9 @@ def _rename(graph: Any, kind: str, payload: str) -> Callable[[str], str]:
 
 
 def _with_name(text: str, names: set[str], payload: str) -> str:
-    for before in ("", "^", "loc:@"):
-        if text.startswith(before):
-            name = text[len(before) :]
-            if name in names or (not before and parse_endpoint(name).node in names):
-                return f"{before}{payload}{name}"
-    return text
+    before = next(mark for mark in ("^", "loc:@", "") if text.startswith(mark))
+    name = text[len(before) :]
+    return f"{before}{payload}{name}" if parse_endpoint(name).node in names else text
 
 
 def _same(text: str) -> str:
