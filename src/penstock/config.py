@@ -155,6 +155,9 @@ class Config:
     tier: Tier = Tier.COMPILED
     #: Let PyTorch compute heavy nodes, if it is installed; the last bits of results may differ.
     accelerate: bool = True
+    #: Let graphs read, write and list files, and call the Python functions that are registered;
+    #: otherwise ops that would fail with PermissionDeniedError.
+    allow_files: bool = True
     #: Compare every output with its declared type, also those of Penstock's own kernels.
     check_outputs: bool = False
     #: Compare graphs with their laws after every pass, to find mistakes of the passes.

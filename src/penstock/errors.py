@@ -33,6 +33,7 @@ Not: this module imports nothing of Penstock but ``printable``, so that every la
 from __future__ import annotations
 
 import enum
+import errno
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -284,6 +285,8 @@ def from_exception(cause: BaseException) -> OpError:
     if isinstance(cause, OpError):
         return cause
     text = _reworded(str(cause)) or type(cause).__name__
+    if isinstance(cause, OSError) and cause.errno in _BY_ERRNO:
+        return _BY_ERRNO[cause.errno](text)
     for kind, cls in _CANONICAL:
         if isinstance(cause, kind):
             return cls(text)
@@ -307,7 +310,7 @@ def _reworded(text: str) -> str:
 _CANONICAL: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     (MemoryError, ResourceExhaustedError),
     (NotImplementedError, UnimplementedError),
-    (FileNotFoundError, NotFoundError),
+    (FileNotFoundError, NotFoundError),  # those that users' kernels raise have no number
     (PermissionError, PermissionDeniedError),
     (FileExistsError, AlreadyExistsError),
     (OSError, UnknownError),
@@ -317,3 +320,26 @@ _CANONICAL: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     (IndexError, InvalidArgumentError),
     (KeyboardInterrupt, CancelledError),
 )
+
+#: What the operating system's errors are, by their names; not every system has all of them.
+_ERRNO_NAMES: dict[type[OpError], str] = {
+    InvalidArgumentError: "EINVAL ENAMETOOLONG E2BIG EDESTADDRREQ EDOM EFAULT EILSEQ ENOTSOCK "
+    "ENOTTY ESPIPE",
+    DeadlineExceededError: "ETIMEDOUT",
+    NotFoundError: "ENODEV ENOENT ENXIO ESRCH",
+    AlreadyExistsError: "EEXIST EADDRNOTAVAIL EALREADY",
+    PermissionDeniedError: "EPERM EACCES EROFS",
+    FailedPreconditionError: "ENOTEMPTY EISDIR ENOTDIR EBADF EBUSY ECHILD ENOTBLK EPIPE ETXTBSY",
+    ResourceExhaustedError: "ENOSPC EDQUOT EMFILE EMLINK ENFILE ENOBUFS ENOMEM EUSERS",
+    OutOfRangeError: "EFBIG EOVERFLOW ERANGE",
+    UnimplementedError: "ENOSYS ENOTSUP EXDEV",
+    UnavailableError: "EAGAIN EINTR ENOLCK ENOLINK",
+    AbortedError: "EDEADLK ESTALE",
+    CancelledError: "ECANCELED",
+}
+_BY_ERRNO: dict[int, type[OpError]] = {
+    number: kind
+    for kind, names in _ERRNO_NAMES.items()
+    for name in names.split()
+    if (number := getattr(errno, name, None)) is not None
+}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import inspect
+import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,14 @@ from google.protobuf import text_format
 
 from penstock.defs.codec import load_graph_def
 from penstock.defs.schema import GraphDef
-from penstock.errors import InvalidArgumentError, NotFoundError, OpError
+from penstock.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    ResourceExhaustedError,
+    UnimplementedError,
+)
 from support.graphs import graph_def
 
 GRAPH = graph_def("x = Placeholder\ny = Neg(x)")
@@ -108,3 +118,51 @@ def test_messages_live_in_their_own_pool() -> None:
 
     with pytest.raises(KeyError):
         descriptor_pool.Default().FindMessageTypeByName(GraphDef.DESCRIPTOR.full_name)
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+def test_graphs_larger_than_allowed(tmp_path: Path, packed: bool) -> None:
+    """The bound is on the graph itself, however small the file is that it comes in."""
+    content = GRAPH.SerializeToString()
+    path = tmp_path / "graph.pb"
+    path.write_bytes(gzip.compress(content) if packed else content)
+
+    assert load_graph_def(path, max_bytes=len(content)) == GRAPH
+    for source in (path, path.read_bytes()):
+        with pytest.raises(ResourceExhaustedError, match=f"more than {len(content) - 1} bytes"):
+            load_graph_def(source, max_bytes=len(content) - 1)
+
+
+def test_a_bomb() -> None:
+    """What unpacks to a thousand times its size is not unpacked beyond the bound."""
+    bomb = gzip.compress(bytes(1 << 26), mtime=0) * 100
+    tracemalloc.start()
+    try:
+        with pytest.raises(ResourceExhaustedError, match="unpacks to more than 1000000 bytes"):
+            load_graph_def(bomb, max_bytes=1_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_bound_is_what_protobuf_takes() -> None:
+    """Nobody who says nothing is given more than 2 GiB."""
+    assert inspect.signature(load_graph_def).parameters["max_bytes"].default == 2 << 30
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+def test_files_that_would_never_end(tmp_path: Path) -> None:
+    """A FIFO that nobody writes to, and a device, are refused at once."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    for path in (fifo, Path("/dev/zero")):
+        with pytest.raises(FailedPreconditionError, match=f"{path}; Not a regular file"):
+            load_graph_def(path)
+
+
+def test_graphs_of_other_file_systems() -> None:
+    """A path with a scheme is no folder of this machine; that of files is."""
+    with pytest.raises(UnimplementedError, match="File system scheme 'gs' not implemented"):
+        load_graph_def("gs://bucket/graph.pb")
+    with pytest.raises(NotFoundError, match=r"There is no file file:///no/graph\.pb"):
+        load_graph_def("file:///no/graph.pb")

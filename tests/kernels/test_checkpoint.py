@@ -12,6 +12,8 @@ import pytest
 
 from penstock import errors
 from penstock.core import dtypes
+from penstock.core.files import FileSystem
+from penstock.defs.tensor_bundle import merge_bundles
 from support.ops import run_op
 
 #: Written by TensorFlow: a bool, int32, bfloat16 [1], float16 [1], complex128 [1], a string,
@@ -154,7 +156,7 @@ def test_large_numbers_in_keys_of_parts(prefix: Path) -> None:
     value = np.arange(20, dtype=np.int8).reshape(2, 10)
     save(prefix, {b"\xffn\0": value}, [b"1000 100000 998,2:70000,10"])
 
-    with pytest.raises(errors.DataLossError, match="are not complete"):
+    with pytest.raises(errors.InvalidArgumentError, match="not have sufficient slices"):
         restore(prefix, (b"\xffn\0", dtypes.int8))
     save(prefix, {b"m": value}, [b"2 10 -:-"])
     assert restore(prefix, (b"m", dtypes.int8))[0].tolist() == value.tolist()
@@ -236,6 +238,121 @@ def test_counts_must_agree(prefix: Path) -> None:
         run_op("SaveV2", bytes(prefix), strings(b"a", b"b"), strings(b"", b""), [np.float32(1)])
     with pytest.raises(errors.InvalidArgumentError, match="does not match the shape of the tensor"):
         save(prefix, {b"a": np.float32([1, 2])}, [b"4 0,3"])
+
+
+#: A matrix of four rows, of which the first two were saved in one part and the others in another.
+MATRIX = np.arange(12, dtype=np.float32).reshape(4, 3)
+UPPER, LOWER = b"4 3 0,2:-", b"4 3 2,2:-"
+
+
+@pytest.mark.parametrize("spec", [b"4 3 0,2:-", b"4 3 1,1:-", b"4 3 0,2:1,2", b"4 3 0,2:0,3"])
+def test_a_part_of_what_was_saved(prefix: Path, spec: bytes) -> None:
+    """Of a tensor that is not complete, what is there can be restored."""
+    save(prefix, {b"m": MATRIX[:2]}, [UPPER])
+    places = {b"4 3 1,1:-": np.s_[1:2], b"4 3 0,2:1,2": np.s_[:2, 1:]}.get(spec, np.s_[:2])
+
+    assert restore(prefix, (b"m", dtypes.float32), part=spec)[0].tolist() == MATRIX[places].tolist()
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        (b"", "-:-"),
+        (b"4 3 -:-", "-:-"),
+        (b"4 3 0,3:-", "0,3:-"),
+        (b"4 3 -:0,2", "-:0,2"),
+        (b"4 3 2,2:-", "2,2:-"),
+    ],
+)
+def test_a_part_that_was_not_saved(prefix: Path, spec: bytes, says: str) -> None:
+    """What is missing is an error that says what was wanted, as TensorFlow spells it."""
+    save(prefix, {b"m": MATRIX[:2]}, [UPPER])
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        restore(prefix, (b"m", dtypes.float32), part=spec)
+
+    assert caught.value.reason == (
+        f"Does not have sufficient slices for partitioned tensor m to restore in slice_spec: {says}"
+    )
+
+
+@pytest.mark.parametrize("spec", [b"", b"4 3 1,2:-", b"4 3 0,3:0,1", b"4 3 2,2:-"])
+def test_parts_are_put_together(prefix: Path, spec: bytes) -> None:
+    """What is wanted may lie across the parts that were saved."""
+    both = np.array([b"m", b"m"], object), np.array([UPPER, LOWER], object)
+    run_op("SaveV2", bytes(prefix), *both, [MATRIX[:2], MATRIX[2:]])
+    places = {b"": np.s_[:], b"4 3 1,2:-": np.s_[1:3], b"4 3 0,3:0,1": np.s_[:3, :1]}
+
+    (got,) = restore(prefix, (b"m", dtypes.float32), part=spec)
+    assert got.tolist() == MATRIX[places.get(spec, np.s_[2:])].tolist()
+
+
+def test_parts_that_overlap(prefix: Path) -> None:
+    """A row that was saved twice cannot be restored, since nobody knows which is meant."""
+    both = np.array([b"m", b"m"], object), np.array([b"4 3 0,3:-", LOWER], object)
+    run_op("SaveV2", bytes(prefix), *both, [MATRIX[:3], MATRIX[2:]])
+    says = "Overlapping slices: existing slice = 0,3:-, new slice = 2,2:-"
+    for spec in (b"", LOWER):
+        with pytest.raises(errors.InternalError, match=says):
+            restore(prefix, (b"m", dtypes.float32), part=spec)
+
+
+def test_the_folder_is_made(tmp_path: Path) -> None:
+    """The folder that a checkpoint goes into is made, by all ops that write one; not those above.
+
+    Sharded savers count on that: they save to a folder of their own, and merge what is there.
+    """
+    merged = tmp_path / "new" / "merged"
+    save(tmp_path / "shards" / "a", {b"a": np.float32(1)})
+    run_op("MergeV2Checkpoints", strings(bytes(tmp_path / "shards" / "a")), bytes(merged))
+    assert restore(merged, (b"a", dtypes.float32)) == (1,)
+    run_op("Save", bytes(tmp_path / "old" / "v1"), strings(b"a"), [np.float32(2)])
+    assert (tmp_path / "old" / "v1").is_file()
+
+    for op, rest in (("SaveV2", (strings(b"a"), strings(b""))), ("Save", (strings(b"a"),))):
+        path = tmp_path / op / "deeper" / "model"
+        with pytest.raises(errors.NotFoundError, match="No such file or directory"):
+            run_op(op, bytes(path), *rest, [np.float32(1)])
+        assert not (tmp_path / op).exists()
+
+
+def test_paths_with_a_scheme(tmp_path: Path) -> None:
+    """``file://`` is this machine, whatever is done; other schemes are UNIMPLEMENTED."""
+    prefix = f"file://{tmp_path}/new/model".encode()
+    run_op("SaveV2", prefix, strings(b"a"), strings(b""), [np.float32(1)])
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
+        "model.data-00000-of-00001",
+        "model.index",
+    ]
+    merged = f"file://{tmp_path}/merged".encode()
+    run_op("MergeV2Checkpoints", strings(prefix), merged)
+    assert not (tmp_path / "new").exists()
+    assert run_op("RestoreV2", merged, strings(b"a"), strings(b""), dtypes=(dtypes.float32,)) == (
+        1,
+    )
+
+    for op, inputs in (
+        ("SaveV2", (strings(b"a"), strings(b""), [np.float32(1)])),
+        ("Save", (strings(b"a"), [np.float32(1)])),
+    ):
+        with pytest.raises(errors.UnimplementedError, match="File system scheme 'gs'"):
+            run_op(op, b"gs://bucket/model", *inputs)
+    with pytest.raises(errors.UnimplementedError, match="File system scheme 'gs'"):
+        run_op("RestoreV2", b"gs://b/m", strings(b"a"), strings(b""), dtypes=(dtypes.float32,))
+
+
+def test_a_failed_merge_moves_nothing(tmp_path: Path) -> None:
+    """If there is no room for the merged index, the shards are as they were."""
+
+    class FullDisk(FileSystem):
+        def draft(self, path: str) -> Any:
+            raise errors.ResourceExhaustedError(f"{path}; No space left on device")
+
+    first = tmp_path / "first"
+    save(first, {b"a": np.float32(1)})
+    with pytest.raises(errors.ResourceExhaustedError):
+        merge_bundles([str(first)], str(tmp_path / "out"), FullDisk())
+
+    assert restore(first, (b"a", dtypes.float32)) == (1,)
 
 
 def test_merging(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from penstock import Session, errors
+from penstock.core.files import FileSystem
+from penstock.defs.event_file import EventFile
 from penstock.defs.schema import Event, Summary, SummaryMetadata
 from penstock.kernels.io.readers import tf_records
 from support.sketch import sketch
@@ -58,7 +60,7 @@ class Writer:
         """All events of the only file."""
         (path,) = self.folder.glob("*")
         found = []
-        for _, record in tf_records("")(str(path)):
+        for _, record in tf_records(FileSystem(), "")(str(path)):
             event = Event()
             event.ParseFromString(record)
             found.append(event)
@@ -153,3 +155,29 @@ def test_sessions_close_their_files(tmp_path: Path) -> None:
     made.session.close()
 
     assert len(made.events()) == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
+def test_a_full_disk(tmp_path: Path) -> None:
+    """An event that cannot be written is RESOURCE_EXHAUSTED, and so is the end of its file."""
+
+    class FullDisk(FileSystem):
+        """Begins files as ever, and has no room for what comes later."""
+
+        def append(self, path: str) -> Any:
+            assert path.startswith(str(tmp_path))
+            return super().append("/dev/full")
+
+    with pytest.raises(errors.ResourceExhaustedError, match="No space left on device"):
+        EventFile(FullDisk(), str(tmp_path), "", 10)
+
+
+def test_folders_are_made(tmp_path: Path) -> None:
+    """A writer makes its folder and those above it, and knows the scheme of files."""
+    writer = Writer(tmp_path / "a" / "b")
+    with writer.session:
+        writer.run("make", folder=f"file://{tmp_path}/a/b", most=np.int32(1), suffix=b"")
+        writer.run("close")
+        with pytest.raises(errors.UnimplementedError, match="File system scheme 'gs'"):
+            writer.run("make", folder=b"gs://bucket/log", most=np.int32(1), suffix=b"")
+    assert len(writer.events()) == 1

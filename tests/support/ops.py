@@ -14,6 +14,7 @@ from penstock.core.shapes import TensorShape
 from penstock.core.values import Value, as_value, dtype_of
 from penstock.defs.attrs import TensorAttr
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.host import OPEN
 from penstock.kernels.registry import Calling, Kernel, get_kernel
 
 
@@ -44,7 +45,8 @@ def node_of(
     values = {name: attr.default for name, attr in op.attrs.items() if attr.default is not None}
     flat = _infer(op, inputs, values)
     values |= {name: _attr(value) for name, value in attrs.items()}
-    facts = Attrs(op, values, op.input_types(values), op.output_types(values), "test_node")
+    types = op.input_types(values), op.output_types(values)
+    facts = Attrs(op, values, *types, "test_node", host=OPEN)
     return facts, flat
 
 

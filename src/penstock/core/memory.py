@@ -1,4 +1,4 @@
-"""How much memory this machine has, and how it is handed out.
+"""How much memory there is, how much is left, and how it is handed out.
 
 In:   what the system tells.
 Out:  the bound on what a graph may ask for; and an allocator that keeps what was freed.
@@ -12,8 +12,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 import os
-from typing import Final
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
 
 
 def _physical_memory() -> int:
@@ -30,6 +34,9 @@ PHYSICAL_MEMORY: Final = _physical_memory()
 #: what a step may well free at once.
 _TRIM_THRESHOLD: Final = (-1, 512 << 20)
 _MMAP_THRESHOLD: Final = (-3, 32 << 20)
+#: So many bytes are never too many; to ask the system takes up to a millisecond, less than to
+#: fill them.
+_SMALL: Final = 64 << 20
 
 
 @functools.cache
@@ -47,3 +54,94 @@ def keep_freed_memory() -> bool:
         return False
     done = [mallopt(*option) for option in (_TRIM_THRESHOLD, _MMAP_THRESHOLD)]
     return all(done)
+
+
+# -- what is left ----------------------------------------------------------------------
+
+
+def fits_memory(size: int) -> bool:
+    """Whether so many bytes, for one array or one file, may be asked for.
+
+    The bound is half of what is left: making an array often takes another one of its size, and
+    what comes next needs some as well.
+    """
+    return size <= _SMALL or size <= available_memory() // 2
+
+
+def available_memory() -> int:
+    """Bytes that this process could still use.
+
+    On Linux, the least of what the system calls available, of what the process's control groups
+    leave, and of what its own limit of address space leaves; elsewhere, the machine's memory.
+    """
+    return max(0, min([PHYSICAL_MEMORY, *_system(), *_control_groups(), *_own_limit()]))
+
+
+def _system() -> Iterator[int]:
+    """What new programs could use without swapping."""
+    found = re.search(r"^MemAvailable:\s*(\d+) kB", _text(Path("/proc/meminfo")), re.MULTILINE)
+    if found is not None:
+        yield int(found[1]) << 10
+
+
+def _own_limit() -> Iterator[int]:
+    """What RLIMIT_AS leaves."""
+    try:
+        resource = importlib.import_module("resource")  # Unix only
+    except ImportError:
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
+        pages = _text(Path("/proc/self/statm")).split()
+        yield limit - (int(pages[0]) * os.sysconf("SC_PAGE_SIZE") if pages else 0)
+
+
+class _Group(NamedTuple):
+    """The files in which a control group of Linux says what it may use, and what it does."""
+
+    limit: Path
+    usage: Path
+    #: A pattern for the line of the group's statistics about what would be given back at once.
+    cache: str
+
+    def left(self) -> Iterator[int]:
+        """Bytes that the group's processes could still use; nothing if there is no limit."""
+        limit, usage = _text(self.limit).strip(), _text(self.usage).strip()
+        if limit.isdecimal() and usage.isdecimal() and int(limit) < PHYSICAL_MEMORY:
+            found = re.search(self.cache, _text(self.limit.with_name("memory.stat")), re.MULTILINE)
+            yield int(limit) - int(usage) + (int(found[1]) if found else 0)
+
+
+def _control_groups() -> Iterator[int]:
+    for group in _groups():
+        yield from group.left()
+
+
+@functools.cache
+def _groups() -> tuple[_Group, ...]:
+    """The control groups that this process is in, of both of Linux's kinds."""
+    found: list[_Group] = []
+    for line in _text(Path("/proc/self/cgroup")).splitlines():
+        _number, controllers, path = line.split(":", 2)
+        if "memory" in controllers.split(","):
+            root = Path("/sys/fs/cgroup/memory")
+            names = "memory.limit_in_bytes", "memory.usage_in_bytes", r"^total_inactive_file (\d+)"
+        elif not controllers:
+            root = Path("/sys/fs/cgroup")
+            names = "memory.max", "memory.current", r"^inactive_file (\d+)"
+        else:
+            continue
+        own = root / path.lstrip("/")
+        found += [
+            _Group(folder / names[0], folder / names[1], names[2])
+            for folder in (own, *own.parents)
+            if folder.is_relative_to(root) and (folder / names[0]).exists()
+        ]
+    return tuple(found)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("ascii", "replace")
+    except OSError:
+        return ""

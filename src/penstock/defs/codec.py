@@ -11,31 +11,37 @@ from __future__ import annotations
 import importlib
 import os
 import zlib
-from typing import Any
+from typing import Any, Final
 
 from google.protobuf.message import DecodeError, EncodeError
 from google.protobuf.message import Message as ProtobufMessage
 
+from penstock.core.files import FileSystem
+from penstock.core.unpacking import GZIP, GZIP_MAGIC, unpack
 from penstock.defs.schema import GraphDef, Message
 from penstock.errors import (
     InvalidArgumentError,
     NotFoundError,
     ResourceExhaustedError,
-    from_exception,
-    shown_cause,
 )
 
-_GZIP = b"\x1f\x8b"
-#: A compressed graph may not grow beyond this.
-_MAX_BYTES = 1 << 32
+#: As much as protobuf takes.
+MAX_BYTES: Final = 2 << 30
 
 
-def load_graph_def(source: Any) -> Message:
+def load_graph_def(source: Any, *, max_bytes: int = MAX_BYTES) -> Message:
     """A GraphDef from a message, bytes, or a path.
+
+    Args:
+        source: a message; bytes in binary or text format, gzip or not; or the path of a file
+            that holds them.
+        max_bytes: how large the graph may be, unpacked: a small file of gzip may hold very much.
 
     Raises:
         NotFoundError: there is no such file.
         PermissionDeniedError: the file may not be read.
+        FailedPreconditionError: the path is that of a FIFO or a device.
+        ResourceExhaustedError: the graph is larger than ``max_bytes``.
         InvalidArgumentError: the content is no GraphDef.
 
     """
@@ -45,21 +51,24 @@ def load_graph_def(source: Any) -> Message:
         copied.CopyFrom(source)
         return copied
     if isinstance(source, ProtobufMessage):
-        return parse_graph_def(_serialized(source), f"a {type(source).__name__} message")
+        return parse_graph_def(_serialized(source), f"a {type(source).__name__} message", max_bytes)
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return parse_graph_def(bytes(source), f"{len(source)} bytes")
+        return parse_graph_def(bytes(source), f"{len(source)} bytes", max_bytes)
     if isinstance(source, (str, os.PathLike)):
-        return parse_graph_def(_read(os.fspath(source)), str(source))
+        path = os.fsdecode(source)
+        return parse_graph_def(_read(path), path, max_bytes)
     raise InvalidArgumentError(
         f"A graph cannot be made from a {type(source).__name__}",
         next_step="give a path, bytes, a GraphDef message or a penstock Graph",
     )
 
 
-def parse_graph_def(content: bytes, origin: str) -> Message:
+def parse_graph_def(content: bytes, origin: str, max_bytes: int = MAX_BYTES) -> Message:
     """A GraphDef from bytes; ``origin`` names them in errors."""
-    if content.startswith(_GZIP):
-        content = _decompressed(content, origin)
+    if content.startswith(GZIP_MAGIC):
+        content = _unpacked(content, origin, max_bytes)
+    elif len(content) > max_bytes:
+        raise ResourceExhaustedError(f"{origin} has more than {max_bytes} bytes")
     graph_def = GraphDef()
     try:
         graph_def.ParseFromString(content)
@@ -77,35 +86,26 @@ def _serialized(message: Any) -> bytes:
 
 
 def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        raise NotFoundError(f"There is no file {path}") from None
-    except IsADirectoryError:
+    files = FileSystem()
+    if files.is_folder(path):
         raise InvalidArgumentError(
             f"{path} is a folder, not a GraphDef",
             next_step="give the file that holds the graph, such as frozen_graph.pb",
-        ) from None
-    except (OSError, ValueError) as cause:  # a name that no file can have is a ValueError
-        raise from_exception(cause) from shown_cause(cause)
+        )
+    try:
+        return files.read(path)
+    except NotFoundError:
+        raise NotFoundError(f"There is no file {path}") from None
 
 
-def _decompressed(content: bytes, origin: str) -> bytes:
-    """Unpack gzip, piece by piece, so that a small file cannot fill the memory."""
-    plain = b""
-    while content.startswith(_GZIP):  # a file may have several members, one behind the other
-        unpacker = zlib.decompressobj(wbits=31)
-        try:
-            plain += unpacker.decompress(content, max(1, _MAX_BYTES - len(plain)))
-        except zlib.error as cause:
-            raise InvalidArgumentError(f"{origin} is a damaged gzip file: {cause}") from cause
-        if not unpacker.eof and unpacker.unconsumed_tail:
-            raise ResourceExhaustedError(f"{origin} unpacks to more than {_MAX_BYTES} bytes")
-        if not unpacker.eof:
-            raise InvalidArgumentError(f"{origin} is a truncated gzip file")
-        content = unpacker.unused_data
-    return plain
+def _unpacked(content: bytes, origin: str, max_bytes: int) -> bytes:
+    try:
+        found = unpack(content, GZIP, max_bytes, origin)
+    except zlib.error as cause:
+        raise InvalidArgumentError(f"{origin} is a damaged gzip file: {cause}") from cause
+    if not found.is_complete:
+        raise InvalidArgumentError(f"{origin} is a truncated gzip file")
+    return bytes(found.data)
 
 
 def _parse_text(content: bytes, origin: str, binary_error: Exception) -> Message:

@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import math
 import os
-import secrets
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
+from penstock.core.files import FileSystem
+from penstock.core.memory import fits_memory
 from penstock.core.values import Array, Value, as_value, freeze, shape_of
 from penstock.defs import tensor_slices
 from penstock.defs.crc32c import crc32c, mask
@@ -34,9 +36,11 @@ from penstock.defs.tensors import shape_from_proto
 from penstock.defs.varint import read_varint, write_varint
 from penstock.errors import (
     DataLossError,
+    InternalError,
     InvalidArgumentError,
     NotFoundError,
     OutOfRangeError,
+    ResourceExhaustedError,
     UnimplementedError,
 )
 
@@ -58,13 +62,18 @@ def data_path(prefix: str, shard: int, count: int) -> str:
 
 
 class BundleWriter:
-    """Writes a checkpoint with one data file; it is there when the ``with`` block ends."""
+    """Writes a checkpoint with one data file; it is there when the ``with`` block ends.
 
-    def __init__(self, prefix: str) -> None:
+    Files get their names only once all are complete, the index last: if anything fails, what had
+    the names before is still there, and nothing else.
+    """
+
+    def __init__(self, prefix: str, files: FileSystem) -> None:
         self._prefix: Final = prefix
-        #: Files get their names only once they are complete.
-        self._suffix: Final = f".tempstate{secrets.token_hex(8)}"
-        self._data: BinaryIO = open(self._temporary(data_path(prefix, 0, 1)), "wb")  # noqa: SIM115
+        self._files: Final = files
+        #: Drafts of files, which are gone when this is closed.
+        self._drafts = ExitStack()
+        self._data = self._drafts.enter_context(files.draft(data_path(prefix, 0, 1)))
         self._offset = 0
         #: Entries by key; those of tensors in parts grow while parts are added.
         self._entries: dict[bytes, Message] = {}
@@ -73,23 +82,24 @@ class BundleWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, _: object, __: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
-        self._data.close()
-        data = data_path(self._prefix, 0, 1)
         if kind is not None:
-            os.unlink(self._temporary(data))
+            self._drafts.__exit__(kind, error, traceback)  # may say more about the error
             return
-        os.replace(self._temporary(data), data)
-        _write_index(self._prefix, self._entries, shards=1)
-
-    def _temporary(self, path: str) -> str:
-        return path + self._suffix
+        with self._drafts, self._files.draft(index_path(self._prefix)) as index:
+            index.write(_index(self._entries, shards=1))
+            index.flush()
+            self._files.publish(data_path(self._prefix, 0, 1), self._data)
+            self._files.publish(index_path(self._prefix), index)
 
     def add(self, name: bytes, value: Value, dtype: DType) -> None:
         """Write a whole tensor."""
         if name in self._entries:
-            raise InvalidArgumentError(f"Adding duplicate key: {name.decode('utf-8', 'replace')}")
+            raise InvalidArgumentError(f"Adding duplicate key: {_shown(name)}")
         self._entries[name] = self._write(value, dtype)
 
     def add_slice(
@@ -100,7 +110,7 @@ class BundleWriter:
         if entry is None:
             entry = self._entries[name] = _entry(dtype, whole)
         elif not entry.slices or _shape(entry) != whole or entry.dtype != dtype.number:
-            raise InvalidArgumentError(f"Adding duplicate key: {name.decode('utf-8', 'replace')}")
+            raise InvalidArgumentError(f"Adding duplicate key: {_shown(name)}")
         entry.slices.append(part.to_proto())
         self.add(part.key(name), value, dtype)
 
@@ -143,16 +153,12 @@ def _entry(dtype: DType, shape: tuple[int, ...]) -> Message:
     return entry
 
 
-def _write_index(prefix: str, entries: Mapping[bytes, Message], shards: int) -> None:
+def _index(entries: Mapping[bytes, Message], shards: int) -> bytes:
+    """What stands in the index file."""
     header = BundleHeaderProto(num_shards=shards)
     header.version.producer = _VERSION
     items = sorted((key, entry.SerializeToString()) for key, entry in entries.items())
-    table = write_table([(_HEADER_KEY, header.SerializeToString()), *items])
-    path = index_path(prefix)
-    temporary = f"{path}.tempstate{secrets.token_hex(8)}"
-    with open(temporary, "wb") as file:
-        file.write(table)
-    os.replace(temporary, path)
+    return write_table([(_HEADER_KEY, header.SerializeToString()), *items])
 
 
 # -- reading ---------------------------------------------------------------------------
@@ -161,11 +167,11 @@ def _write_index(prefix: str, entries: Mapping[bytes, Message], shards: int) -> 
 class BundleReader:
     """Reads a checkpoint; the index at once, tensors when they are asked for."""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, files: FileSystem) -> None:
         self._prefix: Final = prefix
-        with open(index_path(prefix), "rb") as file:
-            #: Entries by key, as bytes.
-            self._entries = dict(read_table(file.read()))
+        self._files: Final = files
+        #: Entries by key, as bytes.
+        self._entries = dict(read_table(files.read(index_path(prefix))))
         header = BundleHeaderProto()
         _parse(header, self._entries.pop(_HEADER_KEY, b""))
         if header.endianness != header.LITTLE:
@@ -180,8 +186,7 @@ class BundleReader:
         """What is known of a tensor; raises NotFoundError if it is not there."""
         found = self._entries.get(name)
         if found is None:
-            shown = name.decode("utf-8", "replace")
-            raise NotFoundError(f"Key {shown} not found in checkpoint")
+            raise NotFoundError(f"Key {_shown(name)} not found in checkpoint")
         entry = BundleEntryProto()
         _parse(entry, found)
         return entry
@@ -194,32 +199,52 @@ class BundleReader:
         """The sizes of a tensor."""
         return _shape(self.entry(name))
 
-    def read(self, name: bytes) -> Value:
-        """A whole tensor, read-only."""
+    def read(self, name: bytes, part: TensorSlice | None = None) -> Value:
+        """A tensor, or a part of it, read-only.
+
+        Raises:
+            InvalidArgumentError: the tensor was saved in parts, and not all that is wanted was.
+            InternalError: what is wanted was saved twice.
+            DataLossError: what is stored is damaged.
+
+        """
         entry = self.entry(name)
         if entry.slices:
-            return freeze(self._assemble(name, entry))
-        return freeze(as_value(self._read(entry)))
+            wanted = part or tensor_slices.all_of(_shape(entry))
+            return freeze(as_value(self._assemble(name, entry, wanted)))
+        whole = self._read(entry)
+        return freeze(as_value(whole if part is None else whole[part.places]))
 
-    def _assemble(self, name: bytes, entry: Message) -> Array:
-        """A tensor that was saved in parts."""
-        shape = _shape(entry)
-        whole = np.empty(shape, dtypes.of_number(entry.dtype).numpy)
-        parts = [tensor_slices.from_proto(proto, shape) for proto in entry.slices]
-        if sum(math.prod(part.lengths) for part in parts) != whole.size:
-            raise DataLossError(f"The parts of {name.decode('utf-8', 'replace')} are not complete")
-        for part in parts:
-            whole[part.places] = self._read(self.entry(part.key(name)))
-        return whole
+    def is_whole(self, name: bytes) -> bool:
+        """Whether a tensor was not saved in parts."""
+        return not self.entry(name).slices
+
+    def _assemble(self, name: bytes, entry: Message, wanted: TensorSlice) -> Array:
+        """What is wanted of a tensor that was saved in parts."""
+        stored = [tensor_slices.from_proto(proto, _shape(entry)) for proto in entry.slices]
+        pieces = [(box, box.intersection(wanted)) for box in stored]
+        dtype = dtypes.of_number(entry.dtype).numpy
+        if sum(math.prod(piece.lengths) for _, piece in pieces) < math.prod(wanted.lengths):
+            raise _not_enough(name, wanted)
+        if not fits_memory(math.prod(wanted.lengths) * dtype.itemsize):
+            raise ResourceExhaustedError(f"There is no memory for {wanted} of {_shown(name)}")
+        values, is_there = np.empty(wanted.lengths, dtype), np.zeros(wanted.lengths, np.bool_)
+        for number, (box, piece) in enumerate(pieces):
+            places = piece.within(wanted)
+            if is_there[places].any():
+                raise _overlap(stored, number)
+            if math.prod(piece.lengths):
+                values[places] = self._read(self.entry(box.key(name)))[piece.within(box)]
+            is_there[places] = True
+        if not is_there.all():
+            raise _not_enough(name, wanted)
+        return values
 
     def _read(self, entry: Message) -> Array:
         """The elements of an entry that has a place in a data file."""
         dtype, shape = dtypes.of_number(entry.dtype), _shape(entry)
         path = data_path(self._prefix, entry.shard_id, self.shard_count)
-        with open(path, "rb") as file:
-            raw = np.fromfile(file, np.uint8, entry.size, offset=entry.offset)
-        if raw.size != entry.size:
-            raise OutOfRangeError(f"{path}: Read less bytes than requested")
+        raw = self._bytes(path, entry.offset, entry.size)
         if dtype is dtypes.string:
             return self._read_strings(raw.tobytes(), entry).reshape(shape)
         if dtype.is_object:
@@ -228,6 +253,15 @@ class BundleReader:
             raise DataLossError(f"{path}: an entry has {raw.size} bytes for a {dtype} of {shape}")
         self._check(entry, crc32c(raw.data))
         return raw.view(dtype.numpy).reshape(shape)
+
+    def _bytes(self, path: str, offset: int, size: int) -> Array:
+        """Some bytes of a data file."""
+        with self._files.open(path) as file:
+            if not 0 <= offset <= offset + size <= os.fstat(file.fileno()).st_size:
+                raise OutOfRangeError(f"{path}: Read less bytes than requested")
+            if not fits_memory(size):
+                raise ResourceExhaustedError(f"{path}: {size} bytes are too many for the memory")
+            return np.fromfile(file, np.uint8, size, offset=offset)
 
     def _read_strings(self, raw: bytes, entry: Message) -> Array:
         count, at = math.prod(_shape(entry)), 0
@@ -257,6 +291,24 @@ class BundleReader:
             )
 
 
+def _shown(name: bytes) -> str:
+    return name.decode("utf-8", "replace")
+
+
+def _not_enough(name: bytes, wanted: TensorSlice) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"Does not have sufficient slices for partitioned tensor {_shown(name)} to restore in "
+        f"slice_spec: {wanted}"
+    )
+
+
+def _overlap(stored: Sequence[TensorSlice], number: int) -> InternalError:
+    """The error for a part that contains some of what an earlier one contains."""
+    new = stored[number]
+    old = next(box for box in stored if math.prod(box.intersection(new).lengths))
+    return InternalError(f"Overlapping slices: existing slice = {old}, new slice = {new}")
+
+
 def _parse(message: Any, data: bytes) -> None:
     try:
         message.ParseFromString(data)
@@ -271,9 +323,9 @@ def _shape(entry: Message) -> tuple[int, ...]:
 # -- merging ---------------------------------------------------------------------------
 
 
-def merge_bundles(prefixes: Iterable[str], destination: str) -> None:
+def merge_bundles(prefixes: Iterable[str], destination: str, files: FileSystem) -> None:
     """Make one checkpoint of several; their data files move, their indices are dropped."""
-    readers = {prefix: BundleReader(prefix) for prefix in prefixes}
+    readers = {prefix: BundleReader(prefix, files) for prefix in prefixes}
     total = sum(reader.shard_count for reader in readers.values())
     entries: dict[bytes, Message] = {}
     first = 0
@@ -283,16 +335,19 @@ def merge_bundles(prefixes: Iterable[str], destination: str) -> None:
             entry.shard_id += first
             _merge_entry(entries, key, entry)
         first += reader.shard_count
-    shard = 0
-    for prefix, reader in readers.items():
-        for own in range(reader.shard_count):
-            os.replace(
-                data_path(prefix, own, reader.shard_count), data_path(destination, shard, total)
-            )
-            shard += 1
-    _write_index(destination, entries, total)
+    moves = [
+        data_path(prefix, own, reader.shard_count)
+        for prefix, reader in readers.items()
+        for own in range(reader.shard_count)
+    ]
+    with files.draft(index_path(destination)) as index:
+        index.write(_index(entries, total))
+        index.flush()  # If there is no room for it, nothing has been moved.
+        for shard, path in enumerate(moves):
+            files.move(path, data_path(destination, shard, total))
+        files.publish(index_path(destination), index)
     for prefix in readers:
-        os.unlink(index_path(prefix))
+        files.remove(index_path(prefix))
 
 
 def _merge_entry(entries: dict[bytes, Message], key: bytes, entry: Message) -> None:
@@ -302,6 +357,5 @@ def _merge_entry(entries: dict[bytes, Message], key: bytes, entry: Message) -> N
         return
     same = known.dtype == entry.dtype and _shape(known) == _shape(entry)
     if not same or not known.slices or not entry.slices:
-        shown = key.decode("utf-8", "replace")
-        raise InvalidArgumentError(f"Merging two different tensors under the key {shown}")
+        raise InvalidArgumentError(f"Merging two different tensors under the key {_shown(key)}")
     known.slices.extend(entry.slices)

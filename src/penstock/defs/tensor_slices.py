@@ -7,6 +7,7 @@ Not:  holds no elements.
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -33,6 +34,26 @@ class TensorSlice:
         pairs = zip(self.starts, self.lengths, strict=True)
         return tuple(slice(start, start + length) for start, length in pairs)
 
+    def __str__(self) -> str:
+        pairs = enumerate(zip(self.starts, self.lengths, strict=True))
+        return ":".join("-" if at in self.whole else f"{s},{n}" for at, (s, n) in pairs)
+
+    def intersection(self, other: TensorSlice) -> TensorSlice:
+        """What two boxes within one tensor have in common; it may be empty."""
+        starts = tuple(map(max, self.starts, other.starts))
+        ends = map(min, self._ends, other._ends)
+        return TensorSlice(starts, tuple(max(0, e - s) for s, e in zip(starts, ends, strict=True)))
+
+    def within(self, outer: TensorSlice) -> tuple[slice, ...]:
+        """The box as an index of numpy into what stands in a box around it."""
+        pairs = zip(self.starts, outer.starts, strict=True)
+        starts = [own - around for own, around in pairs]
+        return tuple(slice(s, s + n) for s, n in zip(starts, self.lengths, strict=True))
+
+    @property
+    def _ends(self) -> tuple[int, ...]:
+        return tuple(map(operator.add, self.starts, self.lengths))
+
     def to_proto(self) -> Message:
         """The box as a message."""
         proto = TensorSliceProto()
@@ -51,18 +72,27 @@ class TensorSlice:
 
 
 def from_proto(proto: Message, shape: tuple[int, ...]) -> TensorSlice:
-    """The box that a message means; an extent without length is a whole dimension."""
+    """The box that a message means; an extent without length is a whole dimension.
+
+    Raises:
+        InvalidArgumentError: the box is not within a tensor of this shape.
+
+    """
     if len(proto.extent) != len(shape):
         raise InvalidArgumentError(f"A slice of {len(proto.extent)} extents does not fit {shape}")
     whole = frozenset(
         at for at, extent in enumerate(proto.extent) if not extent.WhichOneof("has_length_hack")
     )
     pairs = enumerate(zip(proto.extent, shape, strict=True))
-    return TensorSlice(
+    box = TensorSlice(
         tuple(extent.start for extent in proto.extent),
         tuple(size if at in whole else extent.length for at, (extent, size) in pairs),
         whole,
     )
+    ends = map(operator.add, box.starts, box.lengths)
+    if min((0, *box.starts, *box.lengths)) < 0 or any(map(operator.gt, ends, shape)):
+        raise InvalidArgumentError(f"The slice {box} is not within {shape}")
+    return box
 
 
 def all_of(shape: tuple[int, ...]) -> TensorSlice:

@@ -15,15 +15,13 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core.dtypes import DType
-from penstock.core.memory import PHYSICAL_MEMORY
+from penstock.core.memory import fits_memory
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError, ResourceExhaustedError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel
 
 _MAX_ELEMENTS: Final = 2**63 - 1
-#: No array may be larger.
-_MAX_BYTES: Final = PHYSICAL_MEMORY
 #: Of arrays of at most so many bytes, parts that are not contiguous are copied: that is
 #: cheap, and whoever computes with the part then needs half the time.
 SMALL: Final = 1 << 15
@@ -77,7 +75,7 @@ def check_new(shape: Sequence[int], dtype: np.dtype[Any]) -> None:
     if shape and min(shape) < 0:
         raise InvalidArgumentError(f"Dimension {min(shape)} must be >= 0")
     count = math.prod(shape)
-    if count * dtype.itemsize <= _MAX_BYTES:
+    if fits_memory(count * dtype.itemsize):
         return
     if count > _MAX_ELEMENTS:
         raise InvalidArgumentError(

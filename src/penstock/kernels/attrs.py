@@ -1,4 +1,4 @@
-"""What a kernel maker may know of its node: attributes, types, name and device.
+"""What a kernel maker may know of its node: attributes, types, name, device and host.
 
 In:   a node's attributes as Python values, defaults filled in.
 Out:  typed access, one method per kind.
@@ -17,6 +17,7 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Value
 from penstock.defs.attrs import Attr, FuncAttr
+from penstock.kernels.host import CLOSED, Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class Attrs:
     device: builtins.str = ""
     #: Whether another library than numpy may compute the node if that is faster.
     accelerate: builtins.bool = False
+    #: The only way to files, and to functions of Python.
+    host: Host = CLOSED
 
     def dtype(self, name: builtins.str) -> DType:
         """A ``type`` attribute."""

@@ -23,6 +23,7 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.control_flow import transfer_ops  # noqa: F401
 from penstock.kernels.control_flow.functional_ops import make_named_call
+from penstock.kernels.host import CLOSED, Host
 from penstock.kernels.math import cwise_ops  # noqa: F401
 from penstock.kernels.registry import Calling, Cost, find_kernel, get_kernel
 
@@ -33,9 +34,10 @@ _FRESH_EACH_TIME = frozenset({Role.ARG, Role.RETVAL, Role.SEND, Role.RECV, Role.
 class KernelBinder:
     """Kernels of one session on one device."""
 
-    def __init__(self, device: str, *, accelerate: bool = False) -> None:
+    def __init__(self, device: str, *, accelerate: bool = False, host: Host = CLOSED) -> None:
         self.device = device
         self._accelerate = accelerate
+        self._host = host
         self._device_type = DeviceName.parse(device).type or "CPU"
         #: Guards ``_stateful``.  Kernels are made under it, so that each is made once.
         self._lock = Lock()
@@ -67,6 +69,7 @@ class KernelBinder:
             node.name,
             self.device,
             self._accelerate,
+            self._host,
         )
         if node.op.is_function:
             return BoundKernel(make_named_call(node.op.name, attrs), Calling.ASYNC, Cost.CHEAP)

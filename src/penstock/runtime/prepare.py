@@ -20,6 +20,7 @@ from penstock.graph.graph import Graph, Node, extract
 from penstock.graph.instantiate import FunctionBody
 from penstock.graph.stages import Partition, Placed, Pruned
 from penstock.kernels.bound import BoundKernel
+from penstock.kernels.host import CLOSED, OPEN
 from penstock.kernels.registry import find_kernel
 from penstock.passes.place import PlacerOptions, place
 from penstock.passes.prune import ClientDevice, Request, find_wanted, needed_nodes, prune
@@ -136,8 +137,10 @@ class Environment:
         return self.devices.lookup(device).incarnation
 
     def _device_params(self, device: str, graph: Graph) -> LocalExecutorParams:
+        host = OPEN if self.config.allow_files else CLOSED
+
         def new_binder() -> KernelBinder:
-            return KernelBinder(device, accelerate=self.config.accelerate)
+            return KernelBinder(device, accelerate=self.config.accelerate, host=host)
 
         def new_runnable(body: FunctionBody) -> Runnable:
             optimize_body(body.graph, self.config)

@@ -20,7 +20,6 @@ from penstock.errors import InvalidArgumentError, OpError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.signatures import type_text
-from penstock.state.py_funcs import find_py_func
 
 #: What exceptions of a function become; all others are UNKNOWN.
 _CODES: Final[tuple[tuple[type[Exception], type[OpError]], ...]] = (
@@ -58,9 +57,10 @@ def make_eager_py_func(attrs: Attrs) -> Kernel:
 
 def _caller(attrs: Attrs, token: str, convert: _Convert) -> Kernel:
     types: tuple[DType, ...] = attrs.list("Tout")
+    find = attrs.host.find_function
 
     def call(*inputs: Value) -> tuple[Value, ...]:
-        results = _results(_call(find_py_func(token), inputs))
+        results = _results(_call(find(token), inputs))
         if len(results) != len(types):
             raise InvalidArgumentError(
                 f"{token} returns {len(results)} values, but expects to see {len(types)} values."

@@ -11,13 +11,13 @@ import os
 from collections.abc import Sequence
 
 from penstock.core.dtypes import DType
+from penstock.core.files import FileSystem, folder_of
 from penstock.core.values import Value, shape_of
 from penstock.defs.tensor_bundle import BundleReader, BundleWriter, index_path, merge_bundles
 from penstock.defs.tensor_slices import parse_shape_and_slice
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.files import file_errors
 from penstock.kernels.io.checkpoint_v1_ops import open_slices, restored
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.signatures import type_text
@@ -55,7 +55,7 @@ def _shown(name: bytes) -> str:
 @kernel("SaveV2")
 def make_save(attrs: Attrs) -> Kernel:
     """Nothing; the tensors stand in a checkpoint."""
-    types = attrs.list("dtypes")
+    types, files = attrs.list("dtypes"), attrs.host.files
 
     def save(prefix: Value, names: Value, slices: Value, *tensors: Value) -> None:
         path = _prefix(prefix)
@@ -64,7 +64,8 @@ def make_save(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError(f"Got {len(keys)} tensor names but {len(tensors)} tensors.")
         if b"" in keys:
             raise InvalidArgumentError("A tensor without a name cannot be saved")
-        with file_errors(os.path.dirname(path) or path), BundleWriter(path) as writer:
+        files.make_folder(folder_of(path))
+        with BundleWriter(path, files) as writer:
             for item in sorted(zip(keys, parts, tensors, types, strict=True), key=lambda i: i[0]):
                 _save(writer, *item)
 
@@ -87,7 +88,7 @@ def _save(writer: BundleWriter, name: bytes, text: str, value: Value, dtype: DTy
 @kernel("RestoreV2")
 def make_restore(attrs: Attrs) -> Kernel:
     """Tensors from a checkpoint of either version."""
-    types = attrs.list("dtypes")
+    types, files = attrs.list("dtypes"), attrs.host.files
 
     def restore(prefix: Value, names: Value, slices: Value) -> tuple[Value, ...]:
         path = _prefix(prefix)
@@ -96,17 +97,16 @@ def make_restore(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError(
                 f"Got {len(keys)} tensor names, but {len(types)} expected dtypes."
             )
-        if not os.path.exists(index_path(path)):
-            found = open_slices(path)
+        if not files.exists(index_path(path)):
+            found = open_slices(path, files)
             texts = [text.encode() for text in parts]
             return tuple(
                 restored(found, path, *item) for item in zip(keys, texts, types, strict=True)
             )
-        with file_errors(path):
-            reader = BundleReader(path)
-            for key in keys:
-                reader.entry(key)
-            return tuple(map(_restore, [reader] * len(keys), keys, parts, types))
+        reader = BundleReader(path, files)
+        for key in keys:
+            reader.entry(key)
+        return tuple(map(_restore, [reader] * len(keys), keys, parts, types))
 
     return restore
 
@@ -126,31 +126,30 @@ def _restore(reader: BundleReader, name: bytes, text: str, dtype: DType) -> Valu
             f"tensor_name = {_shown(name)}; shape in shape_and_slice spec {shape_text(shape)} "
             f"does not match the shape stored in checkpoint: {shape_text(reader.shape(name))}"
         )
-    whole = reader.read(name)
-    return whole if part is None else whole[part.places]
+    return reader.read(name, part)
 
 
 @kernel("MergeV2Checkpoints")
 def make_merge_checkpoints(attrs: Attrs) -> Kernel:
     """Nothing; several checkpoints became one."""
     deletes, allows_missing = attrs.bool("delete_old_dirs"), attrs.bool("allow_missing_files")
+    files = attrs.host.files
 
     def merge(prefixes: Value, destination: Value) -> None:
         paths = [os.fsdecode(item) for item in as_array(prefixes).flat]
         target = _prefix(destination)
-        with file_errors(target):
-            present = _present(paths, allows_missing=allows_missing)
-            os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
-            merge_bundles(present, target)
-            if deletes:
-                _delete_folders(present, target)
+        present = _present(paths, files, allows_missing=allows_missing)
+        files.make_folder(folder_of(target))
+        merge_bundles(present, target, files)
+        if deletes:
+            _delete_folders(present, target, files)
 
     return merge
 
 
-def _present(paths: Sequence[str], *, allows_missing: bool) -> list[str]:
+def _present(paths: Sequence[str], files: FileSystem, *, allows_missing: bool) -> list[str]:
     """The checkpoints that are there; at least one of them must be."""
-    present = [path for path in paths if os.path.exists(index_path(path))]
+    present = [path for path in paths if files.exists(index_path(path))]
     if len(present) < len(paths) and not allows_missing:
         missing = next(path for path in paths if path not in present)
         raise InvalidArgumentError(
@@ -163,8 +162,7 @@ def _present(paths: Sequence[str], *, allows_missing: bool) -> list[str]:
     return present
 
 
-def _delete_folders(paths: Sequence[str], target: str) -> None:
+def _delete_folders(paths: Sequence[str], target: str, files: FileSystem) -> None:
     """Remove the folders of old checkpoints, if nothing else is in them."""
-    for folder in sorted({os.path.dirname(path) for path in paths} - {os.path.dirname(target)}):
-        if folder and not os.listdir(folder):
-            os.rmdir(folder)
+    for folder in sorted({folder_of(path) for path in paths} - {folder_of(target), ""}):
+        files.remove_empty_folder(folder)

@@ -7,17 +7,16 @@ Not:  knows no variables; the format stands in ``defs.saved_slices``.
 
 from __future__ import annotations
 
-import glob
 import os
 
 from penstock.core.dtypes import DType
+from penstock.core.files import FileSystem, folder_of
 from penstock.core.values import Value, shape_of
 from penstock.defs.saved_slices import Saved, Stored, read_slices, write_slices
 from penstock.defs.tensor_slices import all_of, parse_shape_and_slice
 from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.files import file_errors, read_file, write_file
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.signatures import type_text
 from penstock.kernels.strings import items_of
@@ -27,6 +26,7 @@ from penstock.kernels.strings import items_of
 def make_save(attrs: Attrs) -> Kernel:
     """Nothing; the tensors, or parts of tensors, stand in a file."""
     types, has_slices = attrs.list("T"), attrs.op.name == "SaveSlices"
+    files = attrs.host.files
 
     def save(filename: Value, names: Value, *inputs: Value) -> None:
         path = os.fsdecode(_only(filename, 0, "filename"))
@@ -44,7 +44,10 @@ def make_save(attrs: Attrs) -> Kernel:
                 f"Expected {len(keys)} elements for the tensor shapes and slices but got "
                 f"{len(parts)}"
             )
-        write_file(path, write_slices(list(map(_saved, keys, parts, types, values))))
+        contents = write_slices(list(map(_saved, keys, parts, types, values)))
+        files.make_folder(folder_of(path))
+        with files.create(path) as file:
+            file.write(contents)
 
     return save
 
@@ -76,28 +79,27 @@ def _saved(name: bytes, text: bytes, dtype: DType, value: Value) -> Saved:
 @kernel("Restore", "RestoreSlice")
 def make_restore(attrs: Attrs) -> Kernel:
     """A tensor, or a part of it, from the files that a pattern means."""
-    dtype = attrs.dtype("dt")
+    dtype, files = attrs.dtype("dt"), attrs.host.files
 
     def restore(pattern: Value, name: Value, part: Value = b"") -> Value:
         path = os.fsdecode(_only(pattern, 0, "file_pattern"))
         names, parts = items_of(name), items_of(part)
         if not names or not parts:
             raise InvalidArgumentError("Input 1 (file_pattern) must be a have at least 1 element")
-        return restored(open_slices(path), path, names[0], parts[0], dtype)
+        return restored(open_slices(path, files), path, names[0], parts[0], dtype)
 
     return restore
 
 
-def open_slices(pattern: str) -> dict[bytes, Stored]:
+def open_slices(pattern: str, files: FileSystem) -> dict[bytes, Stored]:
     """The tensors of the files that a pattern means; raises NotFoundError if there is none."""
-    paths = sorted(glob.glob(pattern))
+    paths = files.matching(pattern)
     if not paths:
         raise NotFoundError(
             "Unsuccessful TensorSliceReader constructor: Failed to find any matching files "
             f"for {pattern}"
         )
-    with file_errors(pattern):
-        return read_slices(map(read_file, paths))
+    return read_slices(map(files.read, paths))
 
 
 def restored(

@@ -14,7 +14,6 @@ import numpy as np
 from penstock.core.values import Value, as_value, freeze
 from penstock.errors import InternalError, UnimplementedError
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.files import read_file
 from penstock.kernels.registry import Kernel, kernel
 
 
@@ -27,10 +26,10 @@ def make_immutable_const(attrs: Attrs) -> Kernel:
         raise UnimplementedError(
             f"Sorry, {dtype.proto_name} is not currently supported for ImmutableConstOp."
         )
-    size = math.prod(shape) * dtype.numpy.itemsize
+    size, files = math.prod(shape) * dtype.numpy.itemsize, attrs.host.files
 
     def constant() -> Value:
-        data = read_file(path)
+        data = files.read(path)
         if len(data) < size:
             raise InternalError(
                 f"Readonly memory region has wrong length ({len(data)}) when allocating {size}"

@@ -7,66 +7,50 @@ Not:  knows no formats; checkpoints stand in ``checkpoint_ops``.
 
 from __future__ import annotations
 
-import fnmatch
-import glob
 import os
-import re
 
 from penstock.core.values import Array, Value, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.files import path_in, read_file, write_file
+from penstock.kernels.files import path_in
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.strings import items_of, string_array
 
 
 @kernel("ReadFile")
-def make_read_file(_attrs: Attrs) -> Kernel:
+def make_read_file(attrs: Attrs) -> Kernel:
     """Everything in a file."""
-    return lambda filename: read_file(path_in(filename, "filename"))
+    files = attrs.host.files
+    return lambda filename: files.read(path_in(filename, "filename"))
 
 
 @kernel("WriteFile")
-def make_write_file(_attrs: Attrs) -> Kernel:
+def make_write_file(attrs: Attrs) -> Kernel:
     """Nothing; the file is written, and the folders that it needs are made."""
+    files = attrs.host.files
 
     def compute(filename: Value, contents: Value) -> None:
         if shape_of(contents) != ():
             raise InvalidArgumentError(
                 f"Contents tensor must be scalar, but had shape: {shape_text(shape_of(contents))}"
             )
-        write_file(path_in(filename, "filename"), items_of(contents)[0])
+        files.write(path_in(filename, "filename"), items_of(contents)[0])
 
     return compute
 
 
 @kernel("MatchingFiles")
-def make_matching_files(_attrs: Attrs) -> Kernel:
+def make_matching_files(attrs: Attrs) -> Kernel:
     """Names of all files and folders that fit a pattern, in alphabetical order."""
+    files = attrs.host.files
 
     def compute(patterns: Value) -> Array:
-        names = sorted(name for item in items_of(patterns) for name in _matches(item))
+        found = [files.matching(os.fsdecode(pattern)) for pattern in items_of(patterns)]
+        names = sorted(os.fsencode(name) for names in found for name in names)
         return string_array(names, (len(names),))
 
     return compute
-
-
-def _matches(pattern: bytes) -> list[bytes]:
-    """Names that fit; ``*`` and ``?`` stand for anything but a slash, dots included."""
-    # In TensorFlow's patterns a leading caret may negate a set, as in regular expressions.
-    folder, name = os.path.split(os.fsdecode(pattern.replace(b"[^", b"[!")))
-    if not glob.has_magic(folder + name):
-        return [pattern] if os.path.lexists(os.fsdecode(pattern)) else []
-    folders = glob.glob(folder, include_hidden=True) if glob.has_magic(folder) else [folder]
-    fits = re.compile(fnmatch.translate(name)).match
-    return [
-        os.fsencode(os.path.join(place, entry))
-        for place in folders
-        if os.path.isdir(place or ".")
-        for entry in os.listdir(place or ".")
-        if fits(entry)
-    ]
 
 
 def _scalars(names: tuple[str, ...], values: tuple[Value, ...]) -> tuple[Value, ...]:

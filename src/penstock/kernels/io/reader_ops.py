@@ -41,13 +41,13 @@ def _maker(attrs: Attrs, read_records: Format) -> Kernel:
 @context_kernel("TextLineReader", "TextLineReaderV2", cost=Cost.CHEAP)
 def make_text_line_reader(attrs: Attrs) -> Kernel:
     """A handle of a reader of lines."""
-    return _maker(attrs, text_lines(attrs.int("skip_header_lines")))
+    return _maker(attrs, text_lines(attrs.host.files, attrs.int("skip_header_lines")))
 
 
 @context_kernel("WholeFileReader", "WholeFileReaderV2", cost=Cost.CHEAP)
 def make_whole_file_reader(attrs: Attrs) -> Kernel:
     """A handle of a reader of whole files."""
-    return _maker(attrs, whole_file)
+    return _maker(attrs, whole_file(attrs.host.files))
 
 
 @context_kernel("IdentityReader", "IdentityReaderV2", cost=Cost.CHEAP)
@@ -64,13 +64,13 @@ def make_fixed_length_record_reader(attrs: Attrs) -> Kernel:
     if size <= 0 or min(header, footer, hop) < 0:
         raise ValueError("record_bytes must be positive, the other sizes not negative")
     encoding = attrs.str("encoding") if attrs.has("encoding") else ""
-    return _maker(attrs, fixed_records(header, size, footer, hop, encoding))
+    return _maker(attrs, fixed_records(attrs.host.files, header, size, footer, hop, encoding))
 
 
 @context_kernel("TFRecordReader", "TFRecordReaderV2", cost=Cost.CHEAP)
 def make_tf_record_reader(attrs: Attrs) -> Kernel:
     """A handle of a reader of records in TensorFlow's own format."""
-    return _maker(attrs, tf_records(attrs.str("compression_type")))
+    return _maker(attrs, tf_records(attrs.host.files, attrs.str("compression_type")))
 
 
 # -- using -----------------------------------------------------------------------------

@@ -7,8 +7,8 @@ Not:  registers no kernel; knows no queue.
 
 from __future__ import annotations
 
-import gzip
 import io
+import os
 import struct
 import zlib
 from collections import deque
@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Any, Final, TypeAlias
 
-from penstock.errors import DataLossError, InvalidArgumentError, OpError
+from penstock.core.files import FileSystem
+from penstock.core.memory import available_memory
+from penstock.core.unpacking import GZIP, ZLIB, unpack
+from penstock.errors import DataLossError, InvalidArgumentError, from_exception
 from penstock.kernels.context import Done
-from penstock.kernels.files import read_file
 
 #: Key and value.
 Record: TypeAlias = tuple[bytes, bytes]
@@ -66,8 +68,8 @@ class Reader:
                 count, next_name, done = self._requests[0]
             try:
                 records = self._take(count)
-            except OpError as error:
-                self._finish(done, error)
+            except Exception as error:  # noqa: BLE001  (whoever asked is told)
+                self._finish(done, from_exception(error))
                 continue
             if records:
                 self._finish(done, records)
@@ -102,9 +104,9 @@ class Reader:
         else:
             name: bytes = outcome
             try:
-                self._records = _with_path(name, self._format(name.decode()))
-            except OpError as error:
-                self._finish(self._requests[0][2], error)
+                self._records = _with_path(name, self._format(os.fsdecode(name)))
+            except Exception as error:  # noqa: BLE001  (whoever asked is told)
+                self._finish(self._requests[0][2], from_exception(error))
         self._serve()
 
 
@@ -116,11 +118,11 @@ def _with_path(name: bytes, records: Iterator[Record]) -> Iterator[Record]:
 # -- formats ---------------------------------------------------------------------------
 
 
-def text_lines(skip: int) -> Format:
+def text_lines(files: FileSystem, skip: int) -> Format:
     """Lines without their ends, keyed by their number."""
 
     def read(path: str) -> Iterator[Record]:
-        lines = read_file(path).split(b"\n")
+        lines = files.read(path).split(b"\n")
         if not lines[-1]:
             lines.pop()
         for at, line in enumerate(lines):
@@ -130,23 +132,29 @@ def text_lines(skip: int) -> Format:
     return read
 
 
-def whole_file(path: str) -> Iterator[Record]:
+def whole_file(files: FileSystem) -> Format:
     """Everything that is in the file."""
-    yield b"", read_file(path)
+
+    def read(path: str) -> Iterator[Record]:
+        yield b"", files.read(path)
+
+    return read
 
 
 def only_name(path: str) -> Iterator[Record]:
     """The file's name itself; no file is read."""
-    yield b"", path.encode()
+    yield b"", os.fsencode(path)
 
 
-def fixed_records(header: int, size: int, footer: int, hop: int, encoding: str) -> Format:
+def fixed_records(
+    files: FileSystem, header: int, size: int, footer: int, hop: int, encoding: str
+) -> Format:
     """Records of so many bytes between a header and a footer, one ``hop`` behind another."""
 
     def read(path: str) -> Iterator[Record]:
-        data = read_file(path)
+        data = files.read(path)
         if encoding:
-            data = _unpacked(data, encoding)
+            data = _unpacked(data, encoding, path)
         end = len(data) - footer
         for number, at in enumerate(range(header, end - size + 1, hop or size)):
             yield str(number).encode(), data[at : at + size]
@@ -154,13 +162,13 @@ def fixed_records(header: int, size: int, footer: int, hop: int, encoding: str) 
     return read
 
 
-def tf_records(compression: str) -> Format:
+def tf_records(files: FileSystem, compression: str) -> Format:
     """Records with their lengths in front, keyed by where they begin."""
 
     def read(path: str) -> Iterator[Record]:
-        data = read_file(path)
+        data = files.read(path)
         if compression:
-            data = _unpacked(data, compression)
+            data = _unpacked(data, compression, path)
         file, at = io.BytesIO(data), 0
         while head := file.read(12):
             if len(head) < 12:
@@ -175,11 +183,16 @@ def tf_records(compression: str) -> Format:
     return read
 
 
-def _unpacked(data: bytes, method: str) -> bytes:
+def _unpacked(data: bytes, method: str, path: str) -> bytes:
     try:
-        return gzip.decompress(data) if method == "GZIP" else zlib.decompress(data)
-    except (OSError, EOFError, zlib.error) as cause:
-        raise DataLossError(f"cannot unpack {method}: {cause}") from cause
+        found = unpack(data, GZIP if method == "GZIP" else ZLIB, available_memory() // 4, path)
+    except zlib.error as cause:
+        raise DataLossError(f"{path}: cannot unpack {method}: {cause}") from cause
+    if not found.is_complete:
+        raise DataLossError(f"{path}: cannot unpack {method}: the file is cut off")
+    if method == "GZIP" and any(found.rest):
+        raise DataLossError(f"{path}: cannot unpack {method}: something else is behind it")
+    return bytes(found.data)
 
 
 def check_count(count: int) -> None:

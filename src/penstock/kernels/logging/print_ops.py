@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sys
 from itertools import count
-from pathlib import Path
 from typing import Final, TextIO
 
 import numpy as np
@@ -49,6 +48,7 @@ def make_print_v2(attrs: Attrs) -> Kernel:
     """Nothing; writes the text to a stream, or adds it to a file."""
     stream, end = attrs.str("output_stream"), attrs.str("end")
     path = stream.removeprefix("file://") if stream.startswith("file://") else ""
+    files = attrs.host.files
     if not path and stream not in _STREAMS:
         raise InvalidArgumentError(
             f"Unknown output stream: {stream}, Valid streams are: {' '.join(_STREAMS)}"
@@ -61,8 +61,7 @@ def make_print_v2(attrs: Attrs) -> Kernel:
             )
         line = (text if isinstance(text, bytes) else text[()]).decode("utf-8", "replace") + end
         if path:
-            with Path(path).open("a", encoding="utf-8") as file:
-                file.write(line)
+            files.extend(path, line.encode())
         else:
             _write(sys.stdout if stream == "stdout" else sys.stderr, line)
 

@@ -20,7 +20,7 @@ from penstock.errors import DataLossError
 from penstock.kernels.arrays import as_array
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import OpKernelContext
-from penstock.kernels.files import file_errors, path_in
+from penstock.kernels.files import path_in
 from penstock.kernels.logging.summary_media_ops import PICTURES, audio_values, image_values
 from penstock.kernels.logging.summary_ops import histogram_of, tensor_value
 from penstock.kernels.registry import Cost, Kernel, context_kernel
@@ -40,8 +40,9 @@ def make_summary_writer(attrs: Attrs) -> Kernel:
 
 
 @context_kernel("CreateSummaryFileWriter")
-def make_create_summary_file_writer(_attrs: Attrs) -> Kernel:
+def make_create_summary_file_writer(attrs: Attrs) -> Kernel:
     """Nothing; a file is begun, unless the writer has one."""
+    files = attrs.host.files
 
     def create(
         context: OpKernelContext,
@@ -55,8 +56,7 @@ def make_create_summary_file_writer(_attrs: Attrs) -> Kernel:
         ending = path_in(suffix, "filename_suffix")
 
         def begin() -> EventFile:
-            with file_errors(path):
-                return EventFile(path, ending, int(most_waiting))
+            return EventFile(files, path, ending, int(most_waiting))
 
         context.resources.lookup_or_create(handle.container, handle.name, _KIND, begin)
 

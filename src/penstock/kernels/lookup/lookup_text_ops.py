@@ -18,7 +18,7 @@ from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError, OutOfRangeError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import OpKernelContext
-from penstock.kernels.files import path_in, read_file
+from penstock.kernels.files import path_in
 from penstock.kernels.lookup.lookup_ops import table_of
 from penstock.kernels.registry import Kernel, context_kernel
 from penstock.kernels.signatures import type_text
@@ -34,7 +34,7 @@ def make_initialize_table_from_text_file(attrs: Attrs) -> Kernel:
     """Nothing; keys and values are lines, columns or numbers of lines."""
     limit, offset = attrs.int("vocab_size"), attrs.int("offset")
     indices = attrs.int("key_index"), attrs.int("value_index")
-    delimiter = attrs.bytes("delimiter")
+    delimiter, files = attrs.bytes("delimiter"), attrs.host.files
 
     def initialize(context: OpKernelContext, handle: Value, filename: Value) -> None:
         table, path = table_of(context, handle), path_in(filename, "filename")
@@ -46,7 +46,7 @@ def make_initialize_table_from_text_file(attrs: Attrs) -> Kernel:
         )
         keys: list[Any] = []
         values: list[Any] = []
-        for at, line in enumerate(_lines(path, limit)):
+        for at, line in enumerate(_lines(path, files.read(path), limit)):
             columns = _columns(path, at, line, delimiter, 1 + max(indices))
             keys.append(read_key(at, line, columns))
             values.append(read_value(at, line, columns))
@@ -84,9 +84,8 @@ def _check_type(index: int, dtype: DType, what: str) -> None:
         )
 
 
-def _lines(path: str, limit: int) -> Iterator[bytes]:
+def _lines(path: str, contents: bytes, limit: int) -> Iterator[bytes]:
     """The lines of a file, without their ends; ``limit`` of them if it is not negative."""
-    contents = read_file(path)
     if not contents:
         raise OutOfRangeError(f"{path}: Read less bytes than requested")
     position = 0

@@ -10,38 +10,36 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
+from penstock.core.memory import available_memory
+from penstock.core.unpacking import GZIP, ZLIB, unpack
 from penstock.errors import DataLossError, InvalidArgumentError, UnimplementedError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.strings import each_string
 
-#: How zlib is told which header to expect.
-_WINDOW_BITS: Final = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS | 16}
+_METHODS: Final = {"ZLIB": ZLIB, "GZIP": GZIP}
 
 
 @kernel("DecodeCompressed")
 def make_decode_compressed(attrs: Attrs) -> Kernel:
-    """What was compressed by zlib or gzip."""
-    method = attrs.str("compression_type")
-    if not method:
+    """What was compressed by zlib or gzip; of what is cut off, as much as there is."""
+    name = attrs.str("compression_type")
+    if not name:
         return lambda value: value
-    if method == "ZSTD":
+    if name == "ZSTD":
         raise UnimplementedError("compression type ZSTD is not supported here")
-    if method not in _WINDOW_BITS:
+    if name not in _METHODS:
         raise InvalidArgumentError("Only ZLIB, ZSTD, GZIP or NONE are supported compressions")
-    bits = _WINDOW_BITS[method]
-    return each_string(lambda text: _unpack(text, bits))
+    method = _METHODS[name]
+    return each_string(lambda text: _unpacked(text, method))
 
 
-def _unpack(text: bytes, bits: int) -> bytes:
-    parts: list[bytes] = []
-    while text:
-        stream = zlib.decompressobj(bits)
-        try:
-            parts.append(stream.decompress(text) + stream.flush())
-        except zlib.error as cause:
-            raise DataLossError(f"inflate() failed with {cause}") from cause
-        if not stream.eof:
-            raise DataLossError("compressed data ends too early")
-        text = stream.unused_data if bits > zlib.MAX_WBITS else b""
-    return b"".join(parts)
+def _unpacked(text: bytes, method: int) -> bytes:
+    try:
+        # The bytes are copied once, and half of the memory is left to others.
+        found = unpack(text, method, available_memory() // 4, "A compressed string")
+    except zlib.error as cause:
+        raise DataLossError(f"inflate() failed with {cause}") from cause
+    if method == GZIP and found.rest:
+        raise DataLossError("inflate() failed with error -3: incorrect header check")
+    return bytes(found.data)

@@ -1,0 +1,78 @@
+"""What zlib or gzip packed, unpacked in linear time and within a bound.
+
+In:   packed bytes, and how many bytes may come out.
+Out:  the bytes, what is left behind them, and whether they end properly.
+Not:  opens no file; decides nothing about what is damaged or left.
+
+A few bytes may unpack to a thousand times as many, and a file of gzip may be a row of any number of
+small ones, its members.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final, NamedTuple
+
+from penstock.errors import ResourceExhaustedError
+
+#: How zlib is told which header to expect.
+ZLIB: Final = zlib.MAX_WBITS
+GZIP: Final = zlib.MAX_WBITS | 16
+#: What every member of a gzip file begins with.
+GZIP_MAGIC: Final = b"\x1f\x8b"
+#: So many bytes are unpacked at once: few at first, since all that is given behind a member's end
+#: is copied; then twice as many each time.  No more than _MOST come out at once.
+_FIRST: Final = 1 << 10
+_MOST: Final = 1 << 18
+
+
+class Unpacked(NamedTuple):
+    """What was packed."""
+
+    data: bytearray
+    #: What comes behind it.
+    rest: memoryview
+    #: Whether the packed bytes go on to their end.
+    is_complete: bool
+
+
+def unpack(content: bytes, method: int, most: int, origin: str) -> Unpacked:
+    """Unpack one stream of ZLIB, or all members of GZIP.
+
+    Args:
+        content: packed bytes.
+        method: ZLIB or GZIP.
+        most: how many bytes may come out.
+        origin: what the bytes are called in errors.
+
+    Raises:
+        ResourceExhaustedError: more than ``most`` bytes come out.
+        zlib.error: the bytes are damaged.
+
+    """
+    data, view, at = bytearray(), memoryview(content), 0
+    is_complete = True
+    while is_complete and at < len(view):
+        at, is_complete = _member(view, at, method, most, data, origin)
+        if method != GZIP or not content.startswith(GZIP_MAGIC, at):
+            break
+    return Unpacked(data, view[at:], is_complete)
+
+
+def _member(
+    view: memoryview, at: int, method: int, most: int, data: bytearray, origin: str
+) -> tuple[int, bool]:
+    """Unpack one member into ``data``; returns where it ends, and whether that is its end."""
+    unpacker, size = zlib.decompressobj(method), _FIRST
+    while not unpacker.eof:
+        given = unpacker.unconsumed_tail
+        if not given:
+            given = bytes(view[at : at + size])
+            at, size = at + len(given), min(2 * size, _MOST)
+        piece = unpacker.decompress(given, _MOST)
+        if not given and not piece:
+            return at, False
+        data += piece
+        if len(data) > most:
+            raise ResourceExhaustedError(f"{origin} unpacks to more than {most} bytes")
+    return at - len(unpacker.unused_data), True

@@ -1,0 +1,41 @@
+"""What a kernel may reach outside of its graph: files, and functions of Python.
+
+In:   whether the session's configuration lets graphs out.
+Out:  ``Host``, which makers find in their node's ``Attrs``.
+Not:  registers no kernel; there is no other way to a file or to a function of Python.
+
+A maker that is told of no host has a closed one, which refuses everything: so what runs graphs
+before their time, as the optimiser does, touches nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock.core.files import FileSystem, NoFiles
+from penstock.errors import PermissionDeniedError
+from penstock.state.py_funcs import find_py_func
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What lies around the graph."""
+
+    files: FileSystem
+    #: The Python function of a token; raises InvalidArgumentError if there is none.
+    find_function: Callable[[str], Callable[..., Any]]
+
+
+def _no_function(token: str) -> Callable[..., Any]:
+    raise PermissionDeniedError(
+        f"The graph may not call Python functions here, and wants the one of token {token!r}",
+        next_step="Config(allow_files=True) lets graphs call functions that are registered",
+    )
+
+
+#: The machine's files, and the functions that this process has registered.
+OPEN: Final = Host(FileSystem(), find_py_func)
+#: Neither.
+CLOSED: Final = Host(NoFiles(), _no_function)
