@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from penstock.defs.schema import AttrValue, Message, NameAttrList, TensorProto, TensorShapeProto
 from penstock.errors import InvalidArgumentError, NotFoundError, OpError, UnimplementedError
 from penstock.graph.export import graph_to_def
 from penstock.graph.graph import VERSION, Graph
@@ -106,6 +107,75 @@ def test_absent_attributes_take_the_default() -> None:
     made = graph("a = Placeholder\nb = MatMul(a, a)")
 
     assert made.node("b").attrs["transpose_a"] is False
+
+
+def test_an_attribute_without_a_value_is_absent() -> None:
+    """An entry that holds nothing, such as a mere look at it leaves, takes the default."""
+    proto = graph_def("a = Placeholder\nb = MatMul(a, a)\nc = Squeeze(b)")
+    for node, name in ((1, "transpose_a"), (1, "Tk"), (1, "_class"), (2, "squeeze_dims")):
+        _ = proto.node[node].attr[name]
+    written = graph_to_def(graph_from_def(proto))
+
+    assert proto.node[1].attr["transpose_a"].WhichOneof("value") is None
+    assert written == graph_to_def(graph("a = Placeholder\nb = MatMul(a, a)\nc = Squeeze(b)"))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (AttrValue(), "AttrValue missing value with expected type 'type'"),
+        (AttrValue(i=1), "AttrValue had value with type 'int' when 'type' expected"),
+        (
+            AttrValue(list=AttrValue.ListValue(type=[1])),
+            r"AttrValue had value with type 'list\(type\)' when 'type' expected",
+        ),
+        (AttrValue(type=0), "AttrValue has invalid DataType enum: 0"),
+        (AttrValue(type=9999), "AttrValue has invalid DataType enum: 9999"),
+        (AttrValue(type=101), "AttrValue must not have reference type value of float32_ref"),
+    ],
+)
+def test_values_of_another_kind_are_refused(value: Message, message: str) -> None:
+    """What a required attribute cannot be is named, with the attribute and the node."""
+    proto = graph_def("a = Placeholder\nb = Neg(a)")
+    proto.node[1].attr["T"].CopyFrom(value)
+
+    with pytest.raises(InvalidArgumentError, match=rf"{message}\n\t for attr 'T'\n.*node b"):
+        graph_from_def(proto)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        AttrValue(type=0),
+        AttrValue(type=9999),
+        AttrValue(placeholder="T"),
+        AttrValue(shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=-5)])),
+        AttrValue(tensor=TensorProto(dtype=77)),
+        AttrValue(list=AttrValue.ListValue(i=[7], s=[b"x"])),
+        AttrValue(list=AttrValue.ListValue(type=[977])),
+        AttrValue(func=NameAttrList(name="f", attr={"z": AttrValue(type=9999)})),
+    ],
+)
+def test_what_no_op_declares_is_not_judged(value: Message) -> None:
+    """What the op does not declare may hold anything; the graph is read and written."""
+    proto = graph_def("a = Placeholder\nb = Neg(a)")
+    proto.node[1].attr["future"].CopyFrom(value)
+
+    assert graph_to_def(graph_from_def(proto)).node[1].op == "Neg"
+
+
+@pytest.mark.parametrize(
+    "value", [AttrValue(i=3), AttrValue(s=b"loc:@a"), AttrValue(list=AttrValue.ListValue(i=[3]))]
+)
+@pytest.mark.parametrize("options", [{"prefix": "p"}, {"uniquify_names": True}])
+def test_groups_that_are_no_texts_are_none(value: Message, options: dict[str, Any]) -> None:
+    """A ``_class`` of another kind says nothing about where a node belongs."""
+    proto = graph_def("a = NoOp\nb = NoOp")
+    proto.node[1].attr["_class"].CopyFrom(value)
+    made = Graph()
+    import_graph_def(made, proto, ImportOptions(**options))
+
+    assert ["_class" in node.attrs for node in made] == [False, False]
 
 
 def test_placeholder_attributes_belong_into_functions() -> None:

@@ -92,6 +92,22 @@ def test_attributes_have_defaults() -> None:
     assert types_of(body(text, T=dtypes.int64)) == (["int64"], ["int64"])
 
 
+def test_attributes_without_a_value_take_the_default() -> None:
+    """An entry that holds nothing is none: in a node of the body, and in the call."""
+    protos = functions(
+        """
+        F(x: T) -> (y: T) [T: type = "int32"]
+        y = Squeeze[T=$T](x)
+        return y = y:output
+        """
+    )
+    for name in ("squeeze_dims", "Tk", "_class"):
+        _ = protos[0].node_def[0].attr[name]
+    made = instantiate(library(*protos), "F", {"T": None})
+
+    assert made.graph.node("y").attrs == {"T": dtypes.int32, "squeeze_dims": ()}
+
+
 def test_list_arguments_whole_and_by_index() -> None:
     """A name stands for the whole list, a name with an index for one of it."""
     made = body(
@@ -361,8 +377,9 @@ def test_duplicated_arguments() -> None:
 
 def test_attributes_that_the_call_must_give() -> None:
     """An attribute without a default is the caller's to give."""
-    with pytest.raises(NotFoundError, match="Attr T is not found from"):
-        body("F(x: T) -> (y: T) [T: type]\nreturn y = x")
+    for given in ({}, {"T": None}):
+        with pytest.raises(NotFoundError, match="Attr T is not found from"):
+            body("F(x: T) -> (y: T) [T: type]\nreturn y = x", **given)
 
 
 def test_unknown_ops_in_bodies() -> None:

@@ -174,7 +174,7 @@ def of_number(number: int) -> DType:
     try:
         return _BY_NUMBER[number]
     except KeyError:
-        raise InvalidArgumentError(f"{number} is not the number of a data type") from None
+        raise InvalidArgumentError(f"invalid DataType enum: {number}") from None
 
 
 def as_dtype(spec: object) -> DType:

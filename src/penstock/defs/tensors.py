@@ -35,7 +35,9 @@ def shape_from_proto(proto: Message) -> TensorShape:
         return TensorShape(None)
     sizes = [dim.size for dim in proto.dim]
     if any(size < -1 for size in sizes):
-        raise InvalidArgumentError(f"Shape {sizes} has a size below -1")
+        raise InvalidArgumentError(
+            f"Shape {sizes} has dimensions with values below -1 (where -1 means unknown)"
+        )
     return TensorShape.of(sizes)
 
 

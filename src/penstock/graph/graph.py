@@ -82,8 +82,8 @@ class Node:
     @property
     def function(self) -> str:
         """The function that it was written in, if it is not in that one's body any more."""
-        name: bytes = self.attrs.get(INLINED_FROM, b"")
-        return name.decode("utf-8", "replace")
+        name = self.attrs.get(INLINED_FROM)  # no op declares it: it may be anything
+        return name.decode("utf-8", "replace") if isinstance(name, bytes) else ""
 
     def in_edges(self) -> Iterator[Edge]:
         """Data edges by slot, then control edges."""

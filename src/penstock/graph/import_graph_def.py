@@ -253,8 +253,9 @@ class _Import:
         if known is not None:
             return known
         self.check_colocation(proto)
-        attrs = validated_attrs(proto, self.op_defs.get(op) or self.op_def(op))
-        self.check_bound(proto, attrs)
+        op_def = self.op_defs.get(op) or self.op_def(op)
+        attrs = validated_attrs(proto, op_def)
+        self.check_bound(proto, op_def, attrs)
         attrs = self.with_prefix(attrs)
         if encoded and len(self.known_attrs) < _MAX_KNOWN:
             self.known_attrs[op, encoded] = attrs
@@ -272,10 +273,10 @@ class _Import:
                     f"Node '{proto.name}' expects to be colocated with unknown node '{target}'"
                 )
 
-    def check_bound(self, proto: Message, attrs: Mapping[str, Attr]) -> None:
+    def check_bound(self, proto: Message, op: OpDef, attrs: Mapping[str, Attr]) -> None:
         """Refuse attributes that stand for those of an enclosing function: there is none."""
         for name, value in attrs.items():
-            if type(value) is PlaceholderAttr:
+            if type(value) is PlaceholderAttr and name in op.attrs:
                 raise InvalidArgumentError(
                     f"Node '{proto.name}': attr '{name}' is a placeholder for '{value.name}', "
                     "which only the body of a function may have"

@@ -94,8 +94,8 @@ class _Instantiation:
         )
 
     def bound_attrs(self, given: Mapping[str, Attr]) -> dict[str, Attr]:
-        """The function's attributes for this call."""
-        bound = dict(given)
+        """The function's attributes for this call; one without a value takes its default."""
+        bound = {name: value for name, value in given.items() if value is not None}
         for name, attr in self.signature.attrs.items():
             if name not in bound:
                 if attr.default is None:

@@ -3,11 +3,16 @@
 In:   a NodeDef and the OpDef of its op.
 Out:  the node's attributes as Python values, defaults filled in; or an error that names the
       attribute and what it may be.
-Not:  knows no other node; attributes that the op does not declare are kept and ignored.
+Not:  knows no other node; attributes that the op does not declare are kept as far as they can be
+      read, and ignored.
+
+An attribute that is there but holds no value counts as absent: merely reading ``node.attr["T"]``
+in Python leaves such an entry behind.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 from penstock.catalogue.op_def import ArgDef, AttrDef, OpDef
@@ -18,6 +23,7 @@ from penstock.errors import InvalidArgumentError
 
 #: More inputs or outputs than this are taken for a damaged graph.
 MAX_ARGS: Final = 1 << 20
+_KIND_OF_FIELD: Final = {field: kind for kind, field in FIELD_OF_KIND.items()}
 
 
 def validated_attrs(node: Message, op: OpDef) -> dict[str, Attr]:
@@ -29,14 +35,21 @@ def validated_attrs(node: Message, op: OpDef) -> dict[str, Attr]:
     """
     attrs: dict[str, Attr] = {}
     for name, proto in node.attr.items():
-        declared = op.attrs.get(name)
         field = proto.WhichOneof("value")
+        if field is None:
+            continue
+        declared = op.attrs.get(name)
         if declared is None:
-            attrs[name] = decoded(proto, field)
+            _keep_undeclared(attrs, name, proto, field)
             continue
         if field != FIELD_OF_KIND.get(declared.kind):
             _check_kind(node, declared, proto)
-        attrs[name] = value = decoded(proto, field)
+        try:
+            attrs[name] = value = decoded(proto, field)
+        except InvalidArgumentError as cause:
+            raise _unreadable(node, declared, cause) from None
+        if field == "type" and value.is_ref:
+            raise _misfit(node, declared, f"must not have reference type value of {value}")
         if declared.allowed is not None or declared.minimum is not None:
             _check_value(node, declared, value)
     missing = [name for name in op.attrs if name not in attrs]
@@ -44,9 +57,7 @@ def validated_attrs(node: Message, op: OpDef) -> dict[str, Attr]:
         attrs[name] = op.attrs[name].default
     missing = [name for name in missing if attrs[name] is None] if missing else missing
     if missing:
-        listed = ", ".join(f"'{name}'" for name in missing)
-        word = "attr" if len(missing) == 1 else "attrs"
-        raise _error(node, f"NodeDef missing {word} {listed} from Op<{op.name}>")
+        raise _without(node, op, missing)
     _check_counts(node, op, attrs)
     return attrs
 
@@ -61,31 +72,66 @@ def check_input_count(node: Message, types: tuple[DType, ...], data_inputs: int)
         )
 
 
+def _keep_undeclared(attrs: dict[str, Attr], name: str, proto: Message, field: str) -> None:
+    """Keep an attribute that the op does not declare, if it can be read."""
+    # What is of a type or shape that we do not know, nobody is going to ask for.
+    with suppress(InvalidArgumentError):
+        value = decoded(proto, field)
+        if name != "_class" or _are_texts(value):
+            attrs[name] = value
+
+
+def _are_texts(value: Attr) -> bool:
+    return isinstance(value, tuple) and all(isinstance(item, bytes) for item in value)
+
+
 def _check_kind(node: Message, attr: AttrDef, proto: Message) -> None:
     """Compare the field that is set with the one that the attribute's kind asks for."""
-    field = proto.WhichOneof("value")
+    field, kind = proto.WhichOneof("value"), attr.kind
     if field == "placeholder":
         return
-    if attr.kind.startswith("list("):
-        inner = FIELD_OF_KIND[attr.kind[5:-1]]
-        filled = [f.name for f, _ in proto.list.ListFields()]
-        fits = field == "list" and filled in ([], [inner])
-    else:
-        fits = field == FIELD_OF_KIND[attr.kind]
-    if not fits:
-        raise _misfit(node, attr)
+    if field != "list":
+        raise _unlike(node, attr, _KIND_OF_FIELD[field])
+    found = [f"list({_KIND_OF_FIELD[inner.name]})" for inner, _ in proto.list.ListFields()]
+    wrong = [inner for inner in found if inner != kind]
+    if wrong:
+        raise _unlike(node, attr, wrong[0])
+    if not kind.startswith("list("):
+        raise _empty(node, attr)
 
 
-def _misfit(node: Message, attr: AttrDef) -> InvalidArgumentError:
-    return _error(node, f"AttrValue of attr '{attr.name}' must have a value of type '{attr.kind}'")
+def _without(node: Message, op: OpDef, missing: list[str]) -> InvalidArgumentError:
+    """What to say of a node that lacks attributes; an entry without value is said to be one."""
+    for name in missing:
+        if name in node.attr:
+            return _empty(node, op.attrs[name])
+    listed = ", ".join(f"'{name}'" for name in missing)
+    word = "attr" if len(missing) == 1 else "attrs"
+    return _error(node, f"NodeDef missing {word} {listed} from Op<{op.name}>")
+
+
+def _unlike(node: Message, attr: AttrDef, found: str) -> InvalidArgumentError:
+    return _misfit(node, attr, f"had value with type '{found}' when '{attr.kind}' expected")
+
+
+def _empty(node: Message, attr: AttrDef) -> InvalidArgumentError:
+    return _misfit(node, attr, f"missing value with expected type '{attr.kind}'")
+
+
+def _unreadable(node: Message, attr: AttrDef, cause: InvalidArgumentError) -> InvalidArgumentError:
+    if "type" in attr.kind:
+        return _misfit(node, attr, f"has {cause.reason}")
+    return _error(node, f"{cause.reason}\n\t for attr '{attr.name}'")
+
+
+def _misfit(node: Message, attr: AttrDef, what: str) -> InvalidArgumentError:
+    return _error(node, f"AttrValue {what}\n\t for attr '{attr.name}'")
 
 
 def _check_value(node: Message, attr: AttrDef, value: Attr) -> None:
     """Check an attribute's bounds and its list of allowed values."""
     if isinstance(value, PlaceholderAttr):
         return
-    if value is None:  # a message that is damaged, read by protobuf's Python parser
-        raise _misfit(node, attr)
     if attr.minimum is not None:
         size = len(value) if isinstance(value, tuple) else value
         if size < attr.minimum:
