@@ -120,7 +120,13 @@ def make_string_case(attrs: Attrs) -> Kernel:
     if not encoding:
         return each_string(bytes.lower if is_lower else bytes.upper)
     change = str.lower if is_lower else str.upper
-    return each_string(lambda text: change(text.decode("utf-8", "replace")).encode())
+
+    def changed(text: bytes) -> bytes:
+        # TensorFlow hands the text on as C does, so it ends at its first zero.
+        shown = text.partition(b"\0")[0]
+        return change(shown.decode("utf-8", "replace")).encode()
+
+    return each_string(changed)
 
 
 @kernel("Substr")

@@ -2,91 +2,51 @@
 
 In:   strings in some encoding; or code points with row splits.
 Out:  code points, strings in another encoding, scripts.
-Not:  knows no locale; converts what Python has a codec for.
+Not:  knows no locale; reads no bytes itself (text_readers).
 """
 
 from __future__ import annotations
 
-import codecs
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import numpy as np
 
-from penstock.core.values import Array, Value, as_value
+from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array
+from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.string.text_readers import Char, is_scalar, reader_of
 from penstock.kernels.string.unicode_scripts import scripts
-from penstock.kernels.strings import each_string, items_of, string_array
+from penstock.kernels.strings import items_of, string_array
 
-#: A code point, or None for bytes that mean nothing; and where its bytes begin.
-_Char = tuple[int | None, int]
 _UTF_OUT: Final = {"UTF-8": "utf-8", "UTF-16-BE": "utf-16-be", "UTF-32-BE": "utf-32-be"}
-_LAST: Final = 0x10FFFF
 
 
-def _codec(name: str) -> str:
-    """Python's name for an encoding."""
-    try:
-        return codecs.lookup(_UTF_OUT.get(name, name)).name
-    except (LookupError, ValueError):
-        raise InvalidArgumentError(
-            f"Could not create converter for input encoding: {name}"
-        ) from None
-
-
-def _characters(text: bytes, codec: str) -> Iterator[_Char]:
-    """The characters of a text; each stretch of bytes that means nothing counts as one."""
-    at = 0
-    while at < len(text):
-        try:
-            good, bad, size = text[at:].decode(codec), 0, len(text) - at
-        except UnicodeDecodeError as error:
-            good, bad = text[at : at + error.start].decode(codec), error.end - error.start
-            size = error.start
-        place = at
-        for char in good:
-            yield ord(char), place
-            place += len(char.encode(codec)) if codec == "utf-8" else _width(char, codec)
-        at += size
-        if bad:
-            yield None, at
-            at += bad
-
-
-def _width(char: str, codec: str) -> int:
-    """Bytes of one character, without a mark of byte order."""
-    plain = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}
-    return len(char.encode(plain.get(codec, codec)))
-
-
-def _reader(attrs: Attrs) -> Callable[[bytes], list[tuple[int, int]]]:
-    """How a string is read: its code points, and where they begin."""
-    codec, errors = _codec(attrs.str("input_encoding")), attrs.str("errors")
+def _reader(attrs: Attrs) -> Callable[[Iterable[bytes]], Iterator[list[tuple[int, int]]]]:
+    """How the strings of a batch are read: their code points, and where they begin."""
+    read, errors = reader_of(attrs.str("input_encoding")), attrs.str("errors")
     spare, hides_controls = attrs.int("replacement_char"), attrs.bool("replace_control_characters")
     _check_replacement(spare)
+    # Of what shall be replaced, a strict Transcode refuses controls too, the others do not.
+    refused = (None, *range(0x20)) if attrs.op.name == "UnicodeTranscode" else (None,)
 
-    def read(text: bytes) -> list[tuple[int, int]]:
-        chars: list[tuple[int, int]] = []
-        for code, at in _characters(text, codec):
-            if code is None and errors == "strict":
+    def sound(chars: list[Char]) -> Iterator[tuple[int, int]]:
+        for code, at in chars:
+            if code is not None and not (hides_controls and code < 0x20):
+                yield code, at
+            elif errors == "strict" and code in refused:
                 raise InvalidArgumentError("Invalid formatting on input string")
-            is_bad = code is None or (hides_controls and code < 0x20)
-            if code is None or is_bad:
-                if errors == "ignore":
-                    continue
-                code = spare
-            chars.append((code, at))
-        return chars
+            elif errors != "ignore":
+                yield spare, at
 
-    return read
+    return lambda texts: (list(sound(chars)) for chars in read(texts))
 
 
 def _check_replacement(code: int) -> None:
-    if not 0 <= code <= _LAST or 0xD800 <= code <= 0xDFFF:
+    if not is_scalar(code):
         raise InvalidArgumentError("replacement_char out of unicode codepoint range")
 
 
@@ -105,7 +65,7 @@ def make_unicode_decode(attrs: Attrs) -> Kernel:
     has_offsets = attrs.op.name == "UnicodeDecodeWithOffsets"
 
     def decode(texts: Value) -> tuple[Array, ...]:
-        rows = [read(text) for text in items_of(texts)]
+        rows = list(read(items_of(texts)))
         splits = np.zeros(len(rows) + 1, dtype)
         np.cumsum([len(row) for row in rows], out=splits[1:])
         codes = np.array([code for row in rows for code, _ in row], np.int32)
@@ -121,7 +81,12 @@ def make_unicode_decode(attrs: Attrs) -> Kernel:
 def make_unicode_transcode(attrs: Attrs) -> Kernel:
     """The same text in another encoding."""
     read, write = _reader(attrs), _writer(attrs)
-    return each_string(lambda text: write(code for code, _ in read(text)))
+
+    def transcode(texts: Value) -> Value:
+        rows = (write(code for code, _ in row) for row in read(items_of(texts)))
+        return as_value(string_array(rows, shape_of(texts)))
+
+    return transcode
 
 
 @kernel("UnicodeEncode")
@@ -132,7 +97,7 @@ def make_unicode_encode(attrs: Attrs) -> Kernel:
 
     def sound(codes: list[int]) -> Iterator[int]:
         for code in codes:
-            if 0 <= code <= _LAST and not 0xD800 <= code <= 0xDFFF:
+            if is_scalar(code):
                 yield code
             elif errors == "strict":
                 raise InvalidArgumentError(
@@ -142,7 +107,12 @@ def make_unicode_encode(attrs: Attrs) -> Kernel:
                 yield spare
 
     def encode(values: Value, splits: Value) -> Array:
-        codes, edges = as_array(values).tolist(), as_array(splits).tolist()
+        if values.ndim != 1 or splits.ndim != 1:
+            raise InvalidArgumentError(
+                "Both the input_tensor and input_splits should be of rank 1, not of shapes "
+                f"{shape_text(values.shape)} and {shape_text(splits.shape)}"
+            )
+        codes, edges = values.tolist(), splits.tolist()
         _check_splits(edges, len(codes))
         rows = [write(sound(codes[a:b])) for a, b in itertools.pairwise(edges)]
         return string_array(rows, (len(rows),))
