@@ -17,13 +17,12 @@ import numpy as np
 
 from penstock.config import Config, RunMetadata, RunOptions
 from penstock.core.memory import keep_freed_memory
-from penstock.core.names import parse_endpoint
 from penstock.core.values import Value
 from penstock.defs.codec import load_graph_def
 from penstock.errors import CancelledError, FailedPreconditionError, InvalidArgumentError
 from penstock.graph.export import graph_to_def
 from penstock.graph.graph import Graph
-from penstock.graph.import_graph_def import ImportOptions, graph_from_def, import_graph_def
+from penstock.graph.import_graph_def import graph_from_def
 from penstock.passes.prune import Medium, Request
 from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.explain_dead import dead_fetch_error
@@ -38,6 +37,7 @@ from penstock.runtime.prepare import (
 )
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session import registry
+from penstock.session.extend import extend_graph
 from penstock.session.feeds import Feeds, feed_endpoint, kept, signature_of
 from penstock.session.fetches import FetchPlan, handed_out, plan_fetches
 from penstock.session.placement import Placement
@@ -331,10 +331,11 @@ class Session:
     # -- life --------------------------------------------------------------------------
 
     def extend(self, graph_def: Any) -> None:
-        """Add nodes to the graph.
+        """Add nodes and functions to the graph; see ``session/extend.py``.
 
         Raises:
-            InvalidArgumentError: a node is there already, or the versions differ.
+            InvalidArgumentError: a node is there already, or the definition is wrong.
+            NotFoundError: an op is neither in the catalogue nor in the library.
             FailedPreconditionError: the configuration says that the graph is final.
 
         """
@@ -345,23 +346,7 @@ class Session:
             )
         proto = load_graph_def(graph_def)
         with self.graph.lock:
-            self._extend(proto)
-
-    def _extend(self, proto: Any) -> None:
-        producer = self.graph.versions.producer
-        if len(self.graph) and proto.versions.producer != producer:
-            raise InvalidArgumentError(
-                f"Can't extend GraphDef at version {producer} with graph at version "
-                f"{proto.versions.producer}"
-            )
-        for node in proto.node:
-            if node.name in self.graph:
-                raise InvalidArgumentError(
-                    f"GraphDef argument to Extend includes node '{node.name}', which was created "
-                    "by a previous call to Create or Extend in this session."
-                )
-        names = {name: name for name in self.graph.names()}
-        import_graph_def(self.graph, proto, _extending(proto, names))
+            extend_graph(self.graph, proto)
 
     def list_devices(self) -> list[Device]:
         """The session's devices: name, type, memory limit in bytes, incarnation."""
@@ -427,14 +412,3 @@ class _Job:
     prepared: PreparedStep
     step: AnyStep
     options: RunOptions
-
-
-def _extending(proto: Any, names: Mapping[str, str]) -> ImportOptions:
-    """Options that let new nodes take inputs from those that are there already."""
-    input_map: dict[str, str] = {}
-    for node in proto.node:
-        for text in node.input:
-            name, slot = parse_endpoint(text)
-            if name in names:
-                input_map[text] = text if slot < 0 else f"{name}:{slot}"
-    return ImportOptions(input_map=input_map, validate_colocation=False)
