@@ -20,7 +20,6 @@ from penstock.core.memory import keep_freed_memory
 from penstock.core.values import Value
 from penstock.defs.codec import load_graph_def
 from penstock.errors import CancelledError, FailedPreconditionError, InvalidArgumentError
-from penstock.graph.export import graph_to_def
 from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.passes.prune import Medium, Request
@@ -40,6 +39,7 @@ from penstock.session import registry
 from penstock.session.extend import extend_graph
 from penstock.session.feeds import Feeds, feed_endpoint, kept, signature_of
 from penstock.session.fetches import FetchPlan, handed_out, plan_fetches
+from penstock.session.metadata import record, watched
 from penstock.session.placement import Placement
 from penstock.session.run import Run
 from penstock.session.whole_call import WholeCall
@@ -158,7 +158,7 @@ class Session:
             if whole is not None:
                 return whole(values)
             feeds = dict(zip(keys, values, strict=True))
-            job = self._start(plan, feeds, run_options)
+            job = self._job(plan, self._feeds.values(feeds), prepared, run_options)
             return plan.rebuild(self._finish(job, None, allow_dead=True))
 
         return call
@@ -182,9 +182,16 @@ class Session:
                 "RunOptions.output_partition_graphs() is not supported when "
                 "disable_output_partition_graphs is true."
             )
-        pool = self._pools.runner(options.inter_op_thread_pool)
         fed = self._feeds.values(feed_dict)
         prepared = self._prepare_for(plan, tuple(sorted(fed)))
+        if prepared.costs.every > 0:
+            options = watched(options, prepared.costs)
+        return self._job(plan, fed, prepared, options)
+
+    def _job(
+        self, plan: FetchPlan, fed: dict[str, Value], prepared: PreparedStep, options: RunOptions
+    ) -> _Job:
+        pool = self._pools.runner(options.inter_op_thread_pool)
         step = StepMaker(prepared, options, self._session_state, pool).new()
         return _Job(plan, fed, prepared, step, options)
 
@@ -201,7 +208,7 @@ class Session:
                 results = job.step.run(feeds, self._timeout_of(job.options))
             finally:
                 self.remove_step(job.step)
-                self._record(job, metadata)
+                record(job.prepared, job.step.stats, job.options, metadata)
             for index, (name, value) in enumerate(zip(request.fetches, results, strict=True)):
                 if value is None and not allow_dead:
                     raise dead_fetch_error(self.graph, index, name)
@@ -225,20 +232,6 @@ class Session:
         """Forget what does not run any more."""
         with self._lock:
             self._steps.discard(step)
-
-    def _record(self, job: _Job, metadata: RunMetadata | None) -> None:
-        if metadata is None:
-            return
-        partitions = job.prepared.partitions
-        if job.step.stats is not None:
-            metadata.step_stats = job.step.stats.step_stats()
-            graphs = {part.device: part.graph for part in partitions}
-            metadata.cost_graph = job.step.stats.cost_graph(graphs)
-        if job.options.output_partition_graphs:
-            metadata.partition_graphs = [
-                graph_to_def(part.graph, dict.fromkeys((n.id for n in part.graph), part.device))
-                for part in partitions
-            ]
 
     # -- preparing ---------------------------------------------------------------------
 
