@@ -34,7 +34,7 @@ def snippets(name: str) -> list[str]:
 
 
 RUN_MODEL, BUILD_GRAPH = snippets("README.md")
-SOFTSIGN, TEST_SOFTSIGN, SCALE_BY, PY_FUNC, NEW_DEVICE = snippets("docs/add-an-op.md")
+SOFTSIGN, TEST_SOFTSIGN, SCALE_BY, PY_FUNC, EAGER_CALLER, NEW_DEVICE = snippets("docs/add-an-op.md")
 
 
 def test_the_first_command_of_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,6 +142,23 @@ def test_a_python_function_of_ones_own() -> None:
             assert sess.run(y) == 4
     finally:
         ps.register_py_func({"pyfunc_0": None})
+
+
+def test_a_python_function_with_a_gradient() -> None:
+    """The host answers both calls of a step; the derivative of x² is 2 x."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x, dy = ps.ops.constant(3.0), ps.ops.constant(1.0)
+        (y,) = ps.ops.eager_py_func([x], token="pyfunc_1", Tout=[ps.dtypes.float32])
+        with ps.control_dependencies([y]):
+            (dx,) = ps.ops.eager_py_func([dy], token="pyfunc_2", Tout=[ps.dtypes.float32])
+    exec(EAGER_CALLER, {"ps": ps})
+    try:
+        with ps.Session(graph) as sess:
+            assert sess.run([y, dx]) == [9, 6]
+    finally:
+        ps.register_py_func({"pyfunc_1": None})
+        ps.register_eager_caller(None)
 
 
 def test_a_device_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ from penstock.runtime.executor.params import ExecutorArgs, LocalExecutorParams
 from penstock.session import Run, Session
 from penstock.state.cancellation import CancellationManager
 from penstock.state.devices import Device, register_device_type
-from penstock.state.py_funcs import register_py_func
+from penstock.state.py_funcs import EagerCall, register_eager_caller, register_py_func
 from penstock.state.rendezvous import Rendezvous
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ __all__ = [
     "Config",
     "DType",
     "Device",
+    "EagerCall",
     "Executor",
     "ExecutorArgs",
     "ExecutorBarrier",
@@ -125,6 +126,7 @@ __all__ = [
     "ops",
     "placeholder",
     "register_device_type",
+    "register_eager_caller",
     "register_op",
     "register_py_func",
     "reset_default_graph",

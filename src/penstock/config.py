@@ -100,10 +100,15 @@ class RewriterConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphOptions:
-    """How graphs are optimised; the names are those of TensorFlow's messages."""
+    """How graphs are optimised and watched; the names are those of TensorFlow's messages."""
 
     optimizer_options: OptimizerOptions = field(default_factory=OptimizerOptions)
     rewrite_options: RewriterConfig = field(default_factory=RewriterConfig)
+    #: Watch one of so many runs of each request, and put what its nodes cost into the run's
+    #: metadata; 0 means that only runs that are traced are watched.
+    build_cost_model: int = 0
+    #: The number of the first run that counts for that.
+    build_cost_model_after: int = 0
 
     @classmethod
     def nothing(cls) -> GraphOptions:
@@ -207,6 +212,8 @@ def _graph_options(proto: Message) -> GraphOptions:
             fail_on_optimizer_errors=rewriter.fail_on_optimizer_errors,
             **{name: Toggle(max(value, 0)) for name, value in toggles.items()},
         ),
+        build_cost_model=proto.build_cost_model,
+        build_cost_model_after=proto.build_cost_model_after,
     )
 
 
@@ -263,7 +270,7 @@ class RunMetadata:
 
     #: A StepStats message: one record per activation, by device.
     step_stats: Message = field(default_factory=schema.StepStats)
-    #: A CostGraphDef message: the same, summed up by node.
+    #: A CostGraphDef message: the same, and what earlier runs recorded, summed up by node.
     cost_graph: Message = field(default_factory=schema.CostGraphDef)
     #: GraphDef messages, one per device.
     partition_graphs: list[Message] = field(default_factory=list)

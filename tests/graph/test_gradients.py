@@ -7,6 +7,7 @@ import pytest
 
 import penstock as ps
 from penstock.defs.attrs import FuncAttr
+from penstock.defs.schema import FunctionDefLibrary
 from penstock.errors import NotFoundError
 from penstock.graph.gradients.body import instantiate_gradient
 from support.functions import functions, library, session_with
@@ -76,3 +77,15 @@ def test_loops_have_no_gradient() -> None:
     """
     with pytest.raises(NotFoundError, match="No gradient defined for op: Merge"):
         instantiate_gradient(library(*functions(loop)), FuncAttr("Loop", {}))
+
+
+def test_gradients_of_what_is_not_there() -> None:
+    """What is neither an op nor a function has none, and what is registered must be there."""
+    with pytest.raises(NotFoundError, match="No gradient defined for op: Nope"):
+        instantiate_gradient(library(), FuncAttr("Nope", {}))
+    made = library(*functions(CUBE))
+    gradients = FunctionDefLibrary()
+    gradients.gradient.add(function_name="Cube", gradient_func="Lost")
+    made.add_library(gradients)
+    with pytest.raises(NotFoundError, match="Function Lost is not defined"):
+        instantiate_gradient(made, FuncAttr("Cube", {}))

@@ -751,6 +751,46 @@ def test_functions_that_do_not_fit(call: str, error: type[Exception], message: s
         run(graph, RESULTS + pair, "r:0")
 
 
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        ("Nope", errors.NotFoundError, "Function Nope is not defined"),
+        ("Broken", errors.InvalidArgumentError, "input nowhere is not found"),
+    ],
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        "If[Tcond=bool; Tin=int32; Tout=int32; then_branch=Same; else_branch={}](p, x)",
+        "Case[Tin=int32; Tout=int32; branches=Same|{}](zero, x)",
+        "While[T=int32; cond=No; body={}](x)",
+        "For[T=int32; body={}](zero, zero, x, x)",
+    ],
+)
+def test_functions_that_are_not_called_must_be_right(
+    call: str, function: str, error: type[Exception], message: str
+) -> None:
+    """All functions of a node must be there and whole, also those that do not run."""
+    functions = f"""{RESULTS}
+
+        No(x: int32) -> (go: bool)
+        no = Const[value=False; dtype=bool]
+        return go = no:output
+
+        Broken(x: int32) -> (y: int32)
+        y = Neg[T=int32](nowhere)
+        return y = y:y
+    """
+    graph = f"""
+        x = Const[value=1; dtype=int32]
+        zero = Const[value=0; dtype=int32]
+        p = Const[value=True; dtype=bool]
+        r = {call.format(function)}
+    """
+    with pytest.raises(error, match=message):
+        run(graph, functions, "r:0")
+
+
 def test_bad_loops_inside_functions() -> None:
     """A loop that makes no sense is found when the function is called."""
     functions = """

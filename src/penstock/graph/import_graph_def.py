@@ -38,6 +38,10 @@ from penstock.graph.graph import MIN_PRODUCER, VERSION, Graph, Node, Versions
 from penstock.graph.validate import check_input_count, validated_attrs
 
 _COLOCATE: Final = b"loc:@"
+#: Ops that TensorFlow's front end gives more outputs when it wants a gradient.  A graph that was
+#: written before does not have them.
+_GROWING: Final = frozenset({"If", "StatelessIf", "While", "StatelessWhile"})
+_INTERMEDIATES: Final = " Try using tf.compat.v1.experimental.output_all_intermediates(True)."
 #: How many different attributes are kept for comparison.
 _MAX_KNOWN: Final = 4096
 
@@ -336,7 +340,8 @@ class _Import:
             source, source_slot = self.created.get(endpoint.node), endpoint.slot
             if self.input_map and endpoint in self.input_map:
                 self.used_keys.add(endpoint)
-                source, source_slot = self.graph.endpoint(self.input_map[endpoint])
+                mapped = self.input_map[endpoint]
+                source, source_slot = self.graph.node(mapped.node), mapped.slot
             if source is None:
                 if node.op.name not in MERGE:
                     raise InvalidArgumentError(
@@ -349,6 +354,7 @@ class _Import:
                 raise InvalidArgumentError(
                     f"Node '{self.defs.names[index]}': Connecting to invalid output {source_slot} "
                     f"of source node {source.name} which has {len(source.output_types)} outputs."
+                    f"{_INTERMEDIATES if source.op.name in _GROWING else ''}"
                 )
             self.graph.add_edge(source, source_slot, node, slot)
 

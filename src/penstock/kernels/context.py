@@ -45,6 +45,9 @@ class FunctionCaller(Protocol):
         A dead result is an error, or an empty tensor if ``allow_dead``.
         """
 
+    def check(self, name: str, attrs: Mapping[str, Attr]) -> None:
+        """Raise OpError unless a function is there, and its definition makes sense."""
+
 
 class Interrupt:
     """Ends all executors of one step early, once its reason is set."""

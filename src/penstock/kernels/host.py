@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from penstock.core.files import FileSystem, NoFiles
 from penstock.errors import PermissionDeniedError
-from penstock.state.py_funcs import find_py_func
+from penstock.state.py_funcs import EagerCaller, eager_caller, find_py_func
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,8 @@ class Host:
     files: FileSystem
     #: The Python function of a token; raises InvalidArgumentError if there is none.
     find_function: Callable[[str], Callable[..., Any]]
+    #: Who makes the calls of EagerPyFunc nodes, if not they themselves.
+    find_eager_caller: Callable[[], EagerCaller | None]
 
 
 def _no_function(token: str) -> Callable[..., Any]:
@@ -36,6 +38,6 @@ def _no_function(token: str) -> Callable[..., Any]:
 
 
 #: The machine's files, and the functions that this process has registered.
-OPEN: Final = Host(FileSystem(), find_py_func)
+OPEN: Final = Host(FileSystem(), find_py_func, eager_caller)
 #: Neither.
-CLOSED: Final = Host(NoFiles(), _no_function)
+CLOSED: Final = Host(NoFiles(), _no_function, lambda: None)

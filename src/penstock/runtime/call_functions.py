@@ -56,10 +56,12 @@ class FunctionRuntime:
     ) -> None:
         self._library = library
         self._new_runnable = new_runnable
-        #: Guards ``_instances``.  Not held while a body is instantiated: the loser of a race
-        #: throws its work away.
+        #: Guards ``_instances`` and ``_bodies``.  Not held while a body is instantiated: the
+        #: loser of a race throws its work away.
         self._lock = Lock()
         self._instances: dict[tuple[str, str], _Instance] = {}
+        #: Bodies that were looked at and never called; each is used up by its instance.
+        self._bodies: dict[tuple[str, str], FunctionBody] = {}
         #: The same, by name and identity of the attributes, which are kept so that no others
         #: get their place in memory.  A call site has the same ones every time.
         self._known: dict[tuple[str, int], tuple[Mapping[str, Attr], _Instance]] = {}
@@ -116,6 +118,16 @@ class FunctionRuntime:
             finished,
         )
 
+    def check(self, name: str, attrs: Mapping[str, Attr]) -> None:
+        """Raise OpError unless a function is there, and its definition makes sense."""
+        key = (name, _canonical(attrs))
+        with self._lock:
+            is_known = key in self._instances or key in self._bodies
+        if not is_known:
+            body = self._body(name, attrs)
+            with self._lock:
+                self._bodies[key] = body
+
     def _begin(self, name: str) -> None:
         with self._lock:
             if self._in_flight >= MAX_CALLS_IN_FLIGHT:
@@ -132,8 +144,9 @@ class FunctionRuntime:
         key = (name, _canonical(attrs))
         with self._lock:
             known = self._instances.get(key)
+            body = None if known else self._bodies.pop(key, None)
         if known is None:
-            body = self._body(name, attrs)
+            body = body or self._body(name, attrs)
             known = _Instance(body, self._new_runnable(body))
         with self._lock:
             known = self._instances.setdefault(key, known)

@@ -29,6 +29,7 @@ from penstock.runtime.bind_kernels import KernelBinder
 from penstock.runtime.call_functions import FunctionRuntime
 from penstock.runtime.compiler.compile_regions import Compiler
 from penstock.runtime.compiler.region import Region
+from penstock.runtime.cost_model import CostModel
 from penstock.runtime.executor.executor import Executor
 from penstock.runtime.executor.params import LocalExecutorParams
 from penstock.runtime.optimize_request import optimize_body, optimize_request
@@ -59,6 +60,11 @@ class PreparedStep:
         self.partitions = tuple(partitions)
         self.feed_types = pruned.feed_types
         self.fetch_types = pruned.fetch_types
+        graph_options = environment.config.graph_options
+        #: What the nodes cost, as far as steps were watched.
+        self.costs = CostModel(
+            every=graph_options.build_cost_model, after=graph_options.build_cost_model_after
+        )
         self._environment = environment
         #: Held while runnables are made.  Outermost but for the graph's.
         self._lock = Lock()

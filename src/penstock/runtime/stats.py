@@ -1,28 +1,39 @@
 """Record what ran when, as TensorFlow's step statistics.
 
 In:   activations, as the executors report them.
-Out:  a StepStats message, and a CostGraphDef that sums it up by node.
+Out:  a StepStats message, and the same as records.
 Not:  times nothing itself; Send and Recv give no record, nor do dead nodes.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import get_ident
+from typing import NamedTuple
 
 from penstock.core.shapes import TensorShape
-from penstock.core.values import DEAD, Ref, Value, describe, dtype_of, shape_of, size_in_bytes
+from penstock.core.values import DEAD, Ref, Value, dtype_of, shape_of, size_in_bytes
 from penstock.defs import schema
 from penstock.defs.schema import Message
 from penstock.defs.tensors import shape_to_proto
-from penstock.graph.graph import Graph
 from penstock.runtime.executor.graph_view import NodeItem
 
 
+class Output(NamedTuple):
+    """A value that came out of a node."""
+
+    slot: int
+    #: The number of its element type in TensorFlow's messages.
+    dtype: int
+    shape: tuple[int, ...]
+    #: Bytes.
+    size: int
+
+
 @dataclass(frozen=True, slots=True)
-class _Record:
+class Record:
     """One activation; times are seconds of ``perf_counter``."""
 
     item: NodeItem
@@ -30,8 +41,8 @@ class _Record:
     start: float
     end: float
     thread: int
-    #: Slot, type, shape and bytes of each live output.
-    outputs: tuple[tuple[int, int, tuple[int, ...], int, str], ...]
+    #: The live ones.
+    outputs: tuple[Output, ...]
 
 
 class DeviceStats:
@@ -39,7 +50,7 @@ class DeviceStats:
 
     def __init__(self) -> None:
         #: Records in order of completion; ``append`` is atomic, so threads need no lock.
-        self.records: list[_Record] = []
+        self.records: list[Record] = []
 
     def computed(
         self, item: NodeItem, scheduled: float, start: float, end: float, outputs: Sequence[Value]
@@ -48,11 +59,11 @@ class DeviceStats:
         if item.is_transfer:
             return
         described = tuple(
-            (slot, dtype_of(v).number, shape_of(v), size_in_bytes(v), describe(v))
+            Output(slot, dtype_of(v).number, shape_of(v), size_in_bytes(v))
             for slot, v in enumerate(map(_behind_reference, outputs))
             if v is not DEAD and v is not None
         )
-        self.records.append(_Record(item, scheduled, start, end, get_ident(), described))
+        self.records.append(Record(item, scheduled, start, end, get_ident(), described))
 
 
 def _behind_reference(value: Value) -> Value:
@@ -76,7 +87,7 @@ class StatsCollector:
                 self._add_node(device_proto, record)
         return proto
 
-    def _add_node(self, device_proto: Message, record: _Record) -> None:
+    def _add_node(self, device_proto: Message, record: Record) -> None:
         start = record.start + self._epoch
         node = device_proto.node_stats.add(
             node_name=record.item.name,
@@ -91,38 +102,16 @@ class StatsCollector:
             timeline_label=_label(record.item),
             thread_id=record.thread & 0xFFFFFFFF,
         )
-        for slot, number, shape, size, _ in record.outputs:
-            output = node.output.add(slot=slot)
-            output.tensor_description.dtype = number
-            shape_to_proto(TensorShape(shape), output.tensor_description.shape)
-            output.tensor_description.allocation_description.requested_bytes = size
-            output.tensor_description.allocation_description.allocator_name = "cpu"
+        for output in record.outputs:
+            description = node.output.add(slot=output.slot).tensor_description
+            description.dtype = output.dtype
+            shape_to_proto(TensorShape(output.shape), description.shape)
+            description.allocation_description.requested_bytes = output.size
+            description.allocation_description.allocator_name = "cpu"
 
-    def cost_graph(self, graphs: Mapping[str, Graph]) -> Message:
-        """One entry per node that ran: its inputs, output sizes and mean time."""
-        proto = schema.CostGraphDef()
-        for device, graph in graphs.items():
-            seconds: dict[str, list[float]] = {}
-            last: dict[str, _Record] = {}
-            for record in self.devices[device].records:
-                seconds.setdefault(record.item.name, []).append(record.end - record.start)
-                last[record.item.name] = record
-            for node in graph:
-                if node.name in last:
-                    times = seconds[node.name]
-                    entry = proto.node.add(name=node.name, device=device, id=node.id)
-                    entry.compute_cost = int(1e6 * sum(times) / len(times))
-                    entry.compute_time = entry.compute_cost
-                    for edge in node.inputs:
-                        if edge is not None:
-                            entry.input_info.add(
-                                preceding_node=edge.src.id, preceding_port=edge.src_slot
-                            )
-                    entry.control_input.extend(edge.src.id for edge in node.control_inputs)
-                    for _, number, shape, size, _ in last[node.name].outputs:
-                        output = entry.output_info.add(size=size, dtype=number)
-                        shape_to_proto(TensorShape(shape), output.shape)
-        return proto
+    def records(self) -> dict[str, Sequence[Record]]:
+        """Everything by device, in order of completion."""
+        return {device: stats.records for device, stats in self.devices.items()}
 
 
 def _label(item: NodeItem) -> str:

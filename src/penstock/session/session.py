@@ -17,13 +17,11 @@ import numpy as np
 
 from penstock.config import Config, RunMetadata, RunOptions
 from penstock.core.memory import keep_freed_memory
-from penstock.core.names import parse_endpoint
 from penstock.core.values import Value
 from penstock.defs.codec import load_graph_def
 from penstock.errors import CancelledError, FailedPreconditionError, InvalidArgumentError
-from penstock.graph.export import graph_to_def
 from penstock.graph.graph import Graph
-from penstock.graph.import_graph_def import ImportOptions, graph_from_def, import_graph_def
+from penstock.graph.import_graph_def import graph_from_def
 from penstock.passes.prune import Medium, Request
 from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.explain_dead import dead_fetch_error
@@ -38,8 +36,10 @@ from penstock.runtime.prepare import (
 )
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session import registry
+from penstock.session.extend import extend_graph
 from penstock.session.feeds import Feeds, feed_endpoint, kept, signature_of
 from penstock.session.fetches import FetchPlan, handed_out, plan_fetches
+from penstock.session.metadata import record, watched
 from penstock.session.placement import Placement
 from penstock.session.run import Run
 from penstock.session.whole_call import WholeCall
@@ -158,7 +158,7 @@ class Session:
             if whole is not None:
                 return whole(values)
             feeds = dict(zip(keys, values, strict=True))
-            job = self._start(plan, feeds, run_options)
+            job = self._job(plan, self._feeds.values(feeds), prepared, run_options)
             return plan.rebuild(self._finish(job, None, allow_dead=True))
 
         return call
@@ -182,9 +182,16 @@ class Session:
                 "RunOptions.output_partition_graphs() is not supported when "
                 "disable_output_partition_graphs is true."
             )
-        pool = self._pools.runner(options.inter_op_thread_pool)
         fed = self._feeds.values(feed_dict)
         prepared = self._prepare_for(plan, tuple(sorted(fed)))
+        if prepared.costs.every > 0:
+            options = watched(options, prepared.costs)
+        return self._job(plan, fed, prepared, options)
+
+    def _job(
+        self, plan: FetchPlan, fed: dict[str, Value], prepared: PreparedStep, options: RunOptions
+    ) -> _Job:
+        pool = self._pools.runner(options.inter_op_thread_pool)
         step = StepMaker(prepared, options, self._session_state, pool).new()
         return _Job(plan, fed, prepared, step, options)
 
@@ -201,7 +208,7 @@ class Session:
                 results = job.step.run(feeds, self._timeout_of(job.options))
             finally:
                 self.remove_step(job.step)
-                self._record(job, metadata)
+                record(job.prepared, job.step.stats, job.options, metadata)
             for index, (name, value) in enumerate(zip(request.fetches, results, strict=True)):
                 if value is None and not allow_dead:
                     raise dead_fetch_error(self.graph, index, name)
@@ -225,20 +232,6 @@ class Session:
         """Forget what does not run any more."""
         with self._lock:
             self._steps.discard(step)
-
-    def _record(self, job: _Job, metadata: RunMetadata | None) -> None:
-        if metadata is None:
-            return
-        partitions = job.prepared.partitions
-        if job.step.stats is not None:
-            metadata.step_stats = job.step.stats.step_stats()
-            graphs = {part.device: part.graph for part in partitions}
-            metadata.cost_graph = job.step.stats.cost_graph(graphs)
-        if job.options.output_partition_graphs:
-            metadata.partition_graphs = [
-                graph_to_def(part.graph, dict.fromkeys((n.id for n in part.graph), part.device))
-                for part in partitions
-            ]
 
     # -- preparing ---------------------------------------------------------------------
 
@@ -331,10 +324,11 @@ class Session:
     # -- life --------------------------------------------------------------------------
 
     def extend(self, graph_def: Any) -> None:
-        """Add nodes to the graph.
+        """Add nodes and functions to the graph; see ``session/extend.py``.
 
         Raises:
-            InvalidArgumentError: a node is there already, or the versions differ.
+            InvalidArgumentError: a node is there already, or the definition is wrong.
+            NotFoundError: an op is neither in the catalogue nor in the library.
             FailedPreconditionError: the configuration says that the graph is final.
 
         """
@@ -345,23 +339,7 @@ class Session:
             )
         proto = load_graph_def(graph_def)
         with self.graph.lock:
-            self._extend(proto)
-
-    def _extend(self, proto: Any) -> None:
-        producer = self.graph.versions.producer
-        if len(self.graph) and proto.versions.producer != producer:
-            raise InvalidArgumentError(
-                f"Can't extend GraphDef at version {producer} with graph at version "
-                f"{proto.versions.producer}"
-            )
-        for node in proto.node:
-            if node.name in self.graph:
-                raise InvalidArgumentError(
-                    f"GraphDef argument to Extend includes node '{node.name}', which was created "
-                    "by a previous call to Create or Extend in this session."
-                )
-        names = {name: name for name in self.graph.names()}
-        import_graph_def(self.graph, proto, _extending(proto, names))
+            extend_graph(self.graph, proto)
 
     def list_devices(self) -> list[Device]:
         """The session's devices: name, type, memory limit in bytes, incarnation."""
@@ -427,14 +405,3 @@ class _Job:
     prepared: PreparedStep
     step: AnyStep
     options: RunOptions
-
-
-def _extending(proto: Any, names: Mapping[str, str]) -> ImportOptions:
-    """Options that let new nodes take inputs from those that are there already."""
-    input_map: dict[str, str] = {}
-    for node in proto.node:
-        for text in node.input:
-            name, slot = parse_endpoint(text)
-            if name in names:
-                input_map[text] = text if slot < 0 else f"{name}:{slot}"
-    return ImportOptions(input_map=input_map, validate_colocation=False)

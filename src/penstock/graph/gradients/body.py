@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Final
 
-from penstock.catalogue.registry import get_op
+from penstock.catalogue.registry import find_op, get_op
 from penstock.core.dtypes import DType
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import InvalidArgumentError, NotFoundError
@@ -53,7 +53,12 @@ def _body(library: FunctionLibrary, func: FuncAttr) -> FunctionBody:
         return instantiate_gradient(library, func.attrs["f"])
     if func.name in library:
         return instantiate(library, func.name, func.attrs)
-    op = get_op(func.name)
+    op = find_op(func.name)
+    if op is None:
+        raise NotFoundError(
+            f"No gradient defined for op: {func.name}",
+            next_step="it is neither an op nor a function of the graph",
+        )
     if RULES.get(func.name) is no_gradient:
         raise InvalidArgumentError(f"No gradient is defined for {func.name}")
     graph = Graph(library, function=func.name)

@@ -20,7 +20,7 @@ from penstock.core.values import Value, describe, has_dtype
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import InternalError, InvalidArgumentError, NotFoundError
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.context import Done, FunctionCaller, OpKernelContext
 from penstock.kernels.registry import Kernel, async_kernel
 
 _EXECUTOR_TYPES: Final = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
@@ -35,10 +35,32 @@ def call(
     allow_dead: bool = False,
 ) -> None:
     """Start a function of the graph's library."""
+    _caller(context).call(func.name, func.attrs, args, context, done, allow_dead=allow_dead)
+
+
+def _caller(context: OpKernelContext) -> FunctionCaller:
     functions = context.step.functions
     if functions is None:
         raise InternalError(f"{context.op} needs a function library, and the step has none")
-    functions.call(func.name, func.attrs, args, context, done, allow_dead=allow_dead)
+    return functions
+
+
+class _Whole:
+    """Functions of one node, which must be right even if they are never called."""
+
+    __slots__ = ("_functions",)
+
+    def __init__(self, *functions: FuncAttr) -> None:
+        #: Those that nobody has looked at; none once all of them are right.  Set by any thread:
+        #: who comes at the same time looks for itself.
+        self._functions = functions
+
+    def check(self, context: OpKernelContext) -> None:
+        """Raise OpError if one is not there, or makes no sense."""
+        if self._functions:
+            for func in self._functions:
+                _caller(context).check(func.name, func.attrs)
+            self._functions = ()
 
 
 def as_bool(value: Value) -> bool:
@@ -97,9 +119,10 @@ def make_remote_call(attrs: Attrs) -> Kernel:
 def make_if(attrs: Attrs) -> Kernel:
     """Call one of two functions."""
     then_branch, else_branch = attrs.func("then_branch"), attrs.func("else_branch")
-    types = attrs.output_types
+    types, whole = attrs.output_types, _Whole(then_branch, else_branch)
 
     def run(context: OpKernelContext, done: Done, cond: Value, *args: Value) -> None:
+        whole.check(context)
         branch = then_branch if as_bool(cond) else else_branch
         call(context, branch, args, expecting(types, done))
 
@@ -110,8 +133,10 @@ def make_if(attrs: Attrs) -> Kernel:
 def make_case(attrs: Attrs) -> Kernel:
     """Call the function with the index; out of range means the last one."""
     branches, types = attrs.list("branches"), attrs.output_types
+    whole = _Whole(*branches)
 
     def run(context: OpKernelContext, done: Done, index: Value, *args: Value) -> None:
+        whole.check(context)
         chosen = int(index)
         in_range = 0 <= chosen < len(branches)
         call(context, branches[chosen if in_range else -1], args, expecting(types, done))
@@ -123,8 +148,10 @@ def make_case(attrs: Attrs) -> Kernel:
 def make_while(attrs: Attrs) -> Kernel:
     """Call the body as long as the condition holds."""
     cond, body = attrs.func("cond"), attrs.func("body")
+    whole = _Whole(cond, body)
 
     def run(context: OpKernelContext, done: Done, *args: Value) -> None:
+        whole.check(context)
         _While(context, cond, body, done).test(args)
 
     return run
@@ -193,10 +220,12 @@ def guarded(go_on: Callable[[Any], None], done: Done) -> Done:
 def make_for(attrs: Attrs) -> Kernel:
     """Call the body with every index from start to limit."""
     body = attrs.func("body")
+    whole = _Whole(body)
 
     def run(
         context: OpKernelContext, done: Done, start: Value, limit: Value, delta: Value, *args: Value
     ) -> None:
+        whole.check(context)
         first, last, step = int(start), int(limit), int(delta)
         if first != last and (step == 0 or (last > first) != (step > 0)):
             raise InvalidArgumentError(f"Invalid start/limit/delta: {first} {last} {step}")

@@ -7,19 +7,21 @@ Not:  finds no code in a graph; knows no sessions.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
 from penstock import errors
-from penstock.core import dtypes
 from penstock.core.dtypes import DType
-from penstock.core.values import Value, as_value, dtype_of
-from penstock.errors import InvalidArgumentError, OpError
+from penstock.core.values import Value
+from penstock.errors import InvalidArgumentError, OpError, shown_cause
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.signatures import type_text
+from penstock.kernels.context import OpKernelContext
+from penstock.kernels.control_flow.py_func_results import converted_results, exact_results
+from penstock.kernels.registry import Kernel, context_kernel, kernel
+from penstock.state.py_funcs import EagerCall, py_func_or_none
 
 #: What exceptions of a function become; all others are UNKNOWN.
 _CODES: Final[tuple[tuple[type[Exception], type[OpError]], ...]] = (
@@ -29,85 +31,77 @@ _CODES: Final[tuple[tuple[type[Exception], type[OpError]], ...]] = (
     (ValueError, InvalidArgumentError),
     (TypeError, InvalidArgumentError),
 )
-_Convert: TypeAlias = Callable[[Any, DType, int], Value]
 
 
 @kernel("PyFunc", "PyFuncStateless")
 def make_py_func(attrs: Attrs) -> Kernel:
     """What a function of arrays returns; its types must be the declared ones."""
     token = attrs.str("token")
-
-    def exactly(result: Any, dtype: DType, slot: int) -> Value:
-        value = _array(result, dtypes.string if dtype is dtypes.string else None)
-        if dtype_of(value) is not dtype:
-            raise InvalidArgumentError(
-                f"{slot}-th value returned by {token} is {type_text(dtype_of(value))}, "
-                f"but expects {type_text(dtype)}"
-            )
-        return value
-
-    return _caller(attrs, token, exactly)
-
-
-@kernel("EagerPyFunc")
-def make_eager_py_func(attrs: Attrs) -> Kernel:
-    """What a function returns, converted to the declared types; it gets arrays, not tensors."""
-    return _caller(attrs, attrs.str("token"), lambda result, dtype, _slot: _array(result, dtype))
-
-
-def _caller(attrs: Attrs, token: str, convert: _Convert) -> Kernel:
     types: tuple[DType, ...] = attrs.list("Tout")
     find = attrs.host.find_function
 
     def call(*inputs: Value) -> tuple[Value, ...]:
-        results = _results(_call(find(token), inputs))
-        if len(results) != len(types):
-            raise InvalidArgumentError(
-                f"{token} returns {len(results)} values, but expects to see {len(types)} values."
-            )
-        triples = zip(results, types, range(len(types)), strict=True)
-        return tuple(convert(result, dtype, slot) for result, dtype, slot in triples)
+        result = _call(find(token), _shown(inputs))
+        return exact_results(result, types, token)
 
     return call
 
 
-def _call(function: Callable[..., Any], inputs: Sequence[Value]) -> Any:
+@context_kernel("EagerPyFunc")
+def make_eager_py_func(attrs: Attrs) -> Kernel:
+    """What a function returns, converted to the declared types; it gets arrays, not tensors.
+
+    A host that knows gradients makes the call instead, if one is registered.
+    """
+    token = attrs.str("token")
+    types: tuple[DType, ...] = attrs.list("Tout")
+    names = tuple(dtype.name for dtype in types)
+    host = attrs.host
+
+    def call(context: OpKernelContext, *inputs: Value) -> tuple[Value, ...]:
+        arrays, caller = _shown(inputs), host.find_eager_caller()
+        if caller is None:
+            result = _call(host.find_function(token), arrays)
+        else:
+            step = context.step
+            made = EagerCall(
+                token, py_func_or_none(token), tuple(arrays), names, step.step_id, step.device
+            )
+            result = _call(caller, (made,))
+        return converted_results(result, types, token)
+
+    return call
+
+
+def _call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     try:
-        return function(*map(_shown, inputs))
-    except Exception as cause:
+        return function(*args)
+    except KeyboardInterrupt:
+        raise  # Ctrl-C is nothing that the function says
+    except BaseException as cause:
         code = next((code for kind, code in _CODES if isinstance(cause, kind)), errors.UnknownError)
-        raise code(f"{type(cause).__name__}: {cause}") from cause
+        first, *rest = _said(cause)
+        raise code(first, details=rest) from shown_cause(cause)
 
 
-def _shown(value: Value) -> Value:
-    """A view into which the function cannot write: the array may have other readers."""
-    if isinstance(value, np.ndarray):
-        value = value.view()
-        value.flags.writeable = False
-    return value
+def _said(cause: BaseException) -> list[str]:
+    """Class and text of what a function raised, and the lines that say where."""
+    name = type(cause).__name__
+    try:
+        first = f"{name}: {cause}"
+    except Exception:  # noqa: BLE001  (an exception may fail to say what it is)
+        return [f"{name}(unknown error message)"]
+    own = cause.__traceback__.tb_next if cause.__traceback__ is not None else None
+    lines = "".join(traceback.format_exception(type(cause), cause, own))
+    return [first, *lines.rstrip().split("\n")]
 
 
-def _results(result: Any) -> Sequence[Any]:
-    if result is None:
-        return ()
-    return result if isinstance(result, (list, tuple)) else (result,)
+def _shown(values: Sequence[Value]) -> list[Value]:
+    """Views into which the function cannot write: the arrays may have other readers."""
+    return [_read_only(value) if isinstance(value, np.ndarray) else value for value in values]
 
 
-def _array(result: Any, dtype: DType | None) -> Value:
-    """A value of the executor's own: the function may keep its array and change it."""
-    if dtype is dtypes.string:
-        return as_value(_texts(np.array(result, object)))
-    array = np.array(result) if dtype is None else np.array(result, dtype.numpy)
-    if array.dtype.kind in "US":
-        return as_value(_texts(array.astype(object)))
-    return as_value(array)
-
-
-def _texts(array: Any) -> Any:
-    """An array of bytes; text is encoded."""
-    out = np.empty(array.shape, object)
-    for place, item in np.ndenumerate(array):
-        if not isinstance(item, (bytes, str)):
-            raise InvalidArgumentError(f"{item!r} is neither bytes nor text")
-        out[place] = item if isinstance(item, bytes) else item.encode()
-    return out
+def _read_only(array: Any) -> Value:
+    view = array.view()
+    view.flags.writeable = False
+    return view

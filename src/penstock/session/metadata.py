@@ -1,0 +1,44 @@
+"""What a run tells about itself.
+
+In:   the options of a run and what its step recorded.
+Out:  ``RunMetadata``, filled; and whether a run is watched although nobody asked.
+Not:  records nothing itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from penstock.config import RunMetadata, RunOptions, TraceLevel
+from penstock.graph.export import graph_to_def
+from penstock.runtime.cost_model import CostModel
+from penstock.runtime.prepare import PreparedStep
+from penstock.runtime.stats import StatsCollector
+
+
+def watched(options: RunOptions, costs: CostModel) -> RunOptions:
+    """The options of the next run, which the cost model may want to see."""
+    if not costs.is_due() or options.trace_level > TraceLevel.NO_TRACE:
+        return options
+    return dataclasses.replace(options, trace_level=TraceLevel.SOFTWARE_TRACE)
+
+
+def record(
+    prepared: PreparedStep,
+    stats: StatsCollector | None,
+    options: RunOptions,
+    metadata: RunMetadata | None,
+) -> None:
+    """Note what a run did, whether it succeeded or not."""
+    if stats is not None:
+        prepared.costs.add(stats.records())
+    if metadata is None:
+        return
+    if stats is not None:
+        metadata.step_stats = stats.step_stats()
+        metadata.cost_graph = prepared.costs.to_proto(prepared.partitions)
+    if options.output_partition_graphs:
+        metadata.partition_graphs = [
+            graph_to_def(part.graph, dict.fromkeys((n.id for n in part.graph), part.device))
+            for part in prepared.partitions
+        ]
