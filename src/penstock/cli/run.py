@@ -42,8 +42,9 @@ def run(
 ) -> None:
     """Run GRAPH once or several times and show what was fetched.
 
-    A feed's VALUE is a .npy file, an array of a .npz file (FILE.npz:key), a .png image, or a
-    literal such as 3, [[1, 2]], true or plain text.
+    A feed's VALUE is a .npy file, an array of a .npz file (FILE.npz:key), an image (.png, .jpg,
+    .bmp, .gif), - for a .npy file on stdin, or a literal such as 3, [[1, 2]], true or text. A
+    string takes an image as the file is, and text as it stands, or in quotes.
 
     \b
     Examples:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import Final, NamedTuple
 
+from penstock.advice import LookUpName
 from penstock.catalogue.op_def import OpDef
 from penstock.core.dtypes import DType
 from penstock.core.names import CONTROL_SLOT, Endpoint
@@ -156,11 +157,9 @@ class Graph:
             raise InvalidArgumentError(f"The graph has no node called '{name}'")
         return found
 
-    def hint(self, name: str) -> str:
+    def hint(self, name: str) -> LookUpName:
         """What to do when there is no node called ``name``."""
-        near = difflib.get_close_matches(name, self.names()[:10_000])
-        found = f"did you mean {' or '.join(near)}? " if near else ""
-        return f"{found}penstock show lists the graph's inputs and outputs"
+        return LookUpName(tuple(difflib.get_close_matches(name, self.names()[:10_000])))
 
     def names(self) -> list[str]:
         """The names of all nodes."""

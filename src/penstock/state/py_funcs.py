@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any, Final
 
+from penstock.advice import RegisterPyFunc
 from penstock.errors import InvalidArgumentError
 
 #: Held while ``_functions`` changes.  Innermost.
@@ -51,6 +52,6 @@ def find_py_func(token: str) -> Callable[..., Any]:
     if found is None:
         raise InvalidArgumentError(
             f"ValueError: Could not find callback with key={token} in the registry.",
-            next_step=f"penstock.register_py_func({{{token!r}: function}}) says what to call",
+            next_step=RegisterPyFunc(token),
         )
     return found

@@ -1,0 +1,50 @@
+"""Advice in the words of the command line: its options, not Python's arguments.
+
+In:   the advice of an error or a warning.
+Out:  text.
+Not:  knows no error; what needs no words of its own is said as it is.
+"""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from penstock.advice import (
+    Advice,
+    FeedIt,
+    LookUpName,
+    MoreTime,
+    RefuseSoftPlacement,
+    RegisterOp,
+    RegisterPyFunc,
+    RunIt,
+    did_you_mean,
+    or_else,
+)
+
+
+def in_options(advice: str | Advice) -> str:
+    """What to do next on the command line; empty if there is nothing to be done there."""
+    match advice:
+        case FeedIt(endpoint):
+            return f"feed it: --feed {quote(endpoint)}=VALUE; --help says what a VALUE may be"
+        case MoreTime(instead=instead):
+            return f"{or_else(instead)}allow more time by --timeout SECONDS"
+        case RunIt(node):
+            return f"to run the node without fetching, give it as --target {quote(node)}"
+        case LookUpName(near):
+            return f"{did_you_mean(near)}penstock show --nodes lists the graph's nodes"
+        case RegisterOp(near):
+            return (
+                f"{did_you_mean(near)}install the package that brings the op; "
+                "docs/add-an-op.md says how such a package is made"
+            )
+        case RegisterPyFunc(token):
+            return (
+                f"the function {token} is part of the program that made the graph; a Python "
+                "program can supply it by penstock.register_py_func"
+            )
+        case RefuseSoftPlacement():
+            return ""  # A choice of programs.
+        case _:
+            return str(advice)
