@@ -704,6 +704,81 @@ def test_what_a_graph_lacks(tmp_path: Path) -> None:
     assert names == "Even\nOdd\n"
 
 
+@pytest.mark.parametrize(
+    ("args", "lacks"),
+    [
+        (["--fetch", "fine"], []),
+        (["--fetch", "fine:0", "--fetch", "^a"], ["Odd"]),
+        (["--fetch", "b:0"], ["Odd"]),
+        (["--fetch", "c"], ["Even", "Odd"]),
+        (["--fetch", "c", "--feed-names", "a"], ["Even"]),
+        (["--fetch", "c", "--feed-names", "c:0"], []),
+        (["--fetch", "late"], ["Odd"]),
+        ([], ["Even", "Odd", "Unknown"]),
+    ],
+)
+def test_what_a_fetch_lacks(tmp_path: Path, args: list[str], lacks: list[str]) -> None:
+    """With ``--fetch``, only what it needs counts: control inputs and called functions, too."""
+    signatures = ("Odd() -> (x: float32)", "Even(x: float32) -> (y: float32)")
+    with custom_kernels(*signatures, "Unknown() -> (x: float32)"):
+        graph = saved(
+            tmp_path,
+            """
+            a = Odd
+            b = Neg(a)
+            c = PartitionedCall[f=Outer; Tin=float32; Tout=float32](a)
+            d = Unknown
+            x = Placeholder
+            fine = Neg(x)
+            late = Neg(x, ^a)
+            """,
+            "Outer(x: float32) -> (y: float32)\ny = Inner(x)\nreturn y = y:y\n\n"
+            "Inner(x: float32) -> (y: float32)\ny = Even(x)\nreturn y = y:y",
+        )
+        names = printed("ops", "--missing", "--names", graph, *args)
+
+    assert names.split() == lacks
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["--missing", "{graph}", "--fetch", "outt"], 1, "did you mean out?"),
+        (["--missing", "{graph}", "--fetch", "out", "--feed-names", "q"], 1, "called 'q'"),
+        (["{graph}"], 2, "is listed with --missing"),
+        (["--missing", "--fetch", "out"], 2, "--fetch goes with --missing GRAPH"),
+        (["--missing", "{graph}", "--feed-names", "x"], 2, "--feed-names with --fetch"),
+        (["--missing", "nowhere.pb"], 2, "There is no file nowhere.pb"),
+    ],
+)
+def test_wrong_usage_of_ops(adder: Path, args: list[str], code: int, message: str) -> None:
+    """A graph is asked about with --missing, and its names must be there."""
+    assert message in refused(code, "ops", *[arg.replace("{graph}", str(adder)) for arg in args])
+
+
+@pytest.mark.parametrize("command", [["show"], ["run", "--fetch=c"], ["ops", "--missing"]])
+def test_graphs_on_stdin(command: list[str]) -> None:
+    """``-`` is the graph on stdin, whatever its format."""
+    content = gzip.compress(graph_def("c = Const[value=4]").SerializeToString())
+    done = CliRunner().invoke(main, [*command, "-"], input=content, catch_exceptions=False)
+
+    assert done.exit_code == 0
+    assert done.stdout.startswith(("stdin  1 node", "c:0  float32  4\n", "stdin lacks nothing"))
+
+
+def test_stdin_is_one_thing(adder: Path) -> None:
+    """It cannot be the graph and a feed, nor two feeds."""
+    two = "stdin can be one thing"
+
+    assert two in refused(2, "run", "-", "--feed", "x=-", "--fetch", "out")
+    assert two in refused(2, "run", adder, "--feed", "x=-", "--feed", "y=-", "--fetch", "out")
+
+
+def test_nothing_on_stdin() -> None:
+    """No graph is an error that says where it was expected."""
+    assert "stdin is empty, not a GraphDef" in refused(1, "show", "-")
+
+
 def test_a_graph_of_unknown_ops_can_be_asked_about(tmp_path: Path) -> None:
     """What cannot even be loaded is listed all the same."""
     with custom_kernels("Odd() -> (x: float32)"):

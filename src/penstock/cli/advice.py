@@ -7,7 +7,10 @@ Not:  knows no error; what needs no words of its own is said as it is.
 
 from __future__ import annotations
 
-from shlex import quote
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
 
 from penstock.advice import (
     Advice,
@@ -23,15 +26,22 @@ from penstock.advice import (
 )
 
 
+def as_command(words: Sequence[str]) -> str:
+    """A command line that can be typed in."""
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+
+
 def in_options(advice: str | Advice) -> str:
     """What to do next on the command line; empty if there is nothing to be done there."""
     match advice:
         case FeedIt(endpoint):
-            return f"feed it: --feed {quote(endpoint)}=VALUE; --help says what a VALUE may be"
+            return (
+                f"feed it: --feed {as_command([endpoint])}=VALUE; --help says what a VALUE may be"
+            )
         case MoreTime(instead=instead):
             return f"{or_else(instead)}allow more time by --timeout SECONDS"
         case RunIt(node):
-            return f"to run the node without fetching, give it as --target {quote(node)}"
+            return f"to run the node without fetching, give it as --target {as_command([node])}"
         case LookUpName(near):
             return f"{did_you_mean(near)}penstock show --nodes lists the graph's nodes"
         case RegisterOp(near):

@@ -32,6 +32,9 @@ INLINED_FROM: Final = "_inlined_from"
 #: The graph version that this runtime speaks, and the oldest producer that it reads.
 VERSION: Final = 2474
 MIN_PRODUCER: Final = 0
+#: So many names are compared with a wrong one, and so many of them offered.
+_MAX_COMPARED: Final = 10_000
+_MAX_NEAR: Final = 3
 
 
 class Edge(NamedTuple):
@@ -104,6 +107,14 @@ class Node:
         return f"<{self.op.name} {self.name}>"
 
 
+def near_names(name: str, names: Sequence[str]) -> LookUpName:
+    """What to do when none of ``names`` is ``name``: those that resemble it, if there are any."""
+    # Scopes are easily forgotten: ``logits`` may mean ``model/head/logits``.
+    scoped = [one for one in names if one.endswith(f"/{name}")]
+    similar = difflib.get_close_matches(name, names[:_MAX_COMPARED])
+    return LookUpName(tuple(dict.fromkeys(scoped[:_MAX_NEAR] + similar))[:_MAX_NEAR])
+
+
 @dataclass(frozen=True, slots=True)
 class Versions:
     """Who may read the graph: the producer's version and its demands on consumers."""
@@ -159,7 +170,7 @@ class Graph:
 
     def hint(self, name: str) -> LookUpName:
         """What to do when there is no node called ``name``."""
-        return LookUpName(tuple(difflib.get_close_matches(name, self.names()[:10_000])))
+        return near_names(name, self.names())
 
     def names(self) -> list[str]:
         """The names of all nodes."""
