@@ -12,6 +12,7 @@ its ``next_step`` is plain text.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 
 class Advice:
@@ -47,6 +48,48 @@ class MoreTime(Advice):
 def or_else(instead: str) -> str:
     """The beginning of a sentence that offers something else first."""
     return f"{instead}, or " if instead else ""
+
+
+@dataclass(frozen=True, slots=True)
+class InitializeIt(Advice):
+    """A variable, a table or an iterator has no value yet."""
+
+    #: ``variable``, ``table`` or ``iterator``.
+    kind: str = "variable"
+    #: The variable's name.
+    name: str = ""
+
+    def __str__(self) -> str:
+        instead = ", or restore it" if self.kind == "variable" else ""
+        return f"run the {self.kind}'s initializer{instead}, first"
+
+
+@dataclass(frozen=True, slots=True)
+class RunInitializer(Advice):
+    """The same, when it is known which nodes of the graph give it a value."""
+
+    #: The node that initializes it; empty if there is none.
+    initializer: str = ""
+    #: The node that restores it from a checkpoint, and the tensor that names the checkpoint's
+    #: files; empty if there is none.
+    restorer: str = ""
+    prefix: str = ""
+
+    def __str__(self) -> str:
+        ways = []
+        if self.restorer:
+            feeds = f"{{{self.prefix!r}: 'PREFIX'}}"
+            ways.append(f"restore a checkpoint: session.run({self.restorer!r}, {feeds})")
+        if self.initializer:
+            ways.append(f"initialize it: session.run({self.initializer!r})")
+        return ", or ".join(ways) or NO_INITIALIZER
+
+
+#: What is left if a graph has no node that gives a variable its value.
+NO_INITIALIZER: Final = (
+    "no node of the graph gives it a value: freeze the graph together with its checkpoint; "
+    "docs/models.md has the lines"
+)
 
 
 @dataclass(frozen=True, slots=True)

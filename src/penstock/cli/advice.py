@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Sequence
 
 from penstock.advice import (
+    NO_INITIALIZER,
     Advice,
     FeedIt,
     LookUpName,
@@ -20,6 +21,7 @@ from penstock.advice import (
     RefuseSoftPlacement,
     RegisterOp,
     RegisterPyFunc,
+    RunInitializer,
     RunIt,
     did_you_mean,
     or_else,
@@ -40,6 +42,14 @@ def in_options(advice: str | Advice) -> str:
             )
         case MoreTime(instead=instead):
             return f"{or_else(instead)}allow more time by --timeout SECONDS"
+        case RunInitializer(initializer, restorer, prefix):
+            ways = []
+            if restorer:
+                options = ["--init", restorer, "--feed", f"{prefix}=PREFIX"]
+                ways.append(f"restore a checkpoint: {as_command(options)}")
+            if initializer:
+                ways.append(f"initialize it: {as_command(['--init', initializer])}")
+            return ", or ".join(ways) or NO_INITIALIZER
         case RunIt(node):
             return f"to run the node without fetching, give it as --target {as_command([node])}"
         case LookUpName(near):

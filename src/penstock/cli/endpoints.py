@@ -17,7 +17,18 @@ from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
 
 #: Ends of a graph that give nothing to look at.
-_CHORES: Final = ("Assert", "Assign", "Const", "Save", "Restore", "MergeV2Checkpoints", "Sharded")
+_CHORES: Final = (
+    "Assert",
+    "Assign",
+    "Const",
+    "MergeV2",
+    "ReadVariable",
+    "Restore",
+    "Save",
+    "Shard",
+)
+#: The scope of what only training needs.
+_GRADIENTS: Final = "gradients/"
 
 
 def inputs_of(graph: Graph) -> list[Node]:
@@ -36,15 +47,17 @@ def likely_outputs(graph: Graph) -> list[Node]:
     They depend on what is fed, and are neither part of saving nor of training.
     """
     outputs = outputs_of(graph)
-    results = [n for n in outputs if not n.op.name.startswith(_CHORES) and not _is_reference(n)]
+    results = [node for node in outputs if not _is_chore(node)]
     behind = _behind([node for node in graph if node.role is Role.PLACEHOLDER])
     dependent = [node for node in results if node in behind]
     values = [node for node in dependent if not node.op.name.endswith("Summary")]
     return values or dependent or results or outputs
 
 
-def _is_reference(node: Node) -> bool:
-    """Whether the results are places rather than values: what optimisers and Assign give."""
+def _is_chore(node: Node) -> bool:
+    """Whether a node saves, trains or checks, or its results are places rather than values."""
+    if node.op.name.startswith(_CHORES) or node.name.startswith(_GRADIENTS):
+        return True
     return all(dtype.is_ref or dtype is dtypes.resource for dtype in node.output_types)
 
 

@@ -16,11 +16,10 @@ from penstock.errors import OpError
 from penstock.graph.frames import Frame, build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.import_graph_def import graph_from_def
+from penstock.graph.initializers import VARIABLES
 from penstock.kernels.registry import kernels_of
 from penstock.printable import printable
 from penstock.session.feeds import declared_shape
-
-_VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
 
 
 @click.command()
@@ -90,7 +89,7 @@ def _variables(graph: Graph) -> list[tuple[str, str, str]]:
     return [
         (node.name, type_text(node.attrs["dtype"], node.attrs["shape"]), node.op.name)
         for node in graph
-        if node.op.name in _VARIABLES
+        if node.op.name in VARIABLES
     ]
 
 

@@ -20,6 +20,7 @@ from penstock.cli.endpoints import (
 from penstock.cli.layout import in_rows, width_of_terminal
 from penstock.core.shapes import UNKNOWN
 from penstock.graph.graph import Graph, Node
+from penstock.graph.initializers import VARIABLES, initializer_of, restorer_of
 from penstock.graph.roles import Role
 from penstock.printable import printable
 from penstock.session.feeds import declared_shape
@@ -46,11 +47,23 @@ def nothing_to_do(graph: Graph, path: str) -> str:
 
 
 def _example(graph: Graph, path: str, output: Node) -> list[str]:
-    """A command that fetches an output, and feeds what it needs."""
+    """A command that fetches an output, and feeds and initializes what it needs."""
     needed = ancestors_of(output)
-    words = ["penstock", "run", path]
+    words = ["penstock", "run", path, *_first(graph, needed)]
     for node in inputs_of(graph):
         if node in needed and node.role is Role.PLACEHOLDER:
             value = sample_value(node.output_types[0].base, declared_shape(graph, node))
             words += ["--feed", f"{node.name}:0={value}"]
     return [*words, "--fetch", f"{output.name}:0"]
+
+
+def _first(graph: Graph, needed: set[Node]) -> list[str]:
+    """Options that give variables their values: from a checkpoint, or else their first ones."""
+    variable = min((n for n in needed if n.op.name in VARIABLES), key=lambda n: n.id, default=None)
+    if variable is None:
+        return []
+    restorer = restorer_of(graph, variable.name)
+    if restorer is not None:
+        return ["--init", restorer.node, "--feed", f"{restorer.prefix}=PREFIX_OF_CHECKPOINT"]
+    initializer = initializer_of(graph, "variable", variable.name)
+    return ["--init", initializer] if initializer is not None else []
