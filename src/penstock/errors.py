@@ -27,7 +27,8 @@ An error's text may name what a graph names: ``message`` shows it with escapes w
 would obey it.  Its only line breaks are those between the parts; what needs several lines is given
 as ``details``, so that no name can begin a line of its own.
 
-Not: this module imports nothing of Penstock but ``printable``, so that every layer may raise.
+Not: this module imports nothing of Penstock but ``advice`` and ``printable``, so that every layer
+may raise.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from penstock.advice import Advice
 from penstock.printable import printable, printable_lines
 
 
@@ -93,7 +95,9 @@ class OpError(Exception):
     """Something went wrong with a graph or a step; see ``code``.
 
     ``reason`` is the bare sentence, ``details`` the lines of a list that goes with it, ``where``
-    the place (or None), ``next_step`` the advice (or ""), ``message`` all of them as one text.
+    the place (or None), ``next_step`` the advice to a Python program (or ""), ``message`` all of
+    them as one text.  ``advice`` is the same as facts, for those who say it in other words; plain
+    text if no words differ.
     ``derived`` marks the mere consequence of another error, which is never reported when its
     cause is known.
     """
@@ -106,24 +110,33 @@ class OpError(Exception):
         *,
         details: Iterable[str] = (),
         where: Where | None = None,
-        next_step: str = "",
+        next_step: str | Advice = "",
         derived: bool = False,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.details = tuple(details)
         self.where = where
-        self.next_step = next_step
+        self.advice = next_step
         self.derived = derived
+
+    @property
+    def next_step(self) -> str:
+        """What to do, in the words of a Python program."""
+        return str(self.advice)
 
     @property
     def message(self) -> str:
         """What, where and what next."""
+        return self.worded(self.next_step)
+
+    def worded(self, next_step: str) -> str:
+        """The same with the advice in other words, say those of the command line."""
         parts = [self.reason, *self.details]
         if self.where is not None:
             parts.append(f"  at    {self.where}")
-        if self.next_step:
-            parts.append(f"  next  {self.next_step}")
+        if next_step:
+            parts.append(f"  next  {next_step}")
         return "\n".join(map(printable, parts))
 
     @property
@@ -153,7 +166,7 @@ class OpError(Exception):
             self.reason,
             details=self.details,
             where=self.where,
-            next_step=self.next_step,
+            next_step=self.advice,
             derived=self.derived,
         )
 
@@ -162,12 +175,28 @@ class OpError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default would lose the keyword-only facts on the way to another process.
-        facts = {name: getattr(self, name) for name in ("details", "where", "next_step", "derived")}
-        return _restore, (type(self), self.reason, facts)
+        facts = {name: getattr(self, name) for name in ("details", "where", "derived")}
+        return _restore, (type(self), self.reason, {**facts, "next_step": self.advice})
 
 
 def _restore(cls: type[OpError], reason: str, facts: Mapping[str, Any]) -> OpError:
     return cls(reason, **facts)
+
+
+class AdvisedWarning(UserWarning):
+    """Something that goes on, but perhaps not as it was meant; with advice, as errors have it."""
+
+    def __init__(self, reason: str, advice: str | Advice = "") -> None:
+        super().__init__(reason, advice)
+        self.reason = reason
+        self.advice = advice
+
+    def worded(self, advice: str) -> str:
+        """What is the matter, and advice in somebody's words."""
+        return printable(f"{self.reason}. {advice}." if advice else self.reason)
+
+    def __str__(self) -> str:
+        return self.worded(str(self.advice))
 
 
 class CancelledError(OpError):
@@ -272,7 +301,10 @@ def shown_cause(cause: BaseException) -> BaseException | None:
     The text of a Python error may quote a graph or a file, and tracebacks show it as it is.  The
     error that it becomes says the same with escapes.
     """
-    text = str(cause)
+    try:
+        text = str(cause)
+    except Exception:  # noqa: BLE001  (an exception may fail to say what it is)
+        return None
     return cause if isinstance(cause, OpError) or printable_lines(text) == text else None
 
 

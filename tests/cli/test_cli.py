@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -57,6 +59,7 @@ def start(*args: Any, **options: Any) -> subprocess.Popen[str]:
     """A real process that runs ``python -m penstock``."""
     return subprocess.Popen(
         [sys.executable, "-m", "penstock", *map(str, args)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -181,6 +184,100 @@ def test_images(tmp_path: Path, mode: str, dtype: str, shape: str, shown: str) -
     assert set(text.split(None, 2)[2].replace("[", " ").replace("]", " ").split()) == {
         "1" if dtype == "float32" else "255"
     }
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "jpeg", "JPG", "bmp", "gif"])
+def test_kinds_of_images(tmp_path: Path, suffix: str) -> None:
+    """Whatever Pillow reads by one of these names can be fed."""
+    path = tmp_path / f"grey.{suffix}"
+    Image.new("L", (16, 8), 51).save(path)
+    graph = saved(tmp_path, "x = Placeholder[dtype=uint8]")
+    fed = printed("run", graph, "--feed", f"x={path}", "--fetch", "x")
+
+    # A GIF has colours, even if they are grey.
+    assert fed.startswith("x:0  uint8[8,16,3]" if suffix == "gif" else "x:0  uint8[8,16]\n")
+    shades = {int(word) for word in re.findall(r"\d+", fed.partition("\n")[2])}
+    assert shades
+    assert shades <= {50, 51, 52}  # a JPEG is not exact
+
+
+def test_images_for_graphs_that_decode_them(tmp_path: Path) -> None:
+    """A graph that takes an image as a string gets the file; in quotes, the name is meant."""
+    Image.new("L", (3, 2), 255).save(tmp_path / "white.png")
+    graph = saved(
+        tmp_path, "x = Placeholder[dtype=string]\ny = DecodePng[channels=1; dtype=uint8](x)"
+    )
+    feed = f"x={tmp_path}/white.png"
+    named = printed("run", graph, "--feed", "x='white.png'", "--fetch", "x")
+
+    assert printed("run", graph, "--feed", feed, "--fetch", "y").startswith("y:0  uint8[2,3,1]")
+    assert named == "x:0  string  b'white.png'\n"
+
+
+def test_animations(adder: Path, tmp_path: Path) -> None:
+    """Which image of several is meant cannot be guessed."""
+    images = [Image.new("L", (3, 2), shade) for shade in (0, 255)]
+    images[0].save(tmp_path / "x.gif", save_all=True, append_images=images[1:])
+    error = refused(1, "run", adder, "--feed", f"x={tmp_path}/x.gif", "--fetch", "x")
+
+    assert "is an animation of 2 images" in error
+
+
+@pytest.mark.parametrize(
+    ("feed", "shown"),
+    [
+        ("text=3", "b'3'"),
+        ("text=true", "b'true'"),
+        ('text={"a": 1}', "b'{\"a\": 1}'"),
+        ("text=None", "b'None'"),
+        ("real=nan", "nan"),
+        ("real=-inf", "-inf"),
+    ],
+)
+def test_words(tmp_path: Path, feed: str, shown: str) -> None:
+    """What is fed to a string is text, whatever it looks like; numbers have words, too."""
+    graph = saved(tmp_path, "text = Placeholder[dtype=string]\nreal = Placeholder")
+    name = feed.partition("=")[0]
+
+    assert printed("run", graph, "--feed", feed, "--fetch", name).endswith(f"  {shown}\n")
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.txt", "x", "x.pt", "x.tfrecord", "x.tiff"])
+def test_files_of_other_kinds(adder: Path, tmp_path: Path, name: str) -> None:
+    """A file that cannot be fed is pointed out, with the kinds that can."""
+    path = tmp_path / name
+    path.write_text("1,2,3")
+    error = refused(1, "run", adder, "--feed", f"x={path}", "--fetch", "x")
+
+    assert "it is a file of another kind" in error
+    assert "a VALUE is FILE.npy, FILE.npz:KEY, an image (.bmp .gif .jpeg .jpg .png)" in error
+
+
+def test_a_file_is_not_taken_for_its_text(echo: Path, tmp_path: Path) -> None:
+    """Where text is wanted, a file's name is text, but not without a warning."""
+    path = tmp_path / "review.txt"
+    path.write_text("Good.")
+    quoted = penstock("run", echo, "--feed", f"text='{path}'", "--fetch", "text")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        bare = penstock("run", echo, "--feed", f"text={path}", "--fetch", "text")
+
+    assert quoted.stdout == bare.stdout
+    assert bare.stdout.split() == ["text:0", "string", f"b'{path}'"]
+    assert quoted.stderr == ""
+    assert bare.stderr.startswith(f"warning: text:0 is fed the text '{path}', not what is in")
+
+
+def test_arrays_on_stdin(adder: Path) -> None:
+    """``-`` is a .npy file on stdin, also where stdin cannot be searched."""
+    with start("run", adder, "--feed", "x=-", "--feed", "y=1", "--fetch", "out") as process:
+        assert process.stdin is not None
+        content = io.BytesIO()
+        np.save(content, np.float32([1, 2]))
+        process.stdin.buffer.write(content.getvalue())
+        out, _ = process.communicate(timeout=60)
+
+    assert out == "out:0  float32[2]  [2 3]\n"
 
 
 @pytest.mark.parametrize(
@@ -605,6 +702,81 @@ def test_what_a_graph_lacks(tmp_path: Path) -> None:
 
     assert text == f"{graph} lacks\n  Even  1 node   no kernel\n  Odd   2 nodes  no kernel\n"
     assert names == "Even\nOdd\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "lacks"),
+    [
+        (["--fetch", "fine"], []),
+        (["--fetch", "fine:0", "--fetch", "^a"], ["Odd"]),
+        (["--fetch", "b:0"], ["Odd"]),
+        (["--fetch", "c"], ["Even", "Odd"]),
+        (["--fetch", "c", "--feed-names", "a"], ["Even"]),
+        (["--fetch", "c", "--feed-names", "c:0"], []),
+        (["--fetch", "late"], ["Odd"]),
+        ([], ["Even", "Odd", "Unknown"]),
+    ],
+)
+def test_what_a_fetch_lacks(tmp_path: Path, args: list[str], lacks: list[str]) -> None:
+    """With ``--fetch``, only what it needs counts: control inputs and called functions, too."""
+    signatures = ("Odd() -> (x: float32)", "Even(x: float32) -> (y: float32)")
+    with custom_kernels(*signatures, "Unknown() -> (x: float32)"):
+        graph = saved(
+            tmp_path,
+            """
+            a = Odd
+            b = Neg(a)
+            c = PartitionedCall[f=Outer; Tin=float32; Tout=float32](a)
+            d = Unknown
+            x = Placeholder
+            fine = Neg(x)
+            late = Neg(x, ^a)
+            """,
+            "Outer(x: float32) -> (y: float32)\ny = Inner(x)\nreturn y = y:y\n\n"
+            "Inner(x: float32) -> (y: float32)\ny = Even(x)\nreturn y = y:y",
+        )
+        names = printed("ops", "--missing", "--names", graph, *args)
+
+    assert names.split() == lacks
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["--missing", "{graph}", "--fetch", "outt"], 1, "did you mean out?"),
+        (["--missing", "{graph}", "--fetch", "out", "--feed-names", "q"], 1, "called 'q'"),
+        (["{graph}"], 2, "is listed with --missing"),
+        (["--missing", "--fetch", "out"], 2, "--fetch goes with --missing GRAPH"),
+        (["--missing", "{graph}", "--feed-names", "x"], 2, "--feed-names with --fetch"),
+        (["--missing", "nowhere.pb"], 2, "There is no file nowhere.pb"),
+    ],
+)
+def test_wrong_usage_of_ops(adder: Path, args: list[str], code: int, message: str) -> None:
+    """A graph is asked about with --missing, and its names must be there."""
+    assert message in refused(code, "ops", *[arg.replace("{graph}", str(adder)) for arg in args])
+
+
+@pytest.mark.parametrize("command", [["show"], ["run", "--fetch=c"], ["ops", "--missing"]])
+def test_graphs_on_stdin(command: list[str]) -> None:
+    """``-`` is the graph on stdin, whatever its format."""
+    content = gzip.compress(graph_def("c = Const[value=4]").SerializeToString())
+    done = CliRunner().invoke(main, [*command, "-"], input=content, catch_exceptions=False)
+
+    assert done.exit_code == 0
+    assert done.stdout.startswith(("stdin  1 node", "c:0  float32  4\n", "stdin lacks nothing"))
+
+
+def test_stdin_is_one_thing(adder: Path) -> None:
+    """It cannot be the graph and a feed, nor two feeds."""
+    two = "stdin can be one thing"
+
+    assert two in refused(2, "run", "-", "--feed", "x=-", "--fetch", "out")
+    assert two in refused(2, "run", adder, "--feed", "x=-", "--feed", "y=-", "--fetch", "out")
+
+
+def test_nothing_on_stdin() -> None:
+    """No graph is an error that says where it was expected."""
+    assert "stdin is empty, not a GraphDef" in refused(1, "show", "-")
 
 
 def test_a_graph_of_unknown_ops_can_be_asked_about(tmp_path: Path) -> None:

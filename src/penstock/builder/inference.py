@@ -186,7 +186,7 @@ class _Call:
             raise TypeError(f"{self.op.name}: '{name}': {cause}") from cause
         except InvalidArgumentError as cause:
             raise InvalidArgumentError(
-                f"{self.op.name}: '{name}': {cause.reason}", next_step=cause.next_step
+                f"{self.op.name}: '{name}': {cause.reason}", next_step=cause.advice
             ) from cause
 
     def _check(self, name: str, tensor: Tensor, wanted: DType) -> None:

@@ -16,6 +16,7 @@ import functools
 import pkgutil
 from typing import Final
 
+from penstock.advice import RegisterOp
 from penstock.catalogue.op_def import OpDef, parse_row
 from penstock.catalogue.plugins import load_plugins
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
@@ -56,10 +57,9 @@ def get_op(name: str) -> OpDef:
         found = find_op(name)
     if found is None:
         near = difflib.get_close_matches(name, all_ops(), n=3)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise NotFoundError(
             f"Op type not registered '{name}' in Penstock",
-            next_step=f"{hint}register a custom op with ps.register_op, and a kernel for it",
+            next_step=RegisterOp(tuple(near)),
         )
     return found
 

@@ -8,28 +8,44 @@ Not:  executes nothing: pickled arrays are refused, literals are numbers, text a
 | --- | --- |
 | ``x.npy`` | the array in the file |
 | ``x.npz:key`` | one array of several; the key of a single one may be left out |
-| ``x.png`` | an image: rows, columns and, unless it is grey, channels |
-| anything else | a literal such as ``3``, ``[[1, 2]]`` or ``true``; if it is none, text |
+| ``x.png``, or .jpg, .bmp, .gif | an image: rows, columns and, unless it is grey, channels |
+| ``-`` | the array of a .npy file on stdin |
+| anything else | a literal such as ``3``, ``[[1, 2]]``, ``true`` or ``nan`` |
+
+For a string, an image is the file's bytes, since such graphs decode it themselves, and what is
+no literal of text is text as it stands.
 """
 
 from __future__ import annotations
 
 import ast
+import io
+import math
+import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from penstock.cli.images import SUFFIXES, is_image, read_image
+from penstock.core import dtypes
+from penstock.core.dtypes import DType
+from penstock.core.names import parse_endpoint
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError, NotFoundError, shown_cause
 from penstock.graph.graph import Graph
-from penstock.kernels.extras import require
-from penstock.session.feeds import declared_shape, feed_endpoint
+from penstock.printable import printable
+from penstock.session.feeds import signature_of
 
-_WORDS: Final = {"true": True, "false": False}
-#: Kinds of image that hold no samples, and what they are turned into.
-_PLAIN_MODE_OF: Final = {"1": "L", "P": "RGB", "PA": "RGBA", "CMYK": "RGB"}
+_WORDS: Final = {"true": True, "false": False, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+#: What stands for an array on stdin.
+STDIN: Final = "-"
+_KINDS: Final = (
+    f"a VALUE is FILE.npy, FILE.npz:KEY, an image ({' '.join(SUFFIXES)}), {STDIN} for a .npy file "
+    "on stdin, or a literal such as 3, [[1, 2]] or true"
+)
 
 
 def parse_feeds(texts: Sequence[str], graph: Graph) -> dict[str, Any]:
@@ -47,7 +63,8 @@ def parse_feed(text: str, graph: Graph) -> tuple[str, Any]:
     """The endpoint and value that ``NAME=VALUE`` means for ``graph``.
 
     Raises:
-        InvalidArgumentError: the text has no ``=``, or a file is not what its name says.
+        InvalidArgumentError: the text has no ``=``, a file is not what its name says, or a
+            value is none that the tensor can hold.
         NotFoundError: a file or a key is not there.
 
     """
@@ -57,25 +74,46 @@ def parse_feed(text: str, graph: Graph) -> tuple[str, Any]:
             f"'{text}' is not a feed",
             next_step="write NAME=VALUE, such as images:0=batch.npy or keep_prob:0=1.0",
         )
-    endpoint = feed_endpoint(name)
+    endpoint = _find(name, graph)
+    dtype, shape = signature_of(graph, endpoint)
     stem, is_archive, key = f"{value}:".partition(".npz:")
     if is_archive:
         return endpoint, _read_npz(Path(f"{stem}.npz"), key.removesuffix(":"))
-    if value.endswith(".npy"):
+    if value.lower().endswith(".npy"):
         return endpoint, _load(Path(value))
-    if value.lower().endswith(".png"):
-        return endpoint, _read_png(Path(value), endpoint, graph)
-    return endpoint, _literal(value)
+    if value == STDIN:
+        return endpoint, _read_stdin()
+    if is_image(value):
+        return endpoint, read_image(Path(value), dtype, shape)
+    if dtype is dtypes.string:
+        return endpoint, _text(value, endpoint)
+    return endpoint, _literal(value, endpoint, dtype)
+
+
+def _find(name: str, graph: Graph) -> str:
+    """The full name of the tensor that is meant."""
+    wanted, slot = parse_endpoint(name)
+    node = graph.find(wanted)
+    if node is None or not 0 <= slot < len(node.output_types):
+        raise InvalidArgumentError(
+            f"--feed {name}: the graph has no tensor '{wanted}:{max(slot, 0)}'",
+            next_step=graph.hint(wanted),
+        )
+    return f"{wanted}:{slot}"
 
 
 def _load(path: Path) -> Any:
     if not path.is_file():
         raise NotFoundError(f"There is no file {path}")
+    return _read_numpy(path, str(path))
+
+
+def _read_numpy(source: Path | io.BytesIO, name: str) -> Any:
     try:
-        return np.load(path, allow_pickle=False)
+        return np.load(source, allow_pickle=False)
     except (ValueError, OSError, EOFError) as cause:
         raise InvalidArgumentError(
-            f"{path} cannot be read as numpy data: {cause}"
+            f"{name} cannot be read as numpy data: {cause}"
         ) from shown_cause(cause)
 
 
@@ -93,36 +131,49 @@ def _read_npz(path: Path, key: str) -> Array:
     return array
 
 
-def _read_png(path: Path, endpoint: str, graph: Graph) -> Array:
-    """An image, in the range and with the dimensions that the placeholder expects.
-
-    For a floating-point input, 0 to 255 becomes 0 to 1; where the placeholder has a batch
-    dimension in front, or one channel at the end, it is added.
-    """
-    if not path.is_file():
-        raise NotFoundError(f"There is no file {path}")
-    image_module = require("PIL.Image", "images")
-    try:
-        with image_module.open(path) as image:
-            plain = _PLAIN_MODE_OF.get(image.mode)
-            array = np.asarray(image.convert(plain) if plain else image)
-    except (OSError, ValueError, SyntaxError) as cause:
-        raise InvalidArgumentError(f"{path} is not an image: {cause}") from shown_cause(cause)
-    node = graph.find(endpoint.rpartition(":")[0])
-    if node is None:
-        return array
-    if node.output_types[0].base.is_floating:
-        array = (array / np.iinfo(array.dtype).max).astype(node.output_types[0].base.numpy)
-    dims = declared_shape(graph, node).dims or ()
-    if array.ndim == 2 and (len(dims) == 4 or (len(dims) == 3 and dims[-1] == 1)):
-        array = array[..., np.newaxis]
-    return array[np.newaxis] if len(dims) == array.ndim + 1 else array
+def _read_stdin() -> Any:
+    return _read_numpy(io.BytesIO(sys.stdin.buffer.read()), "stdin")
 
 
-def _literal(text: str) -> Any:
+def _literal(text: str, endpoint: str, dtype: DType) -> Any:
+    """A number, a truth value, or lists of them."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
+        raise _no_value(text, endpoint, dtype) from None
+
+
+def _text(text: str, endpoint: str) -> Any:
+    """Text in quotes, lists of it, or the text as it is."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        value = None
+    if isinstance(value, (str, bytes, list, tuple)):
+        return value
+    if _is_file(text):
+        warnings.warn(
+            f"{endpoint} is fed the text {printable(text)!r}, not what is in the file of that "
+            "name; put the text in quotes if it is meant",
+            stacklevel=2,
+        )
+    return text
+
+
+def _no_value(text: str, endpoint: str, dtype: DType) -> InvalidArgumentError:
+    """The error for text where numbers are wanted."""
+    kind = "a file of another kind" if _is_file(text) else "neither a literal nor a file"
+    return InvalidArgumentError(
+        f"Type of feed value {text[:60]} is not compatible with Tensor {endpoint}, which has type "
+        f"{dtype}: it is {kind}",
+        next_step=_KINDS,
+    )
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long, or with a null: no file can be called so
+        return False

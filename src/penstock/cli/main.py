@@ -14,10 +14,11 @@ from typing import Any
 import click
 
 from penstock import __version__
+from penstock.cli.advice import in_options
 from penstock.cli.ops import ops
 from penstock.cli.run import run
 from penstock.cli.show import show
-from penstock.errors import OpError
+from penstock.errors import AdvisedWarning, OpError
 from penstock.printable import printable_lines
 
 _FAILED = 1
@@ -33,7 +34,8 @@ class _Group(click.Group):
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
         except OpError as error:
-            click.echo(f"{error.code.name}: {error.message}", err=True)
+            text = error.worded(in_options(error.advice))
+            click.echo(f"{error.code.name}: {text}", err=True)
             sys.exit(_FAILED)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
@@ -42,6 +44,8 @@ class _Group(click.Group):
 
 def _show_warning(message: Warning | str, *_where: Any, **_named: Any) -> None:
     """A warning as users want it: without the line of code that it comes from."""
+    if isinstance(message, AdvisedWarning):
+        message = message.worded(in_options(message.advice))
     click.echo(f"warning: {printable_lines(str(message))}", err=True)
 
 

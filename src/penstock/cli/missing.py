@@ -1,6 +1,6 @@
 """What a graph has that cannot run here.
 
-In:   a GraphDef.
+In:   a GraphDef, and the part of it that matters.
 Out:  ops, how many nodes have them, and why they cannot run.
 Not:  prints nothing; makes no kernel.
 """
@@ -8,13 +8,15 @@ Not:  prints nothing; makes no kernel.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from penstock.catalogue.registry import find_op
 from penstock.core.dtypes import DType
+from penstock.core.names import parse_endpoint
 from penstock.defs.schema import Message
-from penstock.errors import OpError
+from penstock.errors import NotFoundError, OpError
+from penstock.graph.graph import near_names
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.kernels.registry import find_kernel, kernels_of
 
@@ -22,20 +24,66 @@ _UNKNOWN = "not an op that is known here"
 _NO_KERNEL = "no kernel"
 
 
-def missing_in(graph_def: Message) -> Counter[tuple[str, str]]:
-    """Nodes that cannot run, function bodies included, by op and reason."""
-    functions = {function.signature.name for function in graph_def.library.function}
-    ops = [node.op for node in _nodes(graph_def) if node.op not in functions]
-    found = Counter({(op, why): n for op, n in Counter(ops).items() if (why := _reason(op))})
+def missing_in(
+    graph_def: Message, fetches: Sequence[str] = (), feeds: Sequence[str] = ()
+) -> Counter[tuple[str, str]]:
+    """Nodes that cannot run, function bodies included, by op and reason.
+
+    Args:
+        graph_def: the graph.
+        fetches: names of tensors or operations; only what they need counts.  None means all.
+        feeds: names of tensors; what only leads to them does not count.
+
+    Raises:
+        NotFoundError: the graph has no node of a name.
+
+    """
+    nodes = _needed(graph_def, fetches, feeds) if fetches else graph_def.node
+    names = {node.name for node in nodes}
+    functions = {function.signature.name: function for function in graph_def.library.function}
+    called = _called(nodes, functions) if fetches else functions.values()
+    inner = (node for function in called for node in function.node_def)
+    ops = Counter(node.op for node in [*nodes, *inner] if node.op not in functions)
+    found = Counter({(op, why): n for op, n in ops.items() if (why := _reason(op))})
     if not any(why == _UNKNOWN for _, why in found):
-        found.update(_wrong_types(graph_def))
+        found.update(_wrong_types(graph_def, names))
     return found
 
 
-def _nodes(graph_def: Message) -> Iterator[Any]:
-    yield from graph_def.node
-    for function in graph_def.library.function:
-        yield from function.node_def
+def _needed(graph_def: Message, fetches: Sequence[str], feeds: Sequence[str]) -> list[Any]:
+    """The nodes that the fetches depend on, as far as nothing is fed."""
+    by_name = {node.name: node for node in graph_def.node}
+    fed = {parse_endpoint(name) for name in feeds}
+    waiting = [parse_endpoint(name) for name in fetches]
+    for endpoint in [*fed, *waiting]:
+        if endpoint.node not in by_name:
+            raise NotFoundError(
+                f"The graph has no node called '{endpoint.node}'",
+                next_step=near_names(endpoint.node, list(by_name)),
+            )
+    needed: dict[str, Any] = {}
+    while waiting:
+        endpoint = waiting.pop()
+        if endpoint in fed or endpoint.node in needed or endpoint.node not in by_name:
+            continue
+        needed[endpoint.node] = by_name[endpoint.node]
+        waiting += map(parse_endpoint, by_name[endpoint.node].input)
+    return list(needed.values())
+
+
+def _called(nodes: Iterable[Any], functions: dict[str, Any]) -> list[Any]:
+    """The functions that some nodes call, and those that these call."""
+    found: dict[str, Any] = {}
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        attrs = node.attr.values()
+        names = {node.op} | {attr.func.name for attr in attrs}
+        names.update(func.name for attr in attrs for func in attr.list.func)
+        for name in (names & functions.keys()) - found.keys():
+            found[name] = functions[name]
+            waiting += functions[name].node_def
+    return list(found.values())
 
 
 def _reason(op: str) -> str:
@@ -44,13 +92,14 @@ def _reason(op: str) -> str:
     return "" if kernels_of(op) else _NO_KERNEL
 
 
-def _wrong_types(graph_def: Message) -> Iterator[tuple[str, str]]:
-    """Nodes outside functions whose op has kernels, but none for their types."""
+def _wrong_types(graph_def: Message, names: set[str]) -> Iterator[tuple[str, str]]:
+    """Of some nodes outside functions: those whose op has kernels, but none for their types."""
     try:
         graph = graph_from_def(graph_def)
     except OpError:  # `penstock show` says what is wrong with it
         return
     for node in graph:
-        if kernels_of(node.op.name) and find_kernel(node.op.name, "CPU", node.attrs) is None:
+        has_kernel = not kernels_of(node.op.name) or find_kernel(node.op.name, "CPU", node.attrs)
+        if node.name in names and not has_kernel:
             types = [f"{k}={v}" for k, v in sorted(node.attrs.items()) if isinstance(v, DType)]
             yield node.op.name, f"no kernel for {', '.join(types)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -11,10 +12,10 @@ from typing import Final, TypeAlias
 import click
 
 from penstock.catalogue.registry import all_ops
+from penstock.cli.graph_file import STDIN, GraphFile, read_graph_def, title_of
 from penstock.cli.layout import counted, print_items, print_rows
 from penstock.cli.missing import missing_in
 from penstock.core.dtypes import DType
-from penstock.defs.codec import load_graph_def
 from penstock.errors import NotFoundError
 from penstock.kernels import types
 from penstock.kernels.registry import kernels_of, ops_with_kernels
@@ -36,8 +37,24 @@ _GROUPS: Final = (
 @click.argument("patterns", nargs=-1, metavar="[PATTERN | GRAPH]...")
 @click.option("--names", is_flag=True, help="Print the names alone, one a line.")
 @click.option("--missing", is_flag=True, help="List what has no kernel; of GRAPH, if one is given.")
-def ops(patterns: tuple[str, ...], *, names: bool, missing: bool) -> None:
+@click.option(
+    "--fetch", "fetches", multiple=True, metavar="NAME", help="Of GRAPH, only what this needs."
+)
+@click.option(
+    "--feed-names", "feeds", multiple=True, metavar="NAME", help="With --fetch: feed this."
+)
+def ops(
+    patterns: tuple[str, ...],
+    *,
+    names: bool,
+    missing: bool,
+    fetches: tuple[str, ...],
+    feeds: tuple[str, ...],
+) -> None:
     """List the ops that have kernels, with their element types.
+
+    A PATTERN is the name of an op, with * and ? for what is open.  A GRAPH is a file, or - for
+    stdin.
 
     \b
     Examples:
@@ -46,10 +63,15 @@ def ops(patterns: tuple[str, ...], *, names: bool, missing: bool) -> None:
       penstock ops --names | wc -l
       penstock ops --missing 'Sparse*'
       penstock ops --missing model.pb
+      penstock ops --missing model.pb --fetch y:0
     """
-    files = [pattern for pattern in patterns if missing and Path(pattern).is_file()]
+    files = [pattern for pattern in patterns if _is_path(pattern)]
+    if files and not missing:
+        raise click.UsageError(f"what {files[0]} lacks is listed with --missing")
+    if (fetches and not files) or (feeds and not fetches):
+        raise click.UsageError("--fetch goes with --missing GRAPH, and --feed-names with --fetch")
     if files:
-        _print_lacks(files, Listing(names))
+        _print_lacks(files, fetches, feeds, Listing(names))
     elif missing:
         _print_missing(patterns, Listing(names))
     else:
@@ -89,17 +111,25 @@ def _print_missing(patterns: tuple[str, ...], listing: Listing) -> None:
         click.echo(f"{len(missing)} of {len(all_ops())} ops have no kernels")
 
 
-def _print_lacks(files: Sequence[str], listing: Listing) -> None:
+def _print_lacks(
+    files: Sequence[str], fetches: Sequence[str], feeds: Sequence[str], listing: Listing
+) -> None:
     for file in files:
-        lacks = missing_in(load_graph_def(file))
+        path = GraphFile().convert(file, None, None)
+        lacks = missing_in(read_graph_def(path), fetches, feeds)
         if listing is Listing.NAMES:
             _print_names(sorted({op for op, _ in lacks}))
         elif lacks:
-            click.echo(f"{file} lacks")
+            click.echo(f"{printable(title_of(file))} lacks")
             rows = [(op, counted(count, "node"), why) for (op, why), count in sorted(lacks.items())]
             print_rows(rows, 10_000)
         else:
-            click.echo(f"{file} lacks nothing: every op has a kernel")
+            click.echo(f"{printable(title_of(file))} lacks nothing: every op has a kernel")
+
+
+def _is_path(pattern: str) -> bool:
+    """Whether a graph is meant: no op has a dot or a slash in its name."""
+    return pattern == STDIN or bool(re.search(r"[./\\]", pattern)) or Path(pattern).is_file()
 
 
 def _print_names(names: Sequence[str]) -> None:

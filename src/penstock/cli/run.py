@@ -13,12 +13,15 @@ from rich.progress import Progress
 
 from penstock.cli.feed_values import parse_feeds
 from penstock.cli.fetched import check_path, print_values, write_values
+from penstock.cli.graph_file import STDIN, GraphFile, read_graph_def
+from penstock.cli.suggest import nothing_to_do
 from penstock.config import Config, RunOptions
+from penstock.graph.import_graph_def import graph_from_def
 from penstock.session import Session
 
 
 @click.command()
-@click.argument("graph", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("graph", type=GraphFile())
 @click.option("--feed", "feeds", multiple=True, metavar="NAME=VALUE", help="Feed a tensor.")
 @click.option("--fetch", "fetches", multiple=True, metavar="NAME", help="Fetch a tensor.")
 @click.option("--target", "targets", multiple=True, metavar="NODE", help="Run a node as well.")
@@ -30,7 +33,7 @@ from penstock.session import Session
 )
 @click.option("--devices", type=click.IntRange(min=1), default=1, help="Number of CPU devices.")
 def run(
-    graph: Path,
+    graph: str,
     feeds: tuple[str, ...],
     fetches: tuple[str, ...],
     targets: tuple[str, ...],
@@ -42,8 +45,12 @@ def run(
 ) -> None:
     """Run GRAPH once or several times and show what was fetched.
 
-    A feed's VALUE is a .npy file, an array of a .npz file (FILE.npz:key), a .png image, or a
-    literal such as 3, [[1, 2]], true or plain text.
+    GRAPH is a file with a GraphDef, binary or text, gzip or not; - is stdin. Without anything to
+    run, its likely outputs are listed.
+
+    A feed's VALUE is a .npy file, an array of a .npz file (FILE.npz:key), an image (.png, .jpg,
+    .bmp, .gif), - for a .npy file on stdin, or a literal such as 3, [[1, 2]], true or text. A
+    string takes an image as the file is, and text as it stands, or in quotes.
 
     \b
     Examples:
@@ -52,13 +59,17 @@ def run(
       penstock run model.pb --feed x:0=[1,2] --fetch y:0 --out y.npz --repeat 100
       penstock run train.pb --init init --target train_step --fetch loss:0
     """
+    from_stdin = [text for text in (graph, *feeds) if text == STDIN or text.endswith(f"={STDIN}")]
+    if len(from_stdin) > 1:
+        raise click.UsageError(f"stdin can be one thing, but stands for {' and '.join(from_stdin)}")
+    loaded = graph_from_def(read_graph_def(graph))
     if not fetches and not targets and not inits:
-        raise click.UsageError("nothing to do: name something to --fetch or a --target")
+        raise click.UsageError(nothing_to_do(loaded, graph))
     if out is not None:
         check_path(out, len(fetches))
     names = [name if ":" in name else f"{name}:0" for name in fetches]
     options = RunOptions(timeout_in_ms=round((timeout or 0) * 1000))
-    with Session(str(graph), config=Config(device_count={"CPU": devices})) as session:
+    with Session(loaded, config=Config(device_count={"CPU": devices})) as session:
         feed_dict = parse_feeds(feeds, session.graph)
         for node in inits:
             session.run(node, feed_dict, options)

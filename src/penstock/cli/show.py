@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
+from penstock.cli.endpoints import inputs_of, outputs_of, type_text
+from penstock.cli.graph_file import GraphFile, read_graph_def, title_of
 from penstock.cli.layout import counted, heading, print_items, print_rows
 from penstock.cli.python_text import python_text
-from penstock.core.shapes import TensorShape
-from penstock.defs.codec import load_graph_def
 from penstock.errors import OpError
 from penstock.graph.frames import Frame, build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.import_graph_def import graph_from_def
-from penstock.graph.roles import Role
+from penstock.graph.initializers import VARIABLES
 from penstock.kernels.registry import kernels_of
 from penstock.printable import printable
 from penstock.session.feeds import declared_shape
 
-_VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
-
 
 @click.command()
-@click.argument("graph", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("graph", type=GraphFile())
 @click.option("--nodes", is_flag=True, help="List every node with its inputs.")
 @click.option("--python", is_flag=True, help="Show the Python text that a request is compiled to.")
 @click.option(
@@ -36,9 +33,11 @@ _VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
     "--feed-names", "feeds", multiple=True, metavar="NAME", help="With --python: feed this."
 )
 def show(
-    graph: Path, *, nodes: bool, python: bool, fetches: tuple[str, ...], feeds: tuple[str, ...]
+    graph: str, *, nodes: bool, python: bool, fetches: tuple[str, ...], feeds: tuple[str, ...]
 ) -> None:
     """Show what GRAPH contains: inputs, outputs, ops, loops, and what is not supported.
+
+    GRAPH is a file with a GraphDef, binary or text, gzip or not; - is stdin.
 
     \b
     Examples:
@@ -48,15 +47,15 @@ def show(
     """
     if (fetches or feeds) and not python:
         raise click.UsageError("--fetch and --feed-names go with --python")
-    loaded = graph_from_def(load_graph_def(str(graph)))
+    loaded = graph_from_def(read_graph_def(graph))
     if python:
         click.echo(python_text(loaded, fetches, feeds), nl=False)
         return
     count = counted(len(loaded), "node")
-    name = click.style(printable(str(graph)), bold=True)
-    click.echo(f"{name}  {count}, version {loaded.versions.producer}")
-    _section("inputs", _endpoints(loaded, _inputs(loaded)))
-    _section("outputs", _endpoints(loaded, _outputs(loaded)))
+    title = click.style(printable(title_of(graph)), bold=True)
+    click.echo(f"{title}  {count}, version {loaded.versions.producer}")
+    _section("inputs", _endpoints(loaded, inputs_of(loaded)))
+    _section("outputs", _endpoints(loaded, outputs_of(loaded)))
     _section("variables", _variables(loaded))
     _section("loops", _loops(loaded))
     _section("devices", _devices(loaded))
@@ -78,19 +77,9 @@ def _section(title: str, rows: Sequence[Sequence[str]]) -> None:
         print_rows(rows)
 
 
-def _inputs(graph: Graph) -> list[Node]:
-    """Placeholders: what is meant to be fed."""
-    return [n for n in graph if n.role is Role.PLACEHOLDER or n.op.name == "PlaceholderWithDefault"]
-
-
-def _outputs(graph: Graph) -> list[Node]:
-    """Nodes with results that nobody in the graph uses: what is probably meant to be fetched."""
-    return [n for n in graph if n.output_types and all(e.is_control for e in n.out_edges)]
-
-
 def _endpoints(graph: Graph, nodes: Sequence[Node]) -> list[tuple[str, str, str]]:
     return [
-        (f"{node.name}:{slot}", f"{dtype}{_sizes(declared_shape(graph, node))}", node.op.name)
+        (f"{node.name}:{slot}", type_text(dtype, declared_shape(graph, node)), node.op.name)
         for node in nodes
         for slot, dtype in enumerate(node.output_types)
     ]
@@ -98,14 +87,10 @@ def _endpoints(graph: Graph, nodes: Sequence[Node]) -> list[tuple[str, str, str]
 
 def _variables(graph: Graph) -> list[tuple[str, str, str]]:
     return [
-        (node.name, f"{node.attrs['dtype']}{_sizes(node.attrs['shape'])}", node.op.name)
+        (node.name, type_text(node.attrs["dtype"], node.attrs["shape"]), node.op.name)
         for node in graph
-        if node.op.name in _VARIABLES
+        if node.op.name in VARIABLES
     ]
-
-
-def _sizes(shape: TensorShape) -> str:
-    return "" if shape.dims is None else str(shape)
 
 
 def _loops(graph: Graph) -> list[tuple[str, ...]]:

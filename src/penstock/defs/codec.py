@@ -18,6 +18,7 @@ from google.protobuf.message import Message as ProtobufMessage
 
 from penstock.core.files import FileSystem
 from penstock.core.unpacking import GZIP, GZIP_MAGIC, unpack
+from penstock.defs.file_kinds import kind_of, kind_of_folder, kind_of_nothing
 from penstock.defs.schema import GraphDef, Message
 from penstock.errors import (
     InvalidArgumentError,
@@ -25,6 +26,7 @@ from penstock.errors import (
     ResourceExhaustedError,
 )
 
+_CHECK: Final = "check that the file is complete, and a graph rather than a checkpoint"
 #: As much as protobuf takes.
 MAX_BYTES: Final = 2 << 30
 
@@ -51,22 +53,34 @@ def load_graph_def(source: Any, *, max_bytes: int = MAX_BYTES) -> Message:
         copied.CopyFrom(source)
         return copied
     if isinstance(source, ProtobufMessage):
-        return parse_graph_def(_serialized(source), f"a {type(source).__name__} message", max_bytes)
+        return parse_graph_def(
+            _serialized(source), f"The {type(source).__name__} message", max_bytes
+        )
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return parse_graph_def(bytes(source), f"{len(source)} bytes", max_bytes)
+        content = bytes(source)
+        return parse_graph_def(content, f"The content ({len(content)} bytes)", max_bytes)
     if isinstance(source, (str, os.PathLike)):
         path = os.fsdecode(source)
-        return parse_graph_def(_read(path), path, max_bytes)
+        return parse_graph_file(_read(path), path, max_bytes)
     raise InvalidArgumentError(
         f"A graph cannot be made from a {type(source).__name__}",
         next_step="give a path, bytes, a GraphDef message or a penstock Graph",
     )
 
 
+def parse_graph_file(content: bytes, path: str, max_bytes: int = MAX_BYTES) -> Message:
+    """A GraphDef from the bytes of a file, which are not none; ``path`` names it in errors."""
+    if not content:
+        raise _no_graph(content, path)
+    return parse_graph_def(content, path, max_bytes)
+
+
 def parse_graph_def(content: bytes, origin: str, max_bytes: int = MAX_BYTES) -> Message:
     """A GraphDef from bytes; ``origin`` names them in errors."""
     if content.startswith(GZIP_MAGIC):
         content = _unpacked(content, origin, max_bytes)
+        if not content:
+            raise _no_graph(content, origin)
     elif len(content) > max_bytes:
         raise ResourceExhaustedError(f"{origin} has more than {max_bytes} bytes")
     graph_def = GraphDef()
@@ -74,7 +88,27 @@ def parse_graph_def(content: bytes, origin: str, max_bytes: int = MAX_BYTES) -> 
         graph_def.ParseFromString(content)
     except (DecodeError, ValueError) as binary_error:  # bad UTF-8 may be either
         return _parse_text(content, origin, binary_error)
+    if content and not _has_something(graph_def):
+        raise _no_graph(content, origin)
     return graph_def
+
+
+def _has_something(graph_def: Message) -> bool:
+    """Whether it is a graph at all, if only an empty one; other messages may look like one.
+
+    Every graph since TensorFlow's first years says of which version it is.
+    """
+    return bool(graph_def.node or graph_def.library.function or graph_def.HasField("versions"))
+
+
+def _no_graph(content: bytes, origin: str, details: str = "") -> InvalidArgumentError:
+    """The error for content that is something else: what it is, if that is known."""
+    kind = kind_of(content, os.path.basename(origin))
+    if kind is not None:
+        return InvalidArgumentError(
+            f"{origin} is {kind.what}, not a GraphDef", next_step=kind.advice
+        )
+    return InvalidArgumentError(f"{origin} is not a GraphDef{details}", next_step=_CHECK)
 
 
 def _serialized(message: Any) -> bytes:
@@ -88,14 +122,16 @@ def _serialized(message: Any) -> bytes:
 def _read(path: str) -> bytes:
     files = FileSystem()
     if files.is_folder(path):
-        raise InvalidArgumentError(
-            f"{path} is a folder, not a GraphDef",
-            next_step="give the file that holds the graph, such as frozen_graph.pb",
-        )
+        kind = kind_of_folder(path)
+        raise InvalidArgumentError(f"{path} is {kind.what}, not a GraphDef", next_step=kind.advice)
     try:
         return files.read(path)
     except NotFoundError:
-        raise NotFoundError(f"There is no file {path}") from None
+        missing = kind_of_nothing(path)
+        raise NotFoundError(
+            f"There is no file {path}" + (f"; it is {missing.what}" if missing.what else ""),
+            next_step=missing.advice,
+        ) from None
 
 
 def _unpacked(content: bytes, origin: str, max_bytes: int) -> bytes:
@@ -113,14 +149,10 @@ def _parse_text(content: bytes, origin: str, binary_error: Exception) -> Message
     graph_def = GraphDef()
     try:
         text_format.Parse(content.decode("utf-8"), graph_def)
-    except UnicodeDecodeError:
-        raise InvalidArgumentError(
-            f"{origin} is not a GraphDef: {binary_error}",
-            next_step="check that the file is complete, and a graph rather than a checkpoint",
-        ) from None
-    except (text_format.ParseError, RecursionError, ValueError) as text_error:
-        raise InvalidArgumentError(
-            f"{origin} is not a GraphDef: not in binary format ({binary_error}), "
-            f"nor in text format ({text_error})"
+    except (UnicodeDecodeError, text_format.ParseError, RecursionError, ValueError) as text_error:
+        is_text = not isinstance(text_error, UnicodeDecodeError)
+        details = f", nor in text format ({text_error})" if is_text else ""
+        raise _no_graph(
+            content, origin, f": not in binary format ({binary_error}){details}"
         ) from None
     return graph_def

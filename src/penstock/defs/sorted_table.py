@@ -98,6 +98,11 @@ def write_table(items: Iterable[tuple[bytes, bytes]]) -> bytes:
 # -- reading ---------------------------------------------------------------------------
 
 
+def is_table(file: bytes) -> bool:
+    """Whether a file ends as tables do."""
+    return len(file) >= _FOOTER_SIZE and file.endswith(struct.pack("<Q", _MAGIC))
+
+
 def read_table(file: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Keys and values of a file; raises DataLossError if it is damaged."""
     if len(file) < _FOOTER_SIZE:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import Final, NamedTuple
 
+from penstock.advice import LookUpName
 from penstock.catalogue.op_def import OpDef
 from penstock.core.dtypes import DType
 from penstock.core.names import CONTROL_SLOT, Endpoint
@@ -31,6 +32,9 @@ INLINED_FROM: Final = "_inlined_from"
 #: The graph version that this runtime speaks, and the oldest producer that it reads.
 VERSION: Final = 2474
 MIN_PRODUCER: Final = 0
+#: So many names are compared with a wrong one, and so many of them offered.
+_MAX_COMPARED: Final = 10_000
+_MAX_NEAR: Final = 3
 
 
 class Edge(NamedTuple):
@@ -103,6 +107,14 @@ class Node:
         return f"<{self.op.name} {self.name}>"
 
 
+def near_names(name: str, names: Sequence[str]) -> LookUpName:
+    """What to do when none of ``names`` is ``name``: those that resemble it, if there are any."""
+    # Scopes are easily forgotten: ``logits`` may mean ``model/head/logits``.
+    scoped = [one for one in names if one.endswith(f"/{name}")]
+    similar = difflib.get_close_matches(name, names[:_MAX_COMPARED])
+    return LookUpName(tuple(dict.fromkeys(scoped[:_MAX_NEAR] + similar))[:_MAX_NEAR])
+
+
 @dataclass(frozen=True, slots=True)
 class Versions:
     """Who may read the graph: the producer's version and its demands on consumers."""
@@ -156,11 +168,9 @@ class Graph:
             raise InvalidArgumentError(f"The graph has no node called '{name}'")
         return found
 
-    def hint(self, name: str) -> str:
+    def hint(self, name: str) -> LookUpName:
         """What to do when there is no node called ``name``."""
-        near = difflib.get_close_matches(name, self.names()[:10_000])
-        found = f"did you mean {' or '.join(near)}? " if near else ""
-        return f"{found}penstock show lists the graph's inputs and outputs"
+        return near_names(name, self.names())
 
     def names(self) -> list[str]:
         """The names of all nodes."""

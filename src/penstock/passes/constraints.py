@@ -198,7 +198,7 @@ class NodeConstraints:
         return InvalidArgumentError(
             error.reason.replace(" with these", f" used by {{{{node {node.name}}}}} with these"),
             details=[f"  Registered devices: [{types}]", *error.details],
-            next_step=error.next_step,
+            next_step=error.advice,
         )
 
 

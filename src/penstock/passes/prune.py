@@ -15,6 +15,7 @@ import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from penstock.advice import RunIt
 from penstock.catalogue.registry import get_op
 from penstock.core.names import parse_endpoint
 from penstock.errors import InvalidArgumentError, NotFoundError, Where
@@ -134,7 +135,7 @@ def _find_fetched(graph: Graph, text: str) -> tuple[Node, int]:
     if not node.output_types:
         raise InvalidArgumentError(
             f"Tried to fetch data for '{text}', which produces no output.",
-            next_step=f"to run the node without fetching, pass '{name}' as a target",
+            next_step=RunIt(name),
         )
     if not 0 <= slot < len(node.output_types):
         raise InvalidArgumentError(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 
+from penstock.advice import MoreTime
 from penstock.core.names import parse_endpoint
 from penstock.core.values import DEAD, Value
 from penstock.errors import (
@@ -124,7 +125,7 @@ class PartialRun:
                     "  waiting for "
                     + (", ".join(self._rendezvous.waiting()) or "the end of the step")
                 ],
-                next_step="feed what is missing, or allow more time by operation_timeout_in_ms",
+                next_step=MoreTime("operation_timeout_in_ms", instead="feed what is missing"),
             )
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.advice import InitializeIt
 from penstock.core.values import Ref, Value
 from penstock.errors import FailedPreconditionError, InvalidArgumentError
 
@@ -34,5 +35,5 @@ def initialized(ref: Any, source: str, slot: int = 0) -> Ref:
 def _uninitialized(source: str) -> FailedPreconditionError:
     return FailedPreconditionError(
         f"Attempting to use uninitialized value {source}",
-        next_step="run the variable's initializer, or restore it, first",
+        next_step=InitializeIt("variable", source),
     )

@@ -19,6 +19,7 @@ from time import perf_counter
 from types import FrameType
 from typing import Any, Final
 
+from penstock.advice import MoreTime
 from penstock.config import RunOptions, Tier, TraceLevel
 from penstock.core.values import Value
 from penstock.errors import CancelledError, DeadlineExceededError, OpError
@@ -178,7 +179,7 @@ class Step:
             DeadlineExceededError(
                 "Timed out waiting for notification",
                 details=self.dump_state().split("\n"),
-                next_step="feed what is missing, or allow more time by timeout_in_ms",
+                next_step=MoreTime("timeout_in_ms", instead="feed what is missing"),
             )
         )
 

@@ -15,6 +15,7 @@ from time import perf_counter
 
 import numpy as np
 
+from penstock.advice import MoreTime
 from penstock.core.values import Value
 from penstock.errors import CancelledError, DeadlineExceededError, OpError
 from penstock.kernels.context import Interrupt, Runner, StepContext
@@ -118,6 +119,6 @@ class WholeStep:
             DeadlineExceededError(
                 "Timed out waiting for notification",
                 details=self.dump_state().split("\n"),
-                next_step="allow more time by timeout_in_ms",
+                next_step=MoreTime("timeout_in_ms"),
             )
         )

@@ -13,8 +13,9 @@ from __future__ import annotations
 import sys
 import warnings
 
+from penstock.advice import RefuseSoftPlacement
 from penstock.config import Config
-from penstock.errors import InvalidArgumentError
+from penstock.errors import AdvisedWarning, InvalidArgumentError
 from penstock.graph.graph import Graph, Node
 from penstock.graph.stages import Placed
 from penstock.passes.place import PlacerOptions
@@ -75,12 +76,11 @@ class Placement:
         """Say once that the graph was made for devices that this host lacks."""
         if not self._has_warned:
             self._has_warned = True
-            warnings.warn(
+            reason = (
                 f"Node '{node.name}' and perhaps others ask for device '{printable(wanted)}', "
-                f"which is not here; they run on '{got}'. Config(allow_soft_placement=False) "
-                "refuses instead.",
-                stacklevel=2,
+                f"which is not here; they run on '{got}'"
             )
+            warnings.warn(AdvisedWarning(reason, RefuseSoftPlacement()), stacklevel=2)
 
 
 def _print(line: str) -> None:

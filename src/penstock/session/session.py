@@ -19,7 +19,12 @@ from penstock.config import Config, RunMetadata, RunOptions
 from penstock.core.memory import keep_freed_memory
 from penstock.core.values import Value
 from penstock.defs.codec import load_graph_def
-from penstock.errors import CancelledError, FailedPreconditionError, InvalidArgumentError
+from penstock.errors import (
+    CancelledError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OpError,
+)
 from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.passes.prune import Medium, Request
@@ -36,6 +41,7 @@ from penstock.runtime.prepare import (
 )
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session import registry
+from penstock.session.advise import advise
 from penstock.session.extend import extend_graph
 from penstock.session.feeds import Feeds, feed_endpoint, kept, signature_of
 from penstock.session.fetches import FetchPlan, handed_out, plan_fetches
@@ -206,6 +212,9 @@ class Session:
             try:
                 feeds = [job.fed[name] for name in request.feeds]
                 results = job.step.run(feeds, self._timeout_of(job.options))
+            except OpError as error:
+                self.advise(error)
+                raise
             finally:
                 self.remove_step(job.step)
                 record(job.prepared, job.step.stats, job.options, metadata)
@@ -227,6 +236,10 @@ class Session:
         with self._lock:
             self._check_open()
             self._steps.add(step)
+
+    def advise(self, error: OpError) -> None:
+        """Let the advice of a step's error name nodes of the graph."""
+        advise(error, self.graph)
 
     def remove_step(self, step: AnyStep) -> None:
         """Forget what does not run any more."""
@@ -314,6 +327,9 @@ class Session:
         fetches = [name for name in plan.endpoints if name not in fed]
         try:
             results = run.step(fed, fetches, self._config.operation_timeout_in_ms)
+        except OpError as error:
+            self.advise(error)
+            raise
         finally:
             if run.is_done:
                 with self._lock:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from penstock.core.values import Value
+from penstock.errors import OpError
 from penstock.runtime.new_step import AnyStep, StepMaker
 from penstock.runtime.prepare import PreparedStep
 from penstock.session.feeds import Feeder
@@ -27,6 +28,9 @@ class Registry(Protocol):
 
     def remove_step(self, step: AnyStep) -> None:
         """Forget it."""
+
+    def advise(self, error: OpError) -> None:
+        """Complete an error that it raised."""
 
 
 class WholeCall:
@@ -88,6 +92,9 @@ class WholeCall:
         self._registry.add_step(step)
         try:
             results = step.run(args, self._timeout)
+        except OpError as error:
+            self._registry.advise(error)
+            raise
         finally:
             self._registry.remove_step(step)
         for result in results:

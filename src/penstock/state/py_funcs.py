@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final, TypeAlias
 
+from penstock.advice import RegisterPyFunc
 from penstock.core.values import Value
 from penstock.errors import InvalidArgumentError
 
@@ -111,6 +112,6 @@ def find_py_func(token: str) -> Callable[..., Any]:
     if found is None:
         raise InvalidArgumentError(
             f"ValueError: Could not find callback with key={token} in the registry.",
-            next_step=f"penstock.register_py_func({{{token!r}: function}}) says what to call",
+            next_step=RegisterPyFunc(token),
         )
     return found

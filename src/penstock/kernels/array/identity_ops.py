@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
+from penstock.advice import FeedIt
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Value, describe, freeze, has_dtype, shape_of
@@ -87,9 +88,10 @@ def make_ensure_shape(attrs: Attrs) -> Kernel:
 def make_placeholder(attrs: Attrs) -> Kernel:
     """An error: whoever runs a placeholder forgot to feed it."""
     message = _unfed(attrs.node_name, attrs.dtype("dtype"), attrs.shape("shape"))
+    advice = FeedIt(f"{attrs.node_name}:0")
 
     def placeholder() -> NoReturn:
-        raise InvalidArgumentError(message, next_step="add it to the feeds of this run")
+        raise InvalidArgumentError(message, next_step=advice)
 
     return placeholder
 

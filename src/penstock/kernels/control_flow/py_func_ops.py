@@ -78,7 +78,7 @@ def _call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
         return function(*args)
     except KeyboardInterrupt:
         raise  # Ctrl-C is nothing that the function says
-    except BaseException as cause:
+    except BaseException as cause:  # noqa: BLE001  (whatever it raises ends the run)
         code = next((code for kind, code in _CODES if isinstance(cause, kind)), errors.UnknownError)
         first, *rest = _said(cause)
         raise code(first, details=rest) from shown_cause(cause)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Final
 
+from penstock.advice import InitializeIt
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import ResourceHandle, Value, as_value, shape_of
@@ -82,7 +83,8 @@ class IteratorResource:
 def _not_initialized() -> FailedPreconditionError:
     return FailedPreconditionError(
         "GetNext() failed because the iterator has not been initialized. Ensure that you have "
-        "run the initializer operation for this iterator before getting the next element."
+        "run the initializer operation for this iterator before getting the next element.",
+        next_step=InitializeIt("iterator"),
     )
 
 

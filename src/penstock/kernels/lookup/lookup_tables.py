@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from penstock.advice import InitializeIt
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import (
@@ -173,9 +174,7 @@ class StaticTable(LookupTable):
     def find(self, keys: Value, default: Value) -> Value:
         """Values of the keys, once there are any."""
         if not self.is_initialized:
-            raise FailedPreconditionError(
-                "Table not initialized.", next_step="run the node that initializes it first"
-            )
+            raise FailedPreconditionError("Table not initialized.", next_step=InitializeIt("table"))
         return super().find(keys, default)
 
     def insert(self, keys: Value, values: Value) -> None:  # noqa: ARG002

@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from penstock.advice import InitializeIt
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Ref, ResourceHandle, Value, freeze, shape_of
 from penstock.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
@@ -111,10 +112,10 @@ def make_read_variables(attrs: Attrs) -> Kernel:
 def _read(context: OpKernelContext, handle: Value, dtype: DType) -> Value:
     variable = find_variable(context, handle)
     if variable is None:
+        name = single_handle(handle).name
         raise FailedPreconditionError(
-            f"Could not find variable {single_handle(handle).name}: it is uninitialized, or was "
-            "deleted",
-            next_step="run the variable's initializer, or restore it, first",
+            f"Could not find variable {name}: it is uninitialized, or was deleted",
+            next_step=InitializeIt("variable", name),
         )
     if variable.dtype is not dtype:
         raise InvalidArgumentError(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from penstock.advice import InitializeIt
 from penstock.core.dtypes import DType
 from penstock.core.values import Ref, ResourceHandle, Value, as_value
 from penstock.errors import InvalidArgumentError, NotFoundError
@@ -72,7 +73,7 @@ def lookup_variable(context: OpKernelContext, handle: Value) -> Ref:
         handle = single_handle(handle)
         raise NotFoundError(
             f"Resource {handle.container}/{handle.name}/{handle.type_name} does not exist.",
-            next_step="run the variable's initializer, or restore it, first",
+            next_step=InitializeIt("variable", handle.name),
         )
     return found
 
