@@ -45,7 +45,7 @@ def call(session: Session, fetch: Any, function: Callable[..., Any], x: Any = 2.
 
 def said(error: pytest.ExceptionInfo[errors.OpError]) -> str:
     """What an error says before it says where."""
-    return error.value.reason
+    return "\n".join([error.value.reason, *error.value.details])
 
 
 @pytest.mark.parametrize("fetch", ["one:0", "pure:0", "eager:0"])

@@ -115,7 +115,7 @@ class Attacker:
             return "unwritable"
         answers = [self._run(graph, renamed, tier) for tier in ps.Tier]
         self._look_at_commands(content, payload)
-        _look_for_code(payload, self._folder)
+        look_for_code(payload, self._folder)
         if self._is_steady and not _agree(*answers):
             raise Finding(f"the tiers differ: {answers[0]!r:.300} and {answers[1]!r:.300}")
         if isinstance(answers[0], str):
@@ -138,8 +138,8 @@ class Attacker:
                     fed = {renamed(name): value for name, value in feeds.items()}
                     answers += session.run(list(map(renamed, names)), fed, _LIMIT)
         except OpError as error:
-            _look_at_text("".join(traceback.format_exception(error)))
-            _look_at_text(str(error))
+            look_at_text("".join(traceback.format_exception(error)))
+            look_at_text(str(error))
             if "please report" in str(error):
                 raise Finding(f"an error that is our own mistake: {error}") from error
             return error.code.name
@@ -155,7 +155,7 @@ class Attacker:
                 result = CliRunner().invoke(main, [*command, str(path)])
             if result.exception is not None and not isinstance(result.exception, SystemExit):
                 raise Finding(f"{command}: {result.exception!r}") from result.exception
-            _look_at_text(result.output)
+            look_at_text(result.output)
             if "\n" in payload.strip("\n") and payload in result.output:
                 raise Finding(f"{command} prints a name as two lines")
 
@@ -231,16 +231,17 @@ def _quiet() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for warning in said:
-        _look_at_text(str(warning.message))
+        look_at_text(str(warning.message))
 
 
-def _look_at_text(text: str) -> None:
+def look_at_text(text: str) -> None:
+    """Raise if a terminal would obey something in a text."""
     if printable_lines(text) != text:
         at = next(i for i, char in enumerate(text) if printable_lines(char) != char)
         raise Finding(f"a control character is shown: {text[max(0, at - 60) : at + 60]!r}")
 
 
-def _look_for_code(payload: str, folder: Path) -> None:
+def look_for_code(payload: str, folder: Path) -> None:
     """Raise if a payload was compiled, or has run."""
     if hasattr(builtins, CANARY):
         delattr(builtins, CANARY)

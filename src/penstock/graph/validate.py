@@ -121,11 +121,11 @@ def _empty(node: Message, attr: AttrDef) -> InvalidArgumentError:
 def _unreadable(node: Message, attr: AttrDef, cause: InvalidArgumentError) -> InvalidArgumentError:
     if "type" in attr.kind:
         return _misfit(node, attr, f"has {cause.reason}")
-    return _error(node, f"{cause.reason}\n\t for attr '{attr.name}'")
+    return _error(node, f"{cause.reason} for attr '{attr.name}'")
 
 
 def _misfit(node: Message, attr: AttrDef, what: str) -> InvalidArgumentError:
-    return _error(node, f"AttrValue {what}\n\t for attr '{attr.name}'")
+    return _error(node, f"AttrValue {what} for attr '{attr.name}'")
 
 
 def _check_value(node: Message, attr: AttrDef, value: Attr) -> None:

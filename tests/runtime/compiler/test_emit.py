@@ -556,7 +556,7 @@ def test_a_context_in_a_loop() -> None:
             c_var = context_of(run, s_var, s_TemporaryVariable, root_frame, 0, False)
             c_got = context_of(run, s_got, s_DestroyTemporaryVariable, root_frame, 0, False)
             merge = zero  # cond (LoopCond)
-            frame = frame_tag(root_frame, 0, s_loop)
+            tag = frame_tag(root_frame, 0, s_loop)
             for turn in count():  # loop
                 if interrupt.loops_end:
                     end_loop(interrupt)  # cond (LoopCond)
@@ -565,11 +565,11 @@ def test_a_context_in_a_loop() -> None:
                     less = as_pred(less)  # switch (Switch)
                 if less is not true:
                     break
-                c_var.frame, c_var.iteration = frame, turn
+                c_var.frame, c_var.iteration = tag, turn
                 var = k_var(c_var)  # var (TemporaryVariable)
                 set_1 = k_set(var, merge)  # set (Assign)
                 del var
-                c_got.frame, c_got.iteration = frame, turn
+                c_got.frame, c_got.iteration = tag, turn
                 got = k_got(c_got, initialized(set_1, s_set))  # got (DestroyTemporaryVariable)
                 del set_1
                 sum_1 = got + one  # sum (Add)

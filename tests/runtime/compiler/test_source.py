@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from penstock.errors import InternalError
 from penstock.runtime.compiler.source import Line, Place, Source, Turns, make_source
 from support.pythons import with_gil
 from support.sketch import sketch
@@ -74,6 +75,15 @@ def test_generated_code_has_no_builtins() -> None:
     """Even what came through all checks could not open a file."""
     made = source()
     assert made.function.__globals__["__builtins__"] == {}
+
+
+def test_lines_that_make_no_code_are_our_mistake() -> None:
+    """Each line may be lawful, and all of them no Python: that is an OpError, too."""
+    lines = [Line("def region(run):"), Line("return")]
+    with pytest.raises(InternalError):
+        make_source(lines, "region", {"region"}, {}, needs_context=False)
+    with pytest.raises(InternalError, match="no Python"):
+        make_source([lines[0], Line("")], "region", {"region"}, {}, needs_context=False)
 
 
 def test_tracebacks_show_the_line() -> None:

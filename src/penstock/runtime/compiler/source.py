@@ -18,12 +18,13 @@ import sys
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, NamedTuple, cast, overload
 
+from penstock.errors import InternalError
 from penstock.graph.graph import Node
 from penstock.printable import printable
-from penstock.runtime.compiler.vet import vetted
+from penstock.runtime.compiler.vet import vet
 
 #: Tells apart the file names of texts; ``next`` on it is atomic enough, since a lost number
 #: would only repeat a name that a lock below guards.
@@ -192,11 +193,18 @@ def make_source(
     """
     filename = f"<penstock region {next(_numbers)}>"
     code = "".join(f"{line.code}\n" for line in lines)
-    tree = vetted(code, names, objects.keys())
+    vet(code, names, objects.keys())
     namespace = {**objects, "__builtins__": {}}
-    exec(compile(tree, filename, "exec"), namespace)
+    exec(_compiled(code, filename), namespace)
     source = Source(tuple(lines), namespace[function], filename, needs_context)
     # The cache wants a list; few will ever look at a line.
     linecache.cache[filename] = (len(code), None, cast("list[str]", Listing(lines)), filename)
     weakref.finalize(source, linecache.cache.pop, filename, None)
     return source
+
+
+def _compiled(code: str, filename: str) -> CodeType:
+    try:
+        return compile(code, filename, "exec")
+    except SyntaxError as cause:
+        raise InternalError(f"the code of a region is no Python: {cause}") from cause

@@ -24,7 +24,7 @@ from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Constant, Program, Var
 from penstock.runtime.compiler.rows import apply_all
 from penstock.runtime.compiler.source import Line, Source, make_source
-from penstock.runtime.compiler.vet import LOCALS
+from penstock.runtime.compiler.vet import ATTRIBUTES, LOCALS
 from penstock.runtime.frame_names import FrameTag
 from penstock.runtime.references import initialized, read
 
@@ -70,7 +70,7 @@ class Text:
         self._names_of_objects: dict[int, str] = {}
         if profile is not None:
             self._objects |= {"probe": profile.probe, "start": profile.start}
-        self.names = Names([*self._objects, *LOCALS])
+        self.names = Names([*self._objects, *LOCALS, *ATTRIBUTES])
         #: The names that variables have got, and those of strings.
         self._name_of: dict[Var, str] = {}
         self._name_of_string: dict[str, str] = {}

@@ -241,7 +241,7 @@ class Writer(Branches):
         for var, first, _ in repeat.variables:
             self.line(f"{name(var)} = {self._operand(first)}", repeat.node)
         names = self.text.names
-        turns = Turns(repeat.frame, names.new("turn"), names.new("frame"))
+        turns = Turns(repeat.frame, names.new("turn"), names.new("tag"))
         at = len(self.lines)
         self.line(f"for {turns.counter} in count():", label=repeat.frame)
         inner = Writer(
