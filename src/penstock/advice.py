@@ -140,6 +140,17 @@ class RegisterPyFunc(Advice):
 
 
 @dataclass(frozen=True, slots=True)
+class AllowFiles(Advice):
+    """A graph may not use files here, nor call Python functions."""
+
+    #: What it would do then.
+    does: str
+
+    def __str__(self) -> str:
+        return f"Config(allow_files=True) lets graphs {self.does}"
+
+
+@dataclass(frozen=True, slots=True)
 class RefuseSoftPlacement(Advice):
     """A node runs on another device than it asks for."""
 

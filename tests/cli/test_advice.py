@@ -63,6 +63,11 @@ def saved(folder: Path, text: str) -> Path:
             "the function f7 is part of the program",
         ),
         ("x = Const[value=1] @/device:GPU:0", ["--fetch", "x"], ""),
+        (
+            "p = Const[value='a'; dtype=string]\nx = ReadFile(p)",
+            ["--fetch", "x", "--no-files"],
+            "without --no-files, graphs read and write files",
+        ),
     ],
 )
 def test_advice_names_options(tmp_path: Path, text: str, args: list[str], advised: str) -> None:
@@ -78,7 +83,7 @@ def test_advice_names_options(tmp_path: Path, text: str, args: list[str], advise
 
 def test_every_kind_of_advice_can_be_followed_on_the_command_line() -> None:
     """No kind of advice falls back to Python's words."""
-    some = {"endpoint": "x:0", "option": "timeout_in_ms", "node": "x", "token": "f"}
+    some = {"endpoint": "x:0", "option": "timeout_in_ms", "node": "x", "token": "f", "does": "read"}
     kinds = [kind for kind in vars(advice).values() if _is_kind(kind)]
     assert len(kinds) > 5
     for kind in kinds:

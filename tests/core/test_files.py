@@ -289,7 +289,7 @@ def test_what_has_no_files_refuses(
     ) as caught:
         call(NoFiles(), "some/path")
 
-    assert "allow_files=True" in caught.value.next_step
+    assert "allow_files=True" in str(caught.value.next_step)
 
 
 # -- disks that are full ---------------------------------------------------------------

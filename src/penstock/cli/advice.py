@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from penstock.advice import (
     NO_INITIALIZER,
     Advice,
+    AllowFiles,
     FeedIt,
     LookUpName,
     MoreTime,
@@ -64,6 +65,8 @@ def in_options(advice: str | Advice) -> str:
                 f"the function {token} is part of the program that made the graph; a Python "
                 "program can supply it by penstock.register_py_func"
             )
+        case AllowFiles(does):
+            return f"without --no-files, graphs {does}"
         case RefuseSoftPlacement():
             return ""  # A choice of programs.
         case _:

@@ -32,6 +32,7 @@ from penstock.session import Session
     "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Fail after this time."
 )
 @click.option("--devices", type=click.IntRange(min=1), default=1, help="Number of CPU devices.")
+@click.option("--no-files", is_flag=True, help="Refuse ops that use files: for untrusted graphs.")
 def run(
     graph: str,
     feeds: tuple[str, ...],
@@ -42,6 +43,8 @@ def run(
     repeat: int,
     timeout: float | None,
     devices: int,
+    *,
+    no_files: bool,
 ) -> None:
     """Run GRAPH once or several times and show what was fetched.
 
@@ -58,6 +61,7 @@ def run(
       penstock run digits.pb --feed images:0=seven.png --fetch digit:0
       penstock run model.pb --feed x:0=[1,2] --fetch y:0 --out y.npz --repeat 100
       penstock run train.pb --init init --target train_step --fetch loss:0
+      penstock run --no-files --timeout 10 unknown.pb --fetch y:0
     """
     from_stdin = [text for text in (graph, *feeds) if text == STDIN or text.endswith(f"={STDIN}")]
     if len(from_stdin) > 1:
@@ -69,7 +73,8 @@ def run(
         check_path(out, len(fetches))
     names = [name if ":" in name else f"{name}:0" for name in fetches]
     options = RunOptions(timeout_in_ms=round((timeout or 0) * 1000))
-    with Session(loaded, config=Config(device_count={"CPU": devices})) as session:
+    config = Config(device_count={"CPU": devices}, allow_files=not no_files)
+    with Session(loaded, config=config) as session:
         feed_dict = parse_feeds(feeds, session.graph)
         for node in inits:
             session.run(node, feed_dict, options)

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, Final, cast
 
+from penstock.advice import AllowFiles
 from penstock.core.memory import fits_memory
 from penstock.errors import (
     InvalidArgumentError,
@@ -221,7 +222,7 @@ class NoFiles(FileSystem):
         """Refuse."""
         raise PermissionDeniedError(
             f"{path}; the graph may not use files here",
-            next_step="Config(allow_files=True) lets graphs read and write files",
+            next_step=AllowFiles("read and write files"),
         )
 
 

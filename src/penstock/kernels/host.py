@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock.advice import AllowFiles
 from penstock.core.files import FileSystem, NoFiles
 from penstock.errors import PermissionDeniedError
 from penstock.state.py_funcs import EagerCaller, eager_caller, find_py_func
@@ -33,7 +34,7 @@ class Host:
 def _no_function(token: str) -> Callable[..., Any]:
     raise PermissionDeniedError(
         f"The graph may not call Python functions here, and wants the one of token {token!r}",
-        next_step="Config(allow_files=True) lets graphs call functions that are registered",
+        next_step=AllowFiles("call functions that are registered"),
     )
 
 
