@@ -7,12 +7,14 @@ Not:  imports no TensorFlow; holds no answers.
     CASES = [
         op("Bincount", arr=i32([1, 2, 2]), size=i32(3), weights=f32([])),
         graph(two_pushes),
+        rows("a_switch", "x = Placeholder() dtype=float32\n...", ({"x": f32(1)}, ["s:1"])),
     ]
 
 Arguments of ``op`` are those of ``tf.raw_ops``: arrays (made by ``f32`` and its like) become
 placeholders that are fed, lists of arrays a list input, and everything else an attribute.
 A function given to ``graph`` gets TensorFlow's ``tf.compat.v1`` and builds a graph; it returns
-what one run fetches, or ``steps(...)`` for several runs of one session.
+what one run fetches, or ``steps(...)`` for several runs of one session.  ``rows`` takes a graph
+as ``support.sketch`` reads it, for what no front end of TensorFlow makes.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+
+from penstock.graph.export import graph_to_def
+from support.sketch import sketch
 
 nan, inf = float("nan"), float("inf")
 
@@ -79,6 +84,29 @@ def graph(
     made = functools.partial(_with_args, build, args)
     name = "_".join([build.__name__, *(arg for arg in args if isinstance(arg, str))])
     return Case(name, made, tol, says, also, runs, producer)
+
+
+def rows(
+    name: str,
+    text: str,
+    *runs: tuple[Mapping[str, Any], Sequence[str]],
+    says: str = "",
+    also: tuple[str, ...] = (),
+) -> Case:
+    """A graph as text; each run feeds endpoints, fetches endpoints and runs nodes, by name."""
+
+    def build(tf: Any, _case: Case) -> Any:
+        message = tf.GraphDef.FromString(graph_to_def(sketch(text)).SerializeToString())
+        tf.import_graph_def(message, name="")
+        find = tf.get_default_graph().as_graph_element
+        return Steps(
+            tuple(
+                ({find(f"{fed}:0"): value for fed, value in feeds.items()}, list(map(find, wanted)))
+                for feeds, wanted in runs
+            )
+        )
+
+    return Case(name, build, (1e-5, 1e-6), says, also)
 
 
 def numbered(cases: Sequence[Case]) -> dict[str, Case]:

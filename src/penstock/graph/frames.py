@@ -88,6 +88,7 @@ def _output_frame(node: Node, frame: Frame, frames: dict[str, Frame]) -> Frame:
     if node.role is Role.EXIT:
         if frame.parent is None:
             raise InvalidArgumentError(
+                "Invalid Exit op: Cannot find a corresponding Enter op. "
                 f"{{{{node {node.name}}}}} is an Exit outside of every frame",
                 next_step="an Exit must depend on an Enter of the loop that it leaves",
             )

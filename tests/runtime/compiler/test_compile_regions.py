@@ -13,7 +13,7 @@ from penstock.config import GraphOptions
 from penstock.graph.roles import Role
 from penstock.runtime.call_functions import FunctionRuntime
 from penstock.runtime.compiler import compile_regions
-from support.compiled import Bare, compiled, leaving_out, regions_of, whole
+from support.compiled import Bare, compiled, leaving_out, regions_of, text_of, whole
 from support.functions import graph_def_with
 from support.loops import NESTED_LOOPS, counting_loop
 from support.sketch import sketch
@@ -198,9 +198,90 @@ def test_regions_around_queues() -> None:
     made = compiled(args + "\nr = _Retval(d) index=0")
     assert made is not None
     kept = {node.op.name for node in made.graph if node.role is not Role.REGION}
-    assert kept == {"_Arg", "_Retval", "FIFOQueueV2", "QueueEnqueueV2", "QueueDequeueV2"}
+    assert kept == {"_Arg", "_Retval", "QueueEnqueueV2", "QueueDequeueV2"}
     assert len(made.regions) == 2
     assert answers(lambda: sketch(QUEUE), "d:0", {"x": 3.0}) == [0.0] * 2
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "want"),
+    [(True, False, 2.0), (False, True, np.exp(-2.0)), (False, False, None)],
+)
+def test_a_merge_of_two_conditions(p: bool, q: bool, want: float | None) -> None:
+    """A Merge of what may be live together has the same answer as on the executor."""
+    text = """
+        x = Placeholder() dtype=float32
+        p = Placeholder() dtype=bool
+        q = Placeholder() dtype=bool
+        s = Switch(x, p)
+        r = Switch(x, q)
+        a = Neg(s:1)
+        b = Exp(r:1)
+        m = Merge(a, b)
+        y = Abs(m)
+    """
+    for tier in ps.Tier:
+        with ps.Session(sketch(text), config=ps.Config(tier=tier)) as session:
+            got = session.make_callable("y:0", ["x", "p", "q"])(-2.0, p, q)
+        assert (got.item() if np.ndim(got) == 0 else None) == pytest.approx(want)
+
+
+#: The Merge's second input is dead, but only comes when the first one has gone through the queue.
+IN_TURN = """
+    x = Placeholder() dtype=float32
+    p = Placeholder() dtype=bool
+    queue = FIFOQueueV2() component_types=["float32"]
+    get = QueueDequeueV2(queue) component_types=["float32"]
+    first = Switch(x, p)
+    second = Switch(get, p)
+    a = Neg(first)
+    last = Exp(second:1)
+    m = Merge(a, last)
+    b = Exp(m)
+    put = QueueEnqueueV2(queue, b)
+    both = Add(b, get, ^put)
+"""
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+def test_a_merge_waits_for_one_input(tier: ps.Tier) -> None:
+    """No region has a Merge that would wait for an input which waits for the Merge."""
+    options = ps.RunOptions(timeout_in_ms=5_000)
+    with ps.Session(sketch(IN_TURN), config=ps.Config(tier=tier)) as session:
+        assert session.run("both:0", {"x": 0.0, "p": False}, options) == 2.0
+
+
+#: The loop goes on until the step fails, and ``fails`` only needs what comes out of the queue.
+FOREVER = (
+    counting_loop(limit="Const() value=2147483647")
+    + """
+    queue = FIFOQueueV2() component_types=["int32"]
+    one_more = Const() value=1
+    put = QueueEnqueueV2(queue, one_more)
+    get = QueueDequeueV2(queue, ^put) component_types=["int32"]
+    none = Sub(get, get)
+    fails = FloorDiv(get, none)
+    both = Add(fails, exit)
+"""
+)
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+def test_nobody_waits_for_a_loop_without_need(tier: ps.Tier) -> None:
+    """What does not depend on an endless loop runs beside it, and its error ends the loop."""
+    config = ps.Config(tier=tier, offload_seconds=0.0, inter_op_parallelism_threads=2)
+    options = ps.RunOptions(timeout_in_ms=10_000)
+    with (
+        ps.Session(sketch(FOREVER), config=config) as session,
+        pytest.raises(ps.errors.InvalidArgumentError, match="division by zero"),
+    ):
+        session.run("both:0", options=options)
+
+
+def test_a_result_in_a_loop_is_the_executors() -> None:
+    """It may be set twice, which only the executor would notice: it turns the loop."""
+    text = counting_loop(limit="_Arg() T=int32 index=0") + "r = _Retval(body) index=0"
+    assert not any("in count()" in text_of(region) for region in regions_of(text).values())
 
 
 TWO = """

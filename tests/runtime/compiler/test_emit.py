@@ -275,8 +275,8 @@ def test_a_cond_in_a_cond() -> None:
 
 
 def test_a_merge_of_two_conditions() -> None:
-    """A Merge over predicates that have nothing to do with each other may be dead."""
-    check(
+    """Of what may be live together the executor takes what comes first; the rest is compiled."""
+    graph = (
         XPQ
         + """
         s = Switch(x, p)
@@ -286,10 +286,17 @@ def test_a_merge_of_two_conditions() -> None:
         m = Merge(a, b)
         y = Abs(m)
         result = _Retval(y) index=0
-        """,
         """
-        def region(run, x, p, q, *_):
-            result_result = None
+    )
+    made = compiled(graph)
+    assert made is not None
+    assert "m" in made.graph
+    [region] = made.regions.values()
+    assert text_of(region) == expected(
+        """
+        def region(run, x, p, q):
+            a_result = None
+            b_result = None
             p_is_true = p  # s (Switch)
             if p_is_true is not true and p_is_true is not false:
                 p_is_true = as_pred(p_is_true)  # s (Switch)
@@ -298,23 +305,14 @@ def test_a_merge_of_two_conditions() -> None:
                 q_is_true = as_pred(q_is_true)  # r (Switch)
             if p_is_true is true:
                 a = -x  # a (Neg)
-                m = a  # m (Merge)
+                a_result = a  # a (Neg)
                 del a
             if q_is_true is true:
                 b = k_b(x)  # b (Exp)
-            if p_is_true is not true:
-                if q_is_true is true:
-                    m = b  # m (Merge)
-            if p_is_true is true or (q_is_true is true):
-                y = k_y(m)  # y (Abs)
-                result_result = y  # result (_Retval)
-                del y
-            m = None
-            return (result_result,)
-        """,
-        ([-2.0, YES, NO], [2.0]),
-        ([1.0, NO, YES], [math.e]),
-        ([1.0, NO, NO], [None]),
+                b_result = b  # b (Exp)
+                del b
+            return (a_result, b_result)
+        """
     )
 
 
@@ -852,9 +850,11 @@ def test_what_may_not_arrive_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
         a = Neg(s:1)
         b = Exp(s)
         mid = Identity(a)
-        m = Merge(b, mid)
-        d = Mul(m, m)
         e = Neg(mid)
+        r = Switch(e, p)
+        f = Exp(r:1)
+        m = Merge(r, f)
+        d = Mul(m, m)
         r0 = _Retval(d) index=0
         r1 = _Retval(e) index=1
     """
@@ -862,29 +862,32 @@ def test_what_may_not_arrive_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
     region = regions_of(graph)["region_1"]
     assert text_of(region) == expected(
         """
-        def region(run, b, mid):
-            d_result = None
+        def region(run, mid, p):
             e_result = None
-            if b is not None:
-                m = b  # m (Merge)
-            else:
-                if mid is not None:
-                    m = mid  # m (Merge)
+            d_result = None
+            p_is_true = p  # r (Switch)
+            if p_is_true is not true and p_is_true is not false:
+                p_is_true = as_pred(p_is_true)  # r (Switch)
             if mid is not None:
                 e = -mid  # e (Neg)
                 e_result = e  # e (Neg)
+                if p_is_true is true:
+                    f = k_f(e)  # f (Exp)
+                    m = f  # m (Merge)
+                    del f
+                else:
+                    m = e  # m (Merge)
                 del e
-            if b is not None or (mid is not None):
                 d = m * m  # d (Mul)
+                m = None
                 d_result = d  # d (Mul)
                 del d
-            m = None
-            return (d_result, e_result)
+            return (e_result, d_result)
         """
     )
-    assert region.run(Bare(), F(3), None) == (9, None)
-    assert region.run(Bare(), None, F(2)) == (4, -2)
-    assert region.run(Bare(), None, None) == (None, None)
+    assert region.run(Bare(), F(3), NO) == (-3, 9)
+    assert region.run(Bare(), F(0), YES) == (0, 1)
+    assert region.run(Bare(), None, YES) == (None, None)
 
 
 def test_deadness_crosses_control_edges(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import penstock as ps
 from penstock.errors import InternalError
 from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Node
-from penstock.runtime.compiler.loops import Irregular, Levels, Loop, Unit, loop_depth
+from penstock.runtime.compiler.loops import Irregular, Levels, Loop, Odd, Unit, loop_depth
 from support.loops import NESTED_LOOPS, counting_loop
 from support.sketch import sketch
 
@@ -160,6 +160,11 @@ IRREGULAR: dict[str, tuple[str, str, str]] = {
         "merge = Merge(next2, next) T=int32\nnext2 = NextIteration(sum) T=int32",
         "merge has no Enter",
     ),
+    "a variable that comes anew": (
+        'enter = Enter(zero) frame_name="loop"',
+        'enter = Enter(zero) frame_name="loop" is_constant=True',
+        "enter comes anew in each iteration",
+    ),
     "an Enter that is used in the first turn": (
         "sum = Add(body, one)",
         "sum = Add(body, one)\nonce = Neg(enter)",
@@ -176,9 +181,40 @@ def test_irregular_loops_are_left_to_the_executor(old: str, new: str, reason: st
     assert frames(levels) == ["", "loop"]
     for frame, units in levels.units.items():
         assert not any(isinstance(unit, Loop) for unit in units)
+        assert levels.is_odd(frame) == (frame.name == "loop")
         if frame.name == "loop":
-            with pytest.raises(Irregular, match=reason):
+            with pytest.raises(Odd, match=reason):
                 levels._find_loop(frame, units)
+
+
+def test_all_loops_in_one_of_another_form_are_the_executors() -> None:
+    """What enters an inner loop need not come in the same iterations of the outer one."""
+    levels = levels_of(
+        NESTED_LOOPS.replace("i_cond = LoopCond(i_less)", "i_cond = Identity(i_less)")
+    )
+    inner = [unit.frame for unit in _all_units(levels) if isinstance(unit, Loop)]
+    assert [frame.name for frame in inner] == ["inner"]
+    assert levels.is_odd(inner[0])
+    assert [frame.name for frame in levels.frames()] == ["", "outer"]
+
+
+def test_a_loop_that_waits_for_itself_is_the_executors() -> None:
+    """An Enter may come after an Exit of the same frame: there is no order of units then."""
+    text = COUNT + 'late = Enter(zero, ^exit) frame_name="loop"\nafter = Exit(late)'
+    assert "late waits for what leaves its own loop" in levels_of(text).refusal
+
+
+def test_a_node_that_is_left_to_the_executor() -> None:
+    """With a node in a loop, so is the loop; with one outside of it, just that node."""
+    levels = levels_of(COUNT + "\nafter = Neg(exit)\nlast = Neg(after)")
+    nodes = {unit.name: unit for unit in _all_units(levels) if not isinstance(unit, Loop)}
+    levels.leave([nodes["after"]])
+    assert frames(levels) == [""]
+    assert not levels.can_compile(nodes["after"])
+    assert levels.can_compile(nodes["last"])
+    levels.leave([node for node in the_loop(levels).body if node.name == "sum"])
+    assert frames(levels) == ["", "loop"]
+    assert not any(levels.is_odd(frame) for frame in levels.units)
 
 
 def test_a_node_that_cannot_be_compiled_makes_its_loop_irregular() -> None:

@@ -10,7 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.runtime.compiler.regions import group
+from penstock.graph.frames import build_control_flow_info
+from penstock.runtime.compiler.loops import Levels
+from penstock.runtime.compiler.regions import Grouping
+from support.loops import counting_loop
+from support.sketch import sketch
 
 
 class Dag:
@@ -21,10 +25,10 @@ class Dag:
         self.outside = outside
 
     def groups(self) -> list[list[int]]:
-        """What ``group`` makes of it; it only ever hashes units."""
+        """What ``Grouping`` makes of it; it only ever hashes units."""
         units: Any = range(len(self.sources))
         sources: Callable[[Any], Iterable[Any]] = self.sources.__getitem__
-        made: Any = group(units, sources, self.outside.__contains__)
+        made: Any = Grouping(sources, self.outside.__contains__).group(units)
         return made
 
     def reached_from(self, start: set[int]) -> set[int]:
@@ -104,3 +108,62 @@ def test_without_outsiders_everything_is_one_region(dag: Dag) -> None:
 def test_small_graphs(sources: list[set[int]], outside: set[int], groups: list[Any]) -> None:
     """Units are grouped by the outsiders that they depend on."""
     assert Dag(sources, outside).groups() == groups
+
+
+# -- graphs with Merges and loops --------------------------------------------------------------
+
+
+def groups_of(text: str, *outside: str) -> list[list[str]]:
+    """How the nodes outside of loops are grouped, by name; loops by their frames."""
+    graph = sketch(text)
+    info = build_control_flow_info(graph)
+    levels = Levels(graph, info, lambda node: node.name not in outside)
+    grouping = Grouping(
+        levels.sources,
+        lambda unit: not levels.can_compile(unit),
+        mark=levels.mark,
+        choices=levels.choices,
+    )
+    made = grouping.group(levels.units[info.root])
+    return [[unit.name for unit in members] for members in made]
+
+
+MERGE = """
+    x = Placeholder() dtype=int32
+    p = Placeholder() dtype=bool
+    s = Switch(x, p)
+    a = Neg(s)
+    b = Neg(s:1)
+    m = Merge(a, b)
+    y = Neg(m)
+"""
+
+
+@pytest.mark.parametrize(
+    ("outside", "groups"),
+    [
+        (("x",), [["p"], ["s", "a", "b", "m", "y"]]),
+        (("b",), [["x", "p", "s", "a"], ["y"]]),
+        (("a", "b"), [["x", "p", "s"], ["y"]]),
+    ],
+)
+def test_a_merge_of_what_comes_apart_is_outside(outside: tuple[str, ...], groups: Any) -> None:
+    """A Merge is in a group if its inputs depend on the same outside units, and only then."""
+    assert groups_of(MERGE, *outside) == groups
+
+
+def test_who_waits_for_a_loop() -> None:
+    """A loop takes along what only it needs, and what needs it; nothing else waits for it."""
+    loop = counting_loop(limit="Neg(start)").replace("= Neg(start)", "= Neg(start) T=int32")
+    text = f"""
+        start = Placeholder() dtype=int32
+        {loop}
+        other = Neg(start)
+        given = Neg(other)
+        after = Add(exit, other) T=int32
+        last = Neg(given)
+    """
+    assert groups_of(text, "last") == [
+        ["start", "other", "given"],
+        ["zero", "limit", "loop", "after"],
+    ]

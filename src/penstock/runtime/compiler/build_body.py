@@ -60,6 +60,10 @@ class Facts(NamedTuple):
 
     kernels: Mapping[Node, BoundKernel]
     references: References
+    #: Merges of which at most one input is ever live, as far as that has been proved.
+    exclusive: set[Node]
+    #: Merges of which that could not be proved.
+    doubtful: set[Node]
 
 
 class BodyBuilder:
@@ -158,22 +162,19 @@ class BodyBuilder:
         return known
 
     def _add_merge(self, node: Node) -> None:
-        """One move for each input that may be live; of several live ones the first counts."""
+        """One move for each input that may be live."""
         predicates, live = self.body.predicates, NEVER
         controls = [w for edge in node.control_inputs for w in self._control(edge)[1]]
         used = {edge.src_slot for edge in node.out_edges}
         merged, chosen = Var(node.name), Var(hint_of(node, 1))
         moves: list[Statement] = []
-        earlier: list[Statement] = []
+        is_exclusive = True
         for slot, (edge, operand) in enumerate(zip(node.inputs, self._operands(node), strict=True)):
             assert edge is not None
             value = self._value(edge)
-            when = predicates.and_(value.live, predicates.not_(live))
-            live = predicates.or_(live, value.live)
-            waits = (*value.waits, *controls)
-            if when != value.live:
-                waits += tuple(earlier)  # it asks the conditions of those, too
-            earlier += value.waits
+            when, waits = value.live, (*value.waits, *controls)
+            is_exclusive &= predicates.and_(live, when) == NEVER
+            live = predicates.or_(live, when)
             if when == NEVER:
                 continue
             if 0 in used:
@@ -183,12 +184,20 @@ class BodyBuilder:
                 moves.append(Move(node, when, waits, index, chosen))
             if not used & {0, 1}:
                 moves.append(Nothing(node, when, waits))
+        self._note(node, is_exclusive=is_exclusive)
         for move in moves:
             self._add(move)
         done = self._few(node, live, moves)
         self.nodes[node.id] = (live, done)
         self.values[node.id, 0] = Value(merged, live, done)
         self.values[node.id, 1] = Value(chosen, live, done)
+
+    def _note(self, merge: Node, *, is_exclusive: bool) -> None:
+        """Of two live inputs the one that comes first counts, and only the executor knows which."""
+        if is_exclusive:
+            self.facts.exclusive.add(merge)
+        elif merge not in self.facts.exclusive:
+            self.facts.doubtful.add(merge)
 
     # -- loops -------------------------------------------------------------------------
 

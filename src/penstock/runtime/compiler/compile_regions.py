@@ -30,7 +30,7 @@ from penstock.runtime.compiler.loops import Irregular, Levels, Loop, Unit, is_fr
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Program
 from penstock.runtime.compiler.region import Region
-from penstock.runtime.compiler.regions import group
+from penstock.runtime.compiler.regions import Grouping
 from penstock.runtime.compiler.rewrite import Group, SurelyLive, outputs_of, rewrite
 from penstock.runtime.compiler.rows import join_rows
 from penstock.runtime.compiler.sizes import spread_numbers
@@ -87,7 +87,7 @@ class Compiler:
 
         """
         levels, facts = self._look_at(graph)
-        return _giving_up_loops(levels, lambda: self._compile(graph, levels, facts))
+        return _leaving_what_must_be(levels, facts, lambda: self._compile(graph, levels, facts))
 
     def explain(self, graph: Graph) -> Explained:
         """The same, with the reasons why nodes are left to the executor.
@@ -97,7 +97,7 @@ class Compiler:
 
         """
         levels, facts = self._look_at(graph)
-        made = _giving_up_loops(levels, lambda: self._compile(graph, levels, facts))
+        made = _leaving_what_must_be(levels, facts, lambda: self._compile(graph, levels, facts))
         if made is not None and made.whole is not None:
             return Explained((made.whole,), {})
         regions, rest = ((), graph) if made is None else (made.regions.values(), made.graph)
@@ -119,7 +119,7 @@ class Compiler:
             # A kernel that asks for its device would be told the wrong one.
             return None if region.needs_context else region
 
-        return _giving_up_loops(levels, compile_)
+        return _leaving_what_must_be(levels, facts, compile_)
 
     def probing(self, graph: Graph, profile: Profile) -> Region:
         """A graph that is one region, noting in ``profile`` what each statement costs."""
@@ -146,6 +146,7 @@ class Compiler:
         is_idle = profile.cores_used() < _BUSY * threads
         may_cut = is_idle and len(own) <= MAX_CUT
         groups = cut(own, levels.sources, seconds, threads) if may_cut else []
+        program = self._program(graph, levels, facts)  # which proves what its parts rely on
         if groups:
             try:
                 return self._regions(graph, groups, levels, facts, profile)
@@ -153,7 +154,6 @@ class Compiler:
                 # What is known of the whole, such as what is live together, need not be known
                 # of its parts.
                 pass
-        program = self._program(graph, levels, facts)
         has_numbers, has_chains = spread_numbers(program, profile), chain_up(program, profile)
         if not has_numbers and not has_chains:
             return None
@@ -167,8 +167,12 @@ class Compiler:
             for node in graph
             if node.id in info.frame_of
         }
-        levels = Levels(graph, info, lambda node: _can_compile(node, kernels[node]))
-        return levels, Facts(kernels, References(kernels))
+
+        def can_compile(node: Node) -> bool:
+            # A result that is set in a loop may be set twice: the executor tells.
+            return not _is_boundary(node) and _can_compile(node, kernels[node])
+
+        return Levels(graph, info, can_compile), Facts(kernels, References(kernels), set(), set())
 
     def _device(self, node: Node) -> str:
         return self.device_of.get(node.id, self.device)
@@ -176,7 +180,7 @@ class Compiler:
     def _compile(self, graph: Graph, levels: Levels, facts: Facts) -> Compiled | None:
         if self._is_one_region(graph, levels, facts):
             return Compiled(self._whole(graph, levels, facts), graph, {})
-        groups = [g for units in levels.units.values() for g in _worthwhile(units, levels, facts)]
+        groups = _worthwhile(levels)
         return self._regions(graph, groups, levels, facts) if groups else None
 
     def _is_one_region(self, graph: Graph, levels: Levels, facts: Facts) -> bool:
@@ -186,7 +190,7 @@ class Compiler:
         if self.ends is not None and not _has_ends(graph, *self.ends):
             return False
         [units] = levels.units.values()
-        return all(_is_boundary(unit) or _is_compilable(unit, facts) for unit in units)
+        return all(_is_boundary(unit) or levels.can_compile(unit) for unit in units)
 
     def _regions(
         self,
@@ -273,19 +277,26 @@ def _seconds_of(unit: Unit, profile: Profile) -> float:
     return profile.seconds.get(unit, 0.0)
 
 
-def _giving_up_loops(levels: Levels, compile_: Callable[[], _Made | None]) -> _Made | None:
-    """What ``compile_`` makes when loops that prove irregular are left to the executor."""
-    while True:
+def _leaving_what_must_be(
+    levels: Levels, facts: Facts, compile_: Callable[[], _Made | None]
+) -> _Made | None:
+    """What ``compile_`` makes when what proves irregular is left to the executor."""
+    while not levels.refusal:
+        facts.doubtful.clear()
         try:
-            return compile_()
+            made = compile_()
         except Irregular as reason:
             if reason.loop is None:
                 levels.refusal = str(reason)
-                return None
-            levels.forget(reason.loop, str(reason))
+            else:
+                levels.forget(reason.loop, str(reason))
         except (ResourceExhaustedError, RecursionError) as reason:
             levels.refusal = str(reason)
-            return None
+        else:
+            if not facts.doubtful:
+                return made
+            levels.leave(facts.doubtful)
+    return None
 
 
 def _has_ends(graph: Graph, arg_count: int, result_count: int) -> bool:
@@ -299,24 +310,25 @@ def _has_ends(graph: Graph, arg_count: int, result_count: int) -> bool:
     return is_sound and sorted(results) == list(range(result_count))
 
 
-def _worthwhile(units: Sequence[Unit], levels: Levels, facts: Facts) -> list[list[Unit]]:
-    """The groups of a frame that are more than a single node."""
+def _worthwhile(levels: Levels) -> list[list[Unit]]:
+    """The groups that are more than a single node."""
 
     def is_outside(unit: Unit) -> bool:
-        if _is_boundary(unit) or not _is_compilable(unit, facts):
-            return True
-        return isinstance(unit, Node) and _turns(unit)
+        return not levels.can_compile(unit) or (isinstance(unit, Node) and _turns(unit))
 
-    groups = group([unit for unit in units if not _is_free(unit)], levels.sources, is_outside)
+    grouping = Grouping(levels.sources, is_outside, mark=levels.mark, choices=levels.choices)
+    groups: list[list[Unit]] = []
+    for frame in levels.frames():
+        # Arguments are there from the start: nothing has to wait for them.
+        units = [u for u in levels.units[frame] if not _is_free(u) and not _is_boundary(u)]
+        made = grouping.group(units)
+        if not levels.is_odd(frame):
+            groups += made
     return [g for g in groups if len(g) >= _FEWEST or isinstance(g[0], Loop)]
 
 
 def _can_compile(node: Node, kernel: BoundKernel) -> bool:
     return kernel.calling is not Calling.ASYNC and node.op.name not in _NOT_UNDERSTOOD
-
-
-def _is_compilable(unit: Unit, facts: Facts) -> bool:
-    return isinstance(unit, Loop) or _can_compile(unit, facts.kernels[unit])
 
 
 def _is_boundary(unit: Unit) -> bool:

@@ -58,4 +58,8 @@ def _reason(node: Node, kernel: BoundKernel | None, levels: Levels) -> str:
     frame = levels.frame_of(node)
     if frame in levels.reasons:
         return f"the loop '{frame.name}' is irregular: {levels.reasons[frame]}"
+    if levels.is_odd(frame):
+        return "a loop around it is irregular"
+    if node.role is Role.MERGE:
+        return "several of its inputs may be live, or they do not come together"
     return "alone between others, it is not worth a function"

@@ -5,9 +5,11 @@ Out:  ``Levels``: what stands in each frame, sources first, with every regular l
       unit of the frame around it.
 Not:  does not look at liveness; ``build`` does, and may still refuse a loop.
 
-A loop is regular if it has one LoopCond, each NextIteration leads to just one Merge whose
-other input is an Enter, nothing but such Merges takes a variable Enter, and everything in
-it can be compiled.  That is what every front end makes; the executor runs the others.
+A loop is regular if it has the form that every front end makes, and everything in it can be
+compiled.  The form: one LoopCond; each NextIteration leads to just one Merge, whose other input
+is an Enter that is not constant; and nothing but such Merges takes an Enter that is not constant.
+The executor runs the others.  Of a loop of another form it runs every node, as its nodes need not
+all run in the same iterations.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import TypeAlias
 
 from penstock.errors import InternalError
 from penstock.graph.frames import ControlFlowInfo, Frame
-from penstock.graph.graph import Graph, Node
+from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.roles import Role
 
 
@@ -66,6 +68,10 @@ class Irregular(Exception):  # noqa: N818  (not an error: the executor takes ove
     loop: Loop | None = None
 
 
+class Odd(Irregular):
+    """A loop has a form that no front end makes."""
+
+
 class Levels:
     """The frames of a graph that are not part of a regular loop, and their units."""
 
@@ -74,6 +80,8 @@ class Levels:
     ) -> None:
         self._info = info
         self._can_compile = can_compile
+        #: Nodes that are left to the executor though they could be compiled.
+        self._left: set[Node] = set()
         self._nodes: dict[Frame, list[Node]] = {frame: [] for frame in info.frames.values()}
         for node in graph:
             if node.id in info.frame_of:
@@ -93,10 +101,11 @@ class Levels:
         self.reasons: dict[Frame, str] = {}
         #: The same for loops that were forgotten.
         self._forgotten: dict[Frame, str] = {}
+        #: Frames whose loops have another form, or proved not to be loops.
+        self._odd: set[Frame] = set()
         #: Why all of the graph is left to the executor; empty if some of it is not.
         self.refusal = ""
-        for frame in sorted(info.frames.values(), key=_depth, reverse=True):
-            self._add_frame(frame)
+        self._add_frames()
 
     def unit_of(self, node: Node) -> Unit:
         """The unit that stands for a node in the innermost frame that is a level."""
@@ -107,15 +116,41 @@ class Levels:
         frame = self._info.output_frame_of if node.role is Role.ENTER else self._info.frame_of
         return frame[node.id]
 
+    def can_compile(self, unit: Unit) -> bool:
+        """Whether a unit can be part of a region."""
+        return isinstance(unit, Loop) or (unit not in self._left and self._can_compile(unit))
+
+    def is_odd(self, frame: Frame) -> bool:
+        """Whether the nodes of a frame need not all run in the same iterations."""
+        around: Frame | None = frame
+        while around is not None and around not in self._odd:
+            around = around.parent
+        return around is not None
+
+    def frames(self) -> list[Frame]:
+        """The frames that are levels, those outside first."""
+        return sorted(self.units, key=_depth)
+
     def forget(self, loop: Loop, reason: str) -> None:
         """Leave a loop to the executor, and with it those around it."""
         self._forgotten[loop.frame] = reason
-        self._can_compile = _all_but(self._can_compile, loop.condition)
+        self._add_frames()
+
+    def leave(self, nodes: Iterable[Node]) -> None:
+        """Leave nodes to the executor, and with them the loops around them."""
+        self._left.update(nodes)
+        self._add_frames()
+
+    def _add_frames(self) -> None:
+        """Find everything anew, from the inside out."""
         self._loops.clear()
         self._unit_of.clear()
         self.units.clear()
-        for frame in sorted(self._info.frames.values(), key=_depth, reverse=True):
-            self._add_frame(frame)
+        try:
+            for frame in sorted(self._info.frames.values(), key=_depth, reverse=True):
+                self._add_frame(frame)
+        except Irregular as reason:
+            self.refusal = str(reason)
 
     def _add_frame(self, frame: Frame) -> None:
         units = self._sources_first(frame)
@@ -123,7 +158,9 @@ class Levels:
             try:
                 loop = self._find_loop(frame, units)
             except Irregular as reason:
-                self.reasons[frame] = self._forgotten.get(frame, str(reason))
+                self.reasons[frame] = str(reason)
+                if isinstance(reason, Odd):
+                    self._odd.add(frame)
             else:
                 self._loops[frame] = loop
                 self._swallow(loop)
@@ -147,14 +184,21 @@ class Levels:
 
     def _find_loop(self, frame: Frame, units: list[Unit]) -> Loop:
         """The loop of a frame; raises Irregular."""
-        if any(
-            self._info.frames[f.name].parent is frame and f not in self._loops
-            for f in self._info.frames.values()
-        ):
+        loop = self._form_of(frame, units)
+        if any(f.parent is frame and f not in self._loops for f in self._info.frames.values()):
             raise Irregular("an inner loop is irregular")
+        for unit in loop.body:
+            if not self.can_compile(unit):
+                raise Irregular(f"{unit.name} cannot be compiled")
+        return loop
+
+    def _form_of(self, frame: Frame, units: list[Unit]) -> Loop:
+        """What a frame would be if everything in it could be compiled; raises Odd."""
+        if frame in self._forgotten:
+            raise Odd(self._forgotten[frame])
         conditions = [n for n in self._nodes[frame] if n.role is Role.LOOP_COND]
         if len(conditions) != 1:
-            raise Irregular(f"{len(conditions)} LoopConds")
+            raise Odd(f"{len(conditions)} LoopConds")
         variables = tuple(
             self._variable(node) for node in self._nodes[frame] if node.role is Role.NEXT_ITERATION
         )
@@ -163,25 +207,24 @@ class Levels:
         exits = tuple(n for n in self._nodes[frame] if n.role is Role.EXIT)
         ends = merges | {v.next_iteration for v in variables} | set(exits)
         body = tuple(unit for unit in units if unit not in ends)
-        for unit in body:
-            if not isinstance(unit, Loop) and not self._can_compile(unit):
-                raise Irregular(f"{unit.name} cannot be compiled")
         if len(merges) != len(variables):
-            raise Irregular("two NextIterations lead to one Merge")
+            raise Odd("two NextIterations lead to one Merge")
         return Loop(frame, tuple(self._enters[frame]), variables, conditions[0], exits, body)
 
     @staticmethod
     def _variable(node: Node) -> LoopVariable:
         """What a NextIteration carries on."""
         if len(node.out_edges) != 1 or node.out_edges[0].dst.role is not Role.MERGE:
-            raise Irregular(f"{node.name} does not lead to one Merge")
+            raise Odd(f"{node.name} does not lead to one Merge")
         merge = node.out_edges[0].dst
         if merge.control_inputs or len(merge.inputs) != 2:
-            raise Irregular(f"{merge.name} is not the Merge of a loop")
+            raise Odd(f"{merge.name} is not the Merge of a loop")
         sources = [edge.src for edge in merge.inputs if edge is not None]
         enters = [src for src in sources if src.role is Role.ENTER]
         if len(enters) != 1 or len(sources) != 2:
-            raise Irregular(f"{merge.name} has no Enter")
+            raise Odd(f"{merge.name} has no Enter")
+        if enters[0].attrs["is_constant"]:
+            raise Odd(f"{enters[0].name} comes anew in each iteration")
         return LoopVariable(merge, enters[0], node)
 
     def _check_enters(self, frame: Frame, merges: set[Node]) -> None:
@@ -190,7 +233,7 @@ class Levels:
             if not enter.attrs["is_constant"] and not all(
                 edge.dst in merges for edge in enter.out_edges
             ):
-                raise Irregular(f"{enter.name} is used in the first turn only")
+                raise Odd(f"{enter.name} is used in the first turn only")
 
     def _sources_first(self, frame: Frame) -> list[Unit]:
         """The units of a frame, each after those that it depends on."""
@@ -217,7 +260,7 @@ class Levels:
                 if not waiting[user]:
                     heappush(ready, (_age(user), user))
         if len(ordered) != len(units):
-            raise InternalError(f"the frame {frame} has a cycle without NextIteration")
+            raise _cycle(frame, set(units) - set(ordered))
         return ordered
 
     def sources(self, unit: Unit) -> Iterable[Unit]:
@@ -225,12 +268,27 @@ class Levels:
         nodes = unit.enters if isinstance(unit, Loop) else (unit,)
         for node in nodes:
             for edge in node.in_edges():
-                src = edge.src
-                if src.role is Role.EXIT and src.id not in self._unit_of:
-                    # What leaves a loop of the executor's depends on all that enters it.
-                    yield from self._enters[self._info.frame_of[src.id]]
-                elif src.role is not Role.NEXT_ITERATION:
-                    yield self.unit_of(src)
+                yield from self._sources_along(edge)
+
+    def choices(self, unit: Unit) -> Iterable[Iterable[Unit]]:
+        """The units behind each input of a Merge, of which one is enough."""
+        if isinstance(unit, Loop) or unit.role is not Role.MERGE:
+            return ()
+        return (self._sources_along(edge) for edge in unit.inputs if edge is not None)
+
+    def mark(self, unit: Unit) -> Unit | Frame:
+        """What stands for a unit that the executor runs: for an Enter, what it enters."""
+        if isinstance(unit, Node) and unit.role is Role.ENTER:
+            return self._info.output_frame_of[unit.id]
+        return unit
+
+    def _sources_along(self, edge: Edge) -> Iterable[Unit]:
+        src = edge.src
+        if src.role is Role.EXIT and src.id not in self._unit_of:
+            # What leaves a loop of the executor's depends on all that enters it.
+            yield from self._enters[self._info.frame_of[src.id]]
+        elif src.role is not Role.NEXT_ITERATION:
+            yield self.unit_of(src)
 
 
 def _age(unit: Unit) -> int:
@@ -245,8 +303,12 @@ def _depth(frame: Frame) -> int:
     return depth
 
 
-def _all_but(can_compile: Callable[[Node], bool], odd: Node) -> Callable[[Node], bool]:
-    return lambda node: node is not odd and can_compile(node)
+def _cycle(frame: Frame, units: Iterable[Unit]) -> Exception:
+    """Why some units of a frame cannot be put in an order."""
+    around = [unit for unit in units if isinstance(unit, Loop) or unit.role is Role.ENTER]
+    if around:
+        return Irregular(f"{around[0].name} waits for what leaves its own loop")
+    return InternalError(f"the frame {frame} has a cycle without NextIteration")
 
 
 def loop_depth(units: Iterable[Unit]) -> int:

@@ -220,16 +220,19 @@ class Propagator:
         self._deliver(item, frame, frame.iterations[following], outputs)
 
     def _start_iteration(self, frame: FrameState) -> None:
-        """Begin the next iteration with the values kept for it and the loop's constants."""
+        """Begin the next iteration with the loop's constants and the values kept for it.
+
+        A Merge that takes both has the constant, as in TensorFlow.
+        """
         frame.iteration_count += 1
         number = frame.iteration_count
         iteration = frame.iterations[number] = IterationState(frame.info, number)
         frame.dead_exits.clear()
+        for item, invariant in frame.invariants:
+            self._deliver(item, frame, iteration, invariant)
         while frame.deferred:
             item, outputs = frame.deferred.popleft()
             self._deliver(item, frame, iteration, outputs)
-        for item, invariant in frame.invariants:
-            self._deliver(item, frame, iteration, invariant)
 
     # -- the end of iterations and frames ------------------------------------------------
 
