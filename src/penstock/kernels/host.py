@@ -40,5 +40,7 @@ def _no_function(token: str) -> Callable[..., Any]:
 
 #: The machine's files, and the functions that this process has registered.
 OPEN: Final = Host(FileSystem(), find_py_func, eager_caller)
+#: The functions alone: what is computed early, and perhaps for nothing, touches no file.
+WITHOUT_FILES: Final = Host(NoFiles(), find_py_func, eager_caller)
 #: Neither.
 CLOSED: Final = Host(NoFiles(), _no_function, lambda: None)

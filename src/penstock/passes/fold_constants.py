@@ -22,6 +22,7 @@ from penstock.core.values import Value, as_value, has_dtype, shape_of, size_in_b
 from penstock.graph.graph import Node
 from penstock.graph.roles import Role
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.host import CLOSED, Host
 from penstock.kernels.registry import Calling, find_kernel
 from penstock.passes.draft import Draft, const_attrs, value_of
 
@@ -52,9 +53,16 @@ _SQUARES: Final = (
 _Outputs: TypeAlias = tuple[Value, ...]
 
 
-def fold_constants(draft: Draft, max_bytes: int = MAX_BYTES) -> int:
-    """Replace by constants what depends on nothing else; returns how many nodes that were."""
-    folding = _Folding(draft, max_bytes)
+def fold_constants(draft: Draft, max_bytes: int = MAX_BYTES, host: Host = CLOSED) -> int:
+    """Replace by constants what depends on nothing else; returns how many nodes that were.
+
+    Args:
+        draft: the graph.
+        max_bytes: a result of more bytes stays what it is.
+        host: what kernels may reach outside of the graph.
+
+    """
+    folding = _Folding(draft, max_bytes, host)
     folding.compute()
     folding.put_in_place()
     return len(folding.outputs)
@@ -63,8 +71,9 @@ def fold_constants(draft: Draft, max_bytes: int = MAX_BYTES) -> int:
 class _Folding:
     """One pass over a graph: first all values, then all changes."""
 
-    def __init__(self, draft: Draft, max_bytes: int) -> None:
+    def __init__(self, draft: Draft, max_bytes: int, host: Host) -> None:
         self.draft = draft
+        self.host = host
         self.max_bytes = max_bytes
         #: What each folded node gives.
         self.outputs: dict[Node, _Outputs] = {}
@@ -140,6 +149,7 @@ class _Folding:
             node.output_types,
             node.name,
             self.draft.device(node),
+            host=self.host,
         )
         try:
             if _elements(node, inputs) > _MAX_ELEMENTS:

@@ -12,11 +12,12 @@ none.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from penstock.graph.graph import Graph
 from penstock.graph.stages import Pruned
+from penstock.kernels.host import CLOSED, Host
 from penstock.passes.draft import Draft
 from penstock.passes.fold_batch_norm import fold_batch_norm
 from penstock.passes.fold_constants import MAX_BYTES, fold_constants
@@ -47,17 +48,22 @@ class Passes:
     merge_duplicates: bool = True
     #: A result of more bytes than this is not made a constant.
     max_folded_bytes: int = MAX_BYTES
+    #: What may be reached outside of the graph while constants are folded.
+    host: Host = field(default=CLOSED, compare=False)
 
     def rewriting(self) -> list[Callable[[Draft], int]]:
         """The passes that run in rounds, in their order."""
         every: list[tuple[bool, Callable[[Draft], int]]] = [
             (self.remove_identities, remove_identities),
             (self.skip_unread, skip_unread),
-            (self.fold_constants, lambda draft: fold_constants(draft, self.max_folded_bytes)),
+            (self.fold_constants, self._fold_constants),
             (self.simplify_arithmetic, simplify_arithmetic),
             (self.fold_batch_norm, fold_batch_norm),
         ]
         return [run for is_on, run in every if is_on]
+
+    def _fold_constants(self, draft: Draft) -> int:
+        return fold_constants(draft, self.max_folded_bytes, self.host)
 
 
 NO_PASSES: Final = Passes(

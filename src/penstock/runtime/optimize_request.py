@@ -14,6 +14,7 @@ from penstock.config import Config, GraphOptions, Level, Toggle
 from penstock.graph.check import check_graph, check_pruned
 from penstock.graph.graph import Graph
 from penstock.graph.stages import Pruned
+from penstock.kernels.host import CLOSED, WITHOUT_FILES, Host
 from penstock.passes.fold_constants import MAX_BYTES
 from penstock.passes.optimize import NO_PASSES, Passes, optimize, optimize_graph
 
@@ -23,7 +24,7 @@ def optimize_request(prune: Callable[[], Pruned], config: Config) -> Pruned:
     pruned = prune()
     if config.check_graphs:
         check_pruned(pruned)
-    passes = passes_of(config.graph_options)
+    passes = passes_of(config.graph_options, WITHOUT_FILES if config.allow_files else CLOSED)
     if passes == NO_PASSES:
         return pruned
     try:
@@ -43,7 +44,7 @@ def optimize_body(graph: Graph, config: Config) -> None:
         InternalError: the optimiser failed, and left no graph.
 
     """
-    passes = passes_of(config.graph_options)
+    passes = passes_of(config.graph_options, WITHOUT_FILES if config.allow_files else CLOSED)
     if passes == NO_PASSES:
         return
     try:
@@ -54,8 +55,8 @@ def optimize_body(graph: Graph, config: Config) -> None:
         check_graph(graph)
 
 
-def passes_of(options: GraphOptions) -> Passes:
-    """The passes that the options ask for."""
+def passes_of(options: GraphOptions, host: Host = CLOSED) -> Passes:
+    """The passes that the options ask for; ``host`` is for constants that are folded."""
     level, rewriter = options.optimizer_options, options.rewrite_options
     is_on = level.opt_level is Level.L1
 
@@ -81,6 +82,7 @@ def passes_of(options: GraphOptions) -> Passes:
             by_default=is_on or level.do_common_subexpression_elimination,
         ),
         max_folded_bytes=level.max_folded_constant_in_bytes or MAX_BYTES,
+        host=host,
     )
 
 
