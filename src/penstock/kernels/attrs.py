@@ -31,6 +31,8 @@ class Attrs:
     device: builtins.str = ""
     #: Whether another library than numpy may compute the node if that is faster.
     accelerate: builtins.bool = False
+    #: Whether that may be found out by trial, though the last bits differ from call to call.
+    by_trial: builtins.bool = False
 
     def dtype(self, name: builtins.str) -> DType:
         """A ``type`` attribute."""

@@ -33,9 +33,10 @@ _FRESH_EACH_TIME = frozenset({Role.ARG, Role.RETVAL, Role.SEND, Role.RECV, Role.
 class KernelBinder:
     """Kernels of one session on one device."""
 
-    def __init__(self, device: str, *, accelerate: bool = False) -> None:
+    def __init__(self, device: str, *, accelerate: bool = False, by_trial: bool = False) -> None:
         self.device = device
         self._accelerate = accelerate
+        self._by_trial = by_trial
         self._device_type = DeviceName.parse(device).type or "CPU"
         #: Guards ``_stateful``.  Kernels are made under it, so that each is made once.
         self._lock = Lock()
@@ -67,6 +68,7 @@ class KernelBinder:
             node.name,
             self.device,
             self._accelerate,
+            self._by_trial,
         )
         if node.op.is_function:
             return BoundKernel(make_named_call(node.op.name, attrs), Calling.ASYNC, Cost.CHEAP)
