@@ -163,6 +163,10 @@ class Config:
     #: Let graphs read, write and list files, and call the Python functions that are registered;
     #: otherwise ops that would fail with PermissionDeniedError.
     allow_files: bool = True
+    #: The same request gives the same bits each time: what adapts to the machine while a graph
+    #: runs may change how fast it is, never how numbers are added up.  Without it, PyTorch and
+    #: numpy compete for heavy nodes, and whoever was faster computes them.
+    exact_repetition: bool = True
     #: Compare every output with its declared type, also those of Penstock's own kernels.
     check_outputs: bool = False
     #: Compare graphs with their laws after every pass, to find mistakes of the passes.

@@ -88,10 +88,10 @@ def test_numpy_is_silent_everywhere() -> None:
 def test_whole_kernels_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that works alone has all helpers; each of several has its share until they end."""
     monkeypatch.setattr(intra_op, "HELPERS", 7)
-    seen: list[tuple[int, bool]] = []
+    seen: list[int] = []
 
     def look() -> None:
-        seen.append((intra_op.helpers(), intra_op.is_crowded()))
+        seen.append(intra_op.helpers())
 
     def beside(others: int) -> None:
         if others:
@@ -100,11 +100,12 @@ def test_whole_kernels_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPa
 
     in_company(lambda: beside(2))()
     look()
-    assert seen == [(1, True), (3, True), (7, False), (7, False)]
+    assert seen == [1, 3, 7, 7]
 
 
-def test_work_that_fails_is_company_no_more() -> None:
+def test_work_that_fails_is_company_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever failed does not count."""
+    monkeypatch.setattr(intra_op, "HELPERS", 7)
 
     def fail() -> None:
         raise ValueError("no good")
@@ -112,4 +113,4 @@ def test_work_that_fails_is_company_no_more() -> None:
     for _ in range(3):
         with pytest.raises(ValueError, match="no good"):
             in_company(fail)()
-    assert not intra_op.is_crowded()
+    assert intra_op.helpers() == 7

@@ -1,18 +1,21 @@
-"""Products of large matrices, whole and in pieces, against sums in double precision."""
+"""Products of large matrices, whole and in parts, against sums in double precision."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from penstock.kernels import products
-from penstock.kernels.products import ALONE, batch_product, in_pieces, matrix_product
+from penstock.kernels import blas, intra_op, products
+from penstock.kernels.blas import ALONE
+from penstock.kernels.products import batch_product, matrix_product, multiply_into, sum_of_rows
 
 SIZES = [
     *((128, 256, 64), (100, 777, 33), (33, 20_000, 3), (1, 1280, 1000), (1000, 1280, 1)),
-    *((1, 30_000, 1), (3, 5, 7), (2, 2, 200_000), (1, 1, 1)),
+    *((1, 30_000, 1), (3, 5, 7), (2, 2, 200_000), (1, 1, 1), (500, 300, 200), (97, 400, 801)),
 ]
 
 
@@ -25,57 +28,133 @@ def factors(rows: int, depth: int, columns: int, kind: Any = np.float32) -> tupl
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("turned", [False, True])
-def test_pieces_add_up(size: tuple[int, int, int], turned: bool) -> None:
-    """In pieces, a product is what it is as a whole, whatever is left over at the ends."""
+def test_parts_make_the_whole(size: tuple[int, int, int], turned: bool) -> None:
+    """In parts, a product is what it is as a whole, whatever is left over at the ends."""
     x, y = factors(*size)
     if turned:
         x, y = np.asfortranarray(x), np.asfortranarray(y)
 
-    result = in_pieces(x, y)
+    result = matrix_product(x, y)
 
     np.testing.assert_array_equal(result, x.astype(np.float64) @ y.astype(np.float64))
     assert result.dtype == np.float32
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.complex64, np.complex128])
-def test_pieces_keep_the_type(kind: Any) -> None:
+def test_parts_keep_the_type(kind: Any) -> None:
     """Other floating types go the same way."""
-    x, y = factors(70, 300, 50, kind)
-    result = in_pieces(x, y)
+    x, y = factors(400, 300, 90, kind)
+    result = matrix_product(x, y)
     np.testing.assert_array_equal(result, x.astype(np.complex128) @ y.astype(np.complex128))
     assert result.dtype == kind
 
 
-def test_matrices_that_do_not_fit_are_refused() -> None:
-    """A wrong depth is a ValueError in pieces, too."""
-    with pytest.raises(ValueError, match="do not fit"):
-        in_pieces(np.ones((100, 100), np.float32), np.ones((99, 100), np.float32))
+def test_large_products_are_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sizes above are cut by rows and by columns; small ones are not cut."""
+    counts: list[int] = []
+
+    def count(parts: int, _body: Callable[[int], None]) -> None:
+        counts.append(parts)
+
+    monkeypatch.setattr(products, "parallel_for", count)
+    for size in (500, 300, 200), (97, 400, 801), (100, 777, 33):
+        matrix_product(*factors(*size))
+    assert counts == [2, 4]
 
 
-def test_a_product_that_took_too_long_is_followed_by_pieces(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("size", [(500, 300), (100, 100)])
+def test_matrices_that_do_not_fit_are_refused(size: tuple[int, int]) -> None:
+    """A wrong depth is a ValueError in parts, too."""
+    with pytest.raises(ValueError, match=r"not fit|not aligned"):
+        matrix_product(np.ones(size, np.float32), np.ones((size[1] - 1, 400), np.float32))
+
+
+def uneven(*shape: int) -> Any:
+    """Numbers whose sums depend on the order in which they are added up."""
+    return np.random.default_rng(0).standard_normal(shape, np.float32)
+
+
+#: Products that differ in their last bits if OpenBLAS shares them among its threads, or if
+#: they are cut in another way.
+UNEVEN: dict[str, Callable[[], Any]] = {
+    "rows": lambda: matrix_product(uneven(600, 300), uneven(300, 129)),
+    "columns": lambda: matrix_product(uneven(130, 511), uneven(511, 900)),
+    "a row": lambda: matrix_product(uneven(1, 2048), uneven(2048, 1000)),
+    "its own transpose": lambda: gram(uneven(35, 113)),
+    "a batch": lambda: batch_product(uneven(3, 257, 300), uneven(3, 300, 129)),
+    "complex": lambda: matrix_product(uneven(25, 806) + 1j, uneven(806, 4) + 1j),
+    "images": lambda: into(uneven(2, 257, 300), uneven(300, 129)),
+    "sums": lambda: sum_of_rows(uneven(40_001, 7)),
+}
+
+
+def gram(x: Any) -> Any:
+    """The products of all columns with each other."""
+    return matrix_product(x.T, x)
+
+
+def into(x: Any, y: Any) -> Any:
+    """What ``multiply_into`` gives."""
+    out = np.empty((*x.shape[:-1], y.shape[-1]), x.dtype)
+    multiply_into(x, y, out)
+    return out
+
+
+@pytest.fixture
+def blas_threads() -> Any:
+    """OpenBLAS's number of threads, which is put back."""
+    if blas._library is None:
+        pytest.skip("numpy was built without OpenBLAS")
+    number = blas._library.number
+    before = number.value
+    yield number
+    number.value = before
+
+
+@pytest.mark.parametrize("name", UNEVEN)
+def test_the_bits_follow_from_the_shapes(
+    name: str, blas_threads: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a stall, products go in pieces for a while, which grows as long as they stall."""
-    weather, done = products._Weather(), list[str]()
-    monkeypatch.setattr(products, "_weather", weather)
-    monkeypatch.setattr(products, "HELPERS", 1)
-    monkeypatch.setattr(products, "in_pieces", lambda x, y: done.append("pieces") or x @ y)
-    x, y = factors(128, 128, 128)
+    """However many threads OpenBLAS and Penstock have, and whoever works beside."""
+    found = set()
+    for of_blas in (1, 2, 3):
+        for helpers in (0, 1, 3):
+            blas_threads.value = of_blas
+            monkeypatch.setattr(intra_op, "HELPERS", helpers)
+            found.add(UNEVEN[name]().tobytes())
+            intra_op.in_company(intra_op.in_company(lambda: found.add(UNEVEN[name]().tobytes())))()
+    assert len(found) == 1
 
-    matrix_product(x, y)
-    assert done == []
-    weather.note(x.size * 128, start=0.0, end=1e6)
-    matrix_product(x, y)
-    assert done == ["pieces"]
 
-    pauses = []
-    for _ in range(10):
-        weather.note(1, start=0.0, end=1.0)
-        pauses.append(weather.pause)
-    assert pauses == sorted(pauses)
-    assert pauses[-1] == pauses[-2]
-    weather.note(10**9, start=0.0, end=0.01)
-    assert weather.pause < pauses[0]
+def test_openblas_has_its_threads_again_when_the_last_has_left(blas_threads: Any) -> None:
+    """Also if several are there at a time, and if one fails."""
+    blas_threads.value = 3
+    both, seen = threading.Barrier(2, timeout=60), []
+
+    def beside() -> None:
+        both.wait()
+        seen.append(blas_threads.value)
+        both.wait()
+
+    other = threading.Thread(target=blas.alone, args=(beside,), daemon=True)
+    other.start()
+    both.wait()
+    with pytest.raises(ZeroDivisionError):
+        blas.alone(lambda: 1 // 0)
+    assert blas_threads.value == 1
+    both.wait()
+    other.join()
+    assert blas_threads.value == 3
+    assert seen == [1]
+
+
+def test_what_is_small_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products that OpenBLAS does alone anyhow cost nothing more."""
+    monkeypatch.setattr(products, "alone", lambda *_: pytest.fail("asked"))
+    np.testing.assert_array_equal(
+        matrix_product(*factors(64, 64, 64)), factors(64, 64, 64)[0] @ factors(64, 64, 64)[1]
+    )
+    assert batch_product(*(np.ones((4, 8, 8), np.float32),) * 2).shape == (4, 8, 8)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def _as_array(literal: Any) -> Array:
     if isinstance(literal, (list, tuple)) and has_leaf(literal, (str, bytes)):
         return _strings(literal)
     try:
-        array = np.asarray(literal)
+        array = np.array(literal)  # a copy: the caller's array is the caller's
     except ValueError as cause:
         raise InvalidArgumentError(
             f"{literal!r:.80} has rows of different lengths",

@@ -114,6 +114,11 @@ def freeze(value: Value) -> Value:
     return value
 
 
+def copied(value: Value) -> Value:
+    """A value in memory that nobody else knows; only arrays can change."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
 def keep(value: Value) -> Value:
     """A value that may outlive its step: read-only, in memory into which nobody writes.
 

@@ -10,7 +10,7 @@ are made of.  Beside the folders is what all families share:
 - values: ``arrays``, ``batches``, ``choice``, ``half_floats``, ``precision``, ``strings``,
   ``variants``, ``printing``, ``files``; ``windows`` over them;
 - much work, and several cores for it: ``intra_op``, ``portions``, ``bands``, ``products``,
-  ``runs``; and ``accelerated``, which has PyTorch do it.
+  ``blas``, ``runs``; and ``accelerated``, which has PyTorch do it.
 
 Importing this package registers nothing.  The families that have kernels for an op are imported
 when the first of them is looked up; ``families.txt`` says which those are.

@@ -75,11 +75,6 @@ def helpers() -> int:
     return HELPERS if beside < 2 else max((HELPERS + 1) // beside - 1, 0)
 
 
-def is_crowded() -> bool:
-    """Whether kernels run side by side, and the cores are theirs."""
-    return _company.count > 1
-
-
 class _Loop:
     """The pieces of one call."""
 

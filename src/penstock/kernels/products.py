@@ -1,81 +1,91 @@
-"""Products of matrices and of batches of them, also on a machine that has other things to do.
+"""Products of matrices and of batches of them, as fast on a machine that has other things to do.
 
 In:   two arrays of float32, float64 or complex numbers whose last axes are matrices.
-Out:  their product.
+Out:  their product, to the last bit the same for matrices of the same shapes.
 Not:  transposes nothing; does not complain about sizes, numpy does.
 
-numpy's OpenBLAS shares a large product among threads that wait for each other by spinning.
-If another process holds a core, they wait for its whole time slice, and a product takes ten
-times as long or more.  So a product that took far too long is a sign: for a while, large ones
-are then done in pieces so small that OpenBLAS keeps each of them on the thread that asks for
-it.  That costs a third more where cores are free, so now and then the direct way is tried.
+Large products are cut into parts for the threads of ``intra_op``, which do not spin.  How they
+are cut follows from their shapes alone, since the last bits follow from that: neither the time
+that a product took nor who else uses the cores has a say in it.
 """
 
 from __future__ import annotations
 
-import functools
 import math
-from time import perf_counter
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from penstock.core.values import Array
-from penstock.kernels.intra_op import HELPERS, is_crowded, parallel_for
+from penstock.kernels.blas import ALONE, ALONE_BY_VECTOR, ALWAYS_ALONE, alone
+from penstock.kernels.intra_op import parallel_for
 
-#: Up to so many multiplications OpenBLAS uses no other thread: measured, and as its default
-#: thresholds say.
-ALONE: Final = (1 << 19) - 1
-#: The same for a product with a vector.
-_ALONE_BY_VECTOR: Final = 9000
-#: From so many rows on, a product with a small matrix is always done in pieces.
-_TALL: Final = 4096
-#: With fewer multiplications, other threads are not worth waking.
-_WORTH_WAKING: Final = 1 << 21
-#: From so many multiplications on, a batch of products is shared among the cores.
-_SHARED: Final = 1 << 23
-#: A product is suspicious if it took so many times its due, and so many seconds on top.
-_TIMES, _SECONDS = 3.0, 2e-3
-#: For so many seconds, at least and at most, products are done in pieces after that.
-_SHORTEST, _LONGEST = 0.25, 4.0
-
-
-class _Weather:
-    """What is known about other users of the cores.  Races between threads do no harm."""
-
-    __slots__ = ("busy_until", "pause", "seconds_per_multiplication")
-
-    def __init__(self) -> None:
-        #: The fastest that a large product ever was.
-        self.seconds_per_multiplication = 1e-9
-        #: Until when cores are taken to be busy, by ``perf_counter``.
-        self.busy_until = 0.0
-        #: How long they will be taken to be busy next time.
-        self.pause = _SHORTEST
-
-    def note(self, multiplications: int, start: float, end: float) -> None:
-        """Learn from a product that was done directly."""
-        took = end - start
-        due = multiplications * self.seconds_per_multiplication
-        if took > _TIMES * due + _SECONDS:
-            self.busy_until = end + self.pause
-            self.pause = min(2 * self.pause, _LONGEST)
-        else:
-            self.pause = _SHORTEST
-            if took < due:
-                self.seconds_per_multiplication = took / multiplications
-
-
-_weather: Final = _Weather()
+#: A part of a product has so many multiplications at least, or it is not worth waking a thread.
+_WORTH_WAKING: Final = 1 << 22
+#: A part has so many rows, or columns, at least: all of the other factor is read for each part.
+_LONG: Final = 192
+#: Rows and columns of parts are multiples of what OpenBLAS works on at once.
+_TILE: Final = 48
+#: A product has so many parts at most, and a batch of them so many.
+_MOST: Final = 16
+_FEW: Final = 8
+#: Elements that are added up by one product with ones.
+_SUMMED: Final = 9000
 
 
 def matrix_product(x: Array, y: Array) -> Array:
     """``x @ y`` of two matrices."""
-    if x.size * y.shape[1] > ALONE:
-        return _large_product(x, y)
-    # For matrices the same as matmul, in half the time when they are small.
-    small: Array = np.dot(x, y)
-    return small
+    work = x.size * y.shape[1]
+    if work <= ALWAYS_ALONE or (work <= ALONE and _is_tame(x, y, work)):
+        # For matrices the same as matmul, in half the time when they are small.
+        small: Array = np.dot(x, y)
+        return small
+    return alone(_shared, x, y, work)
+
+
+def _is_tame(x: Array, y: Array, work: int) -> bool:
+    """Whether OpenBLAS wakes no thread for a product that is not large."""
+    if x.dtype.kind != "f":
+        return False
+    if x.shape[0] == 1 or y.shape[1] == 1:
+        return work <= ALONE_BY_VECTOR
+    # The product of a matrix and its own transpose is a function of its own.
+    return x.base is not y and y.base is not x and (x.base is None or x.base is not y.base)
+
+
+def _shared(x: Array, y: Array, work: int) -> Array:
+    """A product in parts, if it is large."""
+    rows, columns = x.shape[0], y.shape[1]
+    step = _step(max(rows, columns), work)
+    if step == max(rows, columns):
+        whole: Array = np.dot(x, y)
+        return whole
+    if x.shape[1] != y.shape[0]:
+        raise ValueError(f"matrices do not fit: {x.shape} and {y.shape}")
+    result = np.empty((rows, columns), np.result_type(x, y))
+
+    def some_rows(number: int) -> None:
+        part = slice(number * step, (number + 1) * step)
+        np.matmul(x[part], y, out=result[part])
+
+    def some_columns(number: int) -> None:
+        part = slice(number * step, (number + 1) * step)
+        np.matmul(x, y[:, part], out=result[:, part])
+
+    if rows >= columns:
+        parallel_for(-(-rows // step), some_rows)
+    else:
+        parallel_for(-(-columns // step), some_columns)
+    return result
+
+
+def _step(length: int, work: int) -> int:
+    """Rows or columns of a part: as many parts as a power of two, which suits most machines."""
+    parts = min(length // _LONG, work // _WORTH_WAKING, _MOST)
+    if parts < 2:
+        return length
+    step = -(-length >> (parts.bit_length() - 1))
+    return -(-step // _TILE) * _TILE
 
 
 def batch_product(x: Array, y: Array) -> Array:
@@ -83,144 +93,59 @@ def batch_product(x: Array, y: Array) -> Array:
     if y.ndim == 2:
         rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
         return matrix_product(rows, y).reshape(*x.shape[:-1], y.shape[1])
-    if x.ndim != y.ndim or x.shape[:-2] != y.shape[:-2] or x.size * y.shape[-1] < _SHARED:
-        stacked: Array = np.matmul(x, y)
-        return stacked
-    count = math.prod(x.shape[:-2])
-    left, right = x.reshape(count, *x.shape[-2:]), y.reshape(count, *y.shape[-2:])
-    if x.shape[-2] * x.shape[-1] * y.shape[-1] > ALONE:
-        result = np.stack([_large_product(*pair) for pair in zip(left, right, strict=True)])
-    else:
-        result = _shared_batch(left, right)
-    return result.reshape(*x.shape[:-1], y.shape[-1])
+    if x.size * y.shape[-1] <= ALWAYS_ALONE:
+        small: Array = np.matmul(x, y)
+        return small
+    return alone(_shared_batch, x, y)
 
 
 def _shared_batch(x: Array, y: Array) -> Array:
-    """Products of many small matrices, shared among the cores."""
-    result = np.empty((len(x), x.shape[1], y.shape[2]), np.result_type(x, y))
-    step = -(-len(x) // 8)
+    """Products of pairs, the batch in parts along its longest axis if there is much to do."""
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    count, each = math.prod(batch), x.shape[-2] * x.shape[-1] * y.shape[-1]
+    if count * each < 2 * _WORTH_WAKING or x.shape[-1] != y.shape[-2]:
+        whole: Array = np.matmul(x, y)
+        return whole
+    left = np.broadcast_to(x, (*batch, *x.shape[-2:]))
+    right = np.broadcast_to(y, (*batch, *y.shape[-2:]))
+    length = max(x.shape[-2], y.shape[-1])
+    if count < _FEW and _step(length, each) < length:
+        pairs = [_shared(left[place], right[place], each) for place in np.ndindex(batch)]
+        return np.stack(pairs).reshape(*batch, *pairs[0].shape)
+    result = np.empty((*batch, x.shape[-2], y.shape[-1]), np.result_type(x, y))
+    longest = batch.index(max(batch))
+    left, right, out = (np.moveaxis(a, longest, 0) for a in (left, right, result))
+    step = -(-batch[longest] // _FEW)
 
     def some(number: int) -> None:
         part = slice(number * step, (number + 1) * step)
-        np.matmul(x[part], y[part], out=result[part])
+        np.matmul(left[part], right[part], out=out[part])
 
-    parallel_for(-(-len(x) // step), some)
+    parallel_for(-(-batch[longest] // step), some)
     return result
 
 
 def multiply_into(x: Array, y: Array, out: Array) -> None:
     """Put ``x @ y`` into an array, on this thread; one of the two may be a single matrix."""
-    each = x.shape[-2] * x.shape[-1] * y.shape[-1]
-    if each <= ALONE or not out.size:
+    if x.shape[-2] * x.shape[-1] * y.shape[-1] <= ALWAYS_ALONE:
         np.matmul(x, y, out=out)
     else:
-        _sum_of_depths(x, y, out, _block(x.shape[-2], x.shape[-1], y.shape[-1]))
+        alone(_multiply, x, y, out)
 
 
-def _large_product(x: Array, y: Array) -> Array:
-    start = perf_counter()
-    if HELPERS and (start < _weather.busy_until or is_crowded() or _is_tall(x, y)):
-        return in_pieces(x, y)
-    result: Array = np.dot(x, y)
-    _weather.note(x.size * y.shape[1], start, perf_counter())
-    return result
+def _multiply(x: Array, y: Array, out: Array) -> None:
+    np.matmul(x, y, out=out)
 
 
-def in_pieces(x: Array, y: Array) -> Array:
-    """``x @ y`` by products that OpenBLAS does on the thread that asks for them."""
-    if x.shape[1] != y.shape[0]:
-        raise ValueError(f"matrices do not fit: {x.shape} and {y.shape}")
-    if x.shape[0] == 1:
-        return _row_times(x, y)
-    if y.shape[1] == 1:
-        return _times_column(x, y)
-    rows, columns, depth = _block(x.shape[0], x.shape[1], y.shape[1])
-    result = np.empty((x.shape[0], y.shape[1]), np.result_type(x, y))
-    step = -(-max(x.shape[0] // 8, 1) // rows) * rows
+def sum_of_rows(x: Array) -> Array:
+    """The sum of a matrix's rows: a few of them at a time by products, and then their sums.
 
-    def some_rows(number: int) -> None:
-        part = slice(number * step, (number + 1) * step)
-        _sum_of_depths(x[part], y, result[part], (rows, columns, depth))
-
-    parts = -(-x.shape[0] // step)
-    if result.size * x.shape[1] < _WORTH_WAKING:
-        for number in range(parts):
-            some_rows(number)
-    else:
-        parallel_for(parts, some_rows)
-    return result
-
-
-def _is_tall(x: Array, y: Array) -> bool:
-    """Whether pieces are as fast as the whole, since each is most of a small matrix."""
-    return bool(x.shape[0] >= _TALL and x.shape[1] <= 256 and y.shape[1] <= 128)
-
-
-def _row_times(x: Array, y: Array) -> Array:
-    """A row times a matrix: a few rows of the matrix at a time, added up."""
-    deep, count = y.shape
-    depth = max(_ALONE_BY_VECTOR // max(count, 1), 1)
-    whole = deep - deep % depth
-    parts = np.matmul(x[:, :whole].reshape(-1, 1, depth), y[:whole].reshape(-1, depth, count))
-    total: Array = np.add.reduce(parts, 0)
-    return total + np.dot(x[:, whole:], y[whole:]) if whole < deep else total
-
-
-def _times_column(x: Array, y: Array) -> Array:
-    """A matrix times a column: a few rows of the matrix at a time."""
-    height, deep = x.shape
-    rows = max(_ALONE_BY_VECTOR // deep, 1)
-    whole = height - height % rows
-    result = np.empty((height, 1), np.result_type(x, y))
-    parts = result[:whole].reshape(-1, rows, 1)
-    np.matmul(x[:whole].reshape(-1, rows, deep), y, out=parts)
-    if whole < height:
-        np.dot(x[whole:], y, out=result[whole:])
-    return result
-
-
-@functools.lru_cache(maxsize=1024)
-def _block(height: int, deep: int, width: int) -> tuple[int, int, int]:
-    """Rows, columns and depth of the pieces: few numbers, but enough to be worth a call."""
-    columns = _even(width, 64)
-    depth = _even(deep, max(ALONE // (columns * min(height, 32)), 1))
-    rows = ALONE // (columns * depth)
-    return min(rows - rows % 16 or rows, height), columns, depth
-
-
-def _even(size: int, limit: int) -> int:
-    """The size of parts of nearly equal size, none above the limit."""
-    return -(-size // -(-size // limit))
-
-
-def _sum_of_depths(x: Array, y: Array, result: Array, block: tuple[int, int, int]) -> None:
-    """The products of matrices, or of batches of them, from parts of their depth."""
-    rows, columns, depth = block
-    _blocks(x[..., :depth], y[..., :depth, :], result, rows, columns)
-    if x.shape[-1] <= depth:
-        return
-    term = np.empty_like(result)
-    for first in range(depth, x.shape[-1], depth):
-        part = slice(first, first + depth)
-        _blocks(x[..., part], y[..., part, :], term, rows, columns)
-        np.add(result, term, out=result)
-
-
-def _blocks(x: Array, y: Array, result: Array, rows: int, columns: int) -> None:
-    """The products, block by block; rows and columns that are left over are blocks too."""
-    deep = x.shape[-1]
-    for some_rows, height in _split(x.shape[-2], rows):
-        left: Any = x[..., some_rows, :].reshape(*x.shape[:-2], -1, 1, height, deep)
-        for some_columns, width in _split(y.shape[-1], columns):
-            right: Any = y[..., some_columns].reshape(*y.shape[:-2], 1, deep, -1, width)
-            block = result[..., some_rows, some_columns]
-            across = block.shape[-1] // width
-            out = block.reshape(*result.shape[:-2], -1, height, across, width)
-            np.matmul(left, right.swapaxes(-3, -2), out=out.swapaxes(-3, -2))
-
-
-def _split(size: int, step: int) -> list[tuple[slice, int]]:
-    """What is divisible by the step, and the rest; each with the step to be taken in it."""
-    whole = size - size % step
-    parts = [(slice(0, whole), step), (slice(whole, size), size - whole)]
-    return [(part, width) for part, width in parts if part.start < part.stop]
+    So many running sums are more exact than one.
+    """
+    height, width = x.shape
+    few = max(_SUMMED // max(width, 1), 1)
+    whole = height - height % few
+    ones = np.ones((1, few), x.dtype)
+    sums = alone(np.matmul, ones, x[:whole].reshape(-1, few, width))
+    total: Array = np.add.reduce(sums, (0, 1))
+    return total + np.add.reduce(x[whole:], 0) if whole < height else total

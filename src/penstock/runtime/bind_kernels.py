@@ -34,9 +34,17 @@ _FRESH_EACH_TIME = frozenset({Role.ARG, Role.RETVAL, Role.SEND, Role.RECV, Role.
 class KernelBinder:
     """Kernels of one session on one device."""
 
-    def __init__(self, device: str, *, accelerate: bool = False, host: Host = CLOSED) -> None:
+    def __init__(
+        self,
+        device: str,
+        *,
+        accelerate: bool = False,
+        by_trial: bool = False,
+        host: Host = CLOSED,
+    ) -> None:
         self.device = device
         self._accelerate = accelerate
+        self._by_trial = by_trial
         self._host = host
         self._device_type = DeviceName.parse(device).type or "CPU"
         #: Guards ``_stateful``.  Kernels are made under it, so that each is made once.
@@ -69,6 +77,7 @@ class KernelBinder:
             node.name,
             self.device,
             self._accelerate,
+            self._by_trial,
             self._host,
         )
         if node.op.is_function:

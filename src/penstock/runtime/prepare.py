@@ -25,6 +25,7 @@ from penstock.kernels.registry import find_kernel
 from penstock.passes.place import PlacerOptions, place
 from penstock.passes.prune import ClientDevice, Request, find_wanted, needed_nodes, prune
 from penstock.passes.split import split
+from penstock.passes.tell_apart import tell_apart
 from penstock.runtime.bind_kernels import KernelBinder
 from penstock.runtime.call_functions import FunctionRuntime
 from penstock.runtime.compiler.compile_regions import Compiler
@@ -65,6 +66,10 @@ class PreparedStep:
         self.costs = CostModel(
             every=graph_options.build_cost_model, after=graph_options.build_cost_model_after
         )
+        shared = tell_apart(pruned.graph)
+        #: Endpoints of feeds that must be copies, and of fetches.
+        self.shared_feeds = frozenset(request.feeds[place] for place in shared.feeds)
+        self.shared_fetches = frozenset(request.fetches[place] for place in shared.fetches)
         self._environment = environment
         #: Held while runnables are made.  Outermost but for the graph's.
         self._lock = Lock()
@@ -146,7 +151,12 @@ class Environment:
         host = OPEN if self.config.allow_files else CLOSED
 
         def new_binder() -> KernelBinder:
-            return KernelBinder(device, accelerate=self.config.accelerate, host=host)
+            return KernelBinder(
+                device,
+                accelerate=self.config.accelerate,
+                by_trial=not self.config.exact_repetition,
+                host=host,
+            )
 
         def new_runnable(body: FunctionBody) -> Runnable:
             optimize_body(body.graph, self.config)

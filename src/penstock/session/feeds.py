@@ -2,12 +2,12 @@
 
 In:   a feed dictionary's keys and values, and the graph.
 Out:  canonical endpoints, and read-only values of the right type.
-Not:  feeds nothing; the step does.
+Not:  feeds nothing; the step does.  Does not know which arrays must be copied; ``tell_apart`` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
 from penstock.core.shapes import UNKNOWN, TensorShape
-from penstock.core.values import Array, ResourceHandle, Value, freeze, has_dtype
+from penstock.core.values import Array, ResourceHandle, Value, copied, freeze, has_dtype
 from penstock.errors import InvalidArgumentError
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
@@ -70,11 +70,15 @@ class Feeds:
             fed[name] = as_fed(value, dtype, shape, name)
         return fed
 
-    def feeder(self, key: Any) -> tuple[str, Feeder]:
-        """The canonical endpoint of a feed's key, and what takes the values fed to it."""
+    def feeder(self, key: Any, shared: Collection[str] = ()) -> tuple[str, Feeder]:
+        """The canonical endpoint of a feed's key, and what takes the values fed to it.
+
+        It copies them if the endpoint is one of those that are shared.
+        """
         text = name_of(key)
         name, dtype, shape = self._known.get(text) or self._learn(text)
-        return name, make_feeder(name, dtype, shape)
+        feed = make_feeder(name, dtype, shape)
+        return name, (lambda value: freeze(copied(feed(value)))) if name in shared else feed
 
     def _learn(self, text: str) -> tuple[str, DType, TensorShape]:
         name = feed_endpoint(text)
@@ -144,13 +148,9 @@ def make_feeder(endpoint: str, dtype: DType, shape: TensorShape) -> Feeder:
     return feed_array
 
 
-def kept(fed: Mapping[str, Value]) -> dict[str, Value]:
-    """The same feeds for a step that goes on while the caller may change its arrays."""
-    return {name: _copied(value) for name, value in fed.items()}
-
-
-def _copied(value: Value) -> Value:
-    return freeze(value.copy()) if isinstance(value, np.ndarray) else value
+def kept(fed: Mapping[str, Value], which: Collection[str]) -> dict[str, Value]:
+    """The same feeds, some of them for what goes on when the caller may change its arrays."""
+    return {name: freeze(copied(value)) if name in which else value for name, value in fed.items()}
 
 
 def declared_shape(graph: Graph, node: Node) -> TensorShape:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from penstock.core.names import parse_endpoint
-from penstock.core.values import Array, Value, as_value, owns_memory
+from penstock.core.values import Array, Value, as_value, copied, owns_memory
 from penstock.errors import InvalidArgumentError
 
 _Rebuild: TypeAlias = Callable[[Sequence[Any]], Any]
@@ -53,6 +53,11 @@ def name_of(element: Any) -> str:
             next_step="give a name such as 'x:0', a Tensor, an Operation, or a nesting of them",
         )
     return name
+
+
+def copies(values: Mapping[str, Value], which: Collection[str]) -> dict[str, Value]:
+    """The same values, some of them copied, since others have or get their memory."""
+    return {name: copied(v) if name in which else v for name, v in values.items()}
 
 
 def handed_out(values: Sequence[Value]) -> list[Any]:

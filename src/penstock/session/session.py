@@ -44,7 +44,7 @@ from penstock.session import registry
 from penstock.session.advise import advise
 from penstock.session.extend import extend_graph
 from penstock.session.feeds import Feeds, feed_endpoint, kept, signature_of
-from penstock.session.fetches import FetchPlan, handed_out, plan_fetches
+from penstock.session.fetches import FetchPlan, copies, handed_out, plan_fetches
 from penstock.session.metadata import record, watched
 from penstock.session.placement import Placement
 from penstock.session.run import Run
@@ -140,7 +140,7 @@ class Session:
         """Like ``run``, on a thread of its own; the ``Run`` can be waited for or cancelled."""
         plan = plan_fetches(fetches)
         job = self._start(plan, feed_dict or {}, RunOptions.of(options))
-        job.fed = kept(job.fed)
+        job.fed = kept(job.fed, job.fed.keys() - job.prepared.shared_feeds)
         return Run(job.step, lambda: plan.rebuild(self._finish(job, run_metadata)))
 
     def make_callable(
@@ -174,7 +174,7 @@ class Session:
     ) -> WholeCall | None:
         """The short way, for what is one compiled function; None if that does not suit."""
         is_suitable = prepared.whole is not None and not prepared.whole.needs_context
-        fed = [self._feeds.feeder(key) for key in keys]
+        fed = [self._feeds.feeder(key, shared=prepared.shared_feeds) for key in keys]
         if not is_suitable or len(dict(fed)) < len(fed):
             return None
         pool = self._pools.runner(options.inter_op_thread_pool)
@@ -197,6 +197,8 @@ class Session:
     def _job(
         self, plan: FetchPlan, fed: dict[str, Value], prepared: PreparedStep, options: RunOptions
     ) -> _Job:
+        if prepared.shared_feeds:
+            fed = kept(fed, prepared.shared_feeds)
         pool = self._pools.runner(options.inter_op_thread_pool)
         step = StepMaker(prepared, options, self._session_state, pool).new()
         return _Job(plan, fed, prepared, step, options)
@@ -225,6 +227,8 @@ class Session:
                 values[name] = np.empty(0, dtype.numpy) if value is None else value
             if job.step.tensor_store is not None:
                 job.step.tensor_store.save_tensors(request.fetches, self._session_state)
+        if job.prepared.shared_fetches:
+            values = copies(values, job.prepared.shared_fetches)
         return handed_out([values[name] for name in job.plan.endpoints])
 
     def _timeout_of(self, options: RunOptions) -> int:
@@ -323,7 +327,8 @@ class Session:
         plan = plan_fetches(fetches)
         if plan.targets:
             raise InvalidArgumentError("partial_run() requires empty target_list.")
-        fed = kept(self._feeds.values(feed_dict or {}))
+        fed = self._feeds.values(feed_dict or {})
+        fed = kept(fed, fed)
         fetches = [name for name in plan.endpoints if name not in fed]
         try:
             results = run.step(fed, fetches, self._config.operation_timeout_in_ms)
@@ -335,6 +340,8 @@ class Session:
                 with self._lock:
                     self._partial_runs.pop(handle, None)
         values = fed | dict(zip(fetches, results, strict=True))
+        # The step goes on, and may yet read what was fetched.
+        values = copies(values, fetches)
         return plan.rebuild(handed_out([values[name] for name in plan.endpoints]))
 
     # -- life --------------------------------------------------------------------------

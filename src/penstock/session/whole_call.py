@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from penstock.core.values import Value
+from penstock.core.values import Value, copied
 from penstock.errors import OpError
 from penstock.runtime.new_step import AnyStep, StepMaker
 from penstock.runtime.prepare import PreparedStep
@@ -43,6 +43,7 @@ class WholeCall:
         "_places",
         "_rebuild",
         "_registry",
+        "_shared",
         "_steps",
         "_timeout",
     )
@@ -80,6 +81,9 @@ class WholeCall:
         self._places = None if places == list(range(len(request.fetches))) else places
         self._dtypes = [dtype.numpy for dtype in prepared.fetch_types]
         self._rebuild = plan.rebuild
+        #: Places of results that must be copied.
+        shared = prepared.shared_fetches
+        self._shared = [i for i, name in enumerate(request.fetches) if name in shared]
         self._steps = steps
         self._registry = registry
         self._timeout = timeout_in_ms
@@ -101,6 +105,10 @@ class WholeCall:
             if result is None:
                 results = self._without_dead(results)
                 break
+        if self._shared:
+            results = list(results)
+            for place in self._shared:
+                results[place] = copied(results[place])
         if self._places is not None:
             both = (*results, *fed)
             results = [both[place] for place in self._places]

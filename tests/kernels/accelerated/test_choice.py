@@ -130,27 +130,41 @@ def test_other_types_never_come_here() -> None:
     np.testing.assert_array_equal(run_op("MatMul", np.eye(2), np.eye(2)), np.eye(2))
 
 
-def test_uneven_times_of_equal_pieces_stop_the_cutting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If others hold the cores, pieces wait for each other; it is tried again after a while."""
+def test_uneven_times_of_equal_pieces_end_the_sharing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If others hold the cores, one thread does all pieces; it is tried again after a while.
+
+    There are as many pieces as before, since the last bits may follow from that.
+    """
     now = [100.0]
+    shared: list[int] = []
     monkeypatch.setattr(library, "perf_counter", lambda: now[0])
     weather = library._Weather()
     monkeypatch.setattr(library, "_weather", weather)
-    monkeypatch.setattr(library, "helpers", lambda: 3)
+    monkeypatch.setattr(library, "HELPERS", 3)
+    monkeypatch.setattr(library, "parallel_for", lambda count, _body: shared.append(count))
 
     class Alone:
         """PyTorch that keeps to the thread that calls it."""
 
         get_num_threads = staticmethod(lambda: 1)
 
+    def is_shared() -> bool:
+        done, before = list[int](), len(shared)
+        assert library.threads(Alone) == 4
+        with monkeypatch.context() as patch:
+            patch.setattr(library._Weather, "note", lambda *_: None)
+            library.in_pieces(4, done.append)
+        assert done in ([], [0, 1, 2, 3])
+        return len(shared) > before
+
     weather.note([0.001, 0.0012])
-    assert library.threads(Alone) == 4
+    assert is_shared()
     weather.note([0.001, 0.009])
-    assert library.threads(Alone) == 4  # once may be memory that a helper had lost
+    assert is_shared()  # once may be memory that a helper had lost
     weather.note([0.001, 0.009])
-    assert library.threads(Alone) == 1
+    assert not is_shared()
     now[0] += 10
-    assert library.threads(Alone) == 4
+    assert is_shared()
 
 
 def test_looking_up_all_kernels_imports_no_pytorch() -> None:
@@ -174,7 +188,27 @@ def timed(seconds: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> Any:
 
         return compute
 
-    return choosing(way("plain"), offer_of(way("fast")))
+    return choosing(way("plain"), offer_of(way("fast")), by_trial=True)
+
+
+def test_without_trials_each_call_is_computed_the_same_way(
+    pretended: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless a session allows trials, sizes decide, however long either way takes."""
+    seconds, now = {"fast": 5.0, "plain": 1.0}, [0.0]
+    monkeypatch.setattr(choice, "perf_counter", lambda: now[0])
+
+    def way(name: str) -> Any:
+        def compute(_x: Any) -> str:
+            now[0] += seconds[name]
+            return name
+
+        return compute
+
+    kernel = choosing(way("plain"), offer_of(way("fast")))
+    assert {kernel(LARGE) for _ in range(5000)} == {"fast"}
+    assert {kernel(SMALL) for _ in range(50)} == {"plain"}
+    assert pretended == ["loaded"]
 
 
 @pytest.mark.parametrize("better", ["fast", "plain"])
@@ -217,7 +251,7 @@ def test_a_way_is_not_judged_by_its_first_call_in_a_row(
 
         return compute
 
-    kernel = choosing(way("plain"), offer_of(way("fast")))
+    kernel = choosing(way("plain"), offer_of(way("fast")), by_trial=True)
     assert [kernel(LARGE) for _ in range(10)][7:] == ["plain"] * 3
     seconds["fast"] = 1.0
     assert [kernel(LARGE) for _ in range(200)].count("fast") > 150

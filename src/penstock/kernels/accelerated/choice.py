@@ -1,8 +1,11 @@
-"""The choice between numpy's kernel and PyTorch's, by size and then by trial.
+"""The choice between numpy's kernel and PyTorch's, by size or by trial.
 
 In:   for an op, a function that offers a faster way for a node's attributes, or None.
 Out:  a kernel, registered above numpy's, that takes the faster way where it pays.
 Not:  knows no op.
+
+By size the choice is the same each time, and so are the last bits of what is computed.  A session
+that does not mind them has both ways tried, and takes whichever proves faster.
 
 The faster way may decline an input by returning NotImplemented or by an error: numpy's
 kernel then gives the result, or the error with TensorFlow's words.
@@ -67,7 +70,9 @@ def accelerated(
             plain = plain_kernel(attrs, otherwise)
             is_wanted = attrs.accelerate and library.is_installed()
             offer = make_offer(attrs) if is_wanted else None
-            return plain if offer is None else choosing(plain, offer)
+            if offer is None:
+                return plain
+            return choosing(plain, offer, by_trial=attrs.by_trial)
 
         kernel(*ops, types=constraints, priority=PRIORITY)(make)
         return make_offer
@@ -84,9 +89,9 @@ def plain_kernel(attrs: Attrs, otherwise: MakeKernel | None = None) -> Kernel:
     return max(below, key=lambda k: k.priority).make(attrs)
 
 
-def choosing(plain: Kernel, offer: Offer) -> Kernel:
-    """Whichever is the better for the inputs of a call."""
-    pays, fast = offer.pays, _Fast(plain, offer)
+def choosing(plain: Kernel, offer: Offer, *, by_trial: bool = False) -> Kernel:
+    """The faster way where it pays; or, by trial, whichever proves to be faster."""
+    pays, fast = offer.pays, (_Tried if by_trial else _Fast)(plain, offer)
 
     def choose(*inputs: Any) -> Any:
         return fast(*inputs) if pays(*inputs) else plain(*inputs)
@@ -168,39 +173,16 @@ class _Trial:
 
 
 class _Fast:
-    """The faster way, built when it first pays, with numpy's kernel behind it.
+    """The faster way, built when it first pays, with numpy's kernel behind it."""
 
-    Sizes only say that it may pay: how fast either way is depends on the processor and on the
-    libraries.  So for each set of shapes both are timed in the first calls, and later again.
-    """
-
-    __slots__ = ("_build", "_compute", "_plain", "_trials")
+    __slots__ = ("_build", "_compute", "_plain")
 
     def __init__(self, plain: Kernel, offer: Offer) -> None:
         self._plain, self._build = plain, offer.build
         #: Replaced once; two threads may both build it, and either result is good.
         self._compute: Kernel | None = None
-        #: By the shapes of all inputs; emptied when there are too many.
-        self._trials: dict[tuple[Any, ...], _Trial] = {}
 
     def __call__(self, *inputs: Any) -> Any:
-        trial = self._trial_of(inputs)
-        is_fast, start = trial.next_is_fast(), perf_counter()
-        result = self._fast(inputs) if is_fast else self._plain(*inputs)
-        if trial.is_timed:
-            trial.note(perf_counter() - start, is_fast=is_fast)
-        return result
-
-    def _trial_of(self, inputs: Sequence[Any]) -> _Trial:
-        shapes = tuple([getattr(value, "shape", ()) for value in inputs])
-        trial = self._trials.get(shapes)
-        if trial is None:
-            if len(self._trials) >= _MOST_TRIALS:
-                self._trials.clear()
-            trial = self._trials.setdefault(shapes, _Trial())
-        return trial
-
-    def _fast(self, inputs: Sequence[Any]) -> Any:
         compute = self._compute
         if compute is None:
             compute = self._compute = self._built()
@@ -219,3 +201,35 @@ class _Fast:
             return self._plain if torch is None else self._build(torch)
         except AttributeError:  # not every build of PyTorch has every library inside
             return self._plain
+
+
+class _Tried(_Fast):
+    """The faster way, unless numpy proves to be faster.
+
+    Sizes only say that it may pay: how fast either way is depends on the processor and on the
+    libraries.  So for each set of shapes both are timed in the first calls, and later again.
+    """
+
+    __slots__ = ("_trials",)
+
+    def __init__(self, plain: Kernel, offer: Offer) -> None:
+        super().__init__(plain, offer)
+        #: By the shapes of all inputs; emptied when there are too many.
+        self._trials: dict[tuple[Any, ...], _Trial] = {}
+
+    def __call__(self, *inputs: Any) -> Any:
+        trial = self._trial_of(inputs)
+        is_fast, start = trial.next_is_fast(), perf_counter()
+        result = super().__call__(*inputs) if is_fast else self._plain(*inputs)
+        if trial.is_timed:
+            trial.note(perf_counter() - start, is_fast=is_fast)
+        return result
+
+    def _trial_of(self, inputs: Sequence[Any]) -> _Trial:
+        shapes = tuple([getattr(value, "shape", ()) for value in inputs])
+        trial = self._trials.get(shapes)
+        if trial is None:
+            if len(self._trials) >= _MOST_TRIALS:
+                self._trials.clear()
+            trial = self._trials.setdefault(shapes, _Trial())
+        return trial

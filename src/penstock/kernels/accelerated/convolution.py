@@ -46,6 +46,8 @@ _PIECE_BY_CHANNEL: Final = 8_000_000
 _COPYING: Final = 8
 #: Filters of so many elements are turned faster by PyTorch.
 _LARGE: Final = 1 << 16
+#: Shapes of images for which filters are kept in the processor's order.
+_MOST_SHAPES: Final = 8
 _LAYOUTS: Final = ("NHWC", "NCHW", "NDHWC", "NCDHW")
 
 
@@ -102,11 +104,11 @@ class _Plan:
 
 
 class _Known(NamedTuple):
-    """The filters that came last, and in the processor's order if they came twice."""
+    """Filters that cannot change, and in the processor's order."""
 
     plan: _Plan
     filters: Array
-    packed: Tensor | None
+    packed: Tensor
 
 
 class Convolution:
@@ -135,9 +137,10 @@ class Convolution:
         }.get(unary)
         self._multiply: Final = product_of_matrices(torch)
         self._pack: Final = ops._reorder_convolution_weight.default
-        #: The last plan, and the last filters that cannot change; replaced as a whole.
+        #: The last plan; replaced as a whole.
         self._plan: _Plan | None = None
-        self._known: _Known | None = None
+        #: The last filters of each shape of images; emptied when there are too many.
+        self._known: dict[tuple[int, ...], _Known] = {}
 
     def __call__(self, images: Array, filters: Array, bias: Array | None = None) -> Any:
         """The convolution; NotImplemented for what does not fit together."""
@@ -188,16 +191,21 @@ class Convolution:
         return last_first(self._torch, filters).permute(self._to_first)
 
     def _packed(self, plan: _Plan, filters: Array) -> Tensor | None:
-        """Filters in the processor's order, if they have come before and cannot change."""
-        known = self._known
-        if known is not None and known.plan is plan and known.filters is filters:
-            if known.packed is not None:
-                return known.packed
-            packed = self._pack_for(plan, self._turned(filters))
-            self._known = _Known(plan, filters, packed)
-            return packed
-        self._known = _Known(plan, filters, None) if is_constant(filters) else None
-        return None
+        """Filters in the processor's order, if they cannot change.
+
+        They are from the first call on, since what is computed with them differs in its last
+        bits from what is computed without.
+        """
+        known = self._known.get(plan.shape)
+        if known is not None and known.filters is filters:
+            return known.packed
+        if not is_constant(filters):
+            return None
+        if len(self._known) >= _MOST_SHAPES:
+            self._known.clear()
+        packed = self._pack_for(plan, self._turned(filters))
+        self._known[plan.shape] = _Known(plan, filters, packed)
+        return packed
 
     def _pack_for(self, plan: _Plan, weights: Tensor) -> Tensor:
         if len(plan.windows) > 2:

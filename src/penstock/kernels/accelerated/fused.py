@@ -20,7 +20,7 @@ from penstock.kernels.accelerated.convolution import Convolution, has_many_produ
 from penstock.kernels.accelerated.library import Torch, tensor
 from penstock.kernels.accelerated.products import product_of_matrices
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.products import ALONE
+from penstock.kernels.blas import ALONE
 from penstock.kernels.registry import Kernel, get_kernel
 
 #: What a fused node does first.

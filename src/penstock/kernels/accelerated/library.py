@@ -6,7 +6,9 @@ Not:  computes nothing, registers nothing.
 
 PyTorch's own threads wait for each other by spinning, which on a busy machine takes many
 times as long as the work.  So whoever imports it first decides: if that is Penstock, every
-call stays on its thread, and heavy work is cut into pieces for ``intra_op``'s threads.
+call stays on its thread, and heavy work is cut into pieces for ``intra_op``'s threads.  How it
+is cut depends on the work and on how many cores there are; who else uses them only decides
+whether other threads are asked to help.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from penstock.core.values import Array, GivenMemory
-from penstock.kernels.intra_op import helpers, parallel_for
+from penstock.kernels.intra_op import HELPERS, parallel_for
 
 #: The module ``torch`` and its tensors.  No checker knows it where it is not installed.
 Torch: TypeAlias = Any
@@ -33,7 +35,7 @@ Tensor: TypeAlias = Any
 #: A piece of work is suspicious if it took so many times as long as another, and so many
 #: seconds on top.
 _TIMES, _SECONDS = 2.0, 5e-4
-#: For so many seconds, at least and at most, work is not cut after that.
+#: For so many seconds, at least and at most, work is not shared after that.
 _SHORTEST, _LONGEST = 0.05, 2.0
 
 #: Guards ``_loaded``.  Taken before Python's import lock.
@@ -93,13 +95,8 @@ def stay_alone() -> None:
 
 
 def threads(torch: Torch) -> int:
-    """Into how many pieces to cut heavy work.
-
-    1 if PyTorch has threads of its own, and for a while after others held the cores.
-    """
-    if torch.get_num_threads() > 1 or perf_counter() < _weather.busy_until:
-        return 1
-    return helpers() + 1
+    """Into how many pieces to cut heavy work; 1 if PyTorch has threads of its own."""
+    return 1 if torch.get_num_threads() > 1 else HELPERS + 1
 
 
 @dataclass(frozen=False, slots=True)
@@ -131,9 +128,13 @@ _weather: Final = _Weather()
 
 
 def in_pieces(count: int, body: Callable[[int], None]) -> None:
-    """Call ``body`` with each number below ``count``, on all cores; the pieces are equal."""
-    if count < 2:
-        body(0)
+    """Call ``body`` with each number below ``count``, on all cores; the pieces are equal.
+
+    For a while after others held the cores, this thread does them all.
+    """
+    if count < 2 or perf_counter() < _weather.busy_until:
+        for number in range(max(count, 1)):
+            body(number)
         return
     seconds: list[float] = []
 

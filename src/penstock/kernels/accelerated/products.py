@@ -25,8 +25,9 @@ from penstock.kernels.accelerated.library import (
     threads,
 )
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.blas import ALONE
 from penstock.kernels.linalg.einsum_op import einsum_with
-from penstock.kernels.products import ALONE, batch_product
+from penstock.kernels.products import batch_product
 from penstock.kernels.registry import Kernel, kernel
 
 #: Multiplications from which on oneDNN's product is faster, although its call costs more.
@@ -154,5 +155,6 @@ _PRODUCT: Final = Offer(lambda x, y: bool(x.size * y.shape[-1] > ALONE), product
 @kernel("Einsum", types={"T": FLOAT32}, priority=PRIORITY)
 def make_einsum(attrs: Attrs) -> Kernel:
     """The sum of products that the equation means, by products of matrices."""
-    is_wanted = attrs.accelerate and library.is_installed()
-    return einsum_with(attrs, choosing(batch_product, _PRODUCT) if is_wanted else batch_product)
+    if not (attrs.accelerate and library.is_installed()):
+        return einsum_with(attrs, batch_product)
+    return einsum_with(attrs, choosing(batch_product, _PRODUCT, by_trial=attrs.by_trial))

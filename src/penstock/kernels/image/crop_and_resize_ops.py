@@ -21,6 +21,7 @@ from penstock.core.values import Array, Value
 from penstock.errors import OutOfRangeError
 from penstock.kernels.arrays import check_new, shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.blas import alone
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import REALS
 
@@ -192,7 +193,7 @@ def _of_edges(by_place: Array, length: int) -> tuple[Array, Array]:
     places, last = by_place.shape[1], np.float32(length - 1)
     towards = np.full(1, 0.5) if places == 1 else np.arange(places) / (places - 1)
     shares = towards.astype(np.float32) * last
-    return by_place @ (last - shares), by_place @ shares
+    return alone(np.dot, by_place, last - shares), alone(np.dot, by_place, shares)
 
 
 def _check_image(shape: tuple[int, ...]) -> None:

@@ -15,6 +15,7 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.blas import keeps_alone
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import COMPLEX
 
@@ -66,6 +67,7 @@ def _eliminate(matrices: Array) -> Array:
 
 @kernel("MatrixSolveLs", types={"T": _ANY})
 @kernel("BatchMatrixSolveLs", types={"T": _REAL})
+@keeps_alone
 def make_matrix_solve_ls(attrs: Attrs) -> Kernel:
     """Least squares, small solutions preferred by a penalty; without one the smallest."""
     is_fast, dtype = attrs.bool("fast"), attrs.dtype("T")
@@ -118,6 +120,7 @@ def _by_normal_equations(
 
 
 @kernel("CholeskyGrad", "BatchCholeskyGrad", types={"T": _REAL})
+@keeps_alone
 def make_cholesky_grad(attrs: Attrs) -> Kernel:
     """The gradient of matrices from that of their triangles; Murray, 2016, in one formula."""
     dtype = attrs.dtype("T").numpy

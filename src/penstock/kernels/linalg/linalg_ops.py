@@ -21,6 +21,7 @@ from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value, as_value
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.blas import keeps_alone
 from penstock.kernels.linalg.substitution import substitute
 from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
@@ -79,6 +80,7 @@ def _each(function: Callable[[Array], Array], failed: Callable[[Array], Array]) 
 
 @kernel("Cholesky", types={"T": _FULL})
 @kernel("BatchCholesky", types={"T": _REAL})
+@keeps_alone
 def make_cholesky(_attrs: Attrs) -> Kernel:
     """The lower triangles whose products with their adjoints are the matrices.
 
@@ -95,6 +97,7 @@ def make_cholesky(_attrs: Attrs) -> Kernel:
 
 @kernel("MatrixInverse", types={"T": _WITH_HALF})
 @kernel("BatchMatrixInverse", types={"T": _REAL})
+@keeps_alone
 def make_matrix_inverse(attrs: Attrs) -> Kernel:
     """The inverses of the matrices, or of their adjoints."""
     is_adjoint, dtype = attrs.bool("adjoint"), attrs.dtype("T")
@@ -127,6 +130,7 @@ def _or_singular(
 
 @kernel("MatrixSolve", types={"T": _FULL})
 @kernel("BatchMatrixSolve", types={"T": _REAL})
+@keeps_alone
 def make_matrix_solve(attrs: Attrs) -> Kernel:
     """What the matrices, or their adjoints, turn into the right-hand sides."""
     is_adjoint = attrs.bool("adjoint")
@@ -154,6 +158,7 @@ def _check_system(matrices: Array, sides: Array) -> None:
 
 
 @kernel("MatrixTriangularSolve", "BatchMatrixTriangularSolve", types={"T": _FULL})
+@keeps_alone
 def make_matrix_triangular_solve(attrs: Attrs) -> Kernel:
     """What triangles of the matrices, or their adjoints, turn into the right-hand sides.
 
@@ -197,6 +202,7 @@ def _check_triangular(matrices: Array, sides: Array) -> tuple[int, ...]:
 
 @kernel("MatrixDeterminant", types={"T": _FULL})
 @kernel("BatchMatrixDeterminant", types={"T": _FULL})
+@keeps_alone
 def make_matrix_determinant(attrs: Attrs) -> Kernel:
     """The determinants of the matrices."""
     wide, narrow = _determined_in(attrs.dtype("T")), attrs.dtype("T").numpy
@@ -209,6 +215,7 @@ def make_matrix_determinant(attrs: Attrs) -> Kernel:
 
 
 @kernel("LogMatrixDeterminant", types={"T": _FULL})
+@keeps_alone
 def make_log_matrix_determinant(attrs: Attrs) -> Kernel:
     """Sign, or direction, and logarithm of the size of the determinants."""
     wide, narrow = _determined_in(attrs.dtype("T")), attrs.dtype("T").numpy
@@ -227,6 +234,7 @@ def _determined_in(dtype: DType) -> np.dtype[Any]:
 
 
 @kernel("Qr", types={"T": _WITH_HALF})
+@keeps_alone
 def make_qr(attrs: Attrs) -> Kernel:
     """Unitary matrices, and the upper triangles that they multiply to the matrices."""
     is_full, dtype = attrs.bool("full_matrices"), attrs.dtype("T")
@@ -244,6 +252,7 @@ def make_qr(attrs: Attrs) -> Kernel:
 
 
 @kernel("Svd", "BatchSvd", types={"T": _FULL})
+@keeps_alone
 def make_svd(attrs: Attrs) -> Kernel:
     """Singular values, largest first, and left and right singular vectors as columns.
 
@@ -277,6 +286,7 @@ def _finite(matrices: Array) -> tuple[Array, Array]:
 
 @kernel("SelfAdjointEigV2", types={"T": _FULL})
 @kernel("BatchSelfAdjointEigV2", types={"T": _REAL})
+@keeps_alone
 def make_self_adjoint_eig_v2(attrs: Attrs) -> Kernel:
     """Eigenvalues of self-adjoint matrices, least first, and eigenvectors as columns.
 
@@ -294,6 +304,7 @@ def make_self_adjoint_eig_v2(attrs: Attrs) -> Kernel:
 
 
 @kernel("SelfAdjointEig", "BatchSelfAdjointEig", types={"T": _REAL})
+@keeps_alone
 def make_self_adjoint_eig(_attrs: Attrs) -> Kernel:
     """The old form: eigenvalues as a row above the eigenvectors."""
 

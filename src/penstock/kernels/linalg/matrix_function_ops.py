@@ -20,6 +20,7 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.blas import keeps_alone
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import COMPLEX
 
@@ -142,6 +143,7 @@ _FUNCTIONS: Final[dict[str, Callable[[Array], Array]]] = {
 
 @kernel("MatrixExponential", "MatrixSquareRoot", types={"T": _REAL | COMPLEX})
 @kernel("MatrixLogarithm", types={"T": COMPLEX})
+@keeps_alone
 def make_matrix_function(attrs: Attrs) -> Kernel:
     """The function of each matrix."""
     function = _FUNCTIONS[attrs.op.name]
@@ -149,6 +151,7 @@ def make_matrix_function(attrs: Attrs) -> Kernel:
 
 
 @kernel("Eig", types={"T": _REAL | COMPLEX, "Tout": COMPLEX})
+@keeps_alone
 def make_eig(attrs: Attrs) -> Kernel:
     """Eigenvalues, and eigenvectors as columns; without vectors their output is a scalar.
 

@@ -15,6 +15,7 @@ import numpy as np
 from penstock.core.values import Value, shape_of
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.blas import alone
 from penstock.kernels.precision import formula
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS, NUMBERS
@@ -69,6 +70,6 @@ def _l2_loss(kind: Callable[..., Any]) -> Kernel:
 
     def l2_loss(t: Value) -> Value:
         flat = t.ravel()
-        return half * np.dot(flat, flat)
+        return half * alone(np.dot, flat, flat)
 
     return l2_loss

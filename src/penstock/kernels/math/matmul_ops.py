@@ -19,8 +19,9 @@ from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.blas import ALONE, ALONE_BY_VECTOR, ALWAYS_ALONE
 from penstock.kernels.precision import NARROW, in_float32
-from penstock.kernels.products import ALONE, batch_product, matrix_product
+from penstock.kernels.products import batch_product, matrix_product
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import COMPLEX, FLOATS, INTEGERS
 
@@ -49,7 +50,7 @@ def _matrix_product_of(dtype: DType) -> Kernel:
 def _integer_product(x: Array, y: Array) -> Array:
     # numpy multiplies integers element by element; floats go to BLAS, fifty times as fast.
     if x.size * y.shape[-1] > _MANY and _bound(x) * _bound(y) * x.shape[-1] < _EXACT:
-        exact = x.astype(np.float64) @ y.astype(np.float64)
+        exact = batch_product(x.astype(np.float64), y.astype(np.float64))
         return exact.astype(np.int64).astype(x.dtype)
     product: Array = x @ y
     return product
@@ -88,13 +89,16 @@ def checked_product(
         try:
             rows, depth = a.shape
             _, columns = b.shape
-            if rows * depth * columns <= ALONE:
+            if rows * depth * columns <= (most if rows > 1 < columns else most_by_vector):
                 return dot(a, b)
         except ValueError:  # of another rank, or sizes that do not fit
             pass
         return compute(a, b)
 
     dot = np.dot
+    most, most_by_vector = ALONE, ALONE_BY_VECTOR
+    if dtype in COMPLEX:
+        most = most_by_vector = ALWAYS_ALONE
     is_plain = multiply is matrix_product and not (is_a_turned or is_b_turned)
     return compute_small if is_plain else compute
 

@@ -18,13 +18,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from penstock.core.values import Array, Value, freeze
+from penstock.kernels.blas import ALONE_BY_VECTOR
 
 Sum: TypeAlias = Callable[[Array], Value]
 
-#: At most so many numbers are added up to one.
-_FEW: Final = 1 << 14
-#: In arrays of at most so many elements.
-_SMALL: Final = 1 << 16
+#: At most so many numbers are added up to one: for more, OpenBLAS may wake its threads.
+_FEW: Final = 10_000
+#: In arrays of at most so many elements, for the same reason.
+_SMALL: Final = min(1 << 16, ALONE_BY_VECTOR)
 
 
 def sum_of_few(

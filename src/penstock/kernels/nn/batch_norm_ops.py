@@ -25,7 +25,7 @@ from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.constants import is_constant
 from penstock.kernels.portions import by_images, sum_by_images
-from penstock.kernels.products import in_pieces
+from penstock.kernels.products import sum_of_rows
 from penstock.kernels.registry import Kernel, kernel
 
 _HALVES: Final = frozenset({dtypes.float16, dtypes.bfloat16, dtypes.float32})
@@ -201,9 +201,7 @@ class _Channels:
         if self._is_second:
             total: Array = x.reshape(*x.shape[:2], -1).sum(-1).sum(0)
             return total
-        rows = x.reshape(-1, x.shape[-1])
-        summed: Array = in_pieces(np.ones((1, len(rows)), x.dtype), rows)[0]
-        return summed
+        return sum_of_rows(x.reshape(-1, x.shape[-1]))
 
     def moments(self, mean: Array) -> Callable[[Array, Array], Array]:
         """Each channel's sum of gradients, and of gradients times how far images are off."""

@@ -24,6 +24,7 @@ from penstock.errors import FailedPreconditionError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.nn.softmax_ops import log_softmax
+from penstock.kernels.products import batch_product
 from penstock.kernels.registry import Kernel, kernel
 
 _TYPES: Final = {"T": frozenset({dtypes.float32, dtypes.float64})}
@@ -175,7 +176,7 @@ def _loss_and_gradient(inputs: Array, trellis: _Trellis, counts: Array) -> tuple
     shares = np.where(np.isfinite(total)[:, None], shares, 0)
     of_class = np.zeros((inputs.shape[1], trellis.emits.shape[1], inputs.shape[2]))
     np.put_along_axis(of_class, trellis.emits[..., None], 1.0, 2)
-    expected = (shares.swapaxes(0, 1) @ of_class).swapaxes(0, 1)
+    expected = batch_product(shares.swapaxes(0, 1), of_class).swapaxes(0, 1)
     counted = np.arange(len(inputs))[:, None] < counts
     gradient = np.where(counted[..., None], np.exp(logs) - expected, 0)
     return np.where(counts > 0, -total, 0), gradient

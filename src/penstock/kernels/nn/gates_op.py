@@ -23,9 +23,9 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value, freeze
 from penstock.kernels.array.concat_ops import join, join_two
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.blas import ALONE, ALONE_BY_VECTOR
 from penstock.kernels.constants import is_constant
 from penstock.kernels.math.matmul_ops import checked_product
-from penstock.kernels.products import ALONE
 from penstock.kernels.registry import Kernel, kernel
 
 #: Functions, as they are applied in place; the array is contiguous.
@@ -165,7 +165,7 @@ def _is_small(shape: tuple[int, ...], w: Array, bias: Array) -> bool:
         and is_constant(w)
         and is_constant(bias)
         and shape[1] == w.shape[0]
-        and 0 < prod(shape) * w.shape[1] <= ALONE
+        and 0 < prod(shape) * w.shape[1] <= (ALONE if shape[0] > 1 else ALONE_BY_VECTOR)
     )
 
 

@@ -20,6 +20,7 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.products import batch_product, matrix_product
 from penstock.kernels.registry import Kernel, kernel
 
 _TYPES: Final = {"T": frozenset({dtypes.float16, dtypes.float32})}
@@ -153,7 +154,7 @@ def make_lstm_block_cell(attrs: Attrs) -> Kernel:
         _check_weights(w, rest[3], x.shape[1] + cells, cells * 4)
         _check_peepholes(lstm, rest[:3], cells)
         x, cs_prev, h_prev, w, wci, wcf, wco, b = _wide(x, cs_prev, h_prev, w, *rest)
-        gates = np.concatenate([x, h_prev], 1) @ w + b
+        gates = matrix_product(np.concatenate([x, h_prev], 1), w) + b
         step = lstm.step(gates, cs_prev, (wci, wcf, wco))
         return tuple(part.astype(dtype, copy=False) for part in step)
 
@@ -170,10 +171,11 @@ def make_block_lstm(attrs: Attrs) -> Kernel:
     ) -> tuple[Array, ...]:
         cells = _check_block(lstm, length, x, (cs_prev, h_prev), (w, *rest))
         x, cs, h, w, wci, wcf, wco, b = _wide(x, cs_prev, h_prev, w, *rest)
-        from_x = x @ w[: x.shape[2]] + b  # all steps at once; only h waits for the step before
+        # All steps at once; only h waits for the step before.
+        from_x = batch_product(x, w[: x.shape[2]]) + b
         found = np.zeros((7, *x.shape[:2], cells), np.float32)
         for time in range(int(length)):
-            step = lstm.step(from_x[time] + h @ w[x.shape[2] :], cs, (wci, wcf, wco))
+            step = lstm.step(from_x[time] + matrix_product(h, w[x.shape[2] :]), cs, (wci, wcf, wco))
             found[:, time] = step
             cs, h = step.cs, step.h
         return tuple(found.astype(dtype, copy=False))
@@ -255,13 +257,13 @@ def _back_through(lstm: _Lstm, length: int, inputs: list[Array]) -> list[Array]:
         of_cs, gates[time] = lstm.back(
             step, before, of_cs + cs_grads[time], of_h + h_grads[time], (wci, wcf, wco)
         )
-        of_h = gates[time] @ back_to_h
+        of_h = matrix_product(gates[time], back_to_h)
         of_peepholes += lstm.of_peepholes(gates[time], before, cs[time])
     last_h = np.concatenate([first_h[None], h])[: len(x)]
     rows = np.concatenate([x, last_h], -1).reshape(-1, len(w))
     flat = gates.reshape(-1, w.shape[1])
-    of_x = gates @ w[: x.shape[2]].T
-    return [of_x, of_cs, of_h, rows.T @ flat, *of_peepholes, flat.sum(0)]
+    of_x = batch_product(gates, w[: x.shape[2]].T)
+    return [of_x, of_cs, of_h, matrix_product(rows.T, flat), *of_peepholes, flat.sum(0)]
 
 
 # -- GRU ---------------------------------------------------------------------------------------
@@ -277,8 +279,8 @@ def make_gru_block_cell(_attrs: Attrs) -> Kernel:
         cells = _check_gru(x, h_prev, w_ru, w_c)
         _check_weights(w_ru, b_ru, x.shape[1] + cells, cells * 2)
         _check_weights(w_c, b_c, x.shape[1] + cells, cells)
-        r, u = np.split(_sigmoid(np.concatenate([x, h_prev], 1) @ w_ru + b_ru), 2, 1)
-        c = np.tanh(np.concatenate([x, h_prev * r], 1) @ w_c + b_c)
+        r, u = np.split(_sigmoid(matrix_product(np.concatenate([x, h_prev], 1), w_ru) + b_ru), 2, 1)
+        c = np.tanh(matrix_product(np.concatenate([x, h_prev * r], 1), w_c) + b_c)
         return r, u, c, u * h_prev + (_ONE - u) * c
 
     return cell
@@ -300,11 +302,11 @@ def make_gru_block_cell_grad(_attrs: Attrs) -> Kernel:
         _check_like((len(x), cells), (r, u, c, d_h))
         d_c_bar = d_h * (_ONE - u) * (_ONE - c * c)
         d_u_bar = d_h * (h_prev - c) * u * (_ONE - u)
-        through_c = d_c_bar @ w_c.T
+        through_c = matrix_product(d_c_bar, w_c.T)
         d_h_reset = through_c[:, x.shape[1] :]
         d_r_bar = d_h_reset * h_prev * r * (_ONE - r)
         d_ru_bar = np.concatenate([d_r_bar, d_u_bar], 1)
-        through_ru = d_ru_bar @ w_ru.T
+        through_ru = matrix_product(d_ru_bar, w_ru.T)
         d_x = through_c[:, : x.shape[1]] + through_ru[:, : x.shape[1]]
         d_h_prev: Any = through_ru[:, x.shape[1] :] + d_h_reset * r + d_h * u
         return d_x, d_h_prev, d_c_bar, d_ru_bar

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from penstock.core.values import Array
+from penstock.kernels.products import multiply_into
 from penstock.kernels.windows import Fit, Window
 
 #: Windows of fewer rows, or of fewer elements, are not worth the while; nor are images with
@@ -140,5 +141,5 @@ def _multiply(planes: Array, matrices: _Matrices, dilation: int, sums: Array) ->
     for first in range(0, depth, some):
         part = slice(first, min(first + some, depth))
         count = part.stop - first
-        np.matmul(stacked[part], strips[part], out=products[:count])
-        np.matmul(ones, apart[:count], out=totals[part])
+        multiply_into(stacked[part], strips[part], products[:count])
+        multiply_into(ones, apart[:count], totals[part])

@@ -17,6 +17,7 @@ from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.products import matrix_product
 from penstock.kernels.quantization.quantized_ranges import integers_of
 from penstock.kernels.quantization.uniform_quantize_ops import along
 from penstock.kernels.registry import Kernel, kernel
@@ -141,7 +142,7 @@ def make_dot_hybrid(attrs: Attrs) -> Kernel:
         left, right = as_array(a), integers_of(b)
         _check_matrices(left, right)
         scale, zero = along(right, scales, zeros, axis)
-        return in_levels(left) @ (less(right, zero).astype(np.float32) * scale)
+        return matrix_product(in_levels(left), less(right, zero).astype(np.float32) * scale)
 
     return dot
 

@@ -18,6 +18,7 @@ import numpy as np
 from penstock.core.values import Array, Value, shape_of
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.products import batch_product
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.strings import items_of
 
@@ -155,8 +156,8 @@ def make_mfcc(attrs: Attrs) -> Kernel:
         if np.ndim(rate) or rate <= 0:
             raise ValueError(f"Input sample_rate should be a positive scalar: {rate}")
         filters = _filters(spectra.shape[2], float(rate), limits, bands)
-        energy = np.sqrt(spectra.astype(np.float64)) @ filters
-        return np.asarray(np.log(np.maximum(energy, _FLOOR)) @ cosines.T, np.float32)
+        energy = batch_product(np.sqrt(spectra.astype(np.float64)), filters)
+        return batch_product(np.log(np.maximum(energy, _FLOOR)), cosines.T).astype(np.float32)
 
     return mfcc
 

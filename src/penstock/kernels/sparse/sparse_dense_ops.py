@@ -18,6 +18,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, check_new, number_in, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.precision import NARROW
+from penstock.kernels.products import matrix_product
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.sparse.sparse_tensor import (
     Sparse,
@@ -167,8 +168,7 @@ def make_sparse_mat_mul(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError(
                 f"Matrix size incompatible: a: {shape_text(a.shape)}, b: {shape_text(b.shape)}"
             )
-        product: Array = left.astype(np.float32) @ right.astype(np.float32)
-        return product
+        return matrix_product(left.astype(np.float32), right.astype(np.float32))
 
     return multiply
 

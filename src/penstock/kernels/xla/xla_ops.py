@@ -18,6 +18,7 @@ from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, check_new, full, shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.blas import keeps_alone
 from penstock.kernels.control_flow.functional_ops import make_if, make_while
 from penstock.kernels.forwarding import forward
 from penstock.kernels.linalg.einsum_op import make_einsum
@@ -212,6 +213,7 @@ def make_xla_einsum(attrs: Attrs) -> Kernel:
 
 
 @kernel("XlaSelfAdjointEig", types={"T": FLOATS - {dtypes.float16, dtypes.bfloat16}})
+@keeps_alone
 def make_self_adjoint_eig(attrs: Attrs) -> Kernel:
     """Eigenvalues in ascending order, and eigenvectors as columns."""
     half: Literal["L", "U"] = "L" if attrs.bool("lower") else "U"

@@ -21,6 +21,7 @@ from penstock.defs.varint import read_varint
 from penstock.errors import DataLossError, InvalidArgumentError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.blas import keeps_alone
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import NUMBERS
 from penstock.kernels.xla.xla_ops import padded
@@ -65,6 +66,7 @@ def _wide(result: np.dtype[Any]) -> np.dtype[Any]:
 
 @kernel("XlaDot", types={"T": NUMBERS})
 @kernel("XlaDotV2", types={"LhsT": NUMBERS, "RhsT": NUMBERS, "preferred_element_type": NUMBERS})
+@keeps_alone
 def make_dot(attrs: Attrs) -> Kernel:
     """Sums of products over some dimensions, for each place of the others; batches first."""
     fields, result = fields_of(attrs.bytes("dimension_numbers")), _result_type(attrs)
@@ -93,6 +95,7 @@ def make_dot(attrs: Attrs) -> Kernel:
 
 @kernel("XlaConv", types={"T": NUMBERS})
 @kernel("XlaConvV2", types={"LhsT": NUMBERS, "RhsT": NUMBERS, "preferred_element_type": NUMBERS})
+@keeps_alone
 def make_conv(attrs: Attrs) -> Kernel:
     """Convolution over any number of dimensions, with gaps in the images and the filters."""
     fields, result = fields_of(attrs.bytes("dimension_numbers")), _result_type(attrs)

@@ -1,0 +1,130 @@
+"""Tell which feeds and fetches share memory with what outlives the step.
+
+In:   a request's graph, with its feeds and fetches as nodes.
+Out:  ``Shared``: feeds of which something may be kept, and fetches of which somebody else may
+      have the memory.  Both must be copies, since the caller may change arrays at any time.
+Not:  copies nothing; the session does.  Changes no graph.
+
+The law: what is fed may be changed as soon as ``run`` has returned, and what is fetched as soon
+as it is there; neither changes anything else.  Kernels need not know it.  A value is kept by
+nodes that have state, call functions or the user's code, and by whoever fetches an object that
+it is part of; since kernels hand on views of their inputs, what is computed from a value
+may be that value still.  So a feed is shared if a way leads from it to a node that keeps;
+a fetch, if it or any value that it is computed from goes such a way, or comes from such a node.
+
+Feeds of graphs without state, as networks are, are never copied.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from penstock.catalogue.registry import get_op, is_builtin_op
+from penstock.core import dtypes
+from penstock.core.dtypes import DType
+from penstock.graph.graph import Graph, Node
+from penstock.graph.roles import Role
+
+#: Stateful by declaration, though their values live no longer than the step.
+_FLEETING: Final = frozenset({Role.ARG, Role.RETVAL, Role.SEND, Role.RECV})
+_OF_THE_STEP: Final = ("TensorArray", "Stack")
+#: These have state of their own, or an effect, but keep no value.
+_WATCHING: Final = ("Assert", "Print", "Random", "TruncatedNormal")
+#: What these give is read-only: it is the variable's own array.  An object is not.
+_READING: Final = frozenset({"ReadVariableOp", "Variable", "VariableV2"})
+#: Call the user's code, which may keep what it gets.
+_CALLING_OUT: Final = frozenset({"PyFuncStateless"})
+#: Edges that lead to a place, not to a value.
+_PLACES: Final = frozenset({dtypes.resource})
+
+
+class Shared(NamedTuple):
+    """Places of feeds and of fetches, in the request's order."""
+
+    feeds: frozenset[int]
+    fetches: frozenset[int]
+
+
+NOTHING: Final = Shared(frozenset(), frozenset())
+
+
+def tell_apart(graph: Graph) -> Shared:
+    """Which of a request's feeds and fetches must be copies."""
+    keeping = [node for node in graph if _keeps(node)]
+    giving = [node for node in graph if _gives(node)]
+    if not keeping and not giving:
+        return NOTHING
+    kept = _reached((source for node in keeping for source in _values_of(node)), _values_of)
+    # What is shared may be seen by whatever is computed from it.
+    seen = _reached([*kept, *giving], _readers_of)
+    return Shared(_places(Role.ARG, kept), _places(Role.RETVAL, seen))
+
+
+def _places(role: Role, nodes: Iterable[Node]) -> frozenset[int]:
+    return frozenset(node.attrs["index"] for node in nodes if node.role is role)
+
+
+def _keeps(node: Node) -> bool:
+    """Whether some of a node's inputs may live on when the step is over."""
+    if node.role is Role.RETVAL:
+        return node.input_types[0].base is dtypes.variant
+    return _lasts(node) and any(map(_is_value, node.input_types))
+
+
+def _gives(node: Node) -> bool:
+    """Whether a node's outputs may be somebody else's memory, which may be written to."""
+    if node.op.name in _READING and node.output_types[0].base is not dtypes.variant:
+        return False
+    return _lasts(node) and any(map(_is_value, node.output_types))
+
+
+def _lasts(node: Node) -> bool:
+    """Whether a node has to do with what outlives the step."""
+    if node.role in _FLEETING:
+        return False
+    if not is_builtin_op(node.op.name):
+        return True  # a function, or the user's own
+    verdict = _verdict(node.op.name)
+    if verdict is not None:
+        return verdict
+    return any(kind.is_ref or kind.base in _PLACES for kind in node.input_types)
+
+
+@functools.cache
+def _verdict(op: str) -> bool | None:
+    """The same for all nodes of an op; None if it depends on their types."""
+    if op.startswith((*_OF_THE_STEP, *_WATCHING)):
+        return False
+    found = get_op(op)
+    calls = any("func" in attr.kind for attr in found.attrs.values())
+    return True if found.is_stateful or calls or op in _CALLING_OUT else None
+
+
+def _is_value(kind: DType) -> bool:
+    return not kind.is_ref and kind.base not in _PLACES
+
+
+def _values_of(node: Node) -> list[Node]:
+    """The nodes whose values a node takes."""
+    return [e.src for e in node.inputs if e is not None and _is_value(node.input_types[e.dst_slot])]
+
+
+def _readers_of(node: Node) -> list[Node]:
+    """The nodes that take a node's values."""
+    return [
+        e.dst
+        for e in node.out_edges
+        if not e.is_control and _is_value(e.dst.input_types[e.dst_slot])
+    ]
+
+
+def _reached(first: Iterable[Node], following: Callable[[Node], list[Node]]) -> set[Node]:
+    found, waiting = set[Node](), list(first)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += following(node)
+    return found
