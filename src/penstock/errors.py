@@ -316,6 +316,8 @@ def from_exception(cause: BaseException) -> OpError:
     """
     if isinstance(cause, OpError):
         return cause
+    if not isinstance(cause, Exception):  # SystemExit, KeyboardInterrupt, GeneratorExit
+        return UnknownError(f"{type(cause).__name__}: {cause}")
     text = _reworded(str(cause)) or type(cause).__name__
     if isinstance(cause, OSError) and cause.errno in _BY_ERRNO:
         return _BY_ERRNO[cause.errno](text)
@@ -339,7 +341,7 @@ def _reworded(text: str) -> str:
     return f"Incompatible shapes: {' vs. '.join(shapes)}" if shapes else text
 
 
-_CANONICAL: tuple[tuple[type[BaseException], type[OpError]], ...] = (
+_CANONICAL: tuple[tuple[type[Exception], type[OpError]], ...] = (
     (MemoryError, ResourceExhaustedError),
     (NotImplementedError, UnimplementedError),
     (FileNotFoundError, NotFoundError),  # those that users' kernels raise have no number
@@ -350,7 +352,6 @@ _CANONICAL: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     (ValueError, InvalidArgumentError),  # includes numpy's LinAlgError and unicode errors
     (TypeError, InvalidArgumentError),
     (IndexError, InvalidArgumentError),
-    (KeyboardInterrupt, CancelledError),
 )
 
 #: What the operating system's errors are, by their names; not every system has all of them.

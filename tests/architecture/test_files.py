@@ -42,6 +42,7 @@ REASONS: Final = {
     ("defs/file_kinds.py", "tarfile"): "reads bytes",
     ("defs/file_kinds.py", "zipfile"): "reads bytes",
     ("core/memory.py", "pathlib"): "asks the system how much memory there is",
+    ("kernels/blas.py", "pathlib"): "looks for the library that numpy brought along",
     ("defs/tensor_bundle.py", "np.fromfile"): "reads a file that is open already",
     ("runtime/compiler/source.py", "linecache"): "shows generated code in tracebacks",
     ("runtime/compiler/source.py", "compile"): "compiles generated code",

@@ -38,6 +38,7 @@ _REQUIRED: dict[str, Any] = {
     "float": 0.0,
     "bool": False,
     "list(type)": (dtypes.float32,),
+    "list(shape)": (TensorShape(()),),
 }
 
 

@@ -7,9 +7,16 @@ Not:  knows neither tier.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Final
 
 from penstock.kernels.registry import Calling, Cost, Kernel
+
+#: Seconds that an asynchronous kernel has to answer when it is told that its step ends.
+PATIENCE: Final = 1.0
+#: The same for a kernel that nobody can tell, but that does nothing but compute.
+BRIEF: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +28,13 @@ class BoundKernel:
     cost: Cost
     #: Penstock's own kernels are trusted to return what they declare.
     is_builtin: bool = True
+    #: Whether it does nothing but compute: whoever does not need its results may go before it
+    #: is done.
+    is_pure: bool = False
+
+
+def patience_of(kernel: BoundKernel) -> float:
+    """How long a step that is ended waits for a kernel: for effects, until they are done."""
+    if kernel.calling is Calling.ASYNC:
+        return PATIENCE
+    return BRIEF if kernel.is_pure else math.inf

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from penstock.core.values import Value
 from penstock.defs.attrs import Attr
-from penstock.errors import OpError
 from penstock.state.call_frame import CallFrame
 from penstock.state.cancellation import CancellationManager
+from penstock.state.interrupt import Interrupt
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.resources import ResourceManager, StepContainer
 from penstock.state.session_state import SessionState, TensorStore
@@ -49,22 +49,15 @@ class FunctionCaller(Protocol):
         """Raise OpError unless a function is there, and its definition makes sense."""
 
 
-class Interrupt:
-    """Ends all executors of one step early, once its reason is set."""
+class Waiting(NamedTuple):
+    """What an asynchronous kernel waits for, for those who ask why a step hangs."""
 
-    __slots__ = ("loops_end", "reason")
-
-    def __init__(self) -> None:
-        #: Whether loops must end: with ``reason``, or since the step has failed elsewhere.  Set
-        #: once, by any thread; compiled loops ask it in every turn.
-        self.loops_end = False
-        #: Why the step must end; None as long as it may go on.  Set once, by any thread.
-        self.reason: OpError | None = None
-
-    def end(self, reason: OpError) -> None:
-        """End the step."""
-        self.reason = reason
-        self.loops_end = True
+    #: That, as it is now; from any thread.
+    describe: Callable[[], str]
+    #: The ops whose nodes can end the wait, if they have the same resource.
+    ended_by: frozenset[str] = frozenset()
+    #: Its container and name.
+    resource: tuple[str, str] = ("", "")
 
 
 class FrameTag(Protocol):
@@ -119,6 +112,8 @@ class OpKernelContext:
     iteration: int
     #: Whether a data input is dead; only transfer nodes ever see True.
     is_input_dead: bool
+    #: What an asynchronous kernel waits for, in words for people; it may say so here.
+    waits_for: Waiting | str = ""
 
     @property
     def interrupt(self) -> Interrupt:

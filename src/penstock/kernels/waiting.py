@@ -16,6 +16,16 @@ from penstock.kernels.context import Done
 from penstock.state.cancellation import CancellationManager
 
 
+class Awaited:
+    """A resource that steps wait for: it has a line, and can tell its state."""
+
+    line: Line
+
+    def end_waits(self) -> None:
+        """Cancel whoever waits: the resource is dropped."""
+        self.line.end_waits()
+
+
 class _NotYet:
     def __repr__(self) -> str:
         return "NOT_YET"
@@ -42,12 +52,15 @@ class _Request:
 class Line:
     """Requests on one state, served in turn; those that cannot go on let others pass."""
 
-    def __init__(self, title: str) -> None:
-        self._title: Final = title
-        #: Guards ``_waiting`` and the state that attempts look at.
+    def __init__(self, cancelled: str) -> None:
+        """``cancelled`` is what a request is told that is cancelled while it waits."""
+        self._cancelled: Final = cancelled
+        #: Guards what follows, and the state that attempts look at.
         self._lock = Lock()
         #: Requests that wait, oldest first.
         self._waiting: list[_Request] = []
+        #: Whether nobody can wait here any more.  Set once.
+        self._has_ended = False
 
     def submit(self, attempt: Attempt, cancellation: CancellationManager, done: Done) -> None:
         """Make the attempt, now or when others have changed the state; then call ``done``."""
@@ -55,6 +68,8 @@ class Line:
         with self._lock:
             self._waiting.append(request)
             settled = self._serve()
+            if self._has_ended:
+                settled += self._turn_away()
         _report(settled)
         if request.outcome is not NOT_YET:
             return
@@ -73,6 +88,20 @@ class Line:
         _report(settled)
         return result
 
+    def end_waits(self) -> None:
+        """Cancel whoever waits, now and from now on: the state is given up."""
+        with self._lock:
+            self._has_ended = True
+            settled = self._turn_away()
+        _report(settled)
+
+    def _turn_away(self) -> list[_Request]:
+        """Cancel everything that waits."""
+        turned_away, self._waiting = self._waiting, []
+        for request in turned_away:
+            request.outcome = CancelledError(self._cancelled)
+        return turned_away
+
     def _serve(self) -> list[_Request]:
         """Attempt everything that waits, until nothing more changes."""
         settled: list[_Request] = []
@@ -82,7 +111,7 @@ class Line:
             for request in [*self._waiting]:
                 try:
                     request.outcome = request.attempt()
-                except Exception as error:  # noqa: BLE001 - handed to done
+                except BaseException as error:  # noqa: BLE001  (handed to done)
                     request.outcome = error
                 if request.outcome is not NOT_YET:
                     self._waiting.remove(request)
@@ -95,7 +124,7 @@ class Line:
             if request.outcome is not NOT_YET:
                 return
             self._waiting.remove(request)
-            request.outcome = CancelledError(f"{self._title} operation was cancelled")
+            request.outcome = CancelledError(self._cancelled)
         request.done(request.outcome)
 
 

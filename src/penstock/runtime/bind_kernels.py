@@ -92,4 +92,5 @@ class KernelBinder:
             raise
         except Exception as cause:  # noqa: BLE001  (the one border of makers)
             raise from_exception(cause) from shown_cause(cause)
-        return BoundKernel(compute, found.calling, found.cost, found.is_builtin)
+        is_pure = found.calling is Calling.PLAIN and not node.op.is_stateful
+        return BoundKernel(compute, found.calling, found.cost, found.is_builtin, is_pure)

@@ -92,7 +92,7 @@ class FunctionRuntime:
         frame.set_args(args)
         self._begin(name)
 
-        def finished(error: OpError | None) -> None:
+        def finished(error: BaseException | None) -> None:
             self._end()
             done(error if error is not None else _results(frame, instance.body, allow_dead))
 
@@ -168,7 +168,7 @@ def _run_whole(
     step: StepContext,
     args: Sequence[Value],
     frame: CallFrame,
-    finished: Callable[[OpError | None], None],
+    finished: Callable[[BaseException | None], None],
 ) -> None:
     """Run a body that is one compiled function, when the step's thread comes to it."""
 
@@ -179,7 +179,7 @@ def _run_whole(
             for index, result in enumerate(results):
                 if result is not None:
                     frame.set_retval(index, result)
-        except OpError as error:
+        except BaseException as error:  # noqa: BLE001  (handed to the node's own done)
             finished(error)
             return
         finished(None)

@@ -24,12 +24,13 @@ from penstock.errors import (
 )
 from penstock.graph.graph import Graph
 from penstock.graph.roles import Role
-from penstock.kernels.context import Interrupt, Runner
+from penstock.kernels.context import Runner
+from penstock.runtime.ctrl_c import NotingCtrlC
+from penstock.runtime.ending import Ending
 from penstock.runtime.executor.barrier import ExecutorBarrier
 from penstock.runtime.executor.params import ExecutorArgs
 from penstock.runtime.prepare import PreparedStep
-from penstock.runtime.step_loop import start_timer
-from penstock.state.cancellation import CancellationManager
+from penstock.runtime.step_loop import POLL_SECONDS, Alarm
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.resources import StepContainer
 from penstock.state.session_state import SessionState, TensorStore
@@ -43,8 +44,7 @@ class PartialRun:
         self._prepared = prepared
         self._session_state = session_state
         self._rendezvous = Rendezvous()
-        self._cancellation = CancellationManager()
-        self._interrupt = Interrupt()
+        self._ending = Ending(self._rendezvous)
         self._container = StepContainer()
         #: Held during each call, so that calls come one after another.
         self._lock = threading.Lock()
@@ -59,37 +59,45 @@ class PartialRun:
 
     def start(self, pool: Runner | None) -> None:
         """Start all executors; they run until they wait for a feed."""
-        executors = self._prepared.executors()
+        executors, ending = self._prepared.executors(), self._ending
         barrier = ExecutorBarrier(len(executors), self._rendezvous, self._finish)
         args = ExecutorArgs(
             rendezvous=self._rendezvous,
-            cancellation_manager=self._cancellation,
+            cancellation_manager=ending.cancellation,
             session_state=self._session_state,
             tensor_store=TensorStore(),
             step_container=self._container,
             pool=pool,
-            interrupt=self._interrupt,
+            interrupt=ending.interrupt,
         )
-        for executor in executors:
-            executor.run_async(args, barrier.arrive)
+        with NotingCtrlC(ending.interrupt):
+            for executor in executors:
+                executor.run_async(args, barrier.arrive)
+        if ending.interrupt.escaping is not None:
+            self._wait()
+            ending.let_escape()
 
     def _finish(self, error: OpError | None) -> None:
         self._error = error
         self._finished.set()
 
     def cancel(self, reason: OpError) -> None:
-        """End the run; waits until nothing of it is active."""
-        self._interrupt_by(reason)
-        self._finished.wait()
+        """End the run; waits until nothing of it is active, or only what does not answer."""
+        self._ending.end(reason)
+        self._wait()
         self._container.close()
         self.is_done = True
 
-    def _interrupt_by(self, reason: OpError) -> None:
-        """Wake whoever waits in the run, and drop what is ready."""
-        if self._interrupt.reason is None:
-            self._interrupt.end(reason)
-        self._rendezvous.start_abort(reason)
-        self._cancellation.start_cancel()
+    def _wait(self) -> None:
+        """Wait for the end of the step."""
+        while not self._finished.wait(POLL_SECONDS):
+            self._look_up()
+
+    def _look_up(self) -> None:
+        """Do now and then what nobody can be told to do."""
+        if self._ending.interrupt.escaping is not None:
+            self._ending.tell()
+        self._ending.leave_silent()
 
     def step(
         self, feeds: Mapping[str, Value], fetches: Sequence[str], timeout_in_ms: int
@@ -104,21 +112,21 @@ class PartialRun:
         """
         with self._lock:
             self._check(feeds, fetches)
-            timer = start_timer(timeout_in_ms, self._expire)
-            try:
-                values = self._exchange(feeds, fetches)
-                self._close_if_served()
-            except BaseException as cause:
-                # What was taken out of the rendezvous is lost, so nobody could go on.
-                self.cancel(from_exception(cause))
-                raise
-            finally:
-                if timer is not None:
-                    timer.cancel()
+            with Alarm(timeout_in_ms, self._expire), NotingCtrlC(self._ending.interrupt):
+                try:
+                    values = self._exchange(feeds, fetches)
+                    self._close_if_served()
+                except BaseException as cause:
+                    # What was taken out of the rendezvous is lost, so nobody could go on.
+                    self.cancel(from_exception(cause))
+                    self._ending.let_escape()
+                    if isinstance(cause, OpError):
+                        raise self._ending.told(cause) from cause.__cause__
+                    raise
             return values
 
     def _expire(self) -> None:
-        self._interrupt_by(
+        self._ending.end(
             DeadlineExceededError(
                 "Timed out waiting for notification",
                 details=[
@@ -170,17 +178,33 @@ class PartialRun:
             self._pending_feeds.discard(name)
         values = []
         for name in fetches:
-            value = self._rendezvous.recv(name)
+            value = self._receive(name)
             if value is DEAD:
                 raise InvalidArgumentError(f"The tensor returned for {name} was not valid.")
             self._pending_fetches.discard(name)
             values.append(value)
         return values
 
+    def _receive(self, name: str) -> Value:
+        """Wait for a value, and look up now and then."""
+        is_there = threading.Event()
+        answer: list[Value | OpError] = []
+
+        def done(error: OpError | None, value: Value, is_dead: bool) -> None:  # noqa: FBT001
+            answer.append(error or (DEAD if is_dead else value))
+            is_there.set()
+
+        self._rendezvous.recv_async(name, done)
+        while not is_there.wait(POLL_SECONDS):
+            self._look_up()
+        if isinstance(answer[0], OpError):
+            raise answer[0].copy()
+        return answer[0]
+
     def _close_if_served(self) -> None:
         """When all feeds and fetches are served, wait for the rest of the step."""
         if self.is_done or self._pending_feeds or self._pending_fetches:
             return
-        self._finished.wait()
+        self._wait()
         self._container.close()
         self.is_done = True

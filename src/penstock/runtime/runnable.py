@@ -118,6 +118,8 @@ def _with_regions(params: LocalExecutorParams, compiled: Compiled) -> LocalExecu
         region = compiled.regions.get(node)
         if region is None:
             return params.make_kernel(node)
-        return BoundKernel(region.compute, Calling.CONTEXT, Cost.MEASURED)
+        return BoundKernel(
+            region.compute, Calling.CONTEXT, Cost.MEASURED, is_pure=region.source.is_pure
+        )
 
     return dataclasses.replace(params, make_kernel=make_kernel)

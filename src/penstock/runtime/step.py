@@ -12,26 +12,24 @@ woken, and when nothing runs any more the error is raised.
 from __future__ import annotations
 
 import itertools
-import signal
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from threading import Lock, current_thread, main_thread
 from time import perf_counter
-from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 from penstock.advice import MoreTime
 from penstock.config import RunOptions, Tier, TraceLevel
 from penstock.core.values import Value
 from penstock.errors import CancelledError, DeadlineExceededError, OpError
-from penstock.kernels.context import Interrupt, Runner
+from penstock.kernels.context import Runner
+from penstock.runtime.ctrl_c import NotingCtrlC
+from penstock.runtime.ending import Ending
 from penstock.runtime.executor.barrier import ExecutorBarrier
-from penstock.runtime.executor.executor import ExecutorState
 from penstock.runtime.executor.params import ExecutorArgs
 from penstock.runtime.prepare import PreparedStep
 from penstock.runtime.stats import StatsCollector
-from penstock.runtime.step_loop import StepLoop, start_timer
+from penstock.runtime.step_loop import POLL_SECONDS, Alarm, StepLoop
 from penstock.state.call_frame import CallFrame
-from penstock.state.cancellation import CancellationManager
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.resources import StepContainer
 from penstock.state.session_state import SessionState, TensorStore
@@ -39,9 +37,7 @@ from penstock.state.session_state import SessionState, TensorStore
 #: Numbers steps throughout the process; taken under ``_step_ids_lock``, since ``next`` is not
 #: atomic on every Python.
 _step_ids: Final = itertools.count(1)
-_step_ids_lock: Final = threading.Lock()
-#: Seconds between two looks at whether Ctrl-C was pressed, while the caller sleeps.
-_POLL_SECONDS: Final = 0.05
+_step_ids_lock: Final = Lock()
 
 
 def take_step_id() -> int:
@@ -66,39 +62,27 @@ class Step:
         self._options = options
         self._pool = pool
         self._session_state = session_state
-        self._interrupt = Interrupt()
-        self._cancellation = CancellationManager()
-        #: None if nothing in this step sends or receives.
+        #: Without a rendezvous if nothing in this step sends or receives.
         has_transfers = any(executor.view.has_transfers for executor in self._executors)
-        self._rendezvous = Rendezvous() if has_transfers else None
+        self._ending = Ending(Rendezvous() if has_transfers else None)
         self._loop = StepLoop()
         self.tensor_store = TensorStore()
         #: What was recorded, if the options ask for it.
         self.stats: StatsCollector | None = None
-        #: The executors' runs, in the order of the partitions; empty before ``run``.
-        self._states: list[ExecutorState] = []
+        #: Whether somebody may go before the step is done, though no deadline is given.
+        self.is_async = False
         self._error: OpError | None = None
-        #: Set by a signal handler on the main thread.
-        self._was_ctrl_c = False
 
     # -- from any thread -------------------------------------------------------------
 
     def cancel(self, reason: OpError | None = None) -> None:
         """End the step early; ``run`` raises ``reason``, unless it is done already."""
-        if self._interrupt.reason is None:
-            self._interrupt.end(reason or CancelledError("Run call was cancelled"))
-        assert self._interrupt.reason is not None
-        self._wake_waiting(self._interrupt.reason)
-
-    def _wake_waiting(self, reason: OpError) -> None:
-        """Tell kernels that wait; those of Recv hear of it by the rendezvous alone."""
-        if self._rendezvous is not None:
-            self._rendezvous.start_abort(reason)
-        self._cancellation.start_cancel()
+        self._ending.end(reason or CancelledError("Run call was cancelled"))
+        self._loop.start_polling()
 
     def dump_state(self) -> str:
         """What every unfinished node waits for."""
-        return "\n".join(state.dump_state() for state in self._states)
+        return self._ending.report()
 
     # -- on the calling thread ---------------------------------------------------------
 
@@ -108,65 +92,64 @@ class Step:
         Raises:
             OpError: the step's first error, DeadlineExceededError or CancelledError included.
             KeyboardInterrupt: Ctrl-C was pressed.
+            BaseException: a kernel raised it on the main thread, and it is no Exception.
 
         """
         frame = CallFrame(self._prepared.feed_types, self._prepared.fetch_types)
         frame.set_args(feeds)
-        timer = start_timer(timeout_in_ms, self._expire)
-        handler = self._catch_ctrl_c()
+        interrupt = self._ending.interrupt
+        interrupt.may_be_left = self.is_async or timeout_in_ms > 0
         container = StepContainer()
         start = perf_counter()
         try:
-            self._start(frame, container)
-            self._work(self._poll if handler else None)
+            with Alarm(timeout_in_ms, self._expire), NotingCtrlC(interrupt):
+                self._start(frame, container)
+                self._work()
         finally:
-            if handler is not None:
-                signal.signal(signal.SIGINT, handler)
-            if timer is not None:
-                timer.cancel()
-            self._states.clear()  # breaks a cycle, so that memory is freed at once
+            interrupt.activities.clear()  # breaks a cycle: memory is freed at once
             container.close()
-        if self._was_ctrl_c:
-            raise KeyboardInterrupt
+        self._ending.let_escape()
         if self._error is not None:
-            raise self._error
+            raise self._ending.told(self._error)
         if self.stats is None:  # nobody watched each node
             self._prepared.note(None, perf_counter() - start)
         return list(frame.consume_retvals(allow_dead=True))
 
     def _start(self, frame: CallFrame, container: StepContainer) -> None:
         """Start all executors; they run when the loop does."""
-        executors = self._executors
+        executors, ending = self._executors, self._ending
         if self._options.trace_level > TraceLevel.NO_TRACE:
             self.stats = StatsCollector([part.device for part in self._prepared.partitions])
-        barrier = ExecutorBarrier(len(executors), self._rendezvous, self._finished)
+        barrier = ExecutorBarrier(len(executors), ending.rendezvous, self._finished)
         step_id = take_step_id()
         for executor in executors:
             device = executor.params.device
             args = ExecutorArgs(
                 step_id=step_id,
-                rendezvous=self._rendezvous,
+                rendezvous=ending.rendezvous,
                 stats_collector=self.stats.devices[device] if self.stats else None,
                 call_frame=frame,
-                cancellation_manager=self._cancellation,
+                cancellation_manager=ending.cancellation,
                 session_state=self._session_state,
                 tensor_store=self.tensor_store,
                 step_container=container,
                 runner=self._loop.schedule,
-                interrupt=self._interrupt,
+                interrupt=ending.interrupt,
                 pool=self._pool,
             )
-            self._states.append(executor.run_async(args, barrier.arrive))
+            executor.run_async(args, barrier.arrive)
 
-    def _work(self, poll: Callable[[], None] | None) -> None:
+    def _work(self) -> None:
         """Do what can be done on this thread, until all executors are done."""
         try:
-            self._loop.run(poll=poll, period=_POLL_SECONDS)
+            # Signals come to the main thread; on others, whoever ends the step starts polling.
+            is_main = current_thread() is main_thread()
+            self._loop.run(poll=self._poll, period=POLL_SECONDS if is_main else None)
         except BaseException:
             # A handler of the program's own raised.  A step that was left alone would go on
             # by itself, and take what it waits for from others.
             self.cancel()
-            self._loop.run()
+            self._loop.run(poll=self._poll)
             raise
 
     def _finished(self, error: OpError | None) -> None:
@@ -174,36 +157,15 @@ class Step:
         self._error = error
         self._loop.stop()
 
+    def _poll(self) -> None:
+        if self._ending.interrupt.escaping is not None:
+            self._ending.tell()
+        self._ending.leave_silent()
+
     def _expire(self) -> None:
         self.cancel(
             DeadlineExceededError(
                 "Timed out waiting for notification",
-                details=self.dump_state().split("\n"),
                 next_step=MoreTime("timeout_in_ms", instead="feed what is missing"),
             )
         )
-
-    # -- Ctrl-C ------------------------------------------------------------------------
-
-    def _catch_ctrl_c(self) -> Any:
-        """Turn Ctrl-C into a cancelled step; returns the handler to put back, or None.
-
-        Python's own handler raises between any two lines, also inside a queue's critical
-        section.  This one only leaves a note, so that state stays whole.  A handler that
-        the program has set itself is left alone.
-        """
-        if threading.current_thread() is not threading.main_thread():
-            return None
-        current = signal.getsignal(signal.SIGINT)
-        if current is not signal.default_int_handler:
-            return None
-        signal.signal(signal.SIGINT, self._note_ctrl_c)
-        return current
-
-    def _note_ctrl_c(self, _signal: int, _frame: FrameType | None) -> None:
-        self._was_ctrl_c = True
-        self._interrupt.end(CancelledError("Run call was cancelled by Ctrl-C"))
-
-    def _poll(self) -> None:
-        if self._was_ctrl_c and self._interrupt.reason is not None:
-            self._wake_waiting(self._interrupt.reason)

@@ -13,12 +13,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from threading import TIMEOUT_MAX, Condition, Lock, Timer
+from typing import Final
+
+#: Seconds between two looks at what does not come as a closure: Ctrl-C, kernels that are silent.
+POLL_SECONDS: Final = 0.05
+
+
+def _nothing() -> None:
+    """What is done where nobody polls."""
 
 
 class StepLoop:
     """A queue of closures that one thread works off."""
 
-    __slots__ = ("_closures", "_is_stopped", "_wake")
+    __slots__ = ("_closures", "_is_polling", "_is_stopped", "_wake")
 
     def __init__(self) -> None:
         #: Guards what follows.  Innermost: closures run outside of it.
@@ -26,6 +34,8 @@ class StepLoop:
         self._closures: deque[Callable[[], None]] = deque()
         #: Set once; closures that come later are not run.
         self._is_stopped = False
+        #: Whether to look up now and then though nothing happens.  Set once.
+        self._is_polling = False
 
     def schedule(self, closure: Callable[[], None]) -> None:
         """Have ``closure`` run on the loop's thread."""
@@ -39,12 +49,25 @@ class StepLoop:
             self._is_stopped = True
             self._wake.notify()
 
-    def run(self, *, poll: Callable[[], None] | None = None, period: float = 0.05) -> None:
-        """Work until stopped; ``poll`` is called every ``period`` seconds of waiting."""
+    def start_polling(self) -> None:
+        """Have ``run`` look up now and then from now on, if it does not yet."""
+        with self._wake:
+            self._is_polling = True
+            self._wake.notify()
+
+    def run(
+        self, *, poll: Callable[[], None] = _nothing, period: float | None = POLL_SECONDS
+    ) -> None:
+        """Work until stopped; ``poll`` is called every ``period`` seconds of waiting.
+
+        Without a period it is called only after ``start_polling``.
+        """
         while True:
             with self._wake:
                 while not self._closures and not self._is_stopped:
-                    if not self._wake.wait(None if poll is None else period):
+                    if period is None and self._is_polling:
+                        period = POLL_SECONDS
+                    if not self._wake.wait(period):
                         break
                 if not self._closures:
                     if self._is_stopped:
@@ -52,8 +75,7 @@ class StepLoop:
                     closure = poll
                 else:
                     closure = self._closures.popleft()
-            if closure is not None:
-                closure()
+            closure()
 
 
 class Trampoline:
@@ -75,20 +97,36 @@ class Trampoline:
             if self._is_running:
                 return
             self._is_running = True
+        raised: BaseException | None = None
         while True:
             with self._lock:
                 if not self._closures:
                     self._is_running = False
-                    return
+                    break
                 closure = self._closures.popleft()
-            closure()
+            try:
+                closure()
+            except BaseException as error:  # noqa: BLE001  (raised below: others wait for the rest)
+                raised = raised or error
+        if raised is not None:
+            raise raised
 
 
-def start_timer(timeout_in_ms: int, expire: Callable[[], None]) -> Timer | None:
-    """Have ``expire`` called after a time, unless the timer is cancelled before; 0 is never."""
-    if timeout_in_ms <= 0:
-        return None
-    timer = Timer(min(timeout_in_ms / 1000, TIMEOUT_MAX), expire)
-    timer.daemon = True
-    timer.start()
-    return timer
+class Alarm:
+    """A ``with`` block after whose time ``expire`` is called, on another thread; 0 is never."""
+
+    __slots__ = ("_timer",)
+
+    def __init__(self, timeout_in_ms: int, expire: Callable[[], None]) -> None:
+        self._timer: Timer | None = None
+        if timeout_in_ms > 0:
+            self._timer = Timer(min(timeout_in_ms / 1000, TIMEOUT_MAX), expire)
+            self._timer.daemon = True
+
+    def __enter__(self) -> None:
+        if self._timer is not None:
+            self._timer.start()
+
+    def __exit__(self, *_raised: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()

@@ -8,23 +8,30 @@ Not:  catches no Ctrl-C: nothing here has critical sections, so Python's own Key
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import get_ident
-from time import perf_counter
+from time import monotonic, perf_counter
+from typing import Any
 
 import numpy as np
 
 from penstock.advice import MoreTime
 from penstock.core.values import Value
 from penstock.errors import CancelledError, DeadlineExceededError, OpError
-from penstock.kernels.context import Interrupt, Runner, StepContext
+from penstock.kernels.beside import Beside
+from penstock.kernels.bound import BRIEF
+from penstock.kernels.context import Runner, StepContext
 from penstock.runtime.compiler.region import Region
+from penstock.runtime.ending import left_behind, with_details
 from penstock.runtime.executor.params import LocalExecutorParams
 from penstock.runtime.stats import StatsCollector
 from penstock.runtime.step import take_step_id
-from penstock.runtime.step_loop import start_timer
+from penstock.runtime.step_loop import POLL_SECONDS, Alarm
 from penstock.state.cancellation import CancellationManager
+from penstock.state.interrupt import Interrupt
 from penstock.state.resources import StepContainer
 from penstock.state.session_state import SessionState, TensorStore
 
@@ -43,7 +50,7 @@ class WholeStepFacts:
 class WholeStep:
     """One run of one compiled request; used once."""
 
-    __slots__ = ("_facts", "_region", "_thread", "interrupt", "tensor_store")
+    __slots__ = ("_facts", "_region", "_thread", "interrupt", "is_async", "tensor_store")
 
     #: Nothing is recorded: whoever traces a step wants to see its nodes.
     stats: StatsCollector | None = None
@@ -54,13 +61,15 @@ class WholeStep:
         #: The thread that runs the step; that made it, before it runs.
         self._thread = get_ident()
         self.interrupt = Interrupt()
+        #: Whether somebody may go before the step is done, though no deadline is given.
+        self.is_async = False
         #: What kernels want to keep for later steps; None if none can.
         self.tensor_store = TensorStore() if region.needs_context else None
 
     def cancel(self, reason: OpError | None = None) -> None:
         """End the step at the next turn of a loop; ``run`` raises ``reason``."""
-        if self.interrupt.reason is None:
-            self.interrupt.end(reason or CancelledError("Run call was cancelled"))
+        reason = reason or CancelledError("Run call was cancelled")
+        self.interrupt.end(with_details(reason, [self.dump_state()]))
 
     def dump_state(self) -> str:
         """What the step is doing; compiled code does not wait for anything."""
@@ -72,24 +81,58 @@ class WholeStep:
         Raises:
             OpError: the step's error, DeadlineExceededError or CancelledError included.
             KeyboardInterrupt: Ctrl-C was pressed.
+            BaseException: a kernel raised it on the main thread, and it is no Exception.
 
         """
-        self._thread = get_ident()
-        timer = start_timer(timeout_in_ms, self._expire) if timeout_in_ms else None
+        if timeout_in_ms > 0 or self.is_async:
+            if self._facts.pool is not None and self._region.source.is_pure:
+                return self._run_beside(feeds, timeout_in_ms)
+            with Alarm(timeout_in_ms, self._expire):
+                return self._run_here(feeds)
+        return self._run_here(feeds)
+
+    def _run_here(self, feeds: Sequence[Value]) -> Sequence[Value | None]:
+        """Run on the caller's thread."""
         try:
-            with np.errstate(all="ignore"):
-                start = perf_counter()
-                results = self._run(feeds)
-                seconds = perf_counter() - start
-        finally:
-            if timer is not None:
-                timer.cancel()
+            return self._run(feeds)
+        except OpError:
+            if self.interrupt.escaping is not None:
+                raise self.interrupt.escaping from None
+            raise
+
+    def _run_beside(self, feeds: Sequence[Value], timeout_in_ms: int) -> Sequence[Value | None]:
+        """Run on another thread, so that the caller can go when time is up."""
+        work = Beside(partial(self._run, feeds))
+        try:
+            self._wait_for(work, timeout_in_ms)
+        except BaseException:
+            self.interrupt.end(CancelledError("Run call was cancelled"))
+            raise
+        return work.result()
+
+    def _wait_for(self, work: Beside[Any], timeout_in_ms: int) -> None:
+        """Wait until the work is done; raises the reason if it does not end when it must."""
+        deadline = monotonic() + timeout_in_ms / 1000 if timeout_in_ms > 0 else math.inf
+        while not work.wait(max(0.0, min(POLL_SECONDS, deadline - monotonic()))):
+            if monotonic() >= deadline:
+                self._expire()
+            reason = self.interrupt.reason
+            if reason is not None and not work.wait(BRIEF):
+                raise with_details(reason, [left_behind(f"{self.dump_state()} and computes")])
+
+    def _run(self, feeds: Sequence[Value]) -> Sequence[Value | None]:
+        """Run on this thread."""
+        self._thread = get_ident()
+        with np.errstate(all="ignore"):
+            start = perf_counter()
+            results = self._compute(feeds)
+            seconds = perf_counter() - start
         if self.interrupt.reason is not None:
             raise self.interrupt.reason
         self._facts.note(self._region, seconds)
         return results
 
-    def _run(self, feeds: Sequence[Value]) -> Sequence[Value | None]:
+    def _compute(self, feeds: Sequence[Value]) -> Sequence[Value | None]:
         region = self._region
         if not region.needs_context:
             return region.run(self, *feeds)
@@ -118,7 +161,6 @@ class WholeStep:
         self.cancel(
             DeadlineExceededError(
                 "Timed out waiting for notification",
-                details=self.dump_state().split("\n"),
                 next_step=MoreTime("timeout_in_ms"),
             )
         )

@@ -1,7 +1,7 @@
 """The sessions of this process that are open, for those who reset them all.
 
 In:   sessions, as they open.
-Out:  all of them closed, and their resources dropped before that.
+Out:  all of them closed; who waits in a container that is reset hears of that first.
 Not:  keeps no session alive.
 """
 
@@ -20,8 +20,8 @@ from penstock.state.callbacks import call_all
 class Resettable(Protocol):
     """What can be closed and has containers."""
 
-    def clear_containers(self, containers: Iterable[str]) -> None:
-        """Drop the resources of some containers; of the default one if none are named."""
+    def end_waits(self, containers: Iterable[str]) -> None:
+        """Cancel whoever waits for resources of some containers; else of the default one."""
 
     def close(self) -> None:
         """Give everything up."""
@@ -40,7 +40,11 @@ def remember(session: Resettable) -> None:
 
 
 def reset(target: str, containers: Iterable[str] | None) -> None:
-    """Drop resources by container in all sessions, then close all sessions."""
+    """Close all sessions.
+
+    Whoever waits for something in the containers is told so by that; for everybody else the
+    reason is that the session was closed, so nothing is dropped before it is.
+    """
     if target:
         raise NotFoundError(
             f"No session factory registered for the given session options: {{target: {target!r}}}",
@@ -50,5 +54,5 @@ def reset(target: str, containers: Iterable[str] | None) -> None:
     with _lock:
         sessions = list(_open)
         _open.clear()
-    call_all(functools.partial(session.clear_containers, names) for session in sessions)
+    call_all(functools.partial(session.end_waits, names) for session in sessions)
     call_all(session.close for session in sessions)

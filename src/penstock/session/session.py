@@ -307,7 +307,12 @@ class Session:
             self._partial_run_count += 1
             handle = f"partial_run;{self._partial_run_count}"
             self._partial_runs[handle] = run
-        run.start(self._pools.runner(0))
+        try:
+            run.start(self._pools.runner(0))
+        except BaseException:  # Ctrl-C, say
+            with self._lock:
+                self._partial_runs.pop(handle, None)
+            raise
         return handle
 
     def partial_run(
@@ -383,6 +388,10 @@ class Session:
         """
         Config.of(config)
         registry.reset(target, containers)
+
+    def end_waits(self, containers: Iterable[str] = ()) -> None:
+        """Cancel what waits for resources of some containers, which stay; else like clearing."""
+        self._environment.resources.end_waits(containers)
 
     def clear_containers(self, containers: Iterable[str] = ()) -> None:
         """Drop the resources of some containers; of the default one if none are named."""

@@ -10,11 +10,11 @@ def call_all(callbacks: Iterable[Callable[[], object]]) -> None:
 
     Whoever waits to be told of a cancellation would hang if a stranger's callback failed.
     """
-    first: Exception | None = None
+    first: BaseException | None = None
     for callback in callbacks:
         try:
             callback()
-        except Exception as error:  # noqa: BLE001  (raised below)
+        except BaseException as error:  # noqa: BLE001  (raised below)
             first = first or error
     if first is not None:
         raise first

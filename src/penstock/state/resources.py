@@ -2,12 +2,13 @@
 
 In:   a container, a name, a type, and how to make the resource.
 Out:  the one resource of that container, type and name.
-Not:  knows no kinds of resources; one that has a ``dispose()`` is disposed of when it is dropped.
+Not:  knows no kinds of resources.  When one is dropped, it is told so by ``end_waits()``, if steps
+      wait for it, and by ``dispose()``, if it holds something.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from threading import RLock
 from typing import Any, Final
 
@@ -20,8 +21,8 @@ DEFAULT_CONTAINER: Final = "localhost"
 class ResourceManager:
     """Resources that live as long as their session: variables, queues, tables.
 
-    The empty container name stands for the default one.  ``dispose`` of a resource, if it has
-    one, is called without arguments and outside the lock.
+    The empty container name stands for the default one.  ``end_waits`` and ``dispose`` of a
+    resource, if it has them, are called without arguments and outside the lock.
     """
 
     def __init__(self) -> None:
@@ -77,9 +78,15 @@ class ResourceManager:
         """Drop all resources of one container."""
         self._drop(lambda key: key[0] == (container or DEFAULT_CONTAINER))
 
+    def end_waits(self, containers: Iterable[str] = ()) -> None:
+        """Cancel whoever waits for what is in some containers, which stays; else like cleanup."""
+        names = _named(containers)
+        found = [resource for key, resource in [*self._resources.items()] if key[0] in names]
+        _tell(found, "end_waits")
+
     def cleanup(self, containers: Iterable[str] = ()) -> None:
         """Drop all resources of some containers; of the default one if none are named."""
-        names = {name or DEFAULT_CONTAINER for name in containers} or {DEFAULT_CONTAINER}
+        names = _named(containers)
         self._drop(lambda key: key[0] in names)
 
     def close(self) -> None:
@@ -163,6 +170,17 @@ def _no_step_resource(name: str, type_name: str) -> NotFoundError:
     return NotFoundError(f"Resource {name}/{type_name} does not exist in this step.")
 
 
-def _close(resources: Iterable[Any]) -> None:
-    disposers = [getattr(resource, "dispose", None) for resource in resources]
-    call_all(dispose for dispose in disposers if dispose is not None)
+def _named(containers: Iterable[str]) -> set[str]:
+    """Containers by their full names; the default one if none are named."""
+    return {name or DEFAULT_CONTAINER for name in containers} or {DEFAULT_CONTAINER}
+
+
+def _close(resources: Sequence[Any]) -> None:
+    _tell(resources, "end_waits")
+    _tell(resources, "dispose")
+
+
+def _tell(resources: Iterable[Any], what: str) -> None:
+    """Call a method of all resources that have it."""
+    methods = [getattr(resource, what, None) for resource in resources]
+    call_all(method for method in methods if method is not None)

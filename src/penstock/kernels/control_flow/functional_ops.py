@@ -210,7 +210,7 @@ def guarded(go_on: Callable[[Any], None], done: Done) -> Done:
             return
         try:
             go_on(result)
-        except Exception as error:  # noqa: BLE001  (handed to the node's own done)
+        except BaseException as error:  # noqa: BLE001  (handed to the node's own done)
             done(error)
 
     return receive

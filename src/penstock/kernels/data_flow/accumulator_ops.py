@@ -7,6 +7,7 @@ Not:  gradients for steps that are over are dropped without a word.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 import numpy as np
@@ -17,18 +18,25 @@ from penstock.core.values import Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, number_in, shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.context import Done, OpKernelContext, Waiting
 from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
 from penstock.kernels.signatures import type_text
-from penstock.kernels.state.handles import make_handle, resource_of
+from penstock.kernels.state.handles import make_handle, place_of, resource_of
 from penstock.kernels.types import FLOATS
-from penstock.kernels.waiting import NOT_YET, Line
+from penstock.kernels.waiting import NOT_YET, Awaited, Line
 
 _KIND: Final = "Accumulator"
+_APPLYING: Final = frozenset(
+    {
+        "AccumulatorApplyGradient",
+        "ResourceAccumulatorApplyGradient",
+        "SparseAccumulatorApplyGradient",
+    }
+)
 _TYPES: Final = FLOATS
 
 
-class Accumulator:
+class Accumulator(Awaited):
     """Dense gradients; what the methods do happens under the line's lock."""
 
     def __init__(self, name: str, dtype: DType, shape: TensorShape, *, is_mean: bool) -> None:
@@ -36,12 +44,16 @@ class Accumulator:
         self.dtype: Final = dtype
         self.shape: Final = shape
         self.is_mean: Final = is_mean
-        self.line: Final = Line(f"Accumulator '{name}'")
+        self.line = Line("TakeGrad operation was cancelled")
         #: Gradients for earlier steps are dropped.
         self.global_step = 0
         #: How many gradients the sum is of.
         self.count = 0
         self._sum: Any = None
+
+    def describe(self, required: int) -> str:
+        """What somebody waits for who wants the result of so many gradients."""
+        return f"{required} gradients of Accumulator '{self.name}', which has {self.count}"
 
     def apply(self, step: int, gradient: Any) -> None:
         """Add a gradient, unless it comes too late."""
@@ -204,6 +216,8 @@ def make_accumulator_take_gradient(attrs: Attrs) -> Kernel:
         found, count = _accumulator(context, handle, dtype), number_in(num_required)
         if count < 1:
             raise InvalidArgumentError(f"Argument num_required must be >= 1, got {count}")
+        describe = functools.partial(found.describe, count)
+        context.waits_for = Waiting(describe, _APPLYING, place_of(handle))
         found.line.submit(lambda: found.take(count), context.cancellation_manager, done)
 
     return take

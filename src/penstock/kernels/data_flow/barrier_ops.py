@@ -7,6 +7,7 @@ Not:  survives no session.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -19,17 +20,18 @@ from penstock.errors import CancelledError, InvalidArgumentError, OutOfRangeErro
 from penstock.kernels.arrays import number_in, shape_text, zeros
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.batches import stack
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.context import Done, OpKernelContext, Waiting
 from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
-from penstock.kernels.state.handles import make_handle, resource_of
+from penstock.kernels.state.handles import make_handle, place_of, resource_of
 from penstock.kernels.strings import items_of, string_array
-from penstock.kernels.waiting import NOT_YET, Line
+from penstock.kernels.waiting import NOT_YET, Awaited, Line
 
 _KIND = "Barrier"
+_INSERTING = frozenset({"BarrierInsertMany"})
 _FIRST = -(2**63)
 
 
-class Barrier:
+class Barrier(Awaited):
     """One barrier; what its methods do happens under the line's lock."""
 
     def __init__(
@@ -39,7 +41,7 @@ class Barrier:
         self.types: Final = types
         #: One per component; none if tuples may have any shapes.
         self.shapes: Final = shapes
-        self.line: Final = Line(f"Barrier '{name}'")
+        self.line = Line("Dequeue operation was cancelled")
         self.is_closed = False
         self.is_cancelled = False
         #: Tuples by key, with the number of the key; None for what has not come yet.
@@ -47,6 +49,13 @@ class Barrier:
         self.ready: dict[int, tuple[bytes, list[Value]]] = {}
         #: The number of the next key.
         self._next = _FIRST
+
+    def describe(self, count: int) -> str:
+        """What somebody waits for who wants so many tuples."""
+        return (
+            f"{count} complete tuples of Barrier '{self.name}', which has {len(self.ready)} and "
+            f"{len(self.incomplete)} incomplete ones"
+        )
 
     def insert(self, keys: Sequence[bytes], values: Sequence[Value], component: int) -> None:
         """Add a component to each key's tuple."""
@@ -202,6 +211,8 @@ def make_barrier_take_many(attrs: Attrs) -> Kernel:
         def attempt() -> Any:
             return barrier.take(count, may_be_fewer=may_be_fewer)
 
+        describe = functools.partial(barrier.describe, count)
+        context.waits_for = Waiting(describe, _INSERTING, place_of(handle))
         barrier.line.submit(attempt, context.cancellation_manager, done)
 
     return take

@@ -10,20 +10,25 @@ from __future__ import annotations
 from penstock.core.values import Value, as_value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.context import Done, OpKernelContext, Waiting
 from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
-from penstock.kernels.state.handles import make_handle, resource_of
-from penstock.kernels.waiting import NOT_YET, Line
+from penstock.kernels.state.handles import make_handle, place_of, resource_of
+from penstock.kernels.waiting import NOT_YET, Awaited, Line
 
 _KIND = "mutex"
+_FREEING = frozenset({"ConsumeMutexLock"})
 
 
-class _Mutex:
+class _Mutex(Awaited):
     """A mutex, and those who wait for it."""
 
-    def __init__(self) -> None:
-        self.line = Line("Mutex")
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.line = Line("Lock acquisition cancelled.")
         self.is_held = False
+
+    def describe(self) -> str:
+        return f"Mutex '{self.name}', which is {'held' if self.is_held else 'free'}"
 
     def take(self) -> object:
         if self.is_held:
@@ -56,7 +61,7 @@ class MutexHold:
 @context_kernel("MutexV2", cost=Cost.CHEAP)
 def make_mutex(attrs: Attrs) -> Kernel:
     """A handle of the mutex."""
-    return lambda context: make_handle(context, attrs, _KIND, lambda _name: _Mutex())[0]
+    return lambda context: make_handle(context, attrs, _KIND, _Mutex)[0]
 
 
 @async_kernel("MutexLock")
@@ -65,6 +70,7 @@ def make_mutex_lock(_attrs: Attrs) -> Kernel:
 
     def lock(context: OpKernelContext, done: Done, handle: Value) -> None:
         mutex: _Mutex = resource_of(context, handle, _KIND)
+        context.waits_for = Waiting(mutex.describe, _FREEING, place_of(handle))
         mutex.line.submit(mutex.take, context.cancellation_manager, done)
 
     return lock

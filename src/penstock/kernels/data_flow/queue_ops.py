@@ -12,6 +12,7 @@ else.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -19,20 +20,36 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import SCALAR, TensorShape
-from penstock.core.values import Ref, ResourceHandle, Value, shape_of
+from penstock.core.values import Ref, ResourceHandle, Value
 from penstock.errors import InvalidArgumentError, OpError
-from penstock.kernels.arrays import number_in, shape_text
+from penstock.kernels.arrays import number_in
 from penstock.kernels.at_once import WAIT, Prompt
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext, StepContext
-from penstock.kernels.data_flow.queue_state import FifoStore, PriorityStore, ShuffleStore, Store
+from penstock.kernels.context import Done, OpKernelContext, StepContext, Waiting
+from penstock.kernels.data_flow.queue_state import (
+    UNBOUNDED,
+    FifoStore,
+    PriorityStore,
+    ShuffleStore,
+    Store,
+)
 from penstock.kernels.data_flow.queues import Queue, QueueSpec
 from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
 from penstock.kernels.signatures import signature_mismatch, types_text
+from penstock.kernels.state.handles import place_of
 from penstock.kernels.strings import string_array
 
 _KIND: Final = "Queue"
-_UNBOUNDED: Final = 2**31 - 1
+#: The ops that give a queue elements, and those that take some.
+_PUTTING: Final = frozenset(
+    {"QueueEnqueue", "QueueEnqueueV2", "QueueEnqueueMany", "QueueEnqueueManyV2"}
+)
+_TAKING: Final = frozenset(
+    {
+        *("QueueDequeue", "QueueDequeueV2", "QueueDequeueMany", "QueueDequeueManyV2"),
+        *("QueueDequeueUpTo", "QueueDequeueUpToV2", "ReaderRead", "ReaderReadV2"),
+    }
+)
 
 
 def queue_of(context: OpKernelContext, handle: Value) -> Queue:
@@ -42,17 +59,22 @@ def queue_of(context: OpKernelContext, handle: Value) -> Queue:
 
 def queue_in(step: StepContext, handle: Value) -> Queue:
     """The queue that a handle of either generation means in a step."""
-    if isinstance(handle, ResourceHandle):
+    if type(handle) is ResourceHandle:
         container, name = handle.container, handle.name
     else:
-        text = handle.value if isinstance(handle, Ref) else handle
-        if shape_of(text) != (2,):
-            raise InvalidArgumentError(
-                f"Queue handle must have two elements, but had shape: {shape_text(shape_of(text))}"
-            )
-        container, name = text[0].decode(), text[1].decode()
+        container, name = place_of(handle, _KIND)
     found: Queue = step.resources.lookup(container, name, _KIND)
     return found
+
+
+def waiting_for(queue: Queue, handle: Value, count: int = 1) -> Waiting:
+    """What somebody waits for who wants so many elements."""
+    what = "an element of" if count == 1 else f"{count} elements of"
+    return Waiting(partial(queue.describe, what), _PUTTING, place_of(handle))
+
+
+def _waiting_for_room(queue: Queue, handle: Value) -> Waiting:
+    return Waiting(partial(queue.describe, "room in"), _TAKING, place_of(handle))
 
 
 # -- making ----------------------------------------------------------------------------
@@ -71,7 +93,7 @@ def _spec(
         kind=attrs.op.name.removesuffix("V2"),
         types=types,
         shapes=shapes,
-        capacity=_UNBOUNDED if capacity < 0 else capacity,
+        capacity=UNBOUNDED if capacity < 0 else capacity,
     )
 
 
@@ -202,6 +224,7 @@ def make_queue_enqueue(attrs: Attrs) -> Kernel:
 
     def enqueue(context: OpKernelContext, done: Done, handle: Value, *components: Value) -> None:
         queue = find(context.step, handle)
+        context.waits_for = _waiting_for_room(queue, handle)
         put(queue, components, context.step.cancellation_manager, done)
 
     def at_once(step: StepContext, handle: Value, *components: Value) -> Any:
@@ -219,6 +242,7 @@ def make_queue_dequeue(attrs: Attrs) -> Kernel:
     def dequeue(context: OpKernelContext, done: Done, handle: Value) -> None:
         queue = queue_of(context, handle)
         _check_outputs(attrs, queue, types)
+        context.waits_for = waiting_for(queue, handle)
         queue.dequeue(context.cancellation_manager, done)
 
     def at_once(step: StepContext, handle: Value) -> Any:
@@ -243,6 +267,7 @@ def make_queue_dequeue_many(attrs: Attrs) -> Kernel:
         if count < 0:
             raise InvalidArgumentError(f"{op} requested {count} < 0 elements")
         _check_outputs(attrs, queue, types)
+        context.waits_for = waiting_for(queue, handle, count)
         queue.dequeue_many(count, context.cancellation_manager, done, may_be_fewer=may_be_fewer)
 
     return dequeue_many
@@ -259,6 +284,7 @@ def make_queue_close(attrs: Attrs) -> Kernel:
             queue.close()
             done(None)
         else:
+            context.waits_for = _waiting_for_room(queue, handle)
             queue.close_in_turn(context.cancellation_manager, done)
 
     return close

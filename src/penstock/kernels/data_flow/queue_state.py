@@ -21,6 +21,8 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from penstock.errors import CancelledError, OpError, OutOfRangeError
 
+#: The capacity of a queue that has no limit.
+UNBOUNDED: Final = 2**31 - 1
 #: The components of one element.
 Element: TypeAlias = tuple[Any, ...]
 
@@ -198,6 +200,8 @@ class QueueState:
         self.store: Final = store
         #: Whether nothing more comes in.  Never becomes False again.
         self.is_closed = False
+        #: Whether nobody can wait any more: the queue is dropped.  Never becomes False again.
+        self.has_ended = False
         #: Puts and closes, oldest first.  None of them is settled.
         self._putters: deque[Put | Close] = deque()
         #: Takes, oldest first.  None of them is settled.
@@ -209,7 +213,8 @@ class QueueState:
             return []
         line: deque[Any] = self._takers if isinstance(request, Take) else self._putters
         line.append(request)
-        return self._settle()
+        settled = self._settle()
+        return settled + self._turn_away() if self.has_ended else settled
 
     def put_at_once(self, element: Element) -> list[Settled] | None:
         """Put one element in if nobody has to wait for that; None if somebody does."""
@@ -225,6 +230,12 @@ class QueueState:
         if self.store.available(is_closed=self.is_closed) < count:
             return None
         return [self.store.take() for _ in range(count)]
+
+    def describe(self) -> str:
+        """What the queue is, and how full."""
+        limit = f" of {self.capacity}" if self.capacity < UNBOUNDED else ""
+        door = "closed" if self.is_closed else "open"
+        return f"{self.title}, which has {len(self.store)}{limit} elements and is {door}"
 
     def cancel(self, request: Request) -> list[Settled]:
         """Forget a request; elements that it took go back."""
@@ -246,6 +257,17 @@ class QueueState:
         self._putters.clear()
         settled += [self._outcome(closer, None) for closer in closers]
         return settled + self._settle()
+
+    def end_waits(self) -> list[Settled]:
+        """Cancel everything that waits, now and from now on."""
+        self.has_ended = True
+        return self._turn_away()
+
+    def _turn_away(self) -> list[Settled]:
+        settled: list[Settled] = []
+        for request in (*self._putters, *self._takers):
+            settled += self.cancel(request)
+        return settled
 
     def _leave(self, request: Request) -> None:
         """Take a request out of its line, if it stands in one."""

@@ -73,6 +73,17 @@ class Queue:
         """Whether nothing more comes in."""
         return self._state.is_closed
 
+    def describe(self, what: str) -> str:
+        """What a request waits for, as text."""
+        with self._lock:
+            return f"{what} {self._state.describe()}"
+
+    def end_waits(self) -> None:
+        """Cancel whoever waits: the queue is dropped."""
+        with self._lock:
+            settled = self._state.end_waits()
+        _report(settled)
+
     # -- requests ----------------------------------------------------------------------
 
     def enqueue_at_once(self, components: Sequence[Value]) -> bool:

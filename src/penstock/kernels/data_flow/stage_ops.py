@@ -19,12 +19,17 @@ from penstock.core.values import Value, keep, size_in_bytes
 from penstock.errors import InvalidArgumentError, ResourceExhaustedError
 from penstock.kernels.arrays import as_array, number_in
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.context import Done, OpKernelContext, Waiting
 from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
 from penstock.kernels.state.variables import resource_name
-from penstock.kernels.waiting import NOT_YET, Line
+from penstock.kernels.waiting import NOT_YET, Awaited, Line
 
 _Tuple = tuple[Value, ...]
+#: What ends the wait for a tuple, or for room.
+_PUTTING: Final = frozenset({"Stage"})
+_TAKING: Final = frozenset({"Unstage", "StageClear"})
+_ADDING: Final = ("MapStage",)
+_REMOVING: Final = ("MapUnstage", "MapUnstageNoKey", "MapClear")
 
 
 class _Limits:
@@ -33,6 +38,11 @@ class _Limits:
     def __init__(self, attrs: Attrs) -> None:
         self.capacity: Final = attrs.int("capacity")
         self.memory: Final = attrs.int("memory_limit")
+
+    def __str__(self) -> str:
+        limits = [f"{self.capacity} tuples"] * bool(self.capacity)
+        limits += [f"{self.memory} bytes"] * bool(self.memory)
+        return f" of at most {' and '.join(limits)}" if limits else ""
 
     def check(self, size: int) -> None:
         """Raise if so many bytes can never be put in."""
@@ -61,14 +71,18 @@ def _result(values: Sequence[Value]) -> object:
 # -- in order --------------------------------------------------------------------------
 
 
-class _Area:
+class _Area(Awaited):
     """Tuples, first in, first out."""
 
-    def __init__(self, limits: _Limits) -> None:
-        self.line: Final = Line("Staging area")
+    def __init__(self, name: str, limits: _Limits) -> None:
+        self.name: Final = name
+        self.line = Line("Staging area operation was cancelled")
         self.limits: Final = limits
         self.tuples: deque[_Tuple] = deque()
         self.bytes = 0
+
+    def describe(self) -> str:
+        return f"Staging area '{self.name}', which has {len(self.tuples)} tuples{self.limits}"
 
     def put(self, values: _Tuple) -> object:
         size = _size(values)
@@ -103,7 +117,7 @@ def _area(attrs: Attrs) -> Callable[[OpKernelContext], _Area]:
 
     def find(context: OpKernelContext) -> _Area:
         found: _Area = context.resources.lookup_or_create(
-            container, name, "StagingArea", lambda: _Area(limits)
+            container, name, "StagingArea", lambda: _Area(name, limits)
         )
         return found
 
@@ -113,10 +127,11 @@ def _area(attrs: Attrs) -> Callable[[OpKernelContext], _Area]:
 @async_kernel("Stage")
 def make_stage(attrs: Attrs) -> Kernel:
     """Nothing, once the values are in the area."""
-    find = _area(attrs)
+    find, place = _area(attrs), resource_name(attrs)
 
     def stage(context: OpKernelContext, done: Done, *values: Value) -> None:
         area, kept = find(context), tuple(map(keep, values))
+        context.waits_for = Waiting(area.describe, _TAKING, place)
         area.line.submit(lambda: area.put(kept), context.cancellation_manager, done)
 
     return stage
@@ -125,10 +140,11 @@ def make_stage(attrs: Attrs) -> Kernel:
 @async_kernel("Unstage")
 def make_unstage(attrs: Attrs) -> Kernel:
     """The oldest values, which leave the area."""
-    find = _area(attrs)
+    find, place = _area(attrs), resource_name(attrs)
 
     def unstage(context: OpKernelContext, done: Done) -> None:
         area = find(context)
+        context.waits_for = Waiting(area.describe, _PUTTING, place)
         area.line.submit(area.take, context.cancellation_manager, done)
 
     return unstage
@@ -137,10 +153,11 @@ def make_unstage(attrs: Attrs) -> Kernel:
 @async_kernel("StagePeek")
 def make_stage_peek(attrs: Attrs) -> Kernel:
     """The values at a place, which stay."""
-    find = _area(attrs)
+    find, place = _area(attrs), resource_name(attrs)
 
     def peek(context: OpKernelContext, done: Done, index: Value) -> None:
         area, at = find(context), number_in(index)
+        context.waits_for = Waiting(area.describe, _PUTTING, place)
         area.line.submit(lambda: area.peek(at), context.cancellation_manager, done)
 
     return peek
@@ -168,17 +185,24 @@ def make_stage_clear(attrs: Attrs) -> Kernel:
 # -- by key ----------------------------------------------------------------------------
 
 
-class _Map:
+class _Map(Awaited):
     """Tuples by key; those of which components are missing wait apart."""
 
-    def __init__(self, limits: _Limits, width: int, *, is_ordered: bool) -> None:
-        self.line: Final = Line("Staging map")
+    def __init__(self, name: str, limits: _Limits, width: int, *, is_ordered: bool) -> None:
+        self.name: Final = name
+        self.line = Line("Staging map operation was cancelled")
         self.limits: Final = limits
         self.width: Final = width
         self.is_ordered: Final = is_ordered
         self.complete: dict[int, list[Value]] = {}
         self.incomplete: dict[int, list[Value]] = {}
         self.bytes = 0
+
+    def describe(self) -> str:
+        return (
+            f"Staging map '{self.name}', which has {len(self.complete)} complete tuples and "
+            f"{len(self.incomplete)} incomplete ones{self.limits}"
+        )
 
     def put(self, key: int, indices: list[int], values: _Tuple) -> object:
         size = _size(values)
@@ -242,6 +266,12 @@ class _Map:
         self.bytes = 0
 
 
+def _ending_in(attrs: Attrs, ops: Sequence[str]) -> frozenset[str]:
+    """The ops of these names that share a map with a node: ordered ones, or the others."""
+    prefix = "Ordered" if attrs.op.name.startswith("Ordered") else ""
+    return frozenset(prefix + op for op in ops)
+
+
 def _map(attrs: Attrs) -> Callable[[OpKernelContext], _Map]:
     container, name = resource_name(attrs)
     limits, width = _Limits(attrs), len(attrs.list("dtypes"))
@@ -250,7 +280,7 @@ def _map(attrs: Attrs) -> Callable[[OpKernelContext], _Map]:
 
     def find(context: OpKernelContext) -> _Map:
         found: _Map = context.resources.lookup_or_create(
-            container, name, kind, lambda: _Map(limits, width, is_ordered=is_ordered)
+            container, name, kind, lambda: _Map(name, limits, width, is_ordered=is_ordered)
         )
         return found
 
@@ -273,7 +303,7 @@ def _indices(value: Value, count: int, width: int) -> list[int]:
 @async_kernel("MapStage", "OrderedMapStage")
 def make_map_stage(attrs: Attrs) -> Kernel:
     """Nothing, once the values are there under the key."""
-    find = _map(attrs)
+    find, place, ending = _map(attrs), resource_name(attrs), _ending_in(attrs, _REMOVING)
 
     def stage(
         context: OpKernelContext, done: Done, key: Value, indices: Value, *values: Value
@@ -281,6 +311,7 @@ def make_map_stage(attrs: Attrs) -> Kernel:
         found, kept, name = find(context), tuple(map(keep, values)), number_in(key)
         places = _indices(indices, len(values), found.width)
         cancellation = context.cancellation_manager
+        context.waits_for = Waiting(found.describe, ending, place)
         found.line.submit(lambda: found.put(name, places, kept), cancellation, done)
 
     return stage
@@ -288,11 +319,13 @@ def make_map_stage(attrs: Attrs) -> Kernel:
 
 def _by_key(attrs: Attrs, act: Callable[[_Map, int, list[int]], object]) -> Kernel:
     find, count = _map(attrs), len(attrs.output_types)
+    place, ending = resource_name(attrs), _ending_in(attrs, _ADDING)
 
     def compute(context: OpKernelContext, done: Done, key: Value, indices: Value) -> None:
         found, name = find(context), number_in(key)
         places = _indices(indices, count, max(found.width, count))
         cancellation = context.cancellation_manager
+        context.waits_for = Waiting(found.describe, ending, place)
         found.line.submit(lambda: act(found, name, places), cancellation, done)
 
     return compute
@@ -314,10 +347,12 @@ def make_map_unstage(attrs: Attrs) -> Kernel:
 def make_map_unstage_no_key(attrs: Attrs) -> Kernel:
     """A key and its values, which leave the map; of an ordered map, the smallest key."""
     find, count = _map(attrs), len(attrs.output_types) - 1
+    place, ending = resource_name(attrs), _ending_in(attrs, _ADDING)
 
     def unstage(context: OpKernelContext, done: Done, indices: Value) -> None:
         found = find(context)
         places = _indices(indices, count, max(found.width, count))
+        context.waits_for = Waiting(found.describe, ending, place)
         found.line.submit(lambda: found.take_any(places), context.cancellation_manager, done)
 
     return unstage

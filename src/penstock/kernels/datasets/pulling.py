@@ -20,9 +20,10 @@ from typing import Any, Final, TypeAlias
 from penstock.core.values import Value
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError
-from penstock.kernels.context import Done, Interrupt, OpKernelContext
+from penstock.kernels.context import Done, OpKernelContext
 from penstock.kernels.control_flow.functional_ops import call
 from penstock.state.cancellation import CancellationManager
+from penstock.state.interrupt import Interrupt
 from penstock.state.rendezvous import Rendezvous
 
 Element: TypeAlias = tuple[Value, ...]
@@ -69,12 +70,13 @@ def drive(pull: Generator[Any, Any, Any], context: OpKernelContext, done: Done) 
 class _Within(Interrupt):
     """Ends functions when the step ends, and when one of them fails; ends nothing else."""
 
-    __slots__ = ("_ends", "_outer", "_why")
+    __slots__ = ("_ends", "_outer")
 
     def __init__(self, outer: Interrupt) -> None:
         self._outer: Final = outer
         self._ends = False
-        self._why: OpError | None = None
+        self.activities = outer.activities
+        self.may_be_left = outer.may_be_left
 
     @property
     def loops_end(self) -> bool:
@@ -88,11 +90,27 @@ class _Within(Interrupt):
     @property
     def reason(self) -> OpError | None:
         """Why the step must end."""
-        return self._why or self._outer.reason
+        return self._outer.reason
 
     @reason.setter
     def reason(self, value: OpError | None) -> None:
-        self._why = value
+        self._outer.reason = value
+
+    def end(self, reason: OpError) -> None:
+        """End the step."""
+        self._outer.end(reason)
+
+    def escape(self, cause: BaseException, reason: OpError) -> None:
+        """End the step, and have ``run`` raise ``cause``."""
+        self._outer.escape(cause, reason)
+
+    def blame(self, failure: BaseException) -> BaseException:
+        """The failure, of which the step may never hear; or the reason why the step ends."""
+        return self._outer.reason or failure
+
+    def verdict(self) -> OpError:
+        """The error of work that is dropped."""
+        return self._outer.verdict()
 
 
 class _Driver:
@@ -127,7 +145,7 @@ class _Driver:
             except StopIteration as end:
                 self._finish(end.value)
                 return
-            except Exception as error:  # noqa: BLE001  (handed to the node's own done)
+            except BaseException as error:  # noqa: BLE001  (handed to the node's own done)
                 self._finish(error)
                 return
             answer = None
@@ -156,7 +174,7 @@ class _Driver:
         try:
             inner = self._enter()
             call(inner, request.func, request.args, self._receive, allow_dead=True)
-        except Exception as error:  # noqa: BLE001  (thrown into the coroutine)
+        except BaseException as error:  # noqa: BLE001  (thrown into the coroutine)
             self._receive(error)
 
     def _enter(self) -> OpKernelContext:

@@ -15,7 +15,7 @@ from penstock.core.values import Value
 from penstock.kernels.arrays import number_in
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext
-from penstock.kernels.data_flow.queue_ops import queue_of
+from penstock.kernels.data_flow.queue_ops import queue_of, waiting_for
 from penstock.kernels.io.readers import (
     Format,
     Reader,
@@ -86,6 +86,7 @@ def _read(
 ) -> None:
     """Ask the reader for records; names come from the queue."""
     queue = queue_of(context, queue_handle)
+    context.waits_for = waiting_for(queue, queue_handle)
 
     def next_name(then: Done) -> None:
         def named(outcome: object) -> None:

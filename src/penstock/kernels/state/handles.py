@@ -34,12 +34,17 @@ def make_handle(
 
 def resource_of(context: OpKernelContext, handle: Value, kind: str) -> Any:
     """The resource that a handle of either generation means."""
+    return context.resources.lookup(*place_of(handle, kind), kind)
+
+
+def place_of(handle: Value, kind: str = "Resource") -> tuple[str, str]:
+    """Container and name of what a handle of either generation means."""
     handle = as_value(handle)
     if isinstance(handle, ResourceHandle):
-        return context.resources.lookup(handle.container, handle.name, kind)
+        return handle.container, handle.name
     text = handle.value if isinstance(handle, Ref) else handle
     if shape_of(text) != (2,):
         raise InvalidArgumentError(
             f"{kind} handle must have two elements, but had shape: {shape_text(shape_of(text))}"
         )
-    return context.resources.lookup(text[0].decode(), text[1].decode(), kind)
+    return text[0].decode(), text[1].decode()

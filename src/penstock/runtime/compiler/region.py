@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from penstock.core.values import DEAD, Value
-from penstock.errors import OpError, Where, from_exception, shown_cause
-from penstock.kernels.context import Interrupt, OpKernelContext
+from penstock.errors import Where
+from penstock.kernels.context import OpKernelContext
 from penstock.printable import printable
 from penstock.runtime.compiler.source import Place, Source
+from penstock.runtime.failure import judged
+from penstock.state.interrupt import Interrupt
 
 
 class Interruptible(Protocol):
@@ -57,28 +60,23 @@ class Region:
         """
         try:
             results: tuple[Any, ...] = self.source.function(step, *args)
-        except Exception as cause:  # the one border of kernels
-            error = self.located(cause, step)
+        except BaseException as cause:  # the one border of kernels
+            interrupt = step.interrupt
+            find_place = partial(self._place, cause, step)
+            error = judged(cause, interrupt, find_place, is_late=interrupt.loops_end)
             if error is cause:
                 raise
-            raise error from shown_cause(cause)
+            raise error from error.__cause__
         return results
 
-    def located(self, cause: Exception, step: Interruptible) -> OpError:
-        """The canonical error for what came out of the function."""
-        error = from_exception(cause)
-        if error.where is not None or error is step.interrupt.reason:
-            return error
+    def _place(self, cause: BaseException, step: Interruptible) -> Where | None:
+        """The node in whose line an exception arose, in its frame and turn."""
         place = self.source.place_of(cause.__traceback__)
         if place is None:
-            return error
+            return None
         if isinstance(step, OpKernelContext):
             place = place.within(step.frame.label, step.iteration)
-        error = error if error is not cause else error.copy()
-        error.at(self._where(place))
-        # An error that comes when the step has failed already is a mere consequence.
-        error.derived |= step.interrupt.loops_end
-        return error
+        return self._where(place)
 
     def _where(self, place: Place) -> Where:
         node = place.node

@@ -109,6 +109,8 @@ class Source:
     filename: str
     #: Whether the function asks its first argument for more than ``interrupt``.
     needs_context: bool
+    #: Whether it does nothing but compute.
+    is_pure: bool
 
     @property
     def listing(self) -> str:
@@ -175,6 +177,7 @@ def make_source(
     objects: Mapping[str, Any],
     *,
     needs_context: bool,
+    is_pure: bool = False,
 ) -> Source:
     """Compile code and take a function out of it.
 
@@ -186,6 +189,7 @@ def make_source(
         names: the variables that the code may have, its functions among them.
         objects: what else it may refer to, and call.
         needs_context: see ``Source``.
+        is_pure: see ``Source``.
 
     Raises:
         InternalError: the code has something in it that the compiler did not put there.
@@ -196,7 +200,7 @@ def make_source(
     vet(code, names, objects.keys())
     namespace = {**objects, "__builtins__": {}}
     exec(_compiled(code, filename), namespace)
-    source = Source(tuple(lines), namespace[function], filename, needs_context)
+    source = Source(tuple(lines), namespace[function], filename, needs_context, is_pure)
     # The cache wants a list; few will ever look at a line.
     linecache.cache[filename] = (len(code), None, cast("list[str]", Listing(lines)), filename)
     weakref.finalize(source, linecache.cache.pop, filename, None)

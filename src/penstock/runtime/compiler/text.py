@@ -16,7 +16,7 @@ import numpy as np
 from penstock.errors import CancelledError, OpError
 from penstock.graph.graph import Node
 from penstock.kernels.bound import BoundKernel
-from penstock.kernels.context import Interrupt, OpKernelContext
+from penstock.kernels.context import OpKernelContext
 from penstock.runtime.compiler.blocks import in_blocks
 from penstock.runtime.compiler.expressions import as_pred
 from penstock.runtime.compiler.names import Names
@@ -27,6 +27,7 @@ from penstock.runtime.compiler.source import Line, Source, make_source
 from penstock.runtime.compiler.vet import ATTRIBUTES, LOCALS
 from penstock.runtime.frame_names import FrameTag
 from penstock.runtime.references import initialized, read
+from penstock.state.interrupt import Interrupt
 
 #: What stands for a kernel in the text: itself, or a function that checks what it returns.
 Checked = Callable[[Node, BoundKernel], Callable[..., Any]]
@@ -80,6 +81,8 @@ class Text:
         self.functions: list[list[Line]] = []
         #: Whether some kernel is called with a context.
         self.needs_context = False
+        #: Whether all kernels do nothing but compute.
+        self.is_pure = True
         #: The step, and the turn of a loop that the region as a whole stands in.
         self.step, self.around = (
             ("run", "root_frame, 0")
@@ -123,4 +126,5 @@ class Text:
             self.names.taken,
             self._objects,
             needs_context=self.needs_context,
+            is_pure=self.is_pure,
         )

@@ -149,6 +149,7 @@ class Writer(Branches):
     def _called(self, call: Call) -> str:
         """A kernel's call as an expression."""
         arguments = [self._operand(operand) for operand in call.inputs]
+        self.text.is_pure &= call.kernel.is_pure
         # What is checked is no operator any more.
         compute = self.text.checked(call.node, call.kernel)
         text = operator_text(compute, arguments)
@@ -163,6 +164,7 @@ class Writer(Branches):
 
     def _write_row(self, row: Row) -> None:
         """Many functions in one line."""
+        self.text.is_pure &= all(call.kernel.is_pure for call in row.calls)
         runs = runs_of(call.kernel.compute for call in row.calls)
         name = self.text.object(runs, f"{row.calls[0].node.name}_to_{row.node.name}")
         target = self.text.name(row.target)

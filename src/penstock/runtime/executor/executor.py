@@ -22,24 +22,26 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Sequence
-from threading import Lock
+from collections.abc import Callable, Sequence
+from threading import Lock, get_ident
 from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.core.values import DEAD, Value
-from penstock.errors import CancelledError, OpError, from_exception, shown_cause
+from penstock.errors import CancelledError, OpError, Where
 from penstock.graph.graph import Graph
 from penstock.kernels.at_once import WAIT
 from penstock.kernels.context import OpKernelContext, Runner, StepContext
+from penstock.runtime.executor.completion import Completion
 from penstock.runtime.executor.dump import dump
 from penstock.runtime.executor.graph_view import GraphView, NodeItem, Step
 from penstock.runtime.executor.inputs import prepare_refs
 from penstock.runtime.executor.params import DoneCallback, ExecutorArgs, LocalExecutorParams
 from penstock.runtime.executor.propagate import Propagator
 from penstock.runtime.executor.state import IterationState, ReadyQueue, TaggedNode
+from penstock.runtime.failure import judged
 from penstock.runtime.outputs import as_outputs, check_outputs
 from penstock.runtime.step_loop import StepLoop, Trampoline
 
@@ -79,7 +81,7 @@ class Executor:
 
         state = ExecutorState(self, args, runner, done)
         state.start()
-        loop.run()
+        loop.run(period=None)
         if outcome[0] is not None:
             raise outcome[0]
 
@@ -115,13 +117,17 @@ class ExecutorState:
         self._done = done
         self._interrupt = args.interrupt
         self._step = _step_context(executor.params, args, runner)
-        #: Guards ``_inbox``, ``_driving`` and the state of each ``_Done``.  Innermost: nothing is
-        #: called under it.
+        #: Guards ``_inbox``, ``_driving``, ``is_left`` and the state of each ``Completion``.
+        #: Innermost: nothing is called under it.
         self.lock = Lock()
         #: Kernels that finished elsewhere: (tagged node, start, result or exception).
         self._inbox: deque[tuple[TaggedNode, float, object]] = deque()
         #: Whether some thread is the driver.
         self._driving = False
+        #: Which thread that is; 0 if it is none, or has not begun.
+        self._driver = 0
+        #: Whether nobody waits any more for what runs.  Set once, while nobody drives.
+        self.is_left = False
         # What follows belongs to the driver alone.
         self._ready: ReadyQueue = executor.params.make_ready_queue()
         self._propagator = Propagator(executor.view, self._ready)
@@ -132,6 +138,7 @@ class ExecutorState:
 
     def start(self) -> None:
         """Hand the first driver to the runner."""
+        self._interrupt.activities[id(self)] = self
         self._driving = True
         self._runner(self._drive)
 
@@ -139,25 +146,49 @@ class ExecutorState:
         """What every unfinished node waits for, as text; from any thread, best effort."""
         return dump(self._propagator.root, list(self._running.values()), self._executor.view.device)
 
+    def leave(self, seconds: float) -> Sequence[str]:
+        """Be done without kernels that do not answer; see ``Activity``."""
+        with self.lock:
+            running = [item for item, *_ in self._running.values()]
+            is_silent = running and all(item.patience <= seconds for item in running)
+            if self._driving or not is_silent:
+                return ()
+            # Who drives from now on would find nothing to do.
+            self.is_left = self._driving = True
+        self._abort(self._interrupt.verdict())
+        self._finish()
+        return [_silence(item) for item in running]
+
     # -- the driver --------------------------------------------------------------------
 
     def _drive(self) -> None:
         """Run whatever is ready until there is nothing to do but wait."""
+        self._driver = get_ident()
         is_finished = False
         with np.errstate(all="ignore"):
             while True:
                 try:
                     self._take_completions()
                     self._run_ready()
+                    with self.lock:
+                        if not self._inbox and not self._ready:
+                            is_finished = not self._running
+                            self._driving = False
+                            self._driver = 0
+                            break
                 except BaseException as crash:  # noqa: BLE001  (a signal handler's, say)
-                    self._abort(from_exception(crash))
-                with self.lock:
-                    if not self._inbox and not self._ready:
-                        self._driving = False
-                        is_finished = not self._running
-                        break
+                    self._abort(self._judged(crash, lambda: None))
+                    if not self._drives_on():
+                        return
         if is_finished:
             self._finish()
+
+    def _drives_on(self) -> bool:
+        """Whether this thread is the driver, or becomes it, after something was raised."""
+        with self.lock:
+            if not self._driving:
+                self._driving, self._driver = True, get_ident()
+            return self._driver == get_ident()
 
     def _run_ready(self) -> None:
         ready, interrupt, executor = self._ready, self._interrupt, self._executor
@@ -167,7 +198,8 @@ class ExecutorState:
         outputs: Sequence[Value] | None
         while ready:
             if interrupt.reason is not None:
-                self._drop_ready(interrupt.reason)
+                ready.clear()
+                self._abort(interrupt.verdict())
                 return
             tagged = ready.popleft()
             item, frame, iteration, is_dead = tagged
@@ -188,8 +220,8 @@ class ExecutorState:
                     outputs = self._attempt(tagged) if is_prompt else self._activate(tagged)
                     if outputs is None:
                         continue
-            except Exception as cause:  # noqa: BLE001  (the one border of kernels)
-                self._fail(tagged, cause)
+            except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
+                self._abort(self.failure(tagged, cause))
                 continue
             propagate(item, frame, iteration, outputs if not is_dead else None)
 
@@ -294,8 +326,8 @@ class ExecutorState:
             try:
                 with np.errstate(all="ignore"):
                     result = compute(*inputs)
-            except BaseException as cause:  # noqa: BLE001  (goes to the border of kernels)
-                result = cause
+            except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
+                result = self.failure(tagged, cause)
             self._note_cost(item, cost, perf_counter() - begin)
             if self._post(tagged, start, result):
                 self._drive()
@@ -308,10 +340,10 @@ class ExecutorState:
     ) -> Sequence[Value] | None:
         """Start a kernel; its outputs if it is done at once, otherwise None."""
         item = tagged[0]
-        done, context = _Done(self, tagged, start), self._context(tagged, inputs)
+        done, context = Completion(self, tagged, start), self._context(tagged, inputs)
         try:
             item.compute(context, done, *inputs)
-        except BaseException as cause:  # noqa: BLE001  (goes to the border of kernels)
+        except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
             done(cause)
         if not done.is_called and not done.leave():
             # Only a driver takes completions, and that is this thread until it leaves.
@@ -319,8 +351,7 @@ class ExecutorState:
             return None
         result = done.result
         if isinstance(result, BaseException):
-            self._fail(tagged, result)
-            return None
+            raise result
         return as_outputs(item, result)
 
     def finished(self, tagged: TaggedNode, start: float, result: object) -> None:
@@ -331,6 +362,8 @@ class ExecutorState:
     def _post(self, tagged: TaggedNode, start: float, result: object) -> bool:
         """Put a result into the inbox; True if the caller must see to a driver."""
         with self.lock:
+            if self.is_left:
+                return False
             self._inbox.append((tagged, start, result))
             if self._driving:
                 return False
@@ -343,103 +376,58 @@ class ExecutorState:
             tagged, start, result = self._inbox.popleft()
             del self._running[id(tagged)]
             item, frame, iteration, is_dead = tagged
-            if isinstance(result, BaseException):
-                self._fail(tagged, result)
+            if isinstance(result, OpError):  # judged where it came up
+                self._abort(result)
                 continue
             try:
                 outputs = as_outputs(item, result)
                 self._observe(item, start, outputs)
-            except Exception as cause:  # noqa: BLE001  (the one border of kernels)
-                self._fail(tagged, cause)
+            except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
+                self._abort(self.failure(tagged, cause))
                 continue
             self._propagator.propagate(item, frame, iteration, None if is_dead else outputs)
 
     # -- errors and the end -----------------------------------------------------------------
 
-    def _fail(self, tagged: TaggedNode, cause: BaseException) -> None:
-        """A kernel failed: keep the first error, and cancel what can be cancelled."""
+    def failure(self, tagged: TaggedNode, cause: BaseException) -> OpError:
+        """The error of a node; asked for on the thread, and at the moment, where it comes up."""
         item, frame, iteration, _ = tagged
-        error = from_exception(cause)
-        if error.where is None:
-            error = error if error is not cause else error.copy()
-            error.at(item.where(self._executor.view.device, frame.label, iteration.number))
-            # An error that has a place was judged there: in a function, or on another device.
-            manager = self._args.cancellation_manager
-            error.derived |= manager.is_cancelled or manager.is_cancelling
-        if error is not cause:
-            error.__cause__ = shown_cause(cause)
-        self._abort(error)
+        device = self._executor.view.device
+        return self._judged(cause, lambda: item.where(device, frame.label, iteration.number))
+
+    def _judged(self, cause: BaseException, find_place: Callable[[], Where | None]) -> OpError:
+        interrupt, manager = self._interrupt, self._args.cancellation_manager
+        is_late = interrupt.loops_end or manager.is_cancelled or manager.is_cancelling
+        return judged(cause, interrupt, find_place, is_late=is_late)
 
     def _abort(self, error: OpError) -> None:
-        reason = self._interrupt.reason
+        """Something failed: keep the first error, and cancel what can be cancelled."""
         manager, rendezvous = self._args.cancellation_manager, self._args.rendezvous
         if self._error is not None:
             # What a function's error cancels may be heard of before the function itself.
             if self._error.derived and not error.derived:
                 self._error = error
             return
-        self._error = error if reason is None else reason
+        self._error = error
         self._interrupt.loops_end = True
         # Those who are told may fail in turn; the error that matters is known already.
         if rendezvous is not None:
             with contextlib.suppress(Exception):
-                rendezvous.start_abort(self._error)
+                rendezvous.start_abort(error)
         with contextlib.suppress(Exception):
             manager.start_cancel()
 
-    def _drop_ready(self, reason: OpError) -> None:
-        self._ready.clear()
-        self._abort(reason)
-
     def _finish(self) -> None:
         """Report the outcome; nothing of this step runs any more."""
+        self._interrupt.activities.pop(id(self), None)
         if self._error is None and self._args.sync_on_finish:
             sync = self._executor.params.sync_device
             if sync is not None:
                 try:
                     sync()
-                except Exception as cause:  # noqa: BLE001  (the one border of devices)
-                    self._error = from_exception(cause)
+                except BaseException as cause:  # noqa: BLE001  (the one border of devices)
+                    self._error = self._judged(cause, lambda: None)
         self._done(self._error)
-
-
-class _Done:
-    """What an asynchronous kernel calls when it is done; a second call is not heard.
-
-    A kernel that is done before its start has returned needs neither inbox nor driver: the
-    driver that started it takes the result along.
-    """
-
-    __slots__ = ("_is_starting", "_start", "_state", "_tagged", "is_called", "result")
-
-    def __init__(self, state: ExecutorState, tagged: TaggedNode, start: float) -> None:
-        self._state = state
-        self._tagged = tagged
-        self._start = start
-        # What follows changes under the state's lock.
-        self._is_starting = True
-        #: Whether the kernel has reported.  Once it is set, ``result`` stays; where it was set
-        #: during the start, the starting thread may read both without the lock.
-        self.is_called = False
-        self.result: object = None
-
-    def __call__(self, result: object) -> None:
-        """Take the result: outputs, or an exception."""
-        with self._state.lock:
-            if self.is_called:
-                return
-            if self._is_starting:
-                self.result = result
-                self.is_called = True
-                return
-            self.is_called = True
-        self._state.finished(self._tagged, self._start, result)
-
-    def leave(self) -> bool:
-        """The kernel's start has returned; whether there is a result already."""
-        with self._state.lock:
-            self._is_starting = False
-            return self.is_called
 
 
 def _step_context(params: LocalExecutorParams, args: ExecutorArgs, runner: Runner) -> StepContext:
@@ -459,3 +447,10 @@ def _step_context(params: LocalExecutorParams, args: ExecutorArgs, runner: Runne
         interrupt=args.interrupt,
         call_depth=args.call_depth,
     )
+
+
+def _silence(item: NodeItem) -> str:
+    """What a kernel does that is left behind."""
+    if item.step == _ASYNC:
+        return f"{item.name} ({item.op}) has not called done, as docs/add-an-op.md asks for"
+    return f"{item.name} ({item.op}) still computes"

@@ -21,7 +21,7 @@ from penstock.graph.graph import Graph, Node
 from penstock.graph.references import References
 from penstock.graph.roles import Role
 from penstock.kernels.at_once import Prompt
-from penstock.kernels.bound import BoundKernel
+from penstock.kernels.bound import BoundKernel, patience_of
 from penstock.kernels.registry import Calling, Cost, Kernel
 from penstock.runtime.binding import bind_at
 from penstock.runtime.executor.pending_counts import PendingCounts
@@ -86,6 +86,8 @@ class NodeItem:
     is_checked: bool
     #: Whether the kernel's running time is measured.
     is_measured: bool
+    #: Seconds that a step which is ended waits for it.
+    patience: float
     #: Input slots at which a reference arrives and a value is wanted, with the input's text.
     derefs: tuple[tuple[int, str], ...]
     #: Input slots that want an initialised reference, with the input's text.
@@ -232,6 +234,7 @@ class GraphView:
             # Others have effects, and may not be safe beside one another.
             is_measured=kernel.cost is Cost.MEASURED
             and (step is Step.PLAIN or node.role is Role.REGION),
+            patience=patience_of(kernel),
             derefs=derefs,
             initialized_refs=initialized_refs,
             has_refs=bool(derefs or initialized_refs),

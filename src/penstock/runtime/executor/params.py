@@ -16,11 +16,12 @@ from penstock.core.values import Value
 from penstock.errors import OpError
 from penstock.graph.graph import Node
 from penstock.kernels.bound import BoundKernel
-from penstock.kernels.context import FunctionCaller, Interrupt, Runner
+from penstock.kernels.context import FunctionCaller, Runner
 from penstock.runtime.executor.graph_view import NodeItem
 from penstock.runtime.executor.state import ReadyQueue
 from penstock.state.call_frame import CallFrame
 from penstock.state.cancellation import CancellationManager
+from penstock.state.interrupt import Interrupt
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.resources import ResourceManager, StepContainer
 from penstock.state.session_state import SessionState, TensorStore

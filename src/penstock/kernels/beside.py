@@ -1,0 +1,97 @@
+"""Work on a thread beside the caller's, who may go before it is done.
+
+In:   work that does nothing but compute.
+Out:  what it returns or raises, to a caller who has waited long enough.
+Not:  stops nothing: work that is left goes on, and what it gives is dropped.
+
+No library function can be told to stop.  A caller who may have to go has such work done here.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Final, Generic, TypeVar
+
+_Result = TypeVar("_Result")
+
+#: Threads that have nothing to do end if there are so many others.
+_MOST_SPARE: Final = 4
+
+
+class Beside(Generic[_Result]):
+    """One piece of work under way."""
+
+    __slots__ = ("_error", "_is_done", "_result", "_work")
+
+    def __init__(self, work: Callable[[], _Result]) -> None:
+        """Start the work; it sees the context variables of the caller."""
+        self._work = work
+        #: Held until the work is done; then what follows is there.
+        self._is_done = Lock()
+        self._is_done.acquire()
+        self._result: Any = None
+        self._error: BaseException | None = None
+        _spare_worker().give(contextvars.copy_context(), self)
+
+    def do(self) -> None:
+        """Do the work, on the other thread."""
+        try:
+            self._result = self._work()
+        except BaseException as error:  # noqa: BLE001  (raised again by ``result``)
+            self._error = error
+        self._is_done.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end; whether it came within so many seconds."""
+        if not self._is_done.acquire(timeout=seconds):
+            return False
+        self._is_done.release()
+        return True
+
+    def result(self) -> _Result:
+        """What the work returned, when it is done; raises what it raised."""
+        if self._error is not None:
+            raise self._error
+        result: _Result = self._result
+        return result
+
+
+class _Worker:
+    """A thread that does one piece of work after the other."""
+
+    def __init__(self) -> None:
+        self._given: SimpleQueue[tuple[contextvars.Context, Beside[Any]]] = SimpleQueue()
+        Thread(target=self._live, name="penstock-beside", daemon=True).start()
+
+    def give(self, context: contextvars.Context, work: Beside[Any]) -> None:
+        """Have the thread do something; it has nothing else to do."""
+        self._given.put((context, work))
+
+    def _live(self) -> None:
+        while True:
+            context, work = self._given.get()
+            context.run(work.do)
+            del context, work  # what has been computed is the caller's alone
+            if len(_spare) >= _MOST_SPARE:
+                return
+            _spare.append(self)
+
+
+#: Workers with nothing to do.  Each operation on it is atomic.
+_spare: Final[list[_Worker]] = []
+
+
+def _spare_worker() -> _Worker:
+    try:
+        return _spare.pop()
+    except IndexError:
+        return _Worker()
+
+
+if hasattr(os, "register_at_fork"):
+    # The child of a fork has none of its parent's threads.
+    os.register_at_fork(after_in_child=_spare.clear)
