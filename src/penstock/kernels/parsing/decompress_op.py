@@ -22,7 +22,7 @@ _METHODS: Final = {"ZLIB": ZLIB, "GZIP": GZIP}
 
 @kernel("DecodeCompressed")
 def make_decode_compressed(attrs: Attrs) -> Kernel:
-    """What was compressed by zlib or gzip; of what is cut off, as much as there is."""
+    """What was compressed by zlib or gzip."""
     name = attrs.str("compression_type")
     if not name:
         return lambda value: value

@@ -23,6 +23,7 @@ from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.extras import require
 from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.string.regex_groups import keep_groups
 from penstock.kernels.strings import each_string, each_to_number, items_of
 
 _BOOL: Final = np.dtype(np.bool_)
@@ -35,11 +36,26 @@ _LONGEST: Final = 4
 
 
 @lru_cache(maxsize=128)
-def _compiled(pattern: bytes) -> Any:
-    """The pattern, compiled; raises InvalidArgumentError as TensorFlow words it."""
+def _compiled(pattern: bytes, last_group: int) -> Any:
+    """The pattern, compiled; of its groups, those up to ``last_group`` are told apart.
+
+    Raises:
+        InvalidArgumentError: the pattern makes no sense, as TensorFlow words it.
+
+    """
+    if last_group == 0:
+        return _compile(pattern, never_capture=True)
+    regex = _compile(pattern)
+    fewer, count = keep_groups(pattern, last_group)
+    # Nobody who counts differs from RE2 is trusted with the pattern.
+    return regex if count != regex.groups or count <= last_group else _compile(fewer)
+
+
+def _compile(pattern: bytes, *, never_capture: bool = False) -> Any:
     re2 = require("re2", "text")
     options = re2.Options()
     options.log_errors = False
+    options.never_capture = never_capture
     try:
         return re2.compile(pattern, options)
     except re2.error as cause:
@@ -60,7 +76,7 @@ def _scalar(value: Value, name: str) -> bytes:
 
 def _full_match(pattern: bytes) -> Kernel:
     """Whether the whole of each string matches."""
-    full_match = _compiled(pattern).fullmatch
+    full_match = _compiled(pattern, 0).fullmatch
     return each_to_number(lambda text: full_match(text) is not None, _BOOL)
 
 
@@ -82,8 +98,10 @@ def make_regex_full_match(_attrs: Attrs) -> Kernel:
 
 def _replace(pattern: bytes, rewrite: bytes, *, replaces_all: bool) -> Kernel:
     """Each string with the rewrite in place of the first match, or of all."""
-    regex = _compiled(pattern)
-    parts = _read_rewrite(rewrite, regex.groups, replaces_all=replaces_all)
+    escapes = [escaped for escaped, _plain in _REWRITE.findall(rewrite)]
+    last = max((int(escaped) for escaped in escapes if escaped.isdigit()), default=0)
+    regex = _compiled(pattern, last)
+    parts = _read_rewrite(rewrite, replaces_all=replaces_all) if last <= regex.groups else None
     if parts is None:
         return as_value
     write = _writer(parts)
@@ -140,7 +158,7 @@ def _writer(parts: Rewrite) -> Callable[[Any], bytes]:
     )
 
 
-def _read_rewrite(rewrite: bytes, groups: int, *, replaces_all: bool) -> Rewrite | None:
+def _read_rewrite(rewrite: bytes, *, replaces_all: bool) -> Rewrite | None:
     """The parts of a rewrite; None if it makes no sense and all text is to stay.
 
     Where all matches are replaced, RE2 drops what follows an escape that means nothing; where
@@ -150,8 +168,6 @@ def _read_rewrite(rewrite: bytes, groups: int, *, replaces_all: bool) -> Rewrite
     is_sound = True
     for match in _REWRITE.finditer(rewrite):
         escaped, plain = match.groups()
-        if escaped and escaped.isdigit() and int(escaped) > groups:
-            return None
         is_sound = is_sound and (escaped is None or escaped in _ESCAPED)
         if is_sound:
             parts.append(plain or (int(escaped) if escaped.isdigit() else escaped))
