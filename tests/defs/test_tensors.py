@@ -10,9 +10,10 @@ import pytest
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
-from penstock.core.values import ResourceHandle, has_dtype
+from penstock.core.values import EncodedVariant, ResourceHandle, has_dtype
 from penstock.defs import tensors
-from penstock.defs.schema import Message, TensorProto
+from penstock.defs.schema import Message, TensorProto, VariantTensorDataProto
+from penstock.defs.varint import write_varint
 from penstock.errors import InvalidArgumentError, ResourceExhaustedError
 
 
@@ -65,6 +66,83 @@ def test_lists_repeat_their_last_element(
 
     assert got.dtype == dtype.numpy
     assert got.tolist() == want
+
+
+@pytest.mark.parametrize(
+    ("message", "want"),
+    [
+        (proto(dtypes.float32, [2], float_val=[1, 2, 3]), [1, 2]),
+        (proto(dtypes.float32, [0, 2], float_val=[1]), []),
+        (proto(dtypes.string, [0], string_val=[b"x"]), []),
+        (proto(dtypes.float32, [0], tensor_content=b"123"), []),
+        (proto(dtypes.complex64, [2], scomplex_val=[1, 2, 3]), [1 + 2j, 1 + 2j]),
+        (proto(dtypes.complex64, [1], scomplex_val=[1]), [0]),
+    ],
+)
+def test_what_is_too_much_is_not_looked_at(message: Message, want: list[Any]) -> None:
+    """Elements beyond those that the shape asks for, and half a complex number, are none."""
+    assert tensors.from_proto(message).tolist() == want
+
+
+def test_strings_may_be_content() -> None:
+    """All lengths, and then all texts."""
+    message = proto(dtypes.string, [2], tensor_content=b"\1\2abb", string_val=[b"x"])
+
+    assert tensors.from_proto(message).tolist() == [b"a", b"bb"]
+    assert tensors.to_content_proto(np.array([b"a", b"bb"], object), dtypes.string) == proto(
+        dtypes.string, [2], tensor_content=b"\1\2abb"
+    )
+
+
+@pytest.mark.parametrize("dtype", NUMERIC, ids=str)
+def test_lists_survive_the_way_there_and_back(dtype: DType) -> None:
+    """Whatever is written into the list of its type is read back."""
+    kind = dtype.numpy[0] if dtype.numpy.names else dtype.numpy
+    array = np.array([[0, 1], [1, 1]]).astype(kind).view(dtype.numpy)
+    message = tensors.to_list_proto(array, dtype)
+    back = tensors.from_proto(message)
+
+    assert not message.tensor_content
+    assert has_dtype(back, dtype)
+    np.testing.assert_array_equal(np.asarray(back), array)
+
+
+NUMBER = EncodedVariant("int", b"\7\0\0\0")
+LIST = EncodedVariant("list", b"", ((dtypes.int32, np.int32(3)), (dtypes.variant, NUMBER)))
+
+
+@pytest.mark.parametrize("write", [tensors.to_proto, tensors.to_list_proto])
+@pytest.mark.parametrize("shape", [(), (2,), (2, 0)], ids=str)
+def test_variants_survive_the_way_there_and_back(write: Any, shape: tuple[int, ...]) -> None:
+    """Objects in variants, and objects in these, are read as they were written."""
+    array = np.full(shape, LIST, object)
+    back = tensors.from_proto(write(array, dtypes.variant))
+
+    assert np.array_equal(back, array) if shape else back == LIST
+
+
+def test_a_list_of_variants_is_not_stretched() -> None:
+    """What is missing is empty, unlike numbers and strings."""
+    message = tensors.to_list_proto(np.array([NUMBER], object), dtypes.variant)
+    message.tensor_shape.dim[0].size = 3
+
+    assert tensors.from_proto(message).tolist() == [NUMBER, EncodedVariant(), EncodedVariant()]
+
+
+def nested(depth: int) -> Message:
+    """A variant in a variant in a variant ..., each as content bytes."""
+    message = proto(dtypes.variant, [])
+    for _ in range(depth):
+        text = VariantTensorDataProto(type_name="x", tensors=[message]).SerializeToString()
+        message = proto(dtypes.variant, [], tensor_content=write_varint(len(text)) + text)
+    return message
+
+
+def test_variants_in_variants_have_an_end() -> None:
+    """A small message that nests thousands of objects is refused, not followed to its end."""
+    assert tensors.from_proto(nested(100)).type_name == "x"
+    with pytest.raises(InvalidArgumentError, match="more than 100 deep"):
+        tensors.from_proto(nested(5000))
 
 
 def test_half_lists_hold_bits() -> None:
@@ -126,9 +204,13 @@ def test_values_are_read_only() -> None:
     [
         (proto(dtypes.float32, [-1], float_val=[1]), InvalidArgumentError),
         (proto(dtypes.float32, [-5], float_val=[1]), InvalidArgumentError),
-        (proto(dtypes.float32, [2], float_val=[1, 2, 3]), InvalidArgumentError),
         (proto(dtypes.float32, [2], tensor_content=b"1234"), InvalidArgumentError),
-        (proto(dtypes.complex64, [1], scomplex_val=[1]), InvalidArgumentError),
+        (proto(dtypes.bool_, [1], tensor_content=b"\2"), InvalidArgumentError),
+        (proto(dtypes.string, [2], tensor_content=b"\1\5abb"), InvalidArgumentError),
+        (proto(dtypes.string, [2], tensor_content=b"\1\1abb"), InvalidArgumentError),
+        (proto(dtypes.string, [2**40], tensor_content=b"\1"), ResourceExhaustedError),
+        (proto(dtypes.variant, [2], tensor_content=b"\1\1ab"), InvalidArgumentError),
+        (proto(dtypes.float32.ref, [1], float_val=[1]), InvalidArgumentError),
         (proto(dtypes.float32, [2**40, 2**40], float_val=[1]), ResourceExhaustedError),
         (TensorProto(dtype=99), InvalidArgumentError),
     ],

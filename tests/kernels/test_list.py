@@ -313,7 +313,7 @@ def rows_of_rows() -> Any:
         (lambda: concat_v2(reserve(2, [-1, 1]), -1, [1]), "at index 1 but leading_dims has only 1"),
         (lambda: add(rows([1, 2]), rows([3])), "different lengths. One is 2 and the other is 1"),
         (lambda: add(rows([[1, 2]]), rows([[3]])), r"One is \[2\] and the other is \[1\]"),
-        (lambda: add(together(empty())), "AddN of non-scalar Tensor with DT_VARIANT"),
+        (lambda: add(together(empty())), "AddN of non-scalar Tensor with dtype=DT_VARIANT"),
     ],
 )
 def test_misuse_is_refused_in_tensorflows_words(misuse: Any, text: str) -> None:

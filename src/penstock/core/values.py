@@ -57,6 +57,19 @@ class ResourceHandle:
     dtype: DType | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class EncodedVariant:
+    """A variant's object as messages hold it; whoever uses the object has it decoded first.
+
+    ``tensors`` are the values that the object holds, each with its type; ``metadata`` is what
+    else its class wants to know.  No name stands for no object.
+    """
+
+    type_name: str = ""
+    metadata: bytes = b""
+    tensors: tuple[tuple[DType, Value], ...] = ()
+
+
 class GivenMemory:
     """Memory that another library has given away: whose array it is, nobody else knows.
 

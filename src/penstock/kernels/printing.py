@@ -6,7 +6,8 @@ Not:  writes nothing anywhere.
 
 The older form stands in the messages of Assert and Print: the first elements, without the
 outermost brackets, ``[1 2][3...]...``.  The newer one stands in StringFormat: the first
-and last ones of each dimension, ``[[1 2 ... 8 9]\n [10 11 ... 18 19]]``.
+and last ones of each dimension, ``[[1 2 ... 8 9]\n [10 11 ... 18 19]]``.  Elements that are no
+plain numbers are listed in both forms as if they stood in one row, ``<TensorList> <7>...``.
 """
 
 from __future__ import annotations
@@ -35,9 +36,23 @@ def summarize(value: Value, limit: int) -> str:
         return ""
     if limit < 0:
         limit = array.size
+    if not _is_regular(dtype_of(value)):
+        return _listed(array, limit)
     shown = iter([_text(dtype_of(value))(item) for item in array.ravel()[:limit].tolist()])
     text = _first_rows(shown, limit, array.shape, 0)[0] if array.ndim else "".join(shown)
     return text + ("..." if limit < array.size and (array.ndim != 1 or limit == 0) else "")
+
+
+def _is_regular(dtype: DType) -> bool:
+    """Whether elements are shown in as many brackets as there are dimensions."""
+    is_object = dtype.is_object and dtype is not dtypes.string
+    return not (is_object or dtype.is_complex or dtype is dtypes.qint32)
+
+
+def _listed(array: Array, limit: int) -> str:
+    """The first elements, whatever the shape; an object in angle brackets, a number as ``?``."""
+    shown = [f"<{item}>" if array.dtype.hasobject else "?" for item in array.ravel()[:limit]]
+    return " ".join(shown) + ("..." if limit < array.size else "")
 
 
 def _first_rows(
@@ -62,6 +77,8 @@ def summarize_ends(value: Value, limit: int) -> str:
     array = as_array(value)
     if limit < 0 or array.size == 0:
         limit = array.size
+    if not _is_regular(dtype_of(value)):
+        return f"[{_listed(array, limit)}]" if array.ndim else _listed(array, limit)
     text = _text(dtype_of(value), quote='"')
     if array.ndim == 0:
         return text(array.item()) if limit else "..."
@@ -91,12 +108,8 @@ def _text(dtype: DType, quote: str = "") -> Callable[[Any], str]:
         return lambda item: quote + item.decode("utf-8", "replace").translate(_ESCAPES) + quote
     if dtype.is_floating:
         return _short_double if dtype is dtypes.float64 else _short_float
-    if dtype.is_complex:
-        return lambda _item: "?"
     if dtype.is_quantized:
         return lambda item: str(item[0])
-    if dtype.is_object:
-        return str
     return lambda item: str(int(item))
 
 

@@ -1,23 +1,26 @@
 """What a variant edge carries: objects that know their own zeros and sums.
 
-In:   objects of one's own making, or what arrives in their place.
+In:   objects of one's own making, or what arrives in their place: other ones, or messages.
 Out:  the object, or an error that names what arrived instead.
 Not:  registers no kernel; objects are never changed once they are on an edge.
+
+An object that can be written into a message says so in ``encoded``, and its class reads it
+back in ``decoded``.  A class is known by its name once its module is imported; what stands in
+a constant may be the first that anybody hears of it, and so ``_HOMES`` says where to look.
 """
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Final, TypeVar
 
 import numpy as np
 
 from penstock.core import dtypes
-from penstock.core.dtypes import DType
-from penstock.core.values import Value, as_value, shape_of
+from penstock.core.values import EncodedVariant, Value, as_value
 from penstock.errors import InternalError, InvalidArgumentError
-from penstock.kernels.arrays import full, shape_text, zeros
-from penstock.kernels.signatures import type_text
-from penstock.kernels.types import NUMBERS, PLAIN
 
 
 class Variant:
@@ -27,6 +30,10 @@ class Variant:
     #: What messages call the class.
     type_name: ClassVar[str] = ""
 
+    def __init_subclass__(cls) -> None:
+        if "type_name" in vars(cls):
+            _CLASSES[cls.type_name] = cls
+
     def zeros_like(self) -> Variant:
         """Zeros of the same structure."""
         raise InternalError(
@@ -34,12 +41,31 @@ class Variant:
             f"Variant type_name: {self.type_name} for device type: CPU"
         )
 
-    def plus(self, other: Variant) -> Variant:
+    def plus(self, other: Variant) -> Variant:  # noqa: ARG002
         """The sum of this and another object of the same class."""
         raise InternalError(
-            f"No variant binary_op function found for op ADD Variant type_name: '{self.type_name}' "
-            f"for device type: CPU, and {other} cannot be added"
+            "No unary variant binary_op function found for op ADD "
+            f"Variant type_name: '{self.type_name}' for device type: CPU"
         )
+
+    def encoded(self) -> EncodedVariant:
+        """What a message holds of it; no more than its name if the object cannot travel."""
+        return EncodedVariant(self.type_name)
+
+    @classmethod
+    def decoded(cls, encoded: EncodedVariant) -> Variant:  # noqa: ARG003
+        """The object that was encoded, with all objects in its tensors decoded already.
+
+        Raises:
+            ValueError: there cannot be such an object.
+
+        """
+        raise ValueError("such objects cannot be read from messages")
+
+    @property
+    def described(self) -> str:
+        """The object with its class, for people."""
+        return f"Variant<type: {self.type_name} value: {self}>"
 
     def __str__(self) -> str:
         return self.type_name.rpartition("::")[2]
@@ -48,16 +74,40 @@ class Variant:
         return f"<{self}>"
 
 
-class _Null(Variant):
-    """Stands where a variant tensor has no object yet."""
+#: Classes by name.
+_CLASSES: Final[dict[str, type[Variant]]] = {}
+#: The modules of classes that may stand in messages.
+_HOMES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("bool", "double", "float", "int", "tensorflow::Tensor"),
+        "penstock.kernels.variant_elements",
+    ),
+    "RaggedTensorVariant": "penstock.kernels.ragged.ragged_variant_ops",
+    "tensorflow::CSRSparseMatrix": "penstock.kernels.sparse.sparse_rows",
+    "tensorflow::TensorList": "penstock.kernels.variant.tensor_list",
+    "tensorflow::TensorMap": "penstock.kernels.variant.map_ops",
+    "tensorflow::data::Optional": "penstock.kernels.variant.optional_ops",
+}
+
+
+class _Empty(Variant):
+    """No object at all."""
 
     __slots__ = ()
+    type_name: ClassVar[str] = ""
 
-    def zeros_like(self) -> Variant:
-        return self
+    @classmethod
+    def decoded(cls, encoded: EncodedVariant) -> Variant:
+        """The only one."""
+        if encoded != EncodedVariant():
+            raise ValueError("nothing is known of an object without a type")
+        return EMPTY
+
+    def __str__(self) -> str:
+        return "[empty]"
 
 
-NULL: Final = _Null()
+EMPTY: Final = _Empty()
 _V = TypeVar("_V", bound=Variant)
 
 
@@ -68,40 +118,8 @@ def variant_in(value: Value, kind: type[_V], what: str) -> _V:
     if isinstance(value, kind):
         return value
     if isinstance(value, Variant):
-        value = f"Variant<type: {value.type_name} value: {value}>"
+        value = value.described
     raise InvalidArgumentError(f"{what}. Saw: '{value}'")
-
-
-def zero(shape: tuple[int, ...], dtype: DType) -> Value:
-    """Zeros, empty strings, or variants without objects."""
-    if dtype is dtypes.variant:
-        return as_value(full(shape, NULL, dtype.numpy))
-    return as_value(zeros(shape, dtype))
-
-
-def zeros_like(value: Value, dtype: DType) -> Value:
-    """Zeros like one element of a variant's object."""
-    if isinstance(value, Variant):
-        return value.zeros_like()
-    if dtype not in PLAIN:
-        raise InvalidArgumentError(
-            f"Trying to compute zeros_like for unsupported dtype {type_text(dtype)}"
-        )
-    return zero(shape_of(value), dtype)
-
-
-def plus(a: Value, b: Value, dtype: DType) -> Value:
-    """The sum of two elements of variants' objects."""
-    if shape_of(a) != shape_of(b):
-        raise InvalidArgumentError(
-            "Trying to add two tensors with incompatible element shapes. One is "
-            f"{shape_text(shape_of(a))} and the other is {shape_text(shape_of(b))}"
-        )
-    if isinstance(a, Variant) and isinstance(b, Variant):
-        return add_variants(a, b)
-    if dtype not in NUMBERS:
-        raise InvalidArgumentError(f"Trying to add unsupported dtype {dtype.number}")
-    return a + b
 
 
 def add_variants(a: Variant, b: Variant) -> Variant:
@@ -112,3 +130,41 @@ def add_variants(a: Variant, b: Variant) -> Variant:
             f"'{a.type_name}' vs. '{b.type_name}'"
         )
     return a.plus(b)
+
+
+# -- from messages -----------------------------------------------------------------------
+
+
+def decoded(value: Value) -> Value:
+    """The objects of a variant tensor that was read from a message.
+
+    Raises:
+        InvalidArgumentError: nobody knows the type of an object, or it cannot be such an object.
+
+    """
+    if isinstance(value, EncodedVariant):
+        return _object_of(value)
+    if not isinstance(value, np.ndarray):
+        return value
+    objects = np.empty(value.shape, object)
+    objects.reshape(-1)[:] = [decoded(item) for item in value.flat]
+    return objects
+
+
+def _object_of(encoded: EncodedVariant) -> Variant:
+    tensors = ((d, decoded(v) if d is dtypes.variant else v) for d, v in encoded.tensors)
+    try:
+        return _class_of(encoded.type_name).decoded(replace(encoded, tensors=tuple(tensors)))
+    except ValueError as cause:
+        raise InvalidArgumentError(
+            "Cannot parse tensor from proto: Could not decode variant with type_name: "
+            f'"{encoded.type_name}": {cause}'
+        ) from None
+
+
+def _class_of(type_name: str) -> type[Variant]:
+    if type_name not in _CLASSES and type_name in _HOMES:
+        importlib.import_module(_HOMES[type_name])
+    if type_name not in _CLASSES:
+        raise ValueError("no objects of this type can be read")
+    return _CLASSES[type_name]

@@ -7,30 +7,32 @@ Not:  copies nothing, since no kernel ever writes into an input; feeds no placeh
 
 from __future__ import annotations
 
-from typing import Final, NoReturn
+from typing import NoReturn
 
 from penstock.advice import FeedIt
+from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
-from penstock.core.values import Value, describe, freeze, has_dtype, shape_of
+from penstock.core.values import Value, freeze, has_dtype, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.forwarding import forward
 from penstock.kernels.registry import Cost, Kernel, kernel
+from penstock.kernels.signatures import type_text
 from penstock.kernels.types import PLAIN
-
-#: Element types as TensorFlow's messages spell them, where that is not our name.
-_SPELLING: Final = {"float16": "half", "float32": "float", "float64": "double"}
+from penstock.kernels.variants import decoded
 
 
 @kernel("Const", "HostConst", cost=Cost.CHEAP)
 def make_const(attrs: Attrs) -> Kernel:
     """The tensor in the attribute ``value``, the same read-only one each time."""
-    value, dtype = freeze(attrs.tensor("value")), attrs.dtype("dtype")
+    value, dtype = attrs.tensor("value"), attrs.dtype("dtype")
+    value = freeze(decoded(value) if dtype is dtypes.variant else value)
     if not has_dtype(value, dtype):
         raise InvalidArgumentError(
-            f"dtype is {dtype}, but the value is {describe(value)}: a constant needs one type"
+            f"Type mismatch between value ({type_text(attrs.values['value'].dtype)}) "
+            f"and dtype ({type_text(dtype)})"
         )
     return lambda: value
 
@@ -97,7 +99,7 @@ def make_placeholder(attrs: Attrs) -> Kernel:
 
 
 def _unfed(name: str, dtype: DType, shape: TensorShape) -> str:
-    spelling = _SPELLING.get(dtype.name, dtype.name)
+    spelling = type_text(dtype)
     text = f"You must feed a value for placeholder tensor '{name}' with dtype {spelling}"
     # Before version 24 of the graph format, rank 0 meant that the shape is not known.
     return f"{text} and shape {shape}" if shape.dims else text

@@ -2,20 +2,25 @@
 
 In:   gradients, each with the step for which it was computed; a number that is wanted.
 Out:  their mean, or their sum.
-Not:  gradients for steps that are over are dropped without a word.
+Not:  gradients for steps that are over are dropped without a word, and without a look.
+
+An accumulator is known by its name alone: the first node that asks for it says what it is, and
+what others want it to be is not compared.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
-from penstock.core.values import Value, as_value, shape_of
-from penstock.errors import InvalidArgumentError
+from penstock.core.values import Array, Value, as_value, shape_of
+from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.kernels.arrays import as_array, number_in, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext, Waiting
@@ -33,7 +38,7 @@ _APPLYING: Final = frozenset(
         "SparseAccumulatorApplyGradient",
     }
 )
-_TYPES: Final = FLOATS
+_TYPES: Final = FLOATS - {dtypes.bfloat16}
 
 
 class Accumulator(Awaited):
@@ -49,6 +54,7 @@ class Accumulator(Awaited):
         self.global_step = 0
         #: How many gradients the sum is of.
         self.count = 0
+        #: Of the gradients of this step; None if there are none.
         self._sum: Any = None
 
     def describe(self, required: int) -> str:
@@ -76,13 +82,14 @@ class Accumulator(Awaited):
         self.global_step = step
 
     def _add(self, gradient: Any) -> None:
+        if not self.shape.accepts(shape_of(gradient)):
+            raise _mismatch(f"expected {self.shape}, got {shape_text(shape_of(gradient))}")
         if self._sum is None:
             self._sum = np.array(gradient)
             return
         if self._sum.shape != shape_of(gradient):
-            raise InvalidArgumentError(
-                f"Shape mismatch: expected {shape_text(self._sum.shape)}, "
-                f"got {shape_text(shape_of(gradient))}"
+            raise _mismatch(
+                f"expected {shape_text(self._sum.shape)}, got {shape_text(shape_of(gradient))}"
             )
         self._sum = self._sum + gradient
 
@@ -92,28 +99,107 @@ class Accumulator(Awaited):
         return as_value((self._sum / self.dtype.numpy.type(self.count)).astype(self.dtype.numpy))
 
 
+class RowGradient(NamedTuple):
+    """The gradient of some rows."""
+
+    rows: Array
+    values: Array
+    #: The sizes of all rows together; None if they are not to be believed.
+    shape: Sequence[int] | None
+
+
+class _RowSums(NamedTuple):
+    """Sums by row, each of so many gradients; rows in no certain order, perhaps repeated."""
+
+    rows: list[int]
+    counts: Array
+    values: Array
+
+
 class SparseAccumulator(Accumulator):
     """Gradients of some rows; each row's mean is over the gradients that had it."""
 
-    def _add(self, gradient: Any) -> None:
+    def _add(self, gradient: RowGradient) -> None:
+        rows, values = gradient.rows, gradient.values
+        if rows.ndim != 1:
+            raise InvalidArgumentError(
+                f"Input indices should be vector but received shape: {shape_text(rows.shape)}"
+            )
+        if values.ndim == 0:
+            raise InvalidArgumentError("Values cannot be 0-dimensional.")
+        if len(rows) != len(values):
+            raise InvalidArgumentError(
+                f"Expected {len(rows)} non-empty input values, got {len(values)}"
+            )
+        self._check_shape(gradient)
+        new = _RowSums(rows.tolist(), np.ones(len(rows), np.int64), values.copy())
+        self._sum = new if self._sum is None else _merged(self._sum, new)
+
+    def _check_shape(self, gradient: RowGradient) -> None:
+        """Raise unless rows, sizes and values are those of the accumulator."""
+        wanted = self.shape.dims or ()
+        if gradient.shape is not None:
+            _check_sizes("shape", wanted, gradient.shape, first=0)
+        if wanted and wanted[0] is not None:
+            for at in np.flatnonzero(gradient.rows >= wanted[0]).tolist()[:1]:
+                raise _mismatch(
+                    f"index of slice {at} exceeded limits of shape; index is "
+                    f"{gradient.rows[at]} exceeded {wanted[0]}"
+                )
         if self._sum is None:
-            self._sum = {}
-        for row, value in zip(*gradient, strict=True):
-            known = self._sum.get(row)
-            self._sum[row] = (value, 1) if known is None else (known[0] + value, known[1] + 1)
+            _check_sizes("values", wanted, gradient.values.shape, first=1)
+            return
+        known = self._sum.values.shape
+        if gradient.values.ndim != len(known):
+            raise _mismatch(f"expected values rank {len(known)}, got {gradient.values.ndim}")
+        _check_sizes("values", known, gradient.values.shape, first=1)
 
     def _result(self) -> object:
-        rows = sorted(self._sum)
-        kind = self.dtype.numpy
-        values = [
-            self._sum[row][0] / kind.type(self._sum[row][1]) if self.is_mean else self._sum[row][0]
-            for row in rows
-        ]
-        known = self.shape.dims or ()
-        inner = shape_of(values[0]) if values else tuple(size or 0 for size in known[1:])
-        stacked = np.array(values, kind).reshape(len(rows), *inner)
-        first = known[0] if known and known[0] is not None else -1
-        return np.array(rows, np.int64), stacked, np.array((first, *inner), np.int64)
+        rows, counts, values = self._sum
+        if self.is_mean:
+            divisors = counts.reshape(-1, *[1] * (values.ndim - 1))
+            values = (values / divisors.astype(values.dtype)).astype(self.dtype.numpy)
+        wanted = self.shape.dims or (None,)
+        first = -1 if wanted[0] is None else wanted[0]
+        return np.array(rows, np.int64), values, np.array((first, *values.shape[1:]), np.int64)
+
+
+def _mismatch(what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"Shape mismatch: {what}")
+
+
+def _check_sizes(what: str, wanted: Sequence[int | None], given: Sequence[int], first: int) -> None:
+    """Raise unless there are as many sizes, and the same from the ``first`` on where known."""
+    if len(given) < len(wanted):
+        raise _mismatch(f"expected {what} rank at least {len(wanted)}, got {len(given)}")
+    for at, (size, other) in enumerate(zip(wanted, given, strict=False)):
+        if at >= first and size not in (None, other):
+            raise _mismatch(f"expected {what} dim {at} to be {size}, got {other}")
+
+
+def _merged(old: _RowSums, new: _RowSums) -> _RowSums:
+    """Both sums together, row by row, as if the rows of each were in ascending order.
+
+    Where they are not, a row may stand in the result twice, as it does in TensorFlow's.
+    """
+    rows: list[int] = []
+    places: tuple[list[int], list[int]] = ([], [])
+    i = j = 0
+    while i < len(old.rows) or j < len(new.rows):
+        takes_old = j == len(new.rows) or (i < len(old.rows) and old.rows[i] <= new.rows[j])
+        takes_new = i == len(old.rows) or (j < len(new.rows) and new.rows[j] <= old.rows[i])
+        if takes_old:
+            places[0].append(len(rows))
+        if takes_new:
+            places[1].append(len(rows))
+        rows.append(old.rows[i] if takes_old else new.rows[j])
+        i, j = i + takes_old, j + takes_new
+    counts = np.zeros(len(rows), np.int64)
+    values = np.zeros((len(rows), *old.values.shape[1:]), old.values.dtype)
+    for part, at in zip((old, new), places, strict=True):
+        counts[at] += part.counts
+        values[at] += part.values
+    return _RowSums(rows, counts, values)
 
 
 def _maker(attrs: Attrs, kind: type[Accumulator]) -> Kernel:
@@ -121,15 +207,9 @@ def _maker(attrs: Attrs, kind: type[Accumulator]) -> Kernel:
     is_mean = attrs.str("reduction_type") == "MEAN"
 
     def make(context: OpKernelContext) -> Value:
-        handle, found = make_handle(
+        handle, _ = make_handle(
             context, attrs, _KIND, lambda name: kind(name, dtype, shape, is_mean=is_mean)
         )
-        if found.dtype is not dtype or found.shape != shape:
-            raise InvalidArgumentError(
-                f"Shared conditional accumulator '{found.name}' has data type "
-                f"{type_text(found.dtype)} and shape {found.shape} but requested were "
-                f"{type_text(dtype)} and {shape}"
-            )
         return handle
 
     return make
@@ -161,16 +241,26 @@ def _accumulator(context: OpKernelContext, handle: Value, dtype: DType | None = 
     return found
 
 
+def _scalar(name: str, value: Value) -> int:
+    """A number; raises InvalidArgumentError for an array."""
+    if shape_of(value):
+        raise InvalidArgumentError(
+            f"Argument {name} must be scalar, but had bad shape {shape_text(shape_of(value))}"
+        )
+    return number_in(value)
+
+
 @context_kernel("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
 def make_accumulator_apply_gradient(attrs: Attrs) -> Kernel:
     """Nothing; the gradient is added, unless its step is over."""
     dtype = attrs.dtype("dtype")
 
     def apply(context: OpKernelContext, handle: Value, local_step: Value, gradient: Value) -> None:
-        found, step = _accumulator(context, handle, dtype), number_in(local_step)
-        if not found.shape.accepts(shape_of(gradient)):
-            raise InvalidArgumentError(
-                f"Shape mismatch: expected {found.shape}, got {shape_text(shape_of(gradient))}"
+        found, step = _accumulator(context, handle, dtype), _scalar("local_step", local_step)
+        if isinstance(found, SparseAccumulator):
+            raise NotFoundError(
+                f"No attr named 'has_known_shape' in NodeDef: accumulator '{found.name}' is of "
+                "sparse gradients"
             )
         found.line.run(lambda: found.apply(step, gradient))
 
@@ -186,18 +276,13 @@ def make_sparse_accumulator_apply_gradient(attrs: Attrs) -> Kernel:
         context: OpKernelContext, handle: Value, local_step: Value,
         indices: Value, values: Value, shape: Value,
     ) -> None:  # fmt: skip
-        found, step = _accumulator(context, handle, dtype), number_in(local_step)
-        rows = as_array(indices)
-        if rows.ndim != 1 or shape_of(values)[:1] != rows.shape:
+        found, step = _accumulator(context, handle, dtype), _scalar("local_step", local_step)
+        if not isinstance(found, SparseAccumulator):
             raise InvalidArgumentError(
-                "gradient_indices must be a vector with one element for each row of "
-                f"gradient_values, got shapes {shape_text(rows.shape)} and "
-                f"{shape_text(shape_of(values))}"
+                f"Unknown input name: gradient: accumulator '{found.name}' is of dense gradients"
             )
-        sizes = tuple(as_array(shape).tolist()) if has_shape else (None, *values.shape[1:])
-        if not found.shape.is_compatible_with(TensorShape.of(sizes)):
-            raise InvalidArgumentError(f"Shape mismatch: expected {found.shape}, got {sizes}")
-        gradient = rows.tolist(), list(values)
+        sizes = as_array(shape).ravel().tolist() if has_shape else None
+        gradient = RowGradient(as_array(indices), as_array(values), sizes)
         found.line.run(lambda: found.apply(step, gradient))
 
     return apply
@@ -213,9 +298,9 @@ def make_accumulator_take_gradient(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("dtype")
 
     def take(context: OpKernelContext, done: Done, handle: Value, num_required: Value) -> None:
-        found, count = _accumulator(context, handle, dtype), number_in(num_required)
+        found, count = _accumulator(context, handle, dtype), _scalar("num_required", num_required)
         if count < 1:
-            raise InvalidArgumentError(f"Argument num_required must be >= 1, got {count}")
+            raise InvalidArgumentError(f"Argument num_required must be positive, but was {count}")
         describe = functools.partial(found.describe, count)
         context.waits_for = Waiting(describe, _APPLYING, place_of(handle))
         found.line.submit(lambda: found.take(count), context.cancellation_manager, done)
@@ -234,7 +319,8 @@ def make_accumulator_set_global_step(_attrs: Attrs) -> Kernel:
     """Nothing; gradients for earlier steps are dropped from now on."""
 
     def set_step(context: OpKernelContext, handle: Value, step: Value) -> None:
-        found, number = _accumulator(context, handle), number_in(step)
+        # The name of another argument, but this is how TensorFlow calls it.
+        found, number = _accumulator(context, handle), _scalar("num_required", step)
         found.line.run(lambda: found.set_global_step(number))
 
     return set_step

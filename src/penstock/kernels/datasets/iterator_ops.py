@@ -31,7 +31,7 @@ from penstock.kernels.registry import Kernel, async_kernel, context_kernel
 from penstock.kernels.signatures import type_text
 from penstock.kernels.state.variables import resource_name, single_handle
 from penstock.kernels.variant.optional_ops import Optional
-from penstock.kernels.variants import NULL
+from penstock.kernels.variants import EMPTY
 
 #: The kind of resource.
 ITERATOR: Final = "IteratorResource"
@@ -117,7 +117,7 @@ def make_anonymous_iterator(attrs: Attrs) -> Kernel:
         name = f"{attrs.node_name}/{context.step.step_id}/{number}"
         context.resources.create("", name, ITERATOR, IteratorResource())
         handle = ResourceHandle(context.step.device, "", name, ITERATOR)
-        return (handle, NULL) if has_deleter else handle
+        return (handle, EMPTY) if has_deleter else handle
 
     return anonymous_iterator
 

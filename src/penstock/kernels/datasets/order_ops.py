@@ -26,7 +26,7 @@ from penstock.kernels.datasets.dataset import (
 from penstock.kernels.datasets.pulling import WORKING, Element, Pull
 from penstock.kernels.datasets.seeds import SeedGenerator, words
 from penstock.kernels.registry import Cost, Kernel, context_kernel, kernel
-from penstock.kernels.variants import NULL
+from penstock.kernels.variants import EMPTY
 
 #: The kind of resource that gives seeds.
 SEED_GENERATOR: Final = "SeedGenerator"
@@ -335,7 +335,7 @@ def make_anonymous_seed_generator(attrs: Attrs) -> Kernel:
         made = SeedGenerator(int(seed), int(seed2), is_fixed=is_fixed)
         context.resources.create("", name, SEED_GENERATOR, made)
         handle = ResourceHandle(context.step.device, "", name, SEED_GENERATOR)
-        return handle, NULL
+        return handle, EMPTY
 
     return anonymous_seed_generator
 

@@ -11,15 +11,17 @@ import base64
 
 from google.protobuf.message import DecodeError
 
+from penstock.core import dtypes
 from penstock.core.values import Value, shape_of
 from penstock.defs.schema import TensorProto
 from penstock.defs.tensors import from_proto, to_proto
-from penstock.errors import InvalidArgumentError, OpError
+from penstock.errors import InvalidArgumentError, ResourceExhaustedError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.signatures import type_text
 from penstock.kernels.strings import items_of
+from penstock.kernels.variants import decoded
 
 
 @kernel("SerializeTensor")
@@ -28,10 +30,7 @@ def make_serialize_tensor(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("T")
 
     def serialize(tensor: Value) -> bytes:
-        proto = to_proto(as_array(tensor), dtype)
-        # A scalar's shape has nothing in it, but is there.
-        proto.tensor_shape.SetInParent()
-        text: bytes = proto.SerializeToString()
+        text: bytes = to_proto(as_array(tensor), dtype).SerializeToString()
         return text
 
     return serialize
@@ -60,8 +59,8 @@ def make_parse_tensor(attrs: Attrs) -> Kernel:
         if proto.dtype == 0:
             raise InvalidArgumentError("Cannot parse tensor from proto: it has no data type")
         try:
-            tensor = from_proto(proto)
-        except OpError as cause:
+            tensor = decoded(from_proto(proto)) if dtype is dtypes.variant else from_proto(proto)
+        except ResourceExhaustedError as cause:
             raise InvalidArgumentError(f"Cannot parse tensor from proto: {cause.reason}") from cause
         if proto.dtype != dtype.number:
             raise InvalidArgumentError(

@@ -13,14 +13,18 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from penstock.core import dtypes
 from penstock.core.dtypes import DType
-from penstock.core.values import Array, Value, shape_of
+from penstock.core.values import Array, EncodedVariant, Value, dtype_of, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, sizes_in, zeros
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.signatures import type_text
-from penstock.kernels.variants import Variant, plus, variant_in, zeros_like
+from penstock.kernels.variant_elements import plus, zeros_like
+from penstock.kernels.variants import Variant, variant_in
+
+_SPLITS: Final = (dtypes.int32, dtypes.int64)
 
 
 class Ragged(Variant):
@@ -45,6 +49,29 @@ class Ragged(Variant):
         if len(mine) != len(theirs) or not all(map(np.array_equal, mine, theirs)):
             raise InvalidArgumentError("Can't add RaggedTensorVariants with different row_splits.")
         return Ragged(mine, as_array(plus(self.values, other.values, self.dtype)), self.dtype)
+
+    def encoded(self) -> EncodedVariant:
+        """The splits, outermost first, and the values."""
+        splits = tuple((dtype_of(split), split) for split in self.splits)
+        return EncodedVariant(self.type_name, tensors=(*splits, (self.dtype, self.values)))
+
+    @classmethod
+    def decoded(cls, encoded: EncodedVariant) -> Variant:
+        """The ragged tensor of these splits and values."""
+        if not encoded.tensors:
+            raise ValueError("there are no values")
+        *splits, (dtype, values) = encoded.tensors
+        if any(kind not in _SPLITS or as_array(split).ndim != 1 for kind, split in splits):
+            raise ValueError("splits must be vectors of int32 or int64")
+        return cls(tuple(as_array(split) for _, split in splits), as_array(values), dtype)
+
+    def __str__(self) -> str:
+        kind = type_text(dtype_of(self.splits[0])) if self.splits else "INVALID"
+        # There is no bracket at the end of TensorFlow's, either.
+        return (
+            f"RaggedTensorVariant(dtype={type_text(self.dtype)}, ragged_rank={len(self.splits)}, "
+            f"splits_dtype={kind}"
+        )
 
 
 @kernel("RaggedTensorToVariant")

@@ -3,14 +3,12 @@
 In:   places and values, dense tensors, or variants.
 Out:  variants; or places and values, dense tensors, products.
 Not:  factorises nothing; looks for no duplicates.
-
-A matrix is kept as where each row starts, the column of each element, and its value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -22,50 +20,10 @@ from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Cost, Kernel, kernel
 from penstock.kernels.signatures import type_text
+from penstock.kernels.sparse.sparse_rows import Rows, SparseRows, matrix_in, rows_of
 from penstock.kernels.types import COMPLEX
-from penstock.kernels.variants import Variant, variant_in
 
 _TYPES: Final = COMPLEX | {dtypes.float32, dtypes.float64}
-
-
-class Rows(NamedTuple):
-    """One matrix: where rows start and the last ends; columns and values of the elements."""
-
-    starts: Array
-    columns: Array
-    values: Array
-
-    @property
-    def numbers(self) -> Array:
-        """The row of each element."""
-        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-
-
-class SparseRows(Variant):
-    """A sparse matrix, or several of one size."""
-
-    __slots__ = ("dtype", "matrices", "shape")
-    type_name: ClassVar[str] = "tensorflow::CSRSparseMatrix"
-
-    def __init__(self, shape: tuple[int, ...], matrices: tuple[Rows, ...], dtype: DType) -> None:
-        self.shape: Final = shape
-        self.matrices: Final = matrices
-        self.dtype: Final = dtype
-
-    def mapped(self, change: Callable[[Rows], Rows], *size: int) -> SparseRows:
-        """Each matrix changed, and of another size."""
-        return SparseRows((*self.shape[:-2], *size), tuple(map(change, self.matrices)), self.dtype)
-
-
-def _rows(places: Array, values: Array, height: int) -> Rows:
-    """A matrix of places, which are in order of rows, and values."""
-    counts = np.bincount(places[:, 0], minlength=height)
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    return Rows(starts, places[:, 1].astype(np.int32), values)
-
-
-def _matrix(value: Value) -> SparseRows:
-    return variant_in(value, SparseRows, "Input is not a CSRSparseMatrix")
 
 
 def _shown(shape: tuple[int, ...]) -> str:
@@ -108,10 +66,10 @@ def _check_places(indices: Array, shape: tuple[int, ...]) -> None:
 def _split(places: Array, values: Array, shape: tuple[int, ...], dtype: DType) -> SparseRows:
     """Matrices of places, whose first number is that of the matrix if there are several."""
     if len(shape) == 2:
-        return SparseRows(shape, (_rows(places, values, shape[0]),), dtype)
+        return SparseRows(shape, (rows_of(places, values, shape[0]),), dtype)
     ends = np.cumsum(np.bincount(places[:, 0], minlength=shape[0]))[:-1]
     parts = zip(np.split(places[:, 1:], ends), np.split(values, ends), strict=True)
-    return SparseRows(shape, tuple(_rows(*part, shape[1]) for part in parts), dtype)
+    return SparseRows(shape, tuple(rows_of(*part, shape[1]) for part in parts), dtype)
 
 
 @kernel("DenseToCSRSparseMatrix", types={"T": _TYPES})
@@ -147,7 +105,7 @@ def make_to_dense(attrs: Attrs) -> Kernel:
 
 
 def _of_type(value: Value, dtype: DType) -> SparseRows:
-    matrix = _matrix(value)
+    matrix = matrix_in(value)
     if matrix.dtype is not dtype:
         raise InvalidArgumentError(
             f"Asked for a CSRSparseMatrix of type {type_text(dtype)} but saw dtype: "
@@ -182,7 +140,7 @@ def make_components(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("type")
 
     def components(sparse: Value, index: Value) -> Rows:
-        matrix = _matrix(sparse)
+        matrix = matrix_in(sparse)
         if matrix.dtype is not dtype:
             raise InvalidArgumentError(
                 "dtype of input is not equal to 'type': "
@@ -201,7 +159,7 @@ def make_count(_attrs: Attrs) -> Kernel:
     """How many elements have a place; of a batch, in each matrix."""
 
     def count(sparse: Value) -> Value:
-        matrix = _matrix(sparse)
+        matrix = matrix_in(sparse)
         counts = np.array([len(rows.values) for rows in matrix.matrices], np.int32)
         return as_value(counts.reshape(matrix.shape[:-2]))
 
@@ -228,7 +186,7 @@ def _turned(*, conjugate: bool) -> _Turn:
             order = np.argsort(rows.columns, kind="stable")
             places = np.stack([rows.columns[order], rows.numbers[order]], 1)
             values = rows.values[order]
-            return _rows(places, values.conj() if conjugate else values, width)
+            return rows_of(places, values.conj() if conjugate else values, width)
 
         return matrix.mapped(change, width, height)
 
@@ -253,7 +211,7 @@ def make_matmul(attrs: Attrs) -> Kernel:
     turns, conjugates = attrs.bool("transpose_output"), attrs.bool("conjugate_output")
 
     def matmul(a: Value, b: Value) -> Array:
-        left = _matrix(a)
+        left = matrix_in(a)
         _check_factors(left, b.ndim, dtype)
         left, right = prepared(left), b.swapaxes(-1, -2) if is_turned or is_adjoint else b
         right = right.conj() if is_adjoint else right
@@ -331,4 +289,4 @@ def _sparse_times(left: Rows, right: Rows, height: int, width: int) -> Rows:
     order = np.argsort(keys, kind="stable")
     places, starts = np.unique(keys[order], return_index=True)
     sums = np.add.reduceat(terms[order], starts) if len(starts) else terms
-    return _rows(np.stack(np.divmod(places, max(width, 1)), 1), sums, height)
+    return rows_of(np.stack(np.divmod(places, max(width, 1)), 1), sums, height)

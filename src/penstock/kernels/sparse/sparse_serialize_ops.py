@@ -1,8 +1,9 @@
-"""Sparse tensors as strings, and kept between steps.
+"""Sparse tensors as strings or variants, and kept between steps.
 
 In:   sparse tensors, single ones or batches whose rows are tensors.
-Out:  three strings for each: places, values and sizes as serialized tensors; or a handle.
-Not:  does not pack them as variants.
+Out:  for each its three parts, places, values and sizes, as serialized tensors or as variants
+      that hold tensors; or a handle.
+Not:  does no sums of them.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from google.protobuf.message import DecodeError
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
-from penstock.core.values import Array, Value, keep
+from penstock.core.values import Array, Value, keep, shape_of
 from penstock.defs.schema import TensorProto
-from penstock.defs.tensors import from_proto, to_proto
+from penstock.defs.tensors import from_proto, to_content_proto
 from penstock.errors import InvalidArgumentError, OpError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
@@ -33,24 +34,53 @@ from penstock.kernels.sparse.sparse_tensor import (
     memory_order,
     sparse,
 )
-from penstock.kernels.strings import string_array
 from penstock.kernels.types import ALL
+from penstock.kernels.variant_elements import Tensor
 
 _MAP: Final = "SparseTensorsMap"
-_STRING: Final = {"out_type": {dtypes.string}}
+_PACKED: Final = {dtypes.string, dtypes.variant}
+#: The ranks of places, values and sizes, and what to say of others.
+_EXPECTED: Final = (
+    (2, "represent an index matrix but received shape"),
+    (1, "represent a values vector but received shape"),
+    (1, "be a shape vector but its shape is"),
+)
 
 
 def _text(array: Array, dtype: DType) -> bytes:
-    proto = to_proto(array, dtype)
-    proto.tensor_shape.SetInParent()
-    text: bytes = proto.SerializeToString()
+    text: bytes = to_content_proto(array, dtype).SerializeToString()
     return text
 
 
-def _texts(tensor: Sparse, dtype: DType) -> list[bytes]:
-    """The three strings of one tensor."""
-    indices, values, shape = tensor.parts
-    return [_text(indices, dtypes.int64), _text(values, dtype), _text(shape, dtypes.int64)]
+def _packed(tensors: Sequence[Sparse], shape: tuple[int, ...], attrs: Attrs) -> Array:
+    """The three parts of each tensor, as the strings or variants that the node declares."""
+    pack = _text if attrs.dtype("out_type") is dtypes.string else Tensor
+    types = (dtypes.int64, attrs.dtype("T"), dtypes.int64)
+    items = np.empty(3 * len(tensors), object)
+    items[:] = [pack(*pair) for t in tensors for pair in zip(t.parts, types, strict=True)]
+    return items.reshape(shape)
+
+
+def _checked_batch(indices: Value, values: Value, shape: Value) -> Sparse:
+    """A batch of tensors, refused in other words than single tensors are."""
+    for name, part, rank in (("indices", indices, 2), ("values", values, 1), ("shape", shape, 1)):
+        if len(shape_of(part)) != rank:
+            raise InvalidArgumentError(
+                f"Input {name} should be a {'matrix' if rank == 2 else 'vector'} but received "
+                f"shape {shape_text(shape_of(part))}"
+            )
+    if len(indices) != len(values):
+        raise InvalidArgumentError(
+            "indices and values rows (indexing dimension) must match. "
+            f"(indices = {len(indices)}, values = {len(values)})"
+        )
+    if len(shape) and shape.min() < 0:
+        raise InvalidArgumentError(
+            f"Expected shape dimensions to be non-negative, got {shape[shape < 0][0]}"
+        )
+    if indices.shape[1] != len(shape) >= 2:
+        raise InvalidArgumentError("Order length must be SparseTensor rank.")
+    return sparse(indices, values, shape)
 
 
 def _rows(tensor: Sparse) -> list[Sparse]:
@@ -73,7 +103,7 @@ def _batch(tensors: Sequence[Sparse], outer: tuple[int, ...]) -> tuple[Array, Ar
     for at, tensor in enumerate(tensors):
         if tensor.rank != first.rank:
             raise InvalidArgumentError(
-                f"Inconsistent rank across SparseTensors: rank prior to SparseTensor[{at}] was: "
+                f"Inconsistent shape across SparseTensors: rank prior to SparseTensor[{at}] was: "
                 f"{first.rank} but rank of SparseTensor[{at}] is: {tensor.rank}"
             )
     counts = [len(tensor.values) for tensor in tensors]
@@ -87,36 +117,36 @@ def _batch(tensors: Sequence[Sparse], outer: tuple[int, ...]) -> tuple[Array, Ar
     return Sparse(indices[order], values[order], checked_shape((*outer, *sizes))).parts
 
 
-# -- strings ---------------------------------------------------------------------------
+# -- strings and variants --------------------------------------------------------------------
 
 
-@kernel("SerializeSparse", types=_STRING)
+@kernel("SerializeSparse", types={"out_type": _PACKED})
 def make_serialize_sparse(attrs: Attrs) -> Kernel:
-    """The three strings of a tensor."""
-    dtype = attrs.dtype("T")
-    return lambda *parts: string_array(_texts(sparse(*parts), dtype), (3,))
+    """The three parts of a tensor."""
+    return lambda *parts: _packed([sparse(*parts)], (3,), attrs)
 
 
-@kernel("SerializeManySparse", types=_STRING)
+@kernel("SerializeManySparse", types={"out_type": _PACKED})
 def make_serialize_many_sparse(attrs: Attrs) -> Kernel:
-    """Three strings for each tensor in a batch."""
-    dtype = attrs.dtype("T")
+    """The three parts of each tensor in a batch."""
 
     def serialize(*parts: Value) -> Array:
-        rows = [_texts(row, dtype) for row in _rows(sparse(*parts))]
-        return string_array(itertools.chain.from_iterable(rows), (len(rows), 3))
+        rows = _rows(_checked_batch(*parts))
+        return _packed(rows, (len(rows), 3), attrs)
 
     return serialize
 
 
-@kernel("DeserializeSparse", types={"Tserialized": {dtypes.string}})
+@kernel("DeserializeSparse", types={"Tserialized": _PACKED})
 def make_deserialize_sparse(attrs: Attrs) -> Kernel:
-    """The tensors in triples of strings, as one batch."""
+    """The tensors in triples of strings or variants, as one batch."""
     dtype = attrs.dtype("dtype")
 
     def deserialize(serialized: Value) -> tuple[Array, Array, Array]:
         array = as_array(serialized)
-        if array.ndim == 0 or array.shape[-1] != 3:
+        if array.ndim == 0:
+            raise InvalidArgumentError("Serialized sparse should have non-zero rank []")
+        if array.shape[-1] != 3:
             raise InvalidArgumentError(
                 f"Serialized sparse should have 3 as the last dimension {shape_text(array.shape)}"
             )
@@ -151,34 +181,48 @@ def _parsed(array: Array, dtype: DType) -> tuple[Array, Array, Array]:
     return _batch([_tensor(at, row, dtype) for at, row in enumerate(rows)], array.shape[:-1])
 
 
-def _tensor(at: int, texts: Sequence[bytes], dtype: DType) -> Sparse:
-    """One tensor from its three strings."""
-    parts: list[Array] = []
-    wanted = ((dtypes.int64, 2, "indices"), (dtype, 1, "values"), (dtypes.int64, 1, "shape"))
-    for text, (expected, rank, name) in zip(texts, wanted, strict=True):
-        array, found = _array(text)
-        if found is not expected:
-            if name == "values":
-                raise InvalidArgumentError(
-                    f"Requested SparseTensor of type {type_text(dtype)} but "
-                    f"SparseTensor[{at}].values.dtype() == {type_text(found)}"
-                )
+def _tensor(at: int, packed: Sequence[bytes | Tensor], dtype: DType) -> Sparse:
+    """One tensor from its three strings or variants."""
+    (indices, *_), (values, found), (sizes, _) = parts = [_unpacked(item) for item in packed]
+    for place, what in ((0, "a matrix"), (2, "a vector")):
+        kind = parts[place][1]
+        if kind is not dtypes.int64:
             raise InvalidArgumentError(
-                f"Expected SparseTensor[{at}].{name} to be int64, got {type_text(found)}"
+                f"Expected serialized_sparse[{at}, {place}] to be {what} of DT_INT64 but "
+                f"received dtype {type_text(kind)}"
             )
+    for place, (rank, what) in enumerate(_EXPECTED):
+        array = parts[place][0]
         if array.ndim != rank:
             raise InvalidArgumentError(
-                f"Expected serialized_sparse[{at}, {len(parts)}] to represent {name} of rank "
-                f"{rank} but received shape {shape_text(array.shape)}"
+                f"Expected serialized_sparse[{at}, {place}] to {what} {shape_text(array.shape)}"
             )
-        parts.append(array)
-    return sparse(*parts)
+    if found is not dtype:
+        raise InvalidArgumentError(
+            f"Requested SparseTensor of type {type_text(dtype)} but "
+            f"SparseTensor[{at}].values.dtype() == {type_text(found)}"
+        )
+    if len(indices) != len(values):
+        raise InvalidArgumentError(
+            f"Expected row counts of SparseTensor[{at}].indices and SparseTensor[{at}].values to "
+            f"match but they do not: {len(indices)} vs. {len(values)}"
+        )
+    if indices.shape[1] != len(sizes):
+        raise InvalidArgumentError(
+            f"Expected column counts of SparseTensor[{at}].indices to match size of "
+            f"SparseTensor[{at}].shape but they do not: {indices.shape[1]} vs. {len(sizes)}"
+        )
+    return sparse(indices, values, sizes)
 
 
-def _array(text: bytes) -> tuple[Array, DType]:
+def _unpacked(item: Value) -> tuple[Array, DType]:
+    if isinstance(item, Tensor):
+        return as_array(item.value), item.dtype
+    if not isinstance(item, bytes):
+        raise InvalidArgumentError(f"Could not get a tensor from the variant {item}")
     proto = TensorProto()
     try:
-        proto.ParseFromString(text)
+        proto.ParseFromString(item)
         array = as_array(from_proto(proto))
     except (DecodeError, OpError) as cause:
         raise InvalidArgumentError("Could not parse serialized proto") from cause

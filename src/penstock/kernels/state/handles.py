@@ -18,6 +18,7 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import OpKernelContext
 from penstock.kernels.state.variables import resource_name
 from penstock.kernels.strings import string_array
+from penstock.state.resources import DEFAULT_CONTAINER
 
 
 def make_handle(
@@ -27,8 +28,10 @@ def make_handle(
     container, name = resource_name(attrs)
     found = context.resources.lookup_or_create(container, name, kind, lambda: create(name))
     if attrs.output_types[0] is dtypes.resource:
-        return ResourceHandle(context.step.device, container, name, kind), found
-    texts = string_array((container.encode(), name.encode()), (2,))
+        return ResourceHandle(
+            context.step.device, container or DEFAULT_CONTAINER, name, kind
+        ), found
+    texts = string_array(((container or DEFAULT_CONTAINER).encode(), name.encode()), (2,))
     return Ref(name, dtypes.string, texts), found
 
 

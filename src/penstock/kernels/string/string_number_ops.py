@@ -24,7 +24,7 @@ from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.strings import each_string, each_to_number, string_array
 from penstock.kernels.types import NUMBERS
 
-_PRINTABLE: Final = NUMBERS | {dtypes.bool_, dtypes.string}
+_PRINTABLE: Final = NUMBERS | {dtypes.bool_, dtypes.string, dtypes.variant}
 _INTEGER: Final = re.compile(rb"\s*[+-]?[0-9]+\s*")
 _DECIMAL: Final = re.compile(
     rb"\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)\s*", re.IGNORECASE
@@ -42,6 +42,8 @@ def make_as_string(attrs: Attrs) -> Kernel:
     if dtype is dtypes.string:
         pattern = _pattern("" if flag == "0" else flag, width, "", "s").encode()
         return each_string(lambda text: pattern % text)
+    if dtype is dtypes.variant:
+        return _each_object
     spell = _spelling(attrs, dtype, flag, width)
 
     def as_string(value: Value) -> Value:
@@ -52,6 +54,11 @@ def make_as_string(attrs: Attrs) -> Kernel:
         return as_value(string_array((spell(item).encode() for item in items), array.shape))
 
     return as_string
+
+
+def _each_object(value: Value) -> Value:
+    array = as_array(value)
+    return as_value(string_array((item.described.encode() for item in array.flat), array.shape))
 
 
 def _flag(attrs: Attrs) -> str:

@@ -29,7 +29,7 @@ from penstock.kernels.variant.tensor_list import (
     merged_with_items,
     stacked,
 )
-from penstock.kernels.variants import zero
+from penstock.kernels.variant_elements import zero
 
 # -- tensors from lists ----------------------------------------------------------------
 

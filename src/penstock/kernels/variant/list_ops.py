@@ -28,7 +28,8 @@ from penstock.kernels.variant.tensor_list import (
     merged,
     merged_with_items,
 )
-from penstock.kernels.variants import variant_in, zero
+from penstock.kernels.variant_elements import zero
+from penstock.kernels.variants import variant_in
 
 #: Types of the elements that can be read.
 ELEMENTS: Final = PLAIN | QUANTIZED | {dtypes.string, dtypes.variant}

@@ -8,13 +8,14 @@ Not:  changes no map; maps with a change are whole copies, which share all tenso
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
 
 from penstock.core.dtypes import DType
-from penstock.core.values import Array, Value, shape_of
+from penstock.core.values import Array, EncodedVariant, Value, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
@@ -22,7 +23,8 @@ from penstock.kernels.batches import stack
 from penstock.kernels.printing import summarize
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.signatures import type_text
-from penstock.kernels.variants import Variant, plus, variant_in
+from penstock.kernels.variant_elements import plus
+from penstock.kernels.variants import Variant, variant_in
 
 #: What makes two keys equal: type, shape and content.
 _Key: TypeAlias = tuple[DType, tuple[int, ...], bytes | tuple[bytes, ...]]
@@ -58,6 +60,21 @@ class TensorMap(Variant):
                 )
             entries[at] = (key, plus(a, b, dtype), dtype)
         return TensorMap(entries)
+
+    def encoded(self) -> EncodedVariant:
+        """Keys and values in turn."""
+        pairs = (((at[0], key), (dtype, value)) for at, (key, value, dtype) in self.entries.items())
+        return EncodedVariant(self.type_name, tensors=tuple(itertools.chain.from_iterable(pairs)))
+
+    @classmethod
+    def decoded(cls, encoded: EncodedVariant) -> Variant:
+        """The map of these keys and values."""
+        if len(encoded.tensors) % 2:
+            raise ValueError("a key has no value")
+        pairs = zip(encoded.tensors[::2], encoded.tensors[1::2], strict=True)
+        return cls(
+            {_keys_of(kind)(key): (key, value, dtype) for (kind, key), (dtype, value) in pairs}
+        )
 
 
 def _map_in(handle: Value) -> TensorMap:

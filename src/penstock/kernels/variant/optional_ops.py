@@ -13,13 +13,14 @@ import numpy as np
 
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
-from penstock.core.values import Value, describe, shape_of
+from penstock.core.values import EncodedVariant, Value, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Cost, Kernel, kernel
 from penstock.kernels.signatures import type_text
-from penstock.kernels.variants import Variant, plus, zeros_like
+from penstock.kernels.variant_elements import plus, tensor_text, zeros_like
+from penstock.kernels.variants import Variant
 
 
 class Optional(Variant):
@@ -61,10 +62,29 @@ class Optional(Variant):
             )
         return Optional(tuple(map(plus, self.values, other.values, self.types)), self.types)
 
+    def encoded(self) -> EncodedVariant:
+        """Whether there are any tensors, and the tensors."""
+        if self.values is None:
+            return EncodedVariant(self.type_name, b"\0")
+        tensors = tuple(zip(self.types, self.values, strict=True))
+        return EncodedVariant(self.type_name, b"\1", tensors)
+
+    @classmethod
+    def decoded(cls, encoded: EncodedVariant) -> Variant:
+        """An optional of these tensors."""
+        if not encoded.metadata:
+            raise ValueError("nothing says whether it has values")
+        if not encoded.metadata[0]:
+            return cls(None)
+        values = tuple(value for _, value in encoded.tensors)
+        return cls(values, tuple(dtype for dtype, _ in encoded.tensors))
+
     def __str__(self) -> str:
         if self.values is None:
             return "OptionalVariant<None>"
-        return f"OptionalVariant<values: ({', '.join(map(describe, self.values))})>"
+        # Only the last tensor is shown, as TensorFlow does.
+        shown = [tensor_text(*pair) for pair in zip(self.values, self.types, strict=True)][-1:]
+        return f"OptionalVariant<values: ({''.join(shown)})>"
 
 
 @kernel("OptionalFromValue", cost=Cost.CHEAP)

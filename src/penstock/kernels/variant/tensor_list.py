@@ -13,16 +13,25 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
+from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import UNKNOWN, TensorShape
-from penstock.core.values import Array, Value, shape_of
-from penstock.errors import InvalidArgumentError
+from penstock.core.values import Array, EncodedVariant, Value, shape_of
+from penstock.defs.schema import TensorShapeProto
+from penstock.defs.tensors import shape_from_proto, shape_to_proto
+from penstock.defs.varint import read_varint, write_varint
+from penstock.errors import DataLossError, InvalidArgumentError
 from penstock.kernels.arrays import check_new, shape_text
 from penstock.kernels.batches import stack
 from penstock.kernels.signatures import type_text
 from penstock.kernels.variant.persistent_vector import PersistentVector
-from penstock.kernels.variants import Variant, plus, variant_in, zero, zeros_like
+from penstock.kernels.variant_elements import plus, zero, zeros_like
+from penstock.kernels.variants import Variant, variant_in
+
+#: Negative numbers are written as their complement in so many.
+_WORD: Final = 1 << 64
 
 
 class Unset(enum.Enum):
@@ -116,6 +125,52 @@ class TensorList(Variant):
         )
         shape = self.element_shape.merge_with(other.element_shape)
         return TensorList(dtype, shape, PersistentVector.of(sums))
+
+    def encoded(self) -> EncodedVariant:
+        """The elements that are set, and in the metadata all that they do not tell.
+
+        As varints: how many elements are not set, their indices, the element type, and how many
+        elements may be pushed; then the element shape as a message.
+        """
+        items = self.listed()
+        unset = [at for at, item in enumerate(items) if item is UNSET]
+        shape = TensorShapeProto()
+        shape_to_proto(self.element_shape, shape)
+        numbers = (len(unset), *unset, self.dtype.number, self.max_size % _WORD)
+        return EncodedVariant(
+            self.type_name,
+            b"".join([*map(write_varint, numbers), shape.SerializeToString()]),
+            tuple((self.dtype, item) for item in items if item is not UNSET),
+        )
+
+    @classmethod
+    def decoded(cls, encoded: EncodedVariant) -> Variant:
+        """The list that such metadata and elements describe."""
+        unset, dtype, max_size, shape = _read_metadata(encoded.metadata)
+        if any(found is not dtype for found, _ in encoded.tensors):
+            raise ValueError(f"not all elements are of type {type_text(dtype)}")
+        size = len(encoded.tensors) + len(unset)
+        if len(set(unset)) < len(unset) or not set(unset) <= set(range(size)):
+            raise ValueError(f"a list of {size} elements cannot lack those at {unset}")
+        values, lacks = iter(encoded.tensors), set(unset)
+        items = [UNSET if at in lacks else next(values)[1] for at in range(size)]
+        return cls(dtype, shape, PersistentVector.of(items), max_size)
+
+
+def _read_metadata(metadata: bytes) -> tuple[list[int], DType, int, TensorShape]:
+    """Which elements are not set, the element type, the greatest size, and the element shape."""
+    try:
+        count, at = read_varint(metadata, 0)
+        numbers: list[int] = []
+        while len(numbers) < count + 2:
+            number, at = read_varint(metadata, at)
+            numbers.append(number)
+        *unset, type_number, max_size = numbers
+        shape = shape_from_proto(TensorShapeProto.FromString(metadata[at:]))
+        dtype = dtypes.of_number(type_number)
+    except (DataLossError, DecodeError, InvalidArgumentError) as cause:
+        raise ValueError(f"the metadata is damaged: {cause}") from None
+    return unset, dtype, max_size - _WORD if max_size >= _WORD // 2 else max_size, shape
 
 
 def list_in(handle: Value, dtype: DType | None = None) -> TensorList:

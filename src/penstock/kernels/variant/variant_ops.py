@@ -25,7 +25,7 @@ def make_variant_zeros_like(_: Attrs) -> Kernel:
     def zeros_like(x: Value) -> Variant:
         if shape_of(x):
             raise InvalidArgumentError(
-                "ZerosLike non-scalar Tensor with DT_VARIANT is not supported."
+                "ZerosLike non-scalar Tensor with dtype=DT_VARIANT is not supported."
             )
         return _object(x).zeros_like()
 
@@ -40,7 +40,7 @@ def make_variant_add_n(_: Attrs) -> Kernel:
         for number, value in enumerate(inputs):
             if shape_of(value):
                 raise InvalidArgumentError(
-                    "AddN of non-scalar Tensor with DT_VARIANT is not supported; "
+                    "AddN of non-scalar Tensor with dtype=DT_VARIANT is not supported; "
                     f"inputs[{number}] has shape: {shape_text(shape_of(value))}."
                 )
         if len(inputs) == 1:
