@@ -27,6 +27,8 @@ import ml_dtypes
 import numpy as np
 
 nan, inf = float("nan"), float("inf")
+#: Nothing but the very bits will do, but for those of NaN: ``op(..., **EXACT)``.
+EXACT: Mapping[str, Any] = {"tol": (0.0, 0.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Case:
     #: Several cases may share a name; the recorder numbers them.
     name: str
     build: Callable[..., Any]
-    #: Relative and absolute tolerance.
+    #: Relative and absolute tolerance; if both are 0, zeros must have the same sign, too.
     tol: tuple[float, float]
     #: A part of TensorFlow's error message that ours must have.
     says: str
