@@ -20,11 +20,12 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
-from penstock.errors import FailedPreconditionError
+from penstock.errors import FailedPreconditionError, InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.nn.softmax_ops import log_softmax
 from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.sparse.sparse_tensor import check_indices
 
 _TYPES: Final = {"T": frozenset({dtypes.float32, dtypes.float64})}
 
@@ -184,17 +185,12 @@ def _check_label_count(indices: Value, values: Value) -> None:
 
 
 def _label_sequences(indices: Value, values: Value, batch: int) -> list[list[int]]:
-    places = indices.tolist()
-    shape = [batch, *(indices.max(0)[1:] + 1).tolist()] if places else []
+    try:
+        check_indices(indices, [batch, *(indices.max(0, initial=-1)[1:] + 1).tolist()])
+    except InvalidArgumentError as error:
+        raise ValueError(f"label SparseTensor is not valid: {error.reason}") from None
     sequences: list[list[int]] = [[] for _ in range(batch)]
-    for at, (place, label) in enumerate(zip(places, values.tolist(), strict=True)):
-        what = f"label SparseTensor is not valid: indices[{at}] = {shape_text(place)}"
-        if not all(0 <= index < size for index, size in zip(place, shape, strict=True)):
-            raise ValueError(f"{what} is out of bounds: need 0 <= index < {shape_text(shape)}")
-        if at and place <= places[at - 1]:
-            raise ValueError(
-                f"{what} is {'repeated' if place == places[at - 1] else 'out of order'}"
-            )
+    for place, label in zip(indices.tolist(), values.tolist(), strict=True):
         sequences[place[0]].append(label)
     return sequences
 
