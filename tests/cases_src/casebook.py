@@ -32,6 +32,8 @@ from penstock.graph.export import graph_to_def
 from support.sketch import sketch
 
 nan, inf = float("nan"), float("inf")
+#: Nothing but the very bits will do, but for those of NaN: ``op(..., **EXACT)``.
+EXACT: Mapping[str, Any] = {"tol": (0.0, 0.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Case:
     #: Several cases may share a name; the recorder numbers them.
     name: str
     build: Callable[..., Any]
-    #: Relative and absolute tolerance.
+    #: Relative and absolute tolerance; if both are 0, zeros must have the same sign, too.
     tol: tuple[float, float]
     #: A part of TensorFlow's error message that ours must have.
     says: str

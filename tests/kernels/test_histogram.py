@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ml_dtypes
@@ -89,6 +90,8 @@ def test_histogram(values: Any, limits: Any, bins: int, expected: list[int]) -> 
         ([NAN], [0, 5], np.int32(5), "must not contain NaN"),
         ([1], [5, 5], np.int32(5), r"value_range\[0\] < value_range\[1\]"),
         ([1], [0, NAN], np.int32(5), r"value_range\[0\] < value_range\[1\]"),
+        # Here TensorFlow's process ends.
+        ([1], [-math.inf, 0], np.int32(5), r"value_range\[0\] must be finite"),
         ([1], [0, 5, 6], np.int32(5), "should be a vector of 2 elements"),
         ([1], [0, 5], np.int32(0), "nbins should be a positive number, but got '0'"),
     ],

@@ -148,14 +148,14 @@ def test_ctc_loss_is_the_sum_over_all_paths() -> None:
 @pytest.mark.parametrize(
     ("labels", "lengths", "message"),
     [
-        ([0, 0, 1], [2, 4], "Not enough time for target transition sequence"),
-        ([0, 2, 1], [4, 4], "labels"),
+        ([0, 0, 1], [1, 4], "Not enough time for target transition sequence"),
+        ([2, 0, 1], [4, 4], "labels"),
         ([0, 0, 1], [4, 5], "sequence_length"),
         ([0, 0, 1], [4], "batch_size"),
     ],
 )
 def test_ctc_labels_must_fit(labels: Any, lengths: Any, message: str) -> None:
-    """Labels need frames, and must be classes other than the blank."""
+    """Labels need frames; after the blank's class, which ends them, there must be none."""
     indices = np.int64([[0, 0], [0, 1], [1, 0]])
     with pytest.raises(ValueError, match=message):
         run_op("CTCLoss", random(4, 2, 3), indices, np.int32(labels), np.int32(lengths))

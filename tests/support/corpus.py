@@ -172,6 +172,8 @@ def compare(got: Any, want: Array, dtype: str, rtol: float, atol: float) -> str 
     elif array.dtype.kind not in "fc":
         wrong = np.argwhere(array != want)
         return f"{len(wrong)} elements differ, first at {wrong[0]}" if len(wrong) else None
+    if rtol == atol == 0:
+        return _compare_exactly(array, want)
     rtol, atol = _tolerance(dtype, rtol, atol)
     return _compare_floats(array, want, rtol, atol)
 
@@ -185,10 +187,24 @@ def _tolerance(dtype: str, rtol: float, atol: float) -> tuple[float, float]:
     return max(rtol, least[0]), max(atol, least[1])
 
 
+def _parts(got: Array, want: Array) -> list[tuple[Array, Array]]:
+    if got.dtype.kind == "c":
+        return [(got.real, want.real), (got.imag, want.imag)]
+    return [(got, want)]
+
+
+def _compare_exactly(got: Array, want: Array) -> str | None:
+    """Like ``compare``, with nothing allowed but another NaN; zeros have their signs."""
+    for a, b in _parts(got, want):
+        same = ((a == b) & (np.signbit(a) == np.signbit(b))) | (np.isnan(a) & np.isnan(b))
+        if not same.all():
+            at = tuple(np.argwhere(~same)[0])
+            return f"{np.sum(~same)} elements differ, first at {at}: {a[at]!r}, expected {b[at]!r}"
+    return None
+
+
 def _compare_floats(got: Array, want: Array, rtol: float, atol: float) -> str | None:
-    parts = (
-        [(got.real, want.real), (got.imag, want.imag)] if got.dtype.kind == "c" else [(got, want)]
-    )
+    parts = _parts(got, want)
     with np.errstate(invalid="ignore", over="ignore"):
         size = np.abs(want).astype(np.float64)
         for mine, theirs in parts:

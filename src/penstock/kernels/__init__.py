@@ -8,7 +8,7 @@ are made of.  Beside the folders is what all families share:
   ``types``, ``host``, ``bound``, ``context``, ``at_once``, ``waiting``, ``elementwise``,
   ``forwarding``, ``constants``, ``extras``;
 - values: ``arrays``, ``batches``, ``choice``, ``half_floats``, ``precision``, ``strings``,
-  ``variants``, ``printing``, ``files``; ``windows`` over them;
+  ``spelled_numbers``, ``variants``, ``printing``, ``files``; ``windows`` over them;
 - much work, and several cores for it: ``intra_op``, ``portions``, ``bands``, ``products``,
   ``blas``, ``runs``; and ``accelerated``, which has PyTorch do it.
 

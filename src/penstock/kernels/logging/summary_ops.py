@@ -67,8 +67,8 @@ def make_histogram_summary(attrs: Attrs) -> Kernel:
     name = attrs.node_name
 
     def histogram_summary(tag: Value, values: Value) -> bytes:
-        if len(items_of(tag)) != 1:
-            raise InvalidArgumentError("tags must be scalar")
+        if shape_of(tag) != ():
+            raise InvalidArgumentError(f"tags must be scalar, got {shape_text(shape_of(tag))}")
         title = items_of(tag)[0].decode("utf-8", "replace")
         summary = Summary()
         summary.value.add(tag=title).histo.CopyFrom(histogram_of(values, name))
@@ -80,9 +80,10 @@ def make_histogram_summary(attrs: Attrs) -> Kernel:
 def histogram_of(values: Value, name: str) -> Message:
     """A HistogramProto of values, which must be numbers; ``name`` is that of the node."""
     numbers = as_array(values).ravel().astype(np.float64)
-    for problem, is_bad in (("Nan", np.isnan), ("Infinity", np.isinf)):
-        if is_bad(numbers).any():
-            raise InvalidArgumentError(f"{problem} in summary histogram for: {name}")
+    if np.isnan(numbers).any():
+        raise InvalidArgumentError(f"Nan in summary histogram for: {name}")
+    if np.isinf(numbers).any():
+        raise InvalidArgumentError(f"Infinity in Histogram for: {name}")
     histogram = Summary().value.add().histo
     _fill_histogram(histogram, numbers.tolist())
     return histogram

@@ -22,6 +22,7 @@ from penstock.kernels.files import path_in
 from penstock.kernels.lookup.lookup_ops import table_of
 from penstock.kernels.registry import Kernel, context_kernel
 from penstock.kernels.signatures import type_text
+from penstock.kernels.spelled_numbers import spelled_float, spelled_integer
 
 _LINE_NUMBER: Final = -1
 _WHOLE_LINE: Final = -2
@@ -122,7 +123,9 @@ def _array(items: Sequence[Any], dtype: DType) -> Array:
 
 def _number(field: bytes, at: int, dtype: DType) -> Any:
     try:
-        return dtype.numpy.type(int(field) if dtype.is_integer else float(field))
+        if dtype.is_integer:
+            return dtype.numpy.type(spelled_integer(field))
+        return spelled_float(field, dtype)
     except (ValueError, OverflowError):
         shown = field.decode("utf-8", "replace")
         raise InvalidArgumentError(

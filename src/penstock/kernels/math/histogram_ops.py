@@ -9,12 +9,13 @@ Numbers that are too large are not counted; negative ones are an error.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.core import dtypes
-from penstock.core.values import Array, Value
+from penstock.core.values import Array, Value, freeze
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import check_new, shape_text
 from penstock.kernels.attrs import Attrs
@@ -22,6 +23,8 @@ from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import NUMBERS, REALS
 
 _INDICES: Final = frozenset({dtypes.int32, dtypes.int64})
+#: Weights that count as ones.
+_NONE: Final = freeze(np.empty(0))
 
 
 @kernel("Bincount", types={"T": NUMBERS})
@@ -40,22 +43,23 @@ def make_bincount(attrs: Attrs) -> Kernel:
 @kernel("DenseBincount", types={"T": NUMBERS, "Tidx": _INDICES})
 def make_dense_bincount(attrs: Attrs) -> Kernel:
     """Like Bincount; of a matrix row by row; or only whether each number occurs."""
-    dtype, binary = attrs.dtype("T").numpy, attrs.bool("binary_output")
+    dtype, is_binary = attrs.dtype("T").numpy, attrs.bool("binary_output")
 
     def compute(numbers: Value, size: Value, weights: Value) -> Array:
-        _check_shapes(numbers, weights)
         width = _size_in(size)
+        _check_shapes(numbers, weights)
         rows = len(numbers) if numbers.ndim == 2 else 1
         check_new((rows, width), dtype)
+        amounts = _NONE if is_binary else weights.reshape(-1)
         if numbers.ndim == 2:
             # Each row gets numbers of its own; those too large go where nothing is kept.
             spread = np.minimum(numbers, width) + np.arange(rows)[:, None] * (width + 1)
             _check_positive(numbers)
-            counts = _count(spread.reshape(-1), rows * (width + 1), weights.reshape(-1), dtype)
+            counts = _count(spread.reshape(-1), rows * (width + 1), amounts, dtype)
             counts = counts.reshape((rows, width + 1))[:, :-1]
         else:
-            counts = _count(numbers.reshape(-1), width, weights.reshape(-1), dtype)
-        return (counts != 0).astype(dtype) if binary else counts
+            counts = _count(numbers.reshape(-1), width, amounts, dtype)
+        return (counts != 0).astype(dtype) if is_binary else counts
 
     return compute
 
@@ -89,7 +93,7 @@ def _size_in(size: Value) -> int:
 def _check_shapes(numbers: Value, weights: Value) -> None:
     if numbers.ndim > 2:
         raise InvalidArgumentError(f"Shape must be at most rank 2 but is rank {numbers.ndim}")
-    if weights.shape not in ((0,), numbers.shape):
+    if weights.size and weights.shape != numbers.shape:
         raise InvalidArgumentError(
             "`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which case it "
             f"acts as all weights equal to 1. Received {shape_text(weights.shape)}"
@@ -105,6 +109,8 @@ def make_histogram_fixed_width(attrs: Attrs) -> Kernel:
         low, high = _range_in(value_range)
         count = _bins_in(nbins)
         check_new((count,), dtype)
+        if count == 1:  # even what is no number
+            return np.full(1, values.size, dtype)
         if np.isnan(values).any():
             raise InvalidArgumentError("Histogram values must not contain NaN")
         step = (high - low) / count
@@ -122,8 +128,11 @@ def _range_in(value_range: Value) -> tuple[float, float]:
     low, high = value_range.tolist()
     if not low < high:
         raise InvalidArgumentError(
-            f"value_range should satisfy value_range[0] < value_range[1], but got '[{low}, {high}]'"
+            "value_range should satisfy value_range[0] < value_range[1], "
+            f"but got '[{low:g}, {high:g}]'"
         )
+    if math.isinf(low):
+        raise InvalidArgumentError(f"value_range[0] must be finite, got {low}")
     return low, high
 
 

@@ -6,9 +6,10 @@ Out:  one row per segment.  Where there is nothing: 0 or 1; of Unsorted extrema 
       finite number.
 Not:  gathers no rows (sparse_segment_ops).
 
-Integers wrap around, float16 and bfloat16 are summed in float32.  An extremum is NaN if
-some element is; TensorFlow's depends on the order of the elements.  The second versions of
-the sorted ops are XLA's: it wants no order, and leaves out rows that have no segment.
+Integers wrap around.  Sums and products are rounded after each row, in float16 and bfloat16,
+too.  A NaN makes an extremum forget what came before it, and is the extremum only where it comes
+last.  The second versions of the sorted ops are XLA's: it wants no order, and leaves out rows
+that have no segment.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.math.reduction_ops import accumulator, worst
-from penstock.kernels.math.segments import check_sorted, fold, fold_sorted, sizes_of
+from penstock.kernels.math.reduction_ops import worst
+from penstock.kernels.math.segments import check_sorted, fold, fold_extrema, fold_sorted, sizes_of
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import NUMBERS, REALS
 
@@ -43,15 +44,12 @@ _UNSORTED_IDS: Final = frozenset({dtypes.int16, dtypes.int32, dtypes.int64})
 @kernel("SegmentSum", "SegmentProd", types={"T": NUMBERS, "Tindices": _SORTED_IDS})
 def make_segment_sum(attrs: Attrs) -> Kernel:
     """The sum or product of each run of rows with the same id; ids must be sorted."""
-    kind, dtype = attrs.op.name.removeprefix("Segment"), attrs.dtype("T")
-    ufunc, wide, narrow = _UFUNCS[kind], accumulator(dtype), dtype.numpy
-    neutral = ufunc.identity
+    ufunc = _UFUNCS[attrs.op.name.removeprefix("Segment")]
+    default = ufunc.identity
 
     def compute(data: Value, ids: Value) -> Value:
         _check_rows(data, ids)
-        count = check_sorted(ids)
-        data = data.astype(wide, copy=False)
-        return fold_sorted(ufunc, data, ids, count, neutral).astype(narrow, copy=False)
+        return fold_sorted(ufunc, data, ids, check_sorted(ids), default)
 
     return compute
 
@@ -59,13 +57,14 @@ def make_segment_sum(attrs: Attrs) -> Kernel:
 @kernel("SegmentMax", "SegmentMin", types={"T": REALS, "Tindices": _SORTED_IDS})
 def make_segment_extremum(attrs: Attrs) -> Kernel:
     """The extremum of each run of rows with the same id; 0 where there is none."""
-    kind = attrs.op.name.removeprefix("Segment")
-    ufunc, neutral = _UFUNCS[kind], worst(attrs.dtype("T"), largest=kind == "Max")
+    kind, dtype = attrs.op.name.removeprefix("Segment"), attrs.dtype("T")
+    ufunc, neutral = _UFUNCS[kind], worst(dtype, largest=kind == "Max")
+    fold_some = fold_extrema if dtype.is_floating else fold_sorted
 
     def compute(data: Value, ids: Value) -> Value:
         _check_rows(data, ids)
         count = check_sorted(ids)
-        folded = fold_sorted(ufunc, data, ids, count, neutral)
+        folded = fold_some(ufunc, data, ids, count, neutral)
         folded[np.bincount(ids, minlength=count) == 0] = 0
         return folded
 
@@ -76,14 +75,17 @@ def make_segment_extremum(attrs: Attrs) -> Kernel:
 def make_segment_mean(attrs: Attrs) -> Kernel:
     """The mean of each run of rows with the same id, of integers towards zero."""
     dtype = attrs.dtype("T")
-    wide, narrow = accumulator(dtype), dtype.numpy
+    narrow = dtype.numpy
     divide = _quotient_towards_zero if dtype.is_integer else operator.truediv
+    size_type = np.dtype(np.int64) if dtype.is_integer else narrow
 
     def compute(data: Value, ids: Value) -> Value:
         _check_rows(data, ids)
         count = check_sorted(ids)
-        total = fold_sorted(np.add, data.astype(wide, copy=False), ids, count, 0)
-        return divide(total, sizes_of(ids, count, data.ndim)).astype(narrow)
+        total = fold_sorted(np.add, data, ids, count, 0)
+        sizes = sizes_of(ids, count, data.ndim).astype(size_type)
+        # Where complex numbers are infinite, not even division by one leaves them alone.
+        return np.where(sizes == 1, total, divide(total, sizes)).astype(narrow, copy=False)
 
     return compute
 
@@ -129,8 +131,10 @@ def _kind_of(attrs: Attrs) -> str:
 
 
 def _unsorted(attrs: Attrs, dtype: DType, neutral: Any) -> Kernel:
-    ufunc, wide, narrow = _UFUNCS[_kind_of(attrs)], accumulator(dtype), dtype.numpy
+    ufunc = _UFUNCS[_kind_of(attrs)]
     choose = _inside if attrs.op.name.endswith("V2") else _with_segment
+    is_extremum = _kind_of(attrs) in ("Max", "Min")
+    fold_some = fold_extrema if is_extremum and dtype.is_floating else fold
 
     def compute(data: Value, ids: Value, num_segments: Value) -> Value:
         count = count_in(num_segments)
@@ -139,9 +143,9 @@ def _unsorted(attrs: Attrs, dtype: DType, neutral: Any) -> Kernel:
                 f"data.shape = {shape_text(data.shape)} does not start with "
                 f"segment_ids.shape = {shape_text(ids.shape)}"
             )
-        rows = data.reshape((ids.size, *data.shape[ids.ndim :])).astype(wide, copy=False)
+        rows = data.reshape((ids.size, *data.shape[ids.ndim :]))
         rows, numbers = choose(rows, ids, count)
-        return fold(ufunc, rows, numbers, count, neutral).astype(narrow, copy=False)
+        return fold_some(ufunc, rows, numbers, count, neutral)
 
     return compute
 
@@ -149,7 +153,7 @@ def _unsorted(attrs: Attrs, dtype: DType, neutral: Any) -> Kernel:
 def _with_segment(rows: Array, ids: Value, count: int) -> tuple[Array, Array]:
     """The rows that have a segment, which those with negative ids have not."""
     flat: Array = ids.reshape(-1)
-    if flat.size and flat.max() >= count:
+    if rows.size and flat.max() >= count:
         place = int(np.argmax(flat >= count))
         at = shape_text([int(i) for i in np.unravel_index(place, ids.shape)]) if ids.ndim else ""
         raise InvalidArgumentError(f"segment_ids{at} = {flat[place]} is out of range [0, {count})")

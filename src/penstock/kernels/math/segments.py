@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+import ml_dtypes
 import numpy as np
 
 from penstock.core.values import Array
@@ -21,10 +22,12 @@ from penstock.kernels.arrays import full
 
 #: A sorted segment of this many elements on average is worth a call of numpy of its own.
 _LONG_SEGMENT: Final = 500
+#: Types whose sums numpy's own reductions keep in float32.
+_HALVES: Final = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 
 
 def fold(ufunc: np.ufunc, rows: Array, ids: Array, count: int, neutral: float) -> Array:
-    """One row per segment; ``neutral`` in those without rows."""
+    """One row per segment, each begun with ``neutral``."""
     folded = full((count, *rows.shape[1:]), neutral, rows.dtype)
     if rows.size:
         width = math.prod(rows.shape[1:])
@@ -34,14 +37,36 @@ def fold(ufunc: np.ufunc, rows: Array, ids: Array, count: int, neutral: float) -
 
 
 def fold_sorted(ufunc: np.ufunc, rows: Array, ids: Array, count: int, neutral: float) -> Array:
-    """Like ``fold``, for ids that never decrease."""
+    """Like ``fold``, for ids that never decrease; but a single row is taken as it is."""
     starts = starts_of(ids)
-    if rows.size < _LONG_SEGMENT * len(starts) or rows.size == 0:
-        return fold(ufunc, rows, ids, count, neutral)
+    is_long = rows.size >= _LONG_SEGMENT * len(starts) and rows.dtype not in _HALVES
+    if rows.size == 0 or not is_long:
+        folded = fold(ufunc, rows, ids, count, neutral)
+        single = starts[np.diff(starts, append=len(ids)) == 1]
+        folded[ids[single]] = rows[single]
+        return folded
     folded = full((count, *rows.shape[1:]), neutral, rows.dtype)
     ends = [*starts[1:].tolist(), len(rows)]
     for segment, start, end in zip(ids[starts].tolist(), starts.tolist(), ends, strict=True):
         folded[segment] = ufunc.reduce(rows[start:end], 0, rows.dtype)
+    return folded
+
+
+def fold_extrema(ufunc: np.ufunc, rows: Array, ids: Array, count: int, neutral: float) -> Array:
+    """Like ``fold``, for extrema of floats: a NaN makes everything before it forgotten.
+
+    It is the extremum itself if nothing comes after it.
+    """
+    is_nan = np.isnan(rows)
+    if not is_nan.any():
+        return fold(ufunc, rows, ids, count, neutral)
+    numbers = np.arange(len(rows)).reshape((-1,) + (1,) * (rows.ndim - 1))
+    numbers = np.broadcast_to(numbers, rows.shape)
+    last_nan = fold(np.maximum, np.where(is_nan, numbers, -1), ids, count, -1)
+    last = fold(np.maximum, numbers, ids, count, -2)
+    kept = np.where(numbers > last_nan[ids], rows, rows.dtype.type(neutral))
+    folded = fold(ufunc, kept, ids, count, neutral)
+    folded[last == last_nan] = np.nan
     return folded
 
 
@@ -55,7 +80,7 @@ def check_sorted(ids: Array, count: int | None = None) -> int:
     if len(ids) == 0:
         return count or 0
     first, last = int(ids[0]), int(ids[-1])
-    if last < 0:
+    if last < 0 and count is None:
         raise InvalidArgumentError("segment ids must be >= 0")
     if count is not None and last >= count:
         raise InvalidArgumentError("segment ids must be < num_segments")

@@ -22,7 +22,7 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.nn.ctc_ops import check_inputs
+from penstock.kernels.nn.ctc_ops import check_decoder_inputs
 from penstock.kernels.nn.softmax_ops import log_softmax
 from penstock.kernels.registry import Kernel, kernel
 
@@ -45,12 +45,12 @@ def make_ctc_beam_search_decoder(attrs: Attrs) -> Kernel:
     merges = attrs.bool("merge_repeated")
 
     def decode(inputs: Value, lengths: Value) -> tuple[Array, ...]:
-        check_inputs(inputs, lengths)
+        check_decoder_inputs(inputs, lengths)
         if count > width:
             raise InvalidArgumentError("requested more paths than the beam width.")
         frames = log_softmax(inputs.astype(np.float64)).swapaxes(0, 1)
         found = [
-            _best(rows[:length], width)[:count]
+            _best(rows[: max(length, 0)], width)[:count]
             for rows, length in zip(frames, lengths.tolist(), strict=True)
         ]
         if any(len(best) < count for best in found):

@@ -20,12 +20,13 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
-from penstock.errors import FailedPreconditionError
+from penstock.errors import FailedPreconditionError, InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.nn.softmax_ops import log_softmax
 from penstock.kernels.products import batch_product
 from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.sparse.sparse_tensor import check_indices
 
 _TYPES: Final = {"T": frozenset({dtypes.float32, dtypes.float64})}
 
@@ -48,12 +49,12 @@ class _Rules:
         )
 
     def check(self, labels: list[int], number: int, available: int) -> None:
-        """Raise ValueError unless a sequence has labels, and frames enough for a path."""
-        if not labels:
-            raise ValueError(f"Labels length is zero in batch {number}")
+        """Raise ValueError unless a sequence has a frame for each label.
+
+        The blanks that must come between equal labels are not counted: where there is no room
+        for them there is no path, and the loss is infinite.
+        """
         required = len(labels)
-        if self.merges_repeated:  # a blank must come between
-            required += sum(a == b for a, b in itertools.pairwise(labels))
         if required > available and not self.ignores_too_long:
             raise ValueError(
                 f"Not enough time for target transition sequence (required: {required}, "
@@ -99,15 +100,21 @@ def make_ctc_loss(attrs: Attrs) -> Kernel:
     def ctc_loss(
         inputs: Value, indices: Value, values: Value, lengths: Value
     ) -> tuple[Array, Array]:
-        check_inputs(inputs, lengths, ValueError)
+        _check_ranks(inputs, lengths)
+        _check_label_ranks(indices, values)
+        _check_not_empty(inputs)
+        _check_label_count(indices, values)
+        _check_batch(inputs, lengths, ValueError)
         batch, classes = inputs.shape[1:]
-        sequences = _label_sequences(indices, values, batch, classes - 1)
-        if rules.collapses_labels:
-            sequences = [_collapsed(labels) for labels in sequences]
+        sequences = _label_sequences(indices, values, batch)
+        _check_lengths(inputs, lengths, ValueError)
         for number, labels in enumerate(sequences):
+            if lengths[number] < 0:
+                raise ValueError(f"seq_len({number}) < 0")
+            labels[:] = _without_padding(labels, number, classes)
+            if rules.collapses_labels:
+                labels[:] = _collapsed(labels)
             rules.check(labels, number, int(lengths[number]))
-        if not inputs.size:
-            return np.zeros(batch, dtype), np.zeros(inputs.shape, dtype)
         # More labels than frames, where that is allowed, cost nothing.
         counts = np.where(np.array(list(map(len, sequences))) > lengths, 0, lengths)
         trellis = _Trellis.of(sequences, classes - 1, rules)
@@ -117,45 +124,94 @@ def make_ctc_loss(attrs: Attrs) -> Kernel:
     return ctc_loss
 
 
-def check_inputs(
-    inputs: Value, lengths: Value, error: type[Exception] = FailedPreconditionError
-) -> None:
-    """Raise unless there are scores for each sequence; ``error`` if one is too long."""
+def check_decoder_inputs(inputs: Value, lengths: Value) -> None:
+    """Raise unless there are scores for each sequence, and none is too long."""
+    if inputs.ndim == 3 and inputs.size == 0:
+        raise ValueError(f"inputs must not be empty: {shape_text(inputs.shape)}")
+    _check_ranks(inputs, lengths)
+    _check_batch(inputs, lengths, FailedPreconditionError)
+    _check_lengths(inputs, lengths, FailedPreconditionError)
+
+
+def _check_ranks(inputs: Value, lengths: Value) -> None:
     if inputs.ndim != 3:
         raise ValueError(f"inputs is not a 3-Tensor: {shape_text(inputs.shape)}")
-    if inputs.shape[2] == 0:
-        raise ValueError("inputs must have at least one class")
-    if lengths.shape != inputs.shape[1:2]:
-        raise ValueError(
-            "len(sequence_length) != batch_size: "
-            f"{shape_text(lengths.shape)} for a batch of {inputs.shape[1]}"
-        )
-    if lengths.size and lengths.max() > len(inputs):
+    if lengths.ndim != 1:
+        raise ValueError(f"sequence_length is not a vector: {shape_text(lengths.shape)}")
+
+
+def _check_batch(inputs: Value, lengths: Value, error: type[Exception]) -> None:
+    batch = inputs.shape[1]
+    if len(lengths) != batch:
         raise error(
-            f"sequence_length({int(lengths.argmax())}) <= {len(inputs)} must hold, "
-            f"got {lengths.max()}"
+            "len(sequence_length) != batch_size.  "
+            f"len(sequence_length):  {len(lengths)} batch_size: {batch}"
         )
-    if lengths.size and lengths.min() < 0:
-        raise ValueError(f"sequence_length must not be negative, got {lengths.min()}")
 
 
-def _label_sequences(indices: Value, values: Value, batch: int, blank: int) -> list[list[int]]:
-    if indices.ndim != 2 or indices.shape[1] != 2 or values.shape != indices.shape[:1]:
+def _check_lengths(inputs: Value, lengths: Value, error: type[Exception]) -> None:
+    if lengths.max() > len(inputs):
+        number = int(np.argmax(lengths > len(inputs)))
+        raise error(f"sequence_length({number}) <= {len(inputs)} must hold, got {lengths[number]}")
+
+
+def _check_not_empty(inputs: Value) -> None:
+    shown = shape_text(inputs.shape)
+    if inputs.shape[0] == 0:
+        raise ValueError(f"Max time or first dimension of input cannot be 0.: {shown}")
+    if inputs.shape[1] == 0:
+        raise ValueError(f"batch_size must not be 0: {shown}")
+    if inputs.shape[2] == 0:
+        raise ValueError(f"inputs must have at least one class, the blank: {shown}")
+
+
+def _check_label_ranks(indices: Value, values: Value) -> None:
+    if indices.ndim != 2:
+        raise ValueError(f"labels_indices is not a matrix: {shape_text(indices.shape)}")
+    if indices.shape[1] < 2:
         raise ValueError(
-            "labels_indices is not a matrix, or its rows != len(labels_values): "
-            f"{shape_text(indices.shape)} and {shape_text(values.shape)}"
+            f"labels_indices second dimension must be >= 1. Received {indices.shape[1]}, where a "
+            "batch and a place are wanted"
         )
+    if values.ndim != 1:
+        raise ValueError(f"labels_values is not a vector: {shape_text(values.shape)}")
+
+
+def _check_label_count(indices: Value, values: Value) -> None:
+    if len(indices) != len(values):
+        raise ValueError(
+            "labels_indices and labels_values must contain the same number of rows, but saw "
+            f"shapes: {shape_text(indices.shape)} vs. {shape_text(values.shape)}"
+        )
+
+
+def _label_sequences(indices: Value, values: Value, batch: int) -> list[list[int]]:
+    try:
+        check_indices(indices, [batch, *(indices.max(0, initial=-1)[1:] + 1).tolist()])
+    except InvalidArgumentError as error:
+        raise ValueError(f"label SparseTensor is not valid: {error.reason}") from None
     sequences: list[list[int]] = [[] for _ in range(batch)]
-    for (number, _), label in zip(indices.tolist(), values.tolist(), strict=True):
-        if not 0 <= number < batch:
-            raise ValueError(f"label batch index must be in [0, {batch}), got {number}")
-        if not 0 <= label < blank:
-            raise ValueError(
-                f"All labels must be nonnegative integers less than {blank}, "
-                f"batch: {number} labels: {label}"
-            )
-        sequences[number].append(label)
+    for place, label in zip(indices.tolist(), values.tolist(), strict=True):
+        sequences[place[0]].append(label)
     return sequences
+
+
+def _without_padding(labels: list[int], number: int, classes: int) -> list[int]:
+    """The labels of a sequence; after those there may be others, at least as large as the blank."""
+    if not labels:
+        raise ValueError(f"Labels length is zero in batch {number}")
+    blank, listed = classes - 1, ",".join(map(str, labels))
+    if min(labels) < 0:
+        raise ValueError(
+            f"All labels must be nonnegative integers, batch: {number} labels: {listed}"
+        )
+    real = list(itertools.takewhile(lambda label: label < blank, labels))
+    if any(label < blank for label in labels[len(real) :]):
+        raise ValueError(
+            "Saw a non-null label (index >= num_classes - 1) following a null label, "
+            f"batch: {number} num_classes: {classes} labels: {listed}"
+        )
+    return real
 
 
 def _collapsed(labels: list[int]) -> list[int]:
@@ -223,18 +279,21 @@ def make_ctc_greedy_decoder(attrs: Attrs) -> Kernel:
     merges, blank_index = attrs.bool("merge_repeated"), attrs.int("blank_index")
 
     def decode(inputs: Value, lengths: Value) -> tuple[Array, Array, Array, Array]:
-        check_inputs(inputs, lengths)
+        check_decoder_inputs(inputs, lengths)
         classes = inputs.shape[2]
         blank = blank_index + classes if blank_index < 0 else blank_index
         if not 0 <= blank < classes:
-            raise ValueError(f"blank_index must be in [{-classes}, {classes}), got {blank_index}")
+            raise ValueError(
+                f"blank_index expected to be between {-classes} and {classes - 1} "
+                f"but was {blank_index}"
+            )
         best = inputs.argmax(2)
         counted = np.arange(len(inputs))[:, None] < lengths
         is_kept = counted & (best != blank)
         if merges:
             is_kept[1:] &= best[1:] != best[:-1]
         scores = np.where(counted, inputs.max(2), 0).astype(inputs.dtype)
-        return (*_sparse_rows(best.T, is_kept.T), -scores.sum(0)[:, None])
+        return (*_sparse_rows(best.T, is_kept.T), 0 - scores.sum(0)[:, None])
 
     return decode
 

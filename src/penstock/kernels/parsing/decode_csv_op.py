@@ -7,9 +7,8 @@ Not:  reads no files; RFC 4180, with TensorFlow's own complaints.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
@@ -19,11 +18,7 @@ from penstock.kernels.arrays import as_array, zeros
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.signatures import type_text
-
-_INTEGER: Final = re.compile(rb"\s*[-+]?[0-9]+\s*")
-_FLOAT: Final = re.compile(
-    rb"\s*[-+]?([0-9]*\.?[0-9]+|[0-9]+\.|inf|infinity|nan)(e[-+]?[0-9]+)?\s*", re.IGNORECASE
-)
+from penstock.kernels.spelled_numbers import spelled_float, spelled_integer
 
 
 @kernel("DecodeCSV")
@@ -88,14 +83,8 @@ def _reader(dtype: DType) -> Callable[[bytes], Any]:
     if dtype is dtypes.string:
         return lambda field: field
     if dtype.is_integer:
-        return lambda field: dtype.numpy.type(int(_matching(_INTEGER, field)))
-    return lambda field: dtype.numpy.type(float(_matching(_FLOAT, field)))
-
-
-def _matching(pattern: re.Pattern[bytes], field: bytes) -> bytes:
-    if not pattern.fullmatch(field):
-        raise ValueError
-    return field
+        return lambda field: dtype.numpy.type(spelled_integer(field))
+    return lambda field: spelled_float(field, dtype)
 
 
 def _read(read: Callable[[bytes], Any], field: bytes, dtype: DType, at: int, record: int) -> Any:

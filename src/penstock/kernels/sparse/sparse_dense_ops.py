@@ -193,12 +193,17 @@ def make_sparse_bincount(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError(f"dense_shape must have 1 or 2 sizes, got {tensor.rank}")
         rows = tensor.shape[0] if tensor.rank == 2 else 1
         check_new((rows, count), dtype)
-        if first_outside(tensor.indices, tensor.shape) is not None:
-            raise InvalidArgumentError(f"Index out of bound of {shape_text(tensor.shape)}")
+        bad = first_outside(tensor.indices, tensor.shape)
+        if bad is not None:
+            place = ", ".join(map(str, tensor.indices[bad].tolist()))
+            raise InvalidArgumentError(
+                f"Sparse index tuple indices[{bad}, :] = [{place}] is out of bounds: "
+                f"dense_shape is {shape_text(tensor.shape)}"
+            )
         if loads.size not in (0, len(tensor.values)):
             raise InvalidArgumentError(
-                "weights must be empty or have as many elements as values, got "
-                f"{shape_text(loads.shape)}"
+                f"Input indices and weights must have the same size. {len(tensor.values)} values "
+                f"have weights of shape {shape_text(loads.shape)}"
             )
         is_in = (tensor.values >= 0) & (tensor.values < count)
         row = tensor.indices[is_in, 0] if tensor.rank == 2 else 0

@@ -8,7 +8,6 @@ Not:  follows no locale; the spellings are those of C.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -21,17 +20,11 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.spelled_numbers import spelled_float, spelled_integer
 from penstock.kernels.strings import each_string, each_to_number, string_array
 from penstock.kernels.types import NUMBERS
 
 _PRINTABLE: Final = NUMBERS | {dtypes.bool_, dtypes.string, dtypes.variant}
-_INTEGER: Final = re.compile(rb"\s*[+-]?[0-9]+\s*")
-_DECIMAL: Final = re.compile(
-    rb"\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)\s*", re.IGNORECASE
-)
-_HEXADECIMAL: Final = re.compile(
-    rb"\s*[+-]?0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?[0-9]+)?\s*", re.IGNORECASE
-)
 
 
 @kernel("AsString", types={"T": _PRINTABLE})
@@ -108,30 +101,32 @@ def _real_spelling(flag: str, width: int, digits: str, conversion: str) -> Calla
 def make_string_to_number(attrs: Attrs) -> Kernel:
     """The number that each string spells; whitespace around it does not matter."""
     dtype = attrs.dtype("out_type")
-    if dtype.is_floating:
-        return each_to_number(_to_float, dtype.numpy)
+    read = _float_reader(dtype) if dtype.is_floating else _integer_reader(dtype)
+
+    def to_number(text: bytes) -> Any:
+        try:
+            return read(text)
+        except ValueError:
+            spelled = text.decode("utf-8", "replace")
+            raise InvalidArgumentError(
+                f"StringToNumberOp could not correctly convert string: {spelled}"
+            ) from None
+
+    return each_to_number(to_number, dtype.numpy)
+
+
+def _float_reader(dtype: DType) -> Callable[[bytes], Any]:
+    return lambda text: spelled_float(text, dtype)
+
+
+def _integer_reader(dtype: DType) -> Callable[[bytes], int]:
     bounds = np.iinfo(dtype.numpy)
     low, high, is_unsigned = int(bounds.min), int(bounds.max), bounds.min == 0
 
-    def to_int(text: bytes) -> int:
-        if not _INTEGER.fullmatch(text) or (is_unsigned and b"-" in text):
-            raise _refusal(text)
-        number = int(text)
-        if not low <= number <= high:
-            raise _refusal(text)
+    def read(text: bytes) -> int:
+        number = spelled_integer(text)
+        if not low <= number <= high or (is_unsigned and b"-" in text):
+            raise ValueError
         return number
 
-    return each_to_number(to_int, dtype.numpy)
-
-
-def _to_float(text: bytes) -> float:
-    if _DECIMAL.fullmatch(text):
-        return float(text)
-    if _HEXADECIMAL.fullmatch(text):
-        return float.fromhex(text.decode())
-    raise _refusal(text)
-
-
-def _refusal(text: bytes) -> InvalidArgumentError:
-    spelled = text.decode("utf-8", "replace")
-    return InvalidArgumentError(f"StringToNumberOp could not correctly convert string: {spelled}")
+    return read

@@ -83,10 +83,11 @@ def _reduced_axes(axes: list[int], rank: int) -> list[int]:
             raise OutOfRangeError(
                 f"Invalid reduction dimension {axis} for input with {rank} dimension(s)"
             )
-    counted = [axis % rank for axis in axes]
-    for axis in counted:
-        if counted.count(axis) > 1:
+    counted: list[int] = []
+    for axis in axes:
+        if axis % rank in counted:
             raise InvalidArgumentError(f"Duplicate reduction dimension {axis}")
+        counted.append(axis % rank)
     return counted
 
 

@@ -8,14 +8,15 @@ Not:  knows no regular expressions.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
 
 from penstock.core.values import Array, Value, as_value, shape_of
-from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_new, number_in, shape_text
+from penstock.errors import InvalidArgumentError, OutOfRangeError
+from penstock.kernels.arrays import as_array, check_new, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.strings import items_of, string_array
@@ -95,15 +96,17 @@ def _split_at_space(text: bytes, limit: int) -> list[bytes]:
     """At most ``limit`` cuts; what follows the last one is kept, even if it is empty."""
     if limit < 0:
         return text.translate(_NO_SPACE).split()
+    if limit == 0:
+        return [text]
     parts: list[bytes] = []
     rest = text.lstrip(_SPACE)
-    while rest and len(parts) < limit:
+    while rest:
         size = len(rest.translate(_NO_SPACE).partition(b" ")[0])
         parts.append(rest[:size])
-        was_cut, rest = size < len(rest), rest[size:].lstrip(_SPACE)
-        if not rest and was_cut and len(parts) == limit:
-            return [*parts, b""]
-    return [*parts, rest] if rest else parts
+        rest = rest[size:].lstrip(_SPACE)
+        if len(parts) == limit:
+            return [*parts, rest]
+    return parts
 
 
 @kernel("UnsortedSegmentJoin")
@@ -112,12 +115,14 @@ def make_unsorted_segment_join(attrs: Attrs) -> Kernel:
     separator = attrs.bytes("separator")
 
     def join(inputs: Value, segment_ids: Value, num_segments: Value) -> Value:
-        count, texts, ids = number_in(num_segments), as_array(inputs), as_array(segment_ids)
+        texts, ids = as_array(inputs), as_array(segment_ids)
+        count = _count_in(num_segments)
         _check_segments(texts, ids, count)
         shape = (count, *texts.shape[ids.ndim :])
         check_new(shape, texts.dtype)
-        rows = texts.reshape(ids.size, -1 if texts.size else 0)
-        parts: list[list[list[bytes]]] = [[[] for _ in rows.T] for _ in range(count)]
+        width = math.prod(texts.shape[ids.ndim :])
+        rows = texts.reshape(ids.size, width)
+        parts: list[list[list[bytes]]] = [[[] for _ in range(width)] for _ in range(count)]
         for segment, row in zip(ids.ravel().tolist(), rows.tolist(), strict=True):
             for cell, text in zip(parts[segment], row, strict=True):
                 cell.append(text)
@@ -127,13 +132,22 @@ def make_unsorted_segment_join(attrs: Attrs) -> Kernel:
     return join
 
 
+def _count_in(num_segments: Value) -> int:
+    if num_segments.ndim:
+        shown = shape_text(num_segments.shape)
+        raise InvalidArgumentError(f"Number of segments must be a scalar, not of shape {shown}")
+    if num_segments < 0:
+        raise InvalidArgumentError(
+            f"Number of segments must be non-negative but got {num_segments}"
+        )
+    return int(num_segments)
+
+
 def _check_segments(texts: Array, ids: Array, count: int) -> None:
-    if count < 0:
-        raise InvalidArgumentError(f"Number of segments must be non-negative but got {count}")
     if ids.ndim == 0:
         raise InvalidArgumentError("Segment_id cannot have rank 0")
     if ids.ndim > texts.ndim:
-        raise InvalidArgumentError(
+        raise OutOfRangeError(
             f"Invalid segment_id rank {ids.ndim} for input with {texts.ndim} dimension(s)"
         )
     for axis, (have, want) in enumerate(zip(ids.shape, texts.shape, strict=False)):
