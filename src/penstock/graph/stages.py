@@ -34,6 +34,8 @@ class Pruned:
     #: Element types of the feeds and of the fetches, in the request's order.
     feed_types: tuple[DType, ...]
     fetch_types: tuple[DType, ...]
+    #: The names of the nodes that run for their own sake, though others may need them as well.
+    targets: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

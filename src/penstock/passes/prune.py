@@ -198,6 +198,7 @@ class _Pruner:
             self.device_of,
             tuple(node.output_types[slot].base for node, slot in self.feeds),
             tuple(node.output_types[slot].base for node, slot in self.fetches),
+            frozenset(self.request.targets),
         )
 
     def copy_edges(self, node: Node) -> None:

@@ -4,10 +4,15 @@ In:   a graph, the node that stands for the call, bodies of functions.
 Out:  new nodes beside that node, and copies of a body's nodes.
 Not:  takes no node away; looks into no function that a body calls.
 
+Two laws hold for what is put there.
+
 What a body computes must be alive exactly when its call is, and run in its frame.  A node that
 reads an argument is; one that reads nothing waits for the call's *gate*, a node that is alive
 exactly then.  So does one that reads nothing but constants of an enclosing loop, which are alive
 in its last turn as well, when the body is not.
+
+What a call does is all that has effects in its function.  What a branch or a turn of a loop does,
+where no call is around it, is what its function names as having to run (``control_ret``).
 """
 
 from __future__ import annotations
@@ -33,7 +38,7 @@ class Inlined(NamedTuple):
     #: Alive exactly when these nodes may run; None if that is always.
     gate: Node | None
     results: list[Endpoint]
-    #: The nodes that have effects: the function is not over before they are.
+    #: What the function does beside its results: it is not over before they are done.
     effects: list[Node]
 
     def ends(self) -> list[Node]:
@@ -61,8 +66,12 @@ class Site:
         loop_constants: set[Node],
         node: Node,
         gate: Node | None,
+        *,
+        keeps_effects: bool = True,
     ) -> None:
         self.graph = graph
+        #: Whether all that has effects counts, or only what functions name.
+        self.keeps_effects = keeps_effects
         #: The node that stands for the call; what is added is named after it.
         self.node = node
         #: Alive exactly when the node may run, in its frame; None if that is always.
@@ -156,9 +165,11 @@ class Site:
             for node in body.graph
             if node.role is Role.RETVAL
         }
-        effects = [copy for copy in copies.values() if copy.op.is_stateful]
+        effects = {find.awaited(node): None for node in body.controls}
+        if self.keeps_effects:
+            effects |= {copy: None for copy in copies.values() if copy.op.is_stateful}
         in_order = [results[index] for index in sorted(results)]
-        return Inlined(list(copies.values()), gate, in_order, effects)
+        return Inlined(list(copies.values()), gate, in_order, list(effects))
 
     def _add(self, name: str, op: OpDef, attrs: Mapping[str, Attr]) -> Node:
         like, free = self.node, f"{self.node.name}/{name}"

@@ -1,33 +1,38 @@
-"""Optimise what is about to be run, as the session's options say.
+"""Lower and optimise what is about to be run, as the session's options say.
 
 In:   a request's graph, or the body of a function, and the session's ``Config``.
-Out:  the same, optimised; if the optimiser fails, a warning and the graph as it was.
-Not:  decides nothing about single nodes; that is ``passes/optimize.py``.
+Out:  the same, lowered and optimised; if that fails, a warning and the graph as it was.
+Not:  decides nothing about single nodes; that is ``passes/lower.py`` and ``passes/optimize.py``.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from penstock.config import Config, GraphOptions, Level, Toggle
 from penstock.graph.check import check_graph, check_pruned
 from penstock.graph.graph import Graph
 from penstock.graph.stages import Pruned
 from penstock.passes.fold_constants import MAX_BYTES
+from penstock.passes.lower import Kinds, lower
 from penstock.passes.optimize import NO_PASSES, Passes, optimize, optimize_graph
 
 
-def optimize_request(prune: Callable[[], Pruned], config: Config) -> Pruned:
-    """The graph of a request, optimised; ``prune`` makes the graph, again if need be."""
+def optimize_request(
+    prune: Callable[[], Pruned], config: Config, device_types: Collection[str]
+) -> Pruned:
+    """The graph of a request, lowered and optimised; ``prune`` makes it, again if need be."""
     pruned = prune()
     if config.check_graphs:
         check_pruned(pruned)
     passes = passes_of(config.graph_options)
-    if passes == NO_PASSES:
+    kinds = kinds_of(config, passes)
+    if passes == NO_PASSES and not kinds:
         return pruned
     try:
-        made = optimize(pruned, passes)
+        made = optimize(_lowered(pruned, kinds, device_types), passes)
         if config.check_graphs:
             check_pruned(made)
     except Exception as failure:  # noqa: BLE001  (the step can do without)
@@ -36,22 +41,41 @@ def optimize_request(prune: Callable[[], Pruned], config: Config) -> Pruned:
     return made
 
 
-def optimize_body(graph: Graph, config: Config) -> None:
-    """Optimise the body of a function in place.
+def _lowered(pruned: Pruned, kinds: Kinds, device_types: Collection[str]) -> Pruned:
+    device_of = lower(
+        pruned.graph,
+        pruned.device_of,
+        kinds=kinds,
+        targets=pruned.targets,
+        device_types=device_types,
+    )
+    return dataclasses.replace(pruned, device_of=device_of)
+
+
+def optimize_body(graph: Graph, config: Config, device_types: Collection[str]) -> None:
+    """Lower and optimise the body of a function in place.
 
     Raises:
         InternalError: the optimiser failed, and left no graph.
 
     """
     passes = passes_of(config.graph_options)
-    if passes == NO_PASSES:
+    kinds = kinds_of(config, passes)
+    if passes == NO_PASSES and not kinds:
         return
     try:
+        lower(graph, {}, kinds=kinds, device_types=device_types)
         optimize_graph(graph, {}, passes)
     except Exception as failure:  # noqa: BLE001  (the step can do without)
         _complain(failure, config)
         # Passes look first and change then: most likely they have not begun.
         check_graph(graph)
+
+
+def kinds_of(config: Config, passes: Passes) -> Kinds:
+    """Which nodes are lowered: what asks for it always, calls where functions are optimised."""
+    kinds = Kinds.CALLS if passes.lower else Kinds(0)
+    return kinds if config.disable_functional_ops_lowering else kinds | Kinds.CHOICES
 
 
 def passes_of(options: GraphOptions) -> Passes:

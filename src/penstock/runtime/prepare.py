@@ -144,12 +144,14 @@ class Environment:
 
     def _device_params(self, device: str, graph: Graph) -> LocalExecutorParams:
         host = OPEN if self.config.allow_files else CLOSED
+        # What has no kernel for the device runs as on a CPU.
+        device_types = {self.devices.lookup(device).device_type, "CPU"}
 
         def new_binder() -> KernelBinder:
             return KernelBinder(device, accelerate=self.config.accelerate, host=host)
 
         def new_runnable(body: FunctionBody) -> Runnable:
-            optimize_body(body.graph, self.config)
+            optimize_body(body.graph, self.config, device_types)
             if self.config.check_graphs:
                 check_graph(body.graph)
             # Each body has kernels of its own, so that equal node names share no state.
@@ -181,7 +183,11 @@ def prepare(placed: Placed, request: Request, environment: Environment) -> Prepa
     is_checked = environment.config.check_graphs
     if is_checked:
         check_placed(placed)
-    pruned = optimize_request(lambda: prune_for(placed, request, environment), environment.config)
+    pruned = optimize_request(
+        lambda: prune_for(placed, request, environment),
+        environment.config,
+        environment.devices.prioritized_types,
+    )
     partitions = split(pruned, incarnation_of=environment.incarnation_of)
     if is_checked:
         check_partitions(partitions)
