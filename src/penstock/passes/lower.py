@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from penstock.catalogue.registry import get_op
@@ -27,7 +27,7 @@ from penstock.passes.bodies import Bodies
 from penstock.passes.lower_branches import lower_case, lower_if
 from penstock.passes.lower_call import lower_call
 from penstock.passes.lower_loop import lower_while, unchanged
-from penstock.passes.site import Inlined, Replacement, Site
+from penstock.passes.site import Endpoint, Inlined, Replacement, Site
 
 #: A graph that has grown by so many nodes is lowered no further.
 MAX_NEW_NODES: Final = 100_000
@@ -71,8 +71,8 @@ def lower(
         graph: what is to be lowered.
         device_of: full device names by node id; of a function's body, nothing.
         kinds: which nodes are lowered.
-        targets: the names of nodes that run for their own sake.  What takes the place of one
-            ends with a node of its name.
+        targets: the names of nodes that somebody asks for.  Of an If, Case or While, a node of
+            the same name does all that it would have done.
         device_types: the types of devices that nodes may run on.
 
     """
@@ -80,7 +80,31 @@ def lower(
     calls = [node for node in graph if wanted.has(node) and functions_of(node)]
     if not calls:
         return device_of
-    return _Lowering(graph, device_of, wanted, targets, device_types).run(calls)
+    lowering = _Lowering(graph, device_of, wanted, device_types, lambda n: n.name in targets)
+    lowering.run(calls)
+    return lowering.device_of
+
+
+def has_choices(graph: Graph) -> bool:
+    """Whether there is an If, Case or While that can be lowered."""
+    wanted = _Wanted(Kinds.CHOICES)
+    return any(wanted.has(node) and functions_of(node) for node in graph)
+
+
+def lower_choices(graph: Graph, device_types: Collection[str]) -> frozenset[str]:
+    """Lower If, Case and While of a graph that is to be placed, of which anything may be wanted.
+
+    Returns:
+        The names of nodes that stand for what is no more: their outputs are what it gave, and
+        they are over when it would have been.
+
+    """
+    wanted = _Wanted(Kinds.CHOICES)
+    calls = [node for node in graph if wanted.has(node) and functions_of(node)]
+    if calls:
+        start = graph.next_id
+        _Lowering(graph, {}, wanted, device_types, lambda node: node.id < start).run(calls)
+    return frozenset(node.name for node in calls if graph.find(node.name) is not node)
 
 
 class _Wanted:
@@ -154,13 +178,14 @@ class _Lowering:
         graph: Graph,
         device_of: Mapping[int, str],
         wanted: _Wanted,
-        targets: Collection[str],
         device_types: Collection[str],
+        is_target: Callable[[Node], bool],
     ) -> None:
         self.graph = graph
         self.device_of = dict(device_of)
         self.wanted = wanted
-        self.targets = targets
+        #: Whether somebody asks for a node.
+        self.is_target = is_target
         #: Whether a node outside of all functions may be dead, or in a frame.
         self.may_be_dead = any(node.role in CONTROL_FLOW for node in graph)
         self.loop_constants: set[Node] = set()
@@ -170,7 +195,7 @@ class _Lowering:
         #: Nodes that were added and run for their own sake.
         self.roots: list[Node] = []
 
-    def run(self, nodes: list[Node]) -> dict[int, str]:
+    def run(self, nodes: list[Node]) -> None:
         """Lower what can be lowered."""
         callers, is_body = frozenset({self.graph.function}), bool(self.graph.function)
         waiting = deque(_Call(node, None, callers, keeps_effects=is_body) for node in nodes)
@@ -178,7 +203,6 @@ class _Lowering:
             waiting.extend(self.lower(waiting.popleft()))
         if self.graph.next_id > self.start:
             self.drop_unneeded()
-        return self.device_of
 
     def lower(self, call: _Call) -> Iterator[_Call]:
         """Lower one node, if it can be; yields the calls that come to light."""
@@ -189,6 +213,7 @@ class _Lowering:
         if bodies is None or not _fits(node, bodies):
             return
         keeps_effects = call.keeps_effects or node.op.name not in _CHOICES
+        start = self.graph.next_id
         site = Site(
             self.graph,
             self.device_of,
@@ -200,6 +225,8 @@ class _Lowering:
         if call.gate is None and self.may_be_dead:
             site.seal()
         made = _replacement(site, bodies)
+        if self.is_target(node):
+            made = made._replace(outputs=_owned(site, made.outputs, start))
         self.replace(node, made)
         for inlined in made.inlined:
             if keeps_effects:
@@ -225,10 +252,11 @@ class _Lowering:
     def replace(self, call: Node, made: Replacement) -> None:
         """Let what reads the call, or waits for it, turn to what takes its place."""
         waiting = [edge for edge in call.out_edges if edge.is_control]
-        is_target = call.name in self.targets
-        if not call.out_edges:
+        is_target = self.is_target(call)
+        if is_target or not call.out_edges:
             self.roots += (node for node, _ in made.outputs)
-        end = made.add_end() if waiting or is_target else None
+        needs_stand_in = is_target and call.op.name in _CHOICES
+        end = made.add_end() if waiting or needs_stand_in else None
         for edge in waiting:
             assert end is not None
             self.graph.remove_edge(edge)
@@ -236,22 +264,27 @@ class _Lowering:
         self.graph.redirect({call: made.outputs})
         device = self.device_of.pop(call.id, None)
         self.graph.remove_nodes([call])
-        if is_target and end is not None:
-            self.add_target(call, made, end, device)
+        if needs_stand_in and end is not None:
+            self.add_stand_in(call, made.outputs, end, device)
 
-    def add_target(self, call: Node, made: Replacement, end: Node, device: str | None) -> None:
-        """A node of the call's name, which runs when all of the call is done."""
-        target = self.graph.add_node(
+    def add_stand_in(
+        self, call: Node, outputs: Sequence[Endpoint], end: Node, device: str | None
+    ) -> None:
+        """A node of the call's name, with its outputs, which runs when all of it is done."""
+        types = tuple(src.output_types[slot] for src, slot in outputs)
+        node = self.graph.add_node(
             call.name,
-            get_op("NoOp"),
-            {},
+            get_op("IdentityN" if types else "NoOp"),
+            {"T": types} if types else {},
             device=call.requested_device,
             assigned_device=call.assigned_device,
         )
-        self.graph.add_control_edges([end, *(node for node, _ in made.outputs)], target)
+        for slot, (src, src_slot) in enumerate(outputs):
+            self.graph.add_edge(src, src_slot, node, slot)
+        self.graph.add_control_edge(end, node)
         if device is not None:
-            self.device_of[target.id] = device
-        self.roots.append(target)
+            self.device_of[node.id] = device
+        self.roots.append(node)
 
     def drop_unneeded(self) -> None:
         """Take away what was added and nothing needs, loops included."""
@@ -269,8 +302,19 @@ class _Lowering:
             self.device_of.pop(node.id, None)
 
 
+def _owned(site: Site, values: Sequence[Endpoint], start: int) -> list[Endpoint]:
+    """Values that nobody else has: a feed of one changes nothing but what reads the call."""
+    owned: list[Endpoint] = []
+    for value in values:
+        is_own = value[0].id >= start and value not in owned
+        owned.append(value if is_own else (site.identity("output", value), 0))
+    return owned
+
+
 def _fits(node: Node, bodies: Sequence[FunctionBody]) -> bool:
     """Whether the functions take and give what the node does, and nothing is a reference."""
+    if None in node.inputs:
+        return False  # it is only there to be fed
     if any(dtype.is_ref for dtype in (*node.input_types, *node.output_types)):
         return False
     if node.op.name in _BRANCHES:

@@ -18,11 +18,11 @@ from penstock.graph.stages import Pruned
 from penstock.passes.fold_constants import MAX_BYTES
 from penstock.passes.lower import Kinds, lower
 from penstock.passes.optimize import NO_PASSES, Passes, optimize, optimize_graph
+from penstock.passes.place import place_added
+from penstock.state.devices import DeviceSet
 
 
-def optimize_request(
-    prune: Callable[[], Pruned], config: Config, device_types: Collection[str]
-) -> Pruned:
+def optimize_request(prune: Callable[[], Pruned], config: Config, devices: DeviceSet) -> Pruned:
     """The graph of a request, lowered and optimised; ``prune`` makes it, again if need be."""
     pruned = prune()
     if config.check_graphs:
@@ -32,7 +32,7 @@ def optimize_request(
     if passes == NO_PASSES and not kinds:
         return pruned
     try:
-        made = optimize(_lowered(pruned, kinds, device_types), passes)
+        made = optimize(_lowered(pruned, kinds, devices), passes)
         if config.check_graphs:
             check_pruned(made)
     except Exception as failure:  # noqa: BLE001  (the step can do without)
@@ -41,14 +41,17 @@ def optimize_request(
     return made
 
 
-def _lowered(pruned: Pruned, kinds: Kinds, device_types: Collection[str]) -> Pruned:
+def _lowered(pruned: Pruned, kinds: Kinds, devices: DeviceSet) -> Pruned:
+    graph, first = pruned.graph, pruned.graph.next_id
     device_of = lower(
-        pruned.graph,
+        graph,
         pruned.device_of,
         kinds=kinds,
         targets=pruned.targets,
-        device_types=device_types,
+        device_types=devices.prioritized_types,
     )
+    if len(devices) > 1 and graph.next_id > first:
+        device_of = place_added(graph, devices, device_of, first)
     return dataclasses.replace(pruned, device_of=device_of)
 
 
