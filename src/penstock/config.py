@@ -89,8 +89,7 @@ class RewriterConfig:
     arithmetic_optimization: Toggle = Toggle.DEFAULT
     #: Leave out nodes that only hand on their input.
     dependency_optimization: Toggle = Toggle.DEFAULT
-    #: Put the bodies of functions where they are called, as Switch, Merge and frames where If, Case
-    #: and While call them.
+    #: Put the bodies of functions where they are called.
     function_optimization: Toggle = Toggle.DEFAULT
     #: Make one node of a convolution and what comes after it.
     remapping: Toggle = Toggle.DEFAULT
@@ -112,7 +111,7 @@ class GraphOptions:
 
     @classmethod
     def nothing(cls) -> GraphOptions:
-        """Options under which graphs run as they are."""
+        """Options under which graphs run as they are, but for what asks to be lowered."""
         return cls(
             optimizer_options=OptimizerOptions(opt_level=Level.L0),
             rewrite_options=RewriterConfig(disable_meta_optimizer=True),
@@ -147,6 +146,8 @@ class Config:
     disable_output_partition_graphs: bool = False
     #: The graph is final: ``extend`` is refused.
     optimize_for_static_graph: bool = False
+    #: Leave If, Case and While to their kernels, though they ask to become Switches and loops.
+    disable_functional_ops_lowering: bool = False
     #: What is optimised before a graph is run.
     graph_options: GraphOptions = field(default_factory=GraphOptions)
     #: Take ready nodes in an order shuffled by this seed, to find hidden order dependence.
@@ -194,8 +195,18 @@ class Config:
             place_pruned_graph=proto.graph_options.place_pruned_graph,
             disable_output_partition_graphs=proto.experimental.disable_output_partition_graphs,
             optimize_for_static_graph=proto.experimental.optimize_for_static_graph,
+            disable_functional_ops_lowering=_keeps_functional_ops(proto.experimental),
             graph_options=_graph_options(proto.graph_options),
         )
+
+
+def _keeps_functional_ops(experimental: Any) -> bool:
+    """Whether If, Case and While stay as they are: there is more than one way to say so."""
+    return bool(
+        experimental.disable_functional_ops_lowering
+        or experimental.use_tfrt
+        or experimental.executor_type == "SINGLE_THREADED_EXECUTOR"
+    )
 
 
 def _graph_options(proto: Message) -> GraphOptions:

@@ -50,6 +50,7 @@ Count(h: resource, x: float32) -> (y: float32) stateful
 add = AssignAddVariableOp[dtype=float32](h, x)
 now = ReadVariableOp[dtype=float32](h, ^add)
 return y = now:value
+control done = add
 """
 
 
@@ -199,6 +200,106 @@ def test_functions_that_are_not_to_be_inlined() -> None:
     assert "r" in graph
 
 
+@pytest.mark.parametrize("op", ["If", "StatelessIf", "PartitionedCall"])
+@pytest.mark.parametrize(
+    ("name", "value", "is_kept"),
+    [
+        ("_XlaMustCompile", True, True),
+        ("_XlaMustCompile", False, False),
+        ("_XlaMustCompile", b"yes", False),
+        ("_xla_compile_id", b"cluster", True),
+        ("_xla_compile_id", b"", False),
+        ("_tpu_replicate", b"cluster", True),
+        ("_tpu_replicate", True, False),
+        ("_XlaCluster", b"cluster", False),
+        ("_XlaScope", b"scope", False),
+        ("_noinline", True, False),
+    ],
+)
+def test_what_is_meant_for_xla(op: str, name: str, value: bytes | bool, *, is_kept: bool) -> None:
+    """Nodes that a compiler is to have stay whole: TensorFlow's marks, no others."""
+    call = "PartitionedCall[Tin=float32|float32; Tout=float32; f=Then](x, x)"
+    proto = definition(
+        "p = Placeholder[dtype=bool]\nx = Placeholder\nr = "
+        + (call if op == "PartitionedCall" else f"{IF.replace('If', op, 1)}(p, x, x)"),
+        BRANCHES,
+    )
+    node = proto.node[-1]
+    node.attr["_lower_using_switch_merge"].b = True
+    if isinstance(value, bool):
+        node.attr[name].b = value
+    else:
+        node.attr[name].s = value
+    metadata = ps.RunMetadata()
+    options = ps.RunOptions(output_partition_graphs=True)
+    with ps.Session(proto) as session:
+        assert session.run("r:0", {"p:0": True, "x:0": 2.0}, options, metadata) == 12
+
+    (graph,) = metadata.partition_graphs
+    assert (op in {node.op for node in graph.node}) is is_kept
+
+
+@pytest.mark.parametrize("mark", ["_noinline", "api_implements"])
+@pytest.mark.parametrize("tier", ps.Tier)
+def test_branches_that_are_not_to_be_opened(mark: str, tier: ps.Tier) -> None:
+    """Branches and loops become dataflow around calls, as they do in TensorFlow."""
+    text = f"""
+        p = Placeholder[dtype=bool]
+        x = Placeholder
+        i = Const[value=0; dtype=int32]
+        n = Const[value=5; dtype=int32]
+        r = {IF}(p, x, x)
+        w = {WHILE}(i, n)
+        c = Case[Tin=float32|float32; Tout=float32; branches=Then|Else](i, x, x)
+    """
+    proto = definition(text, BRANCHES + "\n" + LOOP)
+    for function in proto.library.function:
+        if mark == "_noinline":
+            function.attr[mark].b = True
+        else:
+            function.attr[mark].s = b"something"
+    graph = graph_from_def(proto)
+    lower(graph, {})
+
+    found = ops(graph)
+    assert {"If", "While", "Case"}.isdisjoint(found)
+    assert (found["Then"], found["Else"], found["Below"], found["Step"]) == (2, 2, 1, 1)
+    assert "Less" not in found
+    check_graph(graph)
+    with ps.Session(proto, config=ps.Config(tier=tier, check_graphs=True)) as session:
+        feeds = {"x:0": 2.0, "p:0": False}
+        assert session.run(["r:0", "w:0", "c:0"], feeds) == [2, 5, 12]
+
+
+def test_a_branch_that_calls_itself() -> None:
+    """What would go on for ever is a call in the branch; the If around it is dataflow."""
+    choice = "If[Tcond=bool; Tin=float32; Tout=float32; then_branch=Less1; else_branch=Same]"
+    functions = f"""
+        Down(x: float32) -> (y: float32)
+        one = Const[value=1]
+        more = Greater(x, one:output)
+        r = {choice}(more:z, x)
+        return y = r:output:0
+
+        Less1(x: float32) -> (y: float32)
+        one = Const[value=1]
+        less = Sub(x, one:output)
+        more = Greater(less:z, one:output)
+        r = {choice}(more:z, less:z)
+        return y = r:output:0
+
+        Same(x: float32) -> (y: float32)
+        return y = x
+    """
+    proto = definition("x = Placeholder\nr = Down(x)", functions)
+    graph = graph_from_def(proto)
+    lower(graph, {})
+
+    assert (ops(graph)["If"], ops(graph)["Less1"]) == (0, 1)
+    with ps.Session(proto) as session:
+        assert session.run("r:0", {"x:0": 7.5}) == 0.5
+
+
 def test_no_more_than_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions that call others twice grow without bounds; the last ones are left as calls."""
     functions = "F0(x: float32) -> (y: float32)\nneg = Neg(x)\nreturn y = neg:y\n"
@@ -228,6 +329,7 @@ def test_what_waits_for_a_branch(tier: ps.Tier) -> None:
         a = Count(h, x)
         b = Count(h, x, ^a)
         return y = x
+        control done = b
 
         Nothing(h: resource, x: float32) -> (y: float32)
         return y = x
@@ -299,6 +401,7 @@ def test_the_last_turn_of_a_loop() -> None:
         next = Add[T=int32](i, one:output)
         return j = next:z
         return m = n
+        control done = noted
         """
     )
     text = "i = Placeholder[dtype=int32]\nn = Placeholder[dtype=int32]\n" + (
@@ -374,6 +477,7 @@ def test_what_a_turn_does_is_done_before_the_next(seed: int) -> None:
         noted = Note(w29:y)
         return j = next:z
         return m = n
+        control done = noted
         """
     )
     text = "i = Placeholder[dtype=int32]\nn = Placeholder[dtype=int32]\n" + (

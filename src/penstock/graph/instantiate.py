@@ -34,6 +34,8 @@ class FunctionBody:
     graph: Graph
     arg_types: tuple[DType, ...]
     ret_types: tuple[DType, ...]
+    #: What must have run before the function is over, as its definition says (``control_ret``).
+    controls: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=False, slots=True)
@@ -84,13 +86,14 @@ class _Instantiation:
         for proto in self.function.node_def:
             self.add_edges(proto)
         self.join_boundary()
-        wanted = self.add_results()
-        prune_body(self.graph, wanted)
+        results, controls = self.add_results(), self.controls()
+        prune_body(self.graph, [*results, *controls])
         return FunctionBody(
             self.signature.name,
             self.graph,
             self.signature.input_types(self.attrs),
             self.signature.output_types(self.attrs),
+            tuple(controls),
         )
 
     def bound_attrs(self, given: Mapping[str, Attr]) -> dict[str, Attr]:
@@ -233,25 +236,30 @@ class _Instantiation:
         return [endpoints[int(rest[0])]] if is_index else None
 
     def add_results(self) -> list[Node]:
-        """One ``_Retval`` per result tensor; returns everything that must run."""
+        """One ``_Retval`` per result tensor."""
         op = get_op("_Retval")
-        wanted: list[Node] = []
+        results: list[Node] = []
         names = [out.name for out in self.signature.outputs]
         for position, out in enumerate(self.signature.outputs):
             if out.name in names[:position]:
                 raise InvalidArgumentError(f"Duplicated ret name {out.name}")
             for item, (src, slot) in enumerate(self.result(out)):
                 name = f"{out.name}_RetVal_{item}" if out.is_list else f"{out.name}_RetVal"
-                facts = {"T": src.output_types[slot].base, "index": len(wanted)}
+                facts = {"T": src.output_types[slot].base, "index": len(results)}
                 ret = self.graph.add_node(name, op, facts)
                 self.graph.add_edge(src, slot, ret, 0)
-                wanted.append(ret)
+                results.append(ret)
+        return results
+
+    def controls(self) -> list[Node]:
+        """What the function names as having to run, each node once."""
+        found: dict[Node, None] = {}
         for name, target in self.function.control_ret.items():
             source = self.control_source(target)
             if source is None:
                 raise InvalidArgumentError(f"control output {name} -> {target} is not found")
-            wanted.append(source)
-        return wanted
+            found[source] = None
+        return list(found)
 
     def result(self, out: ArgDef) -> list[tuple[Node, int]]:
         """The endpoints that one result, which may be a list, is taken from."""

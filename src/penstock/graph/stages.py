@@ -22,6 +22,9 @@ class Placed:
     graph: Graph
     #: Full device name by node id; a node that no kernel supports, or nobody needs, has none.
     device_of: Mapping[int, str]
+    #: The names of nodes that stand for functional control flow, which became dataflow: what
+    #: read its outputs reads the inputs of such a node.
+    stand_ins: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Pruned:
     #: Element types of the feeds and of the fetches, in the request's order.
     feed_types: tuple[DType, ...]
     fetch_types: tuple[DType, ...]
+    #: The names of the nodes that are asked for, though others may need them as well.
+    targets: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

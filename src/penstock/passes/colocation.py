@@ -29,7 +29,8 @@ from penstock.graph.graph import Edge, Graph, Node
 from penstock.passes.constraints import Constraints, NodeConstraints, describe
 from penstock.state.devices import Device
 
-_LOCATION: Final = b"loc:@"
+#: What stands in ``_class`` before the name of a node to lie with.
+LOCATION: Final = b"loc:@"
 #: Ops that only hand on what they are given, so their inputs may lie elsewhere.
 _EXEMPT: Final = frozenset(
     {
@@ -221,8 +222,8 @@ def _is_dataset(node: Node) -> bool:
 def _location_names(node: Node) -> Iterator[bytes]:
     """The groups that a node's ``_class`` names."""
     for entry in node.attrs.get("_class", ()):
-        if isinstance(entry, bytes) and entry.startswith(_LOCATION):
-            yield entry.removeprefix(_LOCATION)
+        if isinstance(entry, bytes) and entry.startswith(LOCATION):
+            yield entry.removeprefix(LOCATION)
 
 
 def _both(one: Node, other: Node) -> str:

@@ -2,9 +2,9 @@
 
 In:   the graph of one request, or of a function's body, and the devices of its nodes.
 Out:  the same graph, in which as much as possible is one level of dataflow.
-Not:  lowers nothing that calls itself, or whose functions have control flow of TensorFlow 1 or
-      an op without a kernel here, nor what does not ask for it; that is left to the kernels that
-      call functions, and means the same.
+Not:  lowers nothing that does not ask for it, or that is meant for XLA; opens no function that
+      calls itself, has control flow of TensorFlow 1, or an op without a kernel here: that is
+      left to the kernels that call functions, and means the same.
 
 So branches and loops of both generations are one thing to all that comes after: they are
 optimised across the borders of functions, and compiled.
@@ -12,23 +12,22 @@ optimised across the borders of functions, and compiled.
 
 from __future__ import annotations
 
+import enum
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
+from penstock.catalogue.registry import get_op
 from penstock.core import dtypes
-from penstock.core.device_names import DeviceName
 from penstock.defs.attrs import FuncAttr
-from penstock.errors import OpError
-from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Graph, Node
-from penstock.graph.instantiate import FunctionBody, instantiate
+from penstock.graph.instantiate import FunctionBody
 from penstock.graph.roles import CONTROL_FLOW
-from penstock.kernels.registry import find_kernel
+from penstock.passes.bodies import Bodies
 from penstock.passes.lower_branches import lower_case, lower_if
 from penstock.passes.lower_call import lower_call
 from penstock.passes.lower_loop import lower_while, unchanged
-from penstock.passes.site import Replacement, Site
+from penstock.passes.site import Endpoint, Inlined, Replacement, Site
 
 #: A graph that has grown by so many nodes is lowered no further.
 MAX_NEW_NODES: Final = 100_000
@@ -36,25 +35,99 @@ _CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _BRANCHES: Final = frozenset({"If", "StatelessIf"})
 _CASES: Final = frozenset({"Case", "StatelessCase"})
 _LOOPS: Final = frozenset({"While", "StatelessWhile"})
-_LOWERED: Final = _CALLS | _BRANCHES | _CASES | _LOOPS
+_CHOICES: Final = _BRANCHES | _CASES | _LOOPS
 #: A Case of more branches is left to its kernel.
 _MOST_BRANCHES: Final = 16
 #: The attribute by which If, Case and While ask for it; calls need not.
 _ASKS: Final = "_lower_using_switch_merge"
+#: Attributes that say of a node that a compiler is to have it whole.
+_FOR_XLA: Final = ("_tpu_replicate", "_xla_compile_id")
+_MUST_COMPILE: Final = "_XlaMustCompile"
 
 
-def lower(graph: Graph, device_of: Mapping[int, str]) -> Mapping[int, str]:
-    """Lower a graph in place; returns the devices of the nodes that it has afterwards."""
-    may_call = (node for node in graph if node.op.is_function or node.op.name in _LOWERED)
-    calls = [node for node in may_call if functions_of(node)]
+class Kinds(enum.Flag):
+    """Which nodes are lowered."""
+
+    CALLS = enum.auto()
+    #: If, Case and While.
+    CHOICES = enum.auto()
+
+
+#: All that can be lowered.
+ALL: Final = Kinds.CALLS | Kinds.CHOICES
+
+
+def lower(
+    graph: Graph,
+    device_of: Mapping[int, str],
+    *,
+    kinds: Kinds = ALL,
+    targets: Collection[str] = (),
+    device_types: Collection[str] = ("CPU",),
+) -> Mapping[int, str]:
+    """Lower a graph in place; returns the devices of the nodes that it has afterwards.
+
+    Args:
+        graph: what is to be lowered.
+        device_of: full device names by node id; of a function's body, nothing.
+        kinds: which nodes are lowered.
+        targets: the names of nodes that somebody asks for.  Of an If, Case or While, a node of
+            the same name does all that it would have done.
+        device_types: the types of devices that nodes may run on.
+
+    """
+    wanted = _Wanted(kinds)
+    calls = [node for node in graph if wanted.has(node) and functions_of(node)]
     if not calls:
         return device_of
-    return _Lowering(graph, device_of).run(calls)
+    lowering = _Lowering(graph, device_of, wanted, device_types, lambda n: n.name in targets)
+    lowering.run(calls)
+    return lowering.device_of
+
+
+def has_choices(graph: Graph) -> bool:
+    """Whether there is an If, Case or While that can be lowered."""
+    wanted = _Wanted(Kinds.CHOICES)
+    return any(wanted.has(node) and functions_of(node) for node in graph)
+
+
+def lower_choices(graph: Graph, device_types: Collection[str]) -> frozenset[str]:
+    """Lower If, Case and While of a graph that is to be placed, of which anything may be wanted.
+
+    Returns:
+        The names of nodes that stand for what is no more: their outputs are what it gave, and
+        they are over when it would have been.
+
+    """
+    wanted = _Wanted(Kinds.CHOICES)
+    calls = [node for node in graph if wanted.has(node) and functions_of(node)]
+    if calls:
+        start = graph.next_id
+        _Lowering(graph, {}, wanted, device_types, lambda node: node.id < start).run(calls)
+    return frozenset(node.name for node in calls if graph.find(node.name) is not node)
+
+
+class _Wanted:
+    """The nodes of some kinds."""
+
+    __slots__ = ("_calls", "_ops")
+
+    def __init__(self, kinds: Kinds) -> None:
+        self._calls = Kinds.CALLS in kinds
+        self._ops = (_CALLS if self._calls else frozenset()) | (
+            _CHOICES if Kinds.CHOICES in kinds else frozenset()
+        )
+
+    def has(self, node: Node) -> bool:
+        """Whether a node is of one of the kinds; each node of a graph is asked."""
+        return node.op.name in self._ops or (node.op.is_function and self._calls)
 
 
 def functions_of(node: Node) -> list[FuncAttr]:
     """The functions that a node calls, if it is one that can be lowered."""
     attrs, name = node.attrs, node.op.name
+    if is_for_xla(node):
+        return []
     if node.op.is_function:
         return [FuncAttr(name, {k: v for k, v in attrs.items() if k in node.op.attrs})]
     if name in _CALLS:
@@ -73,112 +146,175 @@ def asks(node: Node) -> bool:
     return node.attrs.get(_ASKS) is True
 
 
+def is_for_xla(node: Node) -> bool:
+    """Whether a node is marked for a compiler, which wants to see its functions."""
+    marks = (node.attrs.get(name) for name in _FOR_XLA)
+    is_named = any(isinstance(mark, bytes) and mark for mark in marks)
+    return is_named or node.attrs.get(_MUST_COMPILE) is True
+
+
 class _Call:
     """A node that may be lowered."""
 
-    __slots__ = ("callers", "gate", "node")
+    __slots__ = ("callers", "gate", "keeps_effects", "node")
 
-    def __init__(self, node: Node, gate: Node | None, callers: frozenset[str]) -> None:
+    def __init__(
+        self, node: Node, gate: Node | None, callers: frozenset[str], *, keeps_effects: bool
+    ) -> None:
         self.node = node
         #: Alive exactly when the node may run; None if that is always, or not known.
         self.gate = gate
         #: The functions in whose bodies it stands.
         self.callers = callers
+        #: Whether it is in a function that is called, where all that has effects counts.
+        self.keeps_effects = keeps_effects
 
 
 class _Lowering:
     """One pass over a graph: calls from outside in, then those that were in their bodies."""
 
-    def __init__(self, graph: Graph, device_of: Mapping[int, str]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        device_of: Mapping[int, str],
+        wanted: _Wanted,
+        device_types: Collection[str],
+        is_target: Callable[[Node], bool],
+    ) -> None:
         self.graph = graph
         self.device_of = dict(device_of)
+        self.wanted = wanted
+        #: Whether somebody asks for a node.
+        self.is_target = is_target
         #: Whether a node outside of all functions may be dead, or in a frame.
         self.may_be_dead = any(node.role in CONTROL_FLOW for node in graph)
         self.loop_constants: set[Node] = set()
-        self.bodies = _Bodies(graph.library)
-        self.most = graph.next_id + MAX_NEW_NODES
+        self.bodies = Bodies(graph.library, device_types)
+        #: The id of the first node that this pass adds.
+        self.start = graph.next_id
+        #: Nodes that were added and run for their own sake.
+        self.roots: list[Node] = []
 
-    def run(self, nodes: list[Node]) -> dict[int, str]:
+    def run(self, nodes: list[Node]) -> None:
         """Lower what can be lowered."""
-        waiting = deque(_Call(node, None, frozenset({self.graph.function})) for node in nodes)
-        while waiting and self.graph.next_id < self.most:
+        callers, is_body = frozenset({self.graph.function}), bool(self.graph.function)
+        waiting = deque(_Call(node, None, callers, keeps_effects=is_body) for node in nodes)
+        while waiting and self.graph.next_id < self.start + MAX_NEW_NODES:
             waiting.extend(self.lower(waiting.popleft()))
-        return self.device_of
+        if self.graph.next_id > self.start:
+            self.drop_unneeded()
 
     def lower(self, call: _Call) -> Iterator[_Call]:
         """Lower one node, if it can be; yields the calls that come to light."""
-        functions = functions_of(call.node)
+        node = call.node
+        functions = functions_of(node)
         names = {function.name for function in functions}
-        bodies = self.bodies.find(functions, self._device_type(call.node))
-        if bodies is None or names & call.callers or not _fits(call.node, bodies):
+        bodies = self.bodies_of(call, functions)
+        if bodies is None or not _fits(node, bodies):
             return
-        site = Site(self.graph, self.device_of, self.loop_constants, call.node, call.gate)
+        keeps_effects = call.keeps_effects or node.op.name not in _CHOICES
+        start = self.graph.next_id
+        site = Site(
+            self.graph,
+            self.device_of,
+            self.loop_constants,
+            node,
+            call.gate,
+            keeps_effects=keeps_effects,
+        )
         if call.gate is None and self.may_be_dead:
             site.seal()
         made = _replacement(site, bodies)
-        self._replace(call.node, made)
+        if self.is_target(node):
+            made = made._replace(outputs=_owned(site, made.outputs, start))
+        self.replace(node, made)
         for inlined in made.inlined:
-            for node in inlined.nodes:
-                if functions_of(node):
-                    yield _Call(node, inlined.gate, call.callers | names)
+            if keeps_effects:
+                self.roots += inlined.effects
+            yield from self.calls_in(inlined, call.callers | names, keeps_effects=keeps_effects)
 
-    def _replace(self, call: Node, made: Replacement) -> None:
+    def bodies_of(self, call: _Call, functions: Sequence[FuncAttr]) -> list[FunctionBody] | None:
+        """What takes the place of a node; None if it is left as it is."""
+        if call.node.op.name in _CHOICES:
+            return self.bodies.branches(functions, call.callers)
+        (function,) = functions
+        body = None if function.name in call.callers else self.bodies.opened(function)
+        return None if body is None else [body]
+
+    def calls_in(
+        self, inlined: Inlined, callers: frozenset[str], *, keeps_effects: bool
+    ) -> Iterator[_Call]:
+        """The nodes of a body that may be lowered in turn."""
+        for node in inlined.nodes:
+            if self.wanted.has(node) and functions_of(node):
+                yield _Call(node, inlined.gate, callers, keeps_effects=keeps_effects)
+
+    def replace(self, call: Node, made: Replacement) -> None:
         """Let what reads the call, or waits for it, turn to what takes its place."""
         waiting = [edge for edge in call.out_edges if edge.is_control]
-        if waiting:
-            end = made.add_end()
-            for edge in waiting:
-                self.graph.remove_edge(edge)
-                self.graph.add_control_edge(end, edge.dst)
+        is_target = self.is_target(call)
+        if is_target or not call.out_edges:
+            self.roots += (node for node, _ in made.outputs)
+        needs_stand_in = is_target and call.op.name in _CHOICES
+        end = made.add_end() if waiting or needs_stand_in else None
+        for edge in waiting:
+            assert end is not None
+            self.graph.remove_edge(edge)
+            self.graph.add_control_edge(end, edge.dst)
         self.graph.redirect({call: made.outputs})
+        device = self.device_of.pop(call.id, None)
         self.graph.remove_nodes([call])
-        self.device_of.pop(call.id, None)
+        if needs_stand_in and end is not None:
+            self.add_stand_in(call, made.outputs, end, device)
 
-    def _device_type(self, node: Node) -> str:
-        device = self.device_of.get(node.id)
-        return (DeviceName.parse(device).type if device else None) or "CPU"
+    def add_stand_in(
+        self, call: Node, outputs: Sequence[Endpoint], end: Node, device: str | None
+    ) -> None:
+        """A node of the call's name, with its outputs, which runs when all of it is done."""
+        types = tuple(src.output_types[slot] for src, slot in outputs)
+        node = self.graph.add_node(
+            call.name,
+            get_op("IdentityN" if types else "NoOp"),
+            {"T": types} if types else {},
+            device=call.requested_device,
+            assigned_device=call.assigned_device,
+        )
+        for slot, (src, src_slot) in enumerate(outputs):
+            self.graph.add_edge(src, src_slot, node, slot)
+        self.graph.add_control_edge(end, node)
+        if device is not None:
+            self.device_of[node.id] = device
+        self.roots.append(node)
+
+    def drop_unneeded(self) -> None:
+        """Take away what was added and nothing needs, loops included."""
+        needed = {node for node in self.graph if node.id < self.start}
+        needed |= {node for node in self.roots if node.name in self.graph}
+        waiting = list(needed)
+        while waiting:
+            for edge in waiting.pop().in_edges():
+                if edge.src not in needed:
+                    needed.add(edge.src)
+                    waiting.append(edge.src)
+        unneeded = [node for node in self.graph if node not in needed]
+        self.graph.remove_nodes(unneeded)
+        for node in unneeded:
+            self.device_of.pop(node.id, None)
 
 
-class _Bodies:
-    """The bodies of functions; each is read any number of times and never changed."""
-
-    def __init__(self, library: FunctionLibrary) -> None:
-        self._library = library
-        #: By name, identity of the attributes, and device type; None if one cannot be inlined.
-        #: The attributes are kept, so that no others get their place in memory.
-        self._known: dict[tuple[str, int, str], tuple[FuncAttr, FunctionBody | None]] = {}
-
-    def find(self, functions: Sequence[FuncAttr], device_type: str) -> list[FunctionBody] | None:
-        """The bodies of functions; None if one of them cannot be inlined."""
-        found = [self._body(function, device_type) for function in functions]
-        bodies = [body for body in found if body is not None]
-        return bodies if len(bodies) == len(found) else None
-
-    def _body(self, function: FuncAttr, device_type: str) -> FunctionBody | None:
-        key = function.name, id(function.attrs), device_type
-        if key not in self._known:
-            self._known[key] = function, self._made(function, device_type)
-        return self._known[key][1]
-
-    def _made(self, function: FuncAttr, device_type: str) -> FunctionBody | None:
-        try:
-            if "_noinline" in self._library.get(function.name).attr:
-                return None
-            body = instantiate(self._library, function.name, function.attrs)
-        except OpError:  # it is told when the function is called
-            return None
-        can_run = all(_can_run(node, device_type) for node in body.graph)
-        return body if can_run else None
-
-
-def _can_run(node: Node, device_type: str) -> bool:
-    if node.role in CONTROL_FLOW:
-        return False
-    return node.op.is_function or find_kernel(node.op.name, device_type, node.attrs) is not None
+def _owned(site: Site, values: Sequence[Endpoint], start: int) -> list[Endpoint]:
+    """Values that nobody else has: a feed of one changes nothing but what reads the call."""
+    owned: list[Endpoint] = []
+    for value in values:
+        is_own = value[0].id >= start and value not in owned
+        owned.append(value if is_own else (site.identity("output", value), 0))
+    return owned
 
 
 def _fits(node: Node, bodies: Sequence[FunctionBody]) -> bool:
     """Whether the functions take and give what the node does, and nothing is a reference."""
+    if None in node.inputs:
+        return False  # it is only there to be fed
     if any(dtype.is_ref for dtype in (*node.input_types, *node.output_types)):
         return False
     if node.op.name in _BRANCHES:

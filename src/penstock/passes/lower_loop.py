@@ -82,8 +82,12 @@ class _Loop:
         return self.site.add("merge", "Merge", {**facts, "N": 2}, [(entered, 0)])
 
     def add_switches(self, merges: Mapping[int, Node], asked: Inlined) -> dict[int, Node]:
-        """What goes on into the body, or out of the loop, as the condition says."""
-        goes_on = self.site.add("loop_cond", "LoopCond", {}, asked.results, asked.effects)
+        """What goes on into the body, or out of the loop, as the condition says.
+
+        Nobody waits for what the condition's function names, as in TensorFlow.
+        """
+        waits = asked.effects if self.site.keeps_effects else []
+        goes_on = self.site.add("loop_cond", "LoopCond", {}, asked.results, waits)
         return {
             index: self._add_typed("switch", "Switch", (merge, 0), (goes_on, 0))
             for index, merge in merges.items()

@@ -4,13 +4,14 @@ In:   Pruned, or the graph of a function's body; and ``GraphOptions``.
 Out:  the same graph, changed in place.
 Not:  knows no request: what is fed and fetched are nodes like others.
 
-Functions are put where they are called first.  Passes that rewrite run in rounds until a round
-changes nothing, since each may make work for the others.  Fusing and merging come last: they make
-none.
+Runs when functions are where they are called (``lower.py``).  Passes that rewrite run in rounds
+until a round changes nothing, since each may make work for the others.  Fusing and merging come
+last: they make none.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -23,7 +24,6 @@ from penstock.passes.fold_batch_norm import fold_batch_norm
 from penstock.passes.fold_constants import MAX_BYTES, fold_constants
 from penstock.passes.fuse_convolutions import fuse_convolutions
 from penstock.passes.fuse_gates import fuse_gates
-from penstock.passes.lower import lower
 from penstock.passes.merge_duplicates import merge_duplicates
 from penstock.passes.remove_identities import remove_identities
 from penstock.passes.simplify_arithmetic import simplify_arithmetic
@@ -37,6 +37,7 @@ _MAX_ROUNDS: Final = 10
 class Passes:
     """Which passes run, and how far they may go."""
 
+    #: Calls become what they call, before anything else.
     lower: bool = True
     remove_identities: bool = True
     skip_unread: bool = True
@@ -82,13 +83,11 @@ NO_PASSES: Final = Passes(
 def optimize(pruned: Pruned, passes: Passes) -> Pruned:
     """The graph of a request, optimised; the one that was given is used up."""
     device_of = optimize_graph(pruned.graph, pruned.device_of, passes)
-    return Pruned(pruned.graph, device_of, pruned.feed_types, pruned.fetch_types)
+    return dataclasses.replace(pruned, device_of=device_of)
 
 
 def optimize_graph(graph: Graph, device_of: Mapping[int, str], passes: Passes) -> Mapping[int, str]:
     """Optimise a graph in place; returns the devices of the nodes that it has afterwards."""
-    if passes.lower:
-        device_of = lower(graph, device_of)
     draft, rewriting = Draft(graph, device_of), passes.rewriting()
     for _ in range(_MAX_ROUNDS):
         if not sum(run(draft) for run in rewriting):

@@ -63,6 +63,22 @@ def place(graph: Graph, devices: DeviceSet, options: PlacerOptions | None = None
     return _place_on_only(graph, devices, options) or _Placer(graph, devices, options).run()
 
 
+def place_added(
+    graph: Graph, devices: DeviceSet, device_of: Mapping[int, str], first: int
+) -> Mapping[int, str]:
+    """Place the nodes from an id on, which were added to a graph whose other nodes have devices.
+
+    Returns:
+        The devices of all nodes, by id.
+
+    Raises:
+        OpError: a new node can lie nowhere, not even where it does not ask to.
+
+    """
+    assigned = {node.name: device_of[node.id] for node in graph if node.id < first}
+    return place(graph, devices, PlacerOptions(assigned=assigned)).device_of
+
+
 def _place_on_only(graph: Graph, devices: DeviceSet, options: PlacerOptions) -> Placed | None:
     """All nodes on the only device there is; None if one must not lie there, or for a log.
 

@@ -59,10 +59,10 @@ def prune(placed: Placed, request: Request, client: ClientDevice) -> Pruned:
         NotFoundError: a fed, fetched or target node is not there.
 
     """
-    wanted, fed = find_wanted(placed.graph, request)
-    feeds = [_find_fed(placed.graph, text) for text in request.feeds]
+    wanted, _ = find_wanted(placed.graph, request)
+    feeds = [_behind_stand_in(placed, _find_fed(placed.graph, text)) for text in request.feeds]
     fetches = [_find_fetched(placed.graph, text) for text in request.fetches]
-    needed = needed_nodes(wanted, fed)
+    needed = needed_nodes(wanted, set(feeds))
     return _Pruner(placed, request, client, feeds, fetches).run(needed)
 
 
@@ -125,6 +125,15 @@ def _find_fed(graph: Graph, text: str) -> tuple[Node, int]:
             f"FeedInputs: {text} should have output index < {len(node.output_types)}"
         )
     return node, slot
+
+
+def _behind_stand_in(placed: Placed, fed: tuple[Node, int]) -> tuple[Node, int]:
+    """What is fed in truth: where a node only stands for another, what its readers read."""
+    node, slot = fed
+    if node.name not in placed.stand_ins:
+        return fed
+    edge = node.input(slot)
+    return edge.src, edge.src_slot
 
 
 def _find_fetched(graph: Graph, text: str) -> tuple[Node, int]:
@@ -198,6 +207,7 @@ class _Pruner:
             self.device_of,
             tuple(node.output_types[slot].base for node, slot in self.feeds),
             tuple(node.output_types[slot].base for node, slot in self.fetches),
+            frozenset(self.request.targets) | {node.name for node, _ in self.fetches},
         )
 
     def copy_edges(self, node: Node) -> None:

@@ -4,10 +4,15 @@ In:   a graph, the node that stands for the call, bodies of functions.
 Out:  new nodes beside that node, and copies of a body's nodes.
 Not:  takes no node away; looks into no function that a body calls.
 
+Two laws hold for what is put there; where it lies is told in ``places.py``.
+
 What a body computes must be alive exactly when its call is, and run in its frame.  A node that
 reads an argument is; one that reads nothing waits for the call's *gate*, a node that is alive
 exactly then.  So does one that reads nothing but constants of an enclosing loop, which are alive
 in its last turn as well, when the body is not.
+
+What a call does is all that has effects in its function.  What a branch or a turn of a loop does,
+where no call is around it, is what its function names as having to run (``control_ret``).
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from penstock.defs.attrs import Attr
 from penstock.graph.graph import INLINED_FROM, Edge, Graph, Node
 from penstock.graph.instantiate import FunctionBody
 from penstock.graph.roles import Role
+from penstock.passes.places import Places, join_like
 
 Endpoint: TypeAlias = tuple[Node, int]
 
@@ -33,7 +39,7 @@ class Inlined(NamedTuple):
     #: Alive exactly when these nodes may run; None if that is always.
     gate: Node | None
     results: list[Endpoint]
-    #: The nodes that have effects: the function is not over before they are.
+    #: What the function does beside its results: it is not over before they are done.
     effects: list[Node]
 
     def ends(self) -> list[Node]:
@@ -61,8 +67,12 @@ class Site:
         loop_constants: set[Node],
         node: Node,
         gate: Node | None,
+        *,
+        keeps_effects: bool = True,
     ) -> None:
         self.graph = graph
+        #: Whether all that has effects counts, or only what functions name.
+        self.keeps_effects = keeps_effects
         #: The node that stands for the call; what is added is named after it.
         self.node = node
         #: Alive exactly when the node may run, in its frame; None if that is always.
@@ -73,6 +83,9 @@ class Site:
         #: What must be done before the call.
         self.waits = [edge.src for edge in node.control_inputs]
         self._device_of = device_of
+        self._places = Places(
+            device_of.get(node.id) or node.requested_device, is_one=node.op.is_function
+        )
         #: Nodes that bring constants into loops.
         self._loop_constants = loop_constants
         #: How many nodes were named after each part of the call.
@@ -136,7 +149,9 @@ class Site:
         """
         origin = {INLINED_FROM: body.name.encode()}
         copies = {
-            node: self._add(f"{part}{node.name}", node.op, {**node.attrs, **origin})
+            node: self._add(
+                f"{part}{node.name}", node.op, {**node.attrs, **origin}, self._places.device(node)
+            )
             for node in body.graph
             if node.role not in (Role.ARG, Role.RETVAL)
         }
@@ -151,22 +166,28 @@ class Site:
             if gate is not None and (is_free or (holds_effects and node.op.is_stateful)):
                 waits.append(gate)
             self.graph.add_control_edges(waits, copy)
+        join_like(body.graph, copies, args)
         results = {
             node.attrs["index"]: find.endpoint(node.input(0))
             for node in body.graph
             if node.role is Role.RETVAL
         }
-        effects = [copy for copy in copies.values() if copy.op.is_stateful]
+        effects = {find.awaited(node): None for node in body.controls}
+        if self.keeps_effects:
+            effects |= {copy: None for copy in copies.values() if copy.op.is_stateful}
         in_order = [results[index] for index in sorted(results)]
-        return Inlined(list(copies.values()), gate, in_order, effects)
+        return Inlined(list(copies.values()), gate, in_order, list(effects))
 
-    def _add(self, name: str, op: OpDef, attrs: Mapping[str, Attr]) -> Node:
+    def _add(
+        self, name: str, op: OpDef, attrs: Mapping[str, Attr], requested: str | None = None
+    ) -> Node:
         like, free = self.node, f"{self.node.name}/{name}"
+        wanted = like.requested_device if requested is None else requested
         while free in self.graph:
             self._named[name] += 1
             free = f"{like.name}/{name}_{self._named[name]}"
         new = self.graph.add_node(
-            free, op, attrs, device=like.requested_device, assigned_device=like.assigned_device
+            free, op, attrs, device=wanted, assigned_device=like.assigned_device
         )
         device = self._device_of.get(like.id)
         if device is not None:

@@ -20,6 +20,7 @@ Runs last, so that no other pass has to know Send and Recv.  How edges are cut:
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -83,7 +84,7 @@ def colocate_loop_nodes(pruned: Pruned) -> Pruned:
             consumer = next((e.dst for e in node.out_edges if not e.is_control), None)
             if consumer is not None:
                 device_of[node.id] = device_of[consumer.id]
-    return Pruned(pruned.graph, device_of, pruned.feed_types, pruned.fetch_types)
+    return dataclasses.replace(pruned, device_of=device_of)
 
 
 def _check_complete(graph: Graph) -> None:

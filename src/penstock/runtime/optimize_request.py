@@ -1,14 +1,15 @@
-"""Optimise what is about to be run, as the session's options say.
+"""Lower and optimise what is about to be run, as the session's options say.
 
 In:   a request's graph, or the body of a function, and the session's ``Config``.
-Out:  the same, optimised; if the optimiser fails, a warning and the graph as it was.
-Not:  decides nothing about single nodes; that is ``passes/optimize.py``.
+Out:  the same, lowered and optimised; if that fails, a warning and the graph as it was.
+Not:  decides nothing about single nodes; that is ``passes/lower.py`` and ``passes/optimize.py``.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from penstock.config import Config, GraphOptions, Level, Toggle
 from penstock.graph.check import check_graph, check_pruned
@@ -16,19 +17,23 @@ from penstock.graph.graph import Graph
 from penstock.graph.stages import Pruned
 from penstock.kernels.host import CLOSED, WITHOUT_FILES, Host
 from penstock.passes.fold_constants import MAX_BYTES
+from penstock.passes.lower import Kinds, lower
 from penstock.passes.optimize import NO_PASSES, Passes, optimize, optimize_graph
+from penstock.passes.place import place_added
+from penstock.state.devices import DeviceSet
 
 
-def optimize_request(prune: Callable[[], Pruned], config: Config) -> Pruned:
-    """The graph of a request, optimised; ``prune`` makes the graph, again if need be."""
+def optimize_request(prune: Callable[[], Pruned], config: Config, devices: DeviceSet) -> Pruned:
+    """The graph of a request, lowered and optimised; ``prune`` makes it, again if need be."""
     pruned = prune()
     if config.check_graphs:
         check_pruned(pruned)
     passes = passes_of(config.graph_options, WITHOUT_FILES if config.allow_files else CLOSED)
-    if passes == NO_PASSES:
+    kinds = kinds_of(config, passes)
+    if passes == NO_PASSES and not kinds:
         return pruned
     try:
-        made = optimize(pruned, passes)
+        made = optimize(_lowered(pruned, kinds, devices), passes)
         if config.check_graphs:
             check_pruned(made)
     except Exception as failure:  # noqa: BLE001  (the step can do without)
@@ -37,22 +42,44 @@ def optimize_request(prune: Callable[[], Pruned], config: Config) -> Pruned:
     return made
 
 
-def optimize_body(graph: Graph, config: Config) -> None:
-    """Optimise the body of a function in place.
+def _lowered(pruned: Pruned, kinds: Kinds, devices: DeviceSet) -> Pruned:
+    graph, first = pruned.graph, pruned.graph.next_id
+    device_of = lower(
+        graph,
+        pruned.device_of,
+        kinds=kinds,
+        targets=pruned.targets,
+        device_types=devices.prioritized_types,
+    )
+    if len(devices) > 1 and graph.next_id > first:
+        device_of = place_added(graph, devices, device_of, first)
+    return dataclasses.replace(pruned, device_of=device_of)
+
+
+def optimize_body(graph: Graph, config: Config, device_types: Collection[str]) -> None:
+    """Lower and optimise the body of a function in place.
 
     Raises:
         InternalError: the optimiser failed, and left no graph.
 
     """
     passes = passes_of(config.graph_options, WITHOUT_FILES if config.allow_files else CLOSED)
-    if passes == NO_PASSES:
+    kinds = kinds_of(config, passes)
+    if passes == NO_PASSES and not kinds:
         return
     try:
+        lower(graph, {}, kinds=kinds, device_types=device_types)
         optimize_graph(graph, {}, passes)
     except Exception as failure:  # noqa: BLE001  (the step can do without)
         _complain(failure, config)
         # Passes look first and change then: most likely they have not begun.
         check_graph(graph)
+
+
+def kinds_of(config: Config, passes: Passes) -> Kinds:
+    """Which nodes are lowered: what asks for it always, calls where functions are optimised."""
+    kinds = Kinds.CALLS if passes.lower else Kinds(0)
+    return kinds if config.disable_functional_ops_lowering else kinds | Kinds.CHOICES
 
 
 def passes_of(options: GraphOptions, host: Host = CLOSED) -> Passes:

@@ -14,16 +14,13 @@ from threading import Lock
 
 from penstock.config import Config, Tier
 from penstock.core.collector import collector_paused
-from penstock.errors import OpError
 from penstock.graph.check import check_graph, check_partitions, check_placed
-from penstock.graph.graph import Graph, Node, extract
+from penstock.graph.graph import Graph, Node
 from penstock.graph.instantiate import FunctionBody
 from penstock.graph.stages import Partition, Placed, Pruned
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.host import CLOSED, OPEN
-from penstock.kernels.registry import find_kernel
-from penstock.passes.place import PlacerOptions, place
-from penstock.passes.prune import ClientDevice, Request, find_wanted, needed_nodes, prune
+from penstock.passes.prune import ClientDevice, Request, prune
 from penstock.passes.split import split
 from penstock.passes.tell_apart import tell_apart
 from penstock.runtime.bind_kernels import KernelBinder
@@ -149,6 +146,8 @@ class Environment:
 
     def _device_params(self, device: str, graph: Graph) -> LocalExecutorParams:
         host = OPEN if self.config.allow_files else CLOSED
+        # What has no kernel for the device runs as on a CPU.
+        device_types = {self.devices.lookup(device).device_type, "CPU"}
 
         def new_binder() -> KernelBinder:
             return KernelBinder(
@@ -159,7 +158,7 @@ class Environment:
             )
 
         def new_runnable(body: FunctionBody) -> Runnable:
-            optimize_body(body.graph, self.config)
+            optimize_body(body.graph, self.config, device_types)
             if self.config.check_graphs:
                 check_graph(body.graph)
             # Each body has kernels of its own, so that equal node names share no state.
@@ -191,7 +190,11 @@ def prepare(placed: Placed, request: Request, environment: Environment) -> Prepa
     is_checked = environment.config.check_graphs
     if is_checked:
         check_placed(placed)
-    pruned = optimize_request(lambda: prune_for(placed, request, environment), environment.config)
+    pruned = optimize_request(
+        lambda: prune_for(placed, request, environment),
+        environment.config,
+        environment.devices,
+    )
     partitions = split(pruned, incarnation_of=environment.incarnation_of)
     if is_checked:
         check_partitions(partitions)
@@ -230,42 +233,3 @@ def _join(pruned: Pruned, environment: Environment) -> Region | None:
 def prune_for(placed: Placed, request: Request, environment: Environment) -> Pruned:
     """The part of a placed graph that a request needs, as it would run."""
     return prune(placed, request, environment.client)
-
-
-@collector_paused
-def place_whole(graph: Graph, devices: DeviceSet, options: PlacerOptions) -> Placed:
-    """Place all nodes that some kernel supports; the others get no device.
-
-    A node without a kernel does no harm as long as nobody needs it; ``prune`` refuses it when
-    somebody does.
-    """
-    try:
-        return place(graph, devices, options)
-    except OpError:
-        types = devices.prioritized_types
-        supported = [node for node in graph if _is_supported(node, types)]
-        if len(supported) == len(graph):
-            raise
-        return _place_part(graph, supported, devices, options)
-
-
-@collector_paused
-def place_for(graph: Graph, request: Request, devices: DeviceSet, options: PlacerOptions) -> Placed:
-    """Place only what ``request`` needs; the other nodes get no device."""
-    wanted, fed = find_wanted(graph, request)
-    needed = sorted(needed_nodes(wanted, fed), key=lambda node: node.id)
-    return _place_part(graph, needed, devices, options)
-
-
-def _is_supported(node: Node, device_types: Sequence[str]) -> bool:
-    if node.op.is_function:
-        return True
-    return any(find_kernel(node.op.name, kind, node.attrs) for kind in device_types)
-
-
-def _place_part(
-    graph: Graph, nodes: Sequence[Node], devices: DeviceSet, options: PlacerOptions
-) -> Placed:
-    part, copies = extract(graph, nodes)
-    placed = place(part, devices, options)
-    return Placed(graph, {node.id: placed.device_of[copy.id] for node, copy in copies.items()})

@@ -21,7 +21,7 @@ from penstock.graph.stages import Placed
 from penstock.passes.place import PlacerOptions
 from penstock.passes.prune import Request
 from penstock.printable import printable
-from penstock.runtime.prepare import place_for, place_whole
+from penstock.runtime.place_graph import place_for, place_whole
 from penstock.state.devices import DeviceSet
 
 
@@ -50,16 +50,18 @@ class Placement:
         if not len(self._graph):
             raise InvalidArgumentError("The Session graph is empty.")
         if self._config.place_pruned_graph:
-            return self._noted(place_for(self._graph, request, self._devices, self._options()))
+            return self._noted(
+                place_for(self._graph, request, self._devices, self._config, self._options())
+            )
         size = self._graph.next_id
         if self._whole is None or self._whole[0] != size:
-            placed = place_whole(self._graph, self._devices, self._options())
+            placed = place_whole(self._graph, self._devices, self._config, self._options())
             self._whole = (size, self._noted(placed))
         return self._whole[1]
 
     def _noted(self, placed: Placed) -> Placed:
         """Remember where nodes with state lie."""
-        for node in self._graph:
+        for node in placed.graph:
             if node.op.is_stateful and node.id in placed.device_of:
                 self._stateful_devices[node.name] = placed.device_of[node.id]
         return placed
