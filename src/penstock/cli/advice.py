@@ -24,6 +24,7 @@ from penstock.advice import (
     RegisterPyFunc,
     RunInitializer,
     RunIt,
+    RunUncompiled,
     did_you_mean,
     or_else,
 )
@@ -67,6 +68,8 @@ def in_options(advice: str | Advice) -> str:
             )
         case AllowFiles(does):
             return f"without --no-files, graphs {does}"
+        case RunUncompiled():
+            return "please report it, with the graph"
         case RefuseSoftPlacement():
             return ""  # A choice of programs.
         case _:

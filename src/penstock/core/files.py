@@ -123,6 +123,11 @@ class FileSystem:
         local = self.locate(path)
         return os.path.isdir(local)
 
+    def names(self, path: str) -> list[str]:
+        """The names of what is in a folder, sorted; raises NotFoundError if it is not there."""
+        with file_errors(path):
+            return sorted(os.listdir(self.locate(path)))
+
     def matching(self, pattern: str) -> list[str]:
         """Files and folders that fit a pattern, in alphabetical order.
 
