@@ -38,12 +38,9 @@ OPENERS: Final = {"bz2", "codecs", "gzip", "io", "lzma", "zlib"}
 CALLS: Final = {"open", "eval", "exec", "compile", "__import__"}
 #: Who does so all the same, and why that is no way around.
 REASONS: Final = {
-    ("defs/file_kinds.py", "os.listdir"): "looks at a path of the caller's own",
     ("defs/file_kinds.py", "tarfile"): "reads bytes",
     ("defs/file_kinds.py", "zipfile"): "reads bytes",
     ("core/memory.py", "pathlib"): "asks the system how much memory there is",
-    ("defs/file_kinds.py", "tarfile"): "looks into bytes that were read already",
-    ("defs/file_kinds.py", "zipfile"): "looks into bytes that were read already",
     ("defs/tensor_bundle.py", "np.fromfile"): "reads a file that is open already",
     ("runtime/compiler/source.py", "linecache"): "shows generated code in tracebacks",
     ("runtime/compiler/source.py", "compile"): "compiles generated code",
