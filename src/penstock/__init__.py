@@ -33,13 +33,14 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.defs.codec import load_graph_def
 from penstock.graph.export import graph_to_def
-from penstock.graph.import_graph_def import ImportOptions, ImportResults, import_graph_def
+from penstock.graph.import_graph_def import ImportOptions, ImportResults
 from penstock.kernels.registry import async_kernel, context_kernel, kernel
 from penstock.runtime.executor.barrier import ExecutorBarrier
 from penstock.runtime.executor.executor import Executor, new_local_executor
 from penstock.runtime.executor.params import ExecutorArgs, LocalExecutorParams
 from penstock.session import Run, Session
 from penstock.state.cancellation import CancellationManager
+from penstock.state.default_session import innermost as default_session
 from penstock.state.devices import Device, register_device_type
 from penstock.state.py_funcs import EagerCall, register_eager_caller, register_py_func
 from penstock.state.rendezvous import Rendezvous
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
         global_variables_initializer,
         group,
         identity,
+        import_graph_def,
         name_scope,
         no_op,
         ops,
@@ -110,6 +112,7 @@ __all__ = [
     "context_kernel",
     "control_dependencies",
     "default_graph",
+    "default_session",
     "device",
     "dtypes",
     "errors",
@@ -141,11 +144,21 @@ __all__ = [
 _FROM_BUILDER = frozenset(__all__) - frozenset(globals())
 
 
-def __getattr__(name: str) -> object:
-    if name not in _FROM_BUILDER:
-        raise AttributeError(f"module 'penstock' has no attribute '{name}'")
-    globals()[name] = value = getattr(importlib.import_module("penstock.builder"), name)
-    return value
+if not TYPE_CHECKING:  # for mypy, what is not there is not there
+
+    def __getattr__(name: str) -> object:
+        if name not in _FROM_BUILDER:
+            raise AttributeError(f"module 'penstock' has no attribute '{name}'{_hint(name)}")
+        globals()[name] = value = getattr(importlib.import_module("penstock.builder"), name)
+        return value
+
+
+def _hint(name: str) -> str:
+    """What to write instead, if somebody might believe that Penstock has ``name``."""
+    if name.startswith("_"):
+        return ""
+    hint: str = importlib.import_module("penstock.builder.hints").hint_for(name, __all__)
+    return hint
 
 
 def __dir__() -> list[str]:

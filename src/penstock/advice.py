@@ -156,3 +156,14 @@ class RefuseSoftPlacement(Advice):
 
     def __str__(self) -> str:
         return "Config(allow_soft_placement=False) refuses instead"
+
+
+@dataclass(frozen=True, slots=True)
+class RunUncompiled(Advice):
+    """The compiler made a mistake."""
+
+    def __str__(self) -> str:
+        return (
+            "please report it, with the graph; Config(tier=Tier.DATAFLOW) runs it without "
+            "compiled code"
+        )

@@ -15,9 +15,13 @@ from typing import Any, ClassVar, Final, NamedTuple
 from google.protobuf.message import DecodeError
 from google.protobuf.message import Message as ProtobufMessage
 
+from penstock.core.options import Options
 from penstock.defs import schema
 from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError, shown_cause
+
+#: What is said about a field whose numbers begin at 0.
+_NOT_NEGATIVE: Final = {"minimum": 0}
 
 
 class Tier(enum.Enum):
@@ -55,8 +59,8 @@ class Toggle(enum.IntEnum):
     AGGRESSIVE = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptimizerOptions:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OptimizerOptions(Options):
     """What is optimised unless ``RewriterConfig`` says otherwise."""
 
     L0: ClassVar = Level.L0
@@ -68,11 +72,11 @@ class OptimizerOptions:
     #: With L0: fold constants all the same.
     do_constant_folding: bool = False
     #: Larger results are not folded; 0 means 10 MiB.
-    max_folded_constant_in_bytes: int = 0
+    max_folded_constant_in_bytes: int = field(default=0, metadata=_NOT_NEGATIVE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RewriterConfig:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RewriterConfig(Options):
     """Which optimisations take place, one by one."""
 
     DEFAULT: ClassVar = Toggle.DEFAULT
@@ -97,8 +101,8 @@ class RewriterConfig:
     fail_on_optimizer_errors: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphOptions:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class GraphOptions(Options):
     """How graphs are optimised and watched; the names are those of TensorFlow's messages."""
 
     optimizer_options: OptimizerOptions = field(default_factory=OptimizerOptions)
@@ -118,8 +122,8 @@ class GraphOptions:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Config(Options):
     """Options of a session.
 
     The names are ConfigProto's.  One default differs: soft placement is on, so that a graph
@@ -127,7 +131,7 @@ class Config:
     """
 
     #: How many devices of each type to make; at least one CPU.
-    device_count: Mapping[str, int] = field(default_factory=dict)
+    device_count: Mapping[str, int] = field(default_factory=dict, metadata=_NOT_NEGATIVE)
     #: Place a node elsewhere if its device is missing or has no kernel for it.
     allow_soft_placement: bool = True
     #: Print each node's device when the graph is placed.
@@ -153,7 +157,7 @@ class Config:
     #: Take ready nodes in an order shuffled by this seed, to find hidden order dependence.
     ready_order_seed: int | None = None
     #: Kernels that take longer than this many seconds may go to another thread.
-    offload_seconds: float = 100e-6
+    offload_seconds: float = field(default=100e-6, metadata=_NOT_NEGATIVE)
     #: Have the process keep memory that arrays gave back, rather than ask the system for it in
     #: every step.
     keep_freed_memory: bool = True
@@ -241,8 +245,8 @@ class TraceLevel(enum.IntEnum):
     FULL_TRACE = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RunOptions(Options):
     """Options of one run; the names are those of TensorFlow's message."""
 
     NO_TRACE: ClassVar = TraceLevel.NO_TRACE
@@ -279,7 +283,7 @@ class RunOptions:
 _NO_OPTIONS: Final = RunOptions()
 
 
-@dataclass(frozen=False, slots=True)
+@dataclass(frozen=False, slots=True, repr=False)
 class RunMetadata:
     """What a run recorded; filled by ``Session.run``."""
 
@@ -289,6 +293,11 @@ class RunMetadata:
     cost_graph: Message = field(default_factory=schema.CostGraphDef)
     #: GraphDef messages, one per device.
     partition_graphs: list[Message] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        nodes = sum(len(device.node_stats) for device in self.step_stats.dev_stats)
+        graphs = len(self.partition_graphs)
+        return f"<RunMetadata: {nodes} records of nodes, {graphs} partition graphs>"
 
     def to_proto(self) -> Message:
         """TensorFlow's RunMetadata message."""

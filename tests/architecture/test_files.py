@@ -38,7 +38,6 @@ OPENERS: Final = {"bz2", "codecs", "gzip", "io", "lzma", "zlib"}
 CALLS: Final = {"open", "eval", "exec", "compile", "__import__"}
 #: Who does so all the same, and why that is no way around.
 REASONS: Final = {
-    ("defs/file_kinds.py", "os.listdir"): "looks at a path of the caller's own",
     ("defs/file_kinds.py", "tarfile"): "reads bytes",
     ("defs/file_kinds.py", "zipfile"): "reads bytes",
     ("core/memory.py", "pathlib"): "asks the system how much memory there is",

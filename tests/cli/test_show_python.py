@@ -29,6 +29,8 @@ QUEUE = """
     a = Exp(x)
     b = Mul(a, a)
     put = QueueEnqueueV2(queue, b)
+    got = QueueDequeueV2(queue, ^put) component_types=["float32"]
+    last = Neg(got)
 """
 
 
@@ -74,11 +76,12 @@ def test_without_names_everything_is_shown(tmp_path: Path) -> None:
 
 def test_what_the_executor_runs_is_named(tmp_path: Path) -> None:
     """Nodes that wait are left out, with the reason; the rest is a region."""
-    text = shown(saved(tmp_path, QUEUE), "--fetch", "put", "--fetch", "queue")
+    text = shown(saved(tmp_path, QUEUE), "--fetch", "put", "--fetch", "last")
     assert "# b (Mul)" in text
     assert "run by the executor:\n" in text
-    assert "#   it may wait for something else\n#     put (QueueEnqueueV2)\n" in text
-    assert "is not worth a function\n#     queue (FIFOQueueV2)\n" in text
+    waiting = "#     put (QueueEnqueueV2)\n#     got (QueueDequeueV2)\n"
+    assert f"#   it may wait for something else\n{waiting}" in text
+    assert "is not worth a function\n#     last (Neg)\n" in text
 
 
 @pytest.mark.parametrize(

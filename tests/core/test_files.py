@@ -256,6 +256,7 @@ CALLS: dict[str, Callable[[FileSystem, str], Any]] = {
     "read": lambda files, path: files.read(path),
     "is_folder": lambda files, path: files.is_folder(path),
     "exists": lambda files, path: files.exists(path),
+    "names": lambda files, path: files.names(path),
     "matching": lambda files, path: files.matching(path),
     "write": lambda files, path: files.write(path, b""),
     "extend": lambda files, path: files.extend(path, b""),

@@ -24,6 +24,7 @@ from penstock.builder.tensor import Operation, Tensor
 from penstock.catalogue.op_def import OpDef
 from penstock.core.names import CONTROL_SLOT, parse_endpoint
 from penstock.defs.attrs import Attr
+from penstock.defs.codec import load_graph_def
 from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError
 from penstock.graph.export import graph_to_def
@@ -32,6 +33,7 @@ from penstock.graph.graph import Graph as BaseGraph
 from penstock.graph.graph import Node
 from penstock.graph.import_graph_def import ImportOptions
 from penstock.graph.import_graph_def import import_graph_def as merge_graph_def
+from penstock.habits import add_hints
 
 if TYPE_CHECKING:
     from penstock.builder.variable import Variable
@@ -41,14 +43,40 @@ class Graph(BaseGraph):
     """A graph that nodes are added to by calling ops."""
 
     def __init__(self, library: FunctionLibrary | None = None) -> None:
+        if library is not None and not isinstance(library, FunctionLibrary):
+            raise InvalidArgumentError(
+                f"A graph cannot be made from a {type(library).__name__}",
+                next_step="ps.Graph() is an empty one; its import_graph_def takes a path, bytes or "
+                "a GraphDef, and so does ps.Session",
+            )
         super().__init__(library)
+        self._begin_building()
+
+    def _begin_building(self) -> None:
         #: The names of all nodes, and those of name scopes.
         self.name_pool = NamePool()
+        for name in self.names():
+            self.name_pool.take(name)
         #: Where the outputs of a node are at home, by its id; nodes outside of every branch
         #: and loop have no entry.
         self.context_of: dict[int, Context] = {}
         #: The variables made in this graph, in order.
         self.variables: list[Variable] = []
+
+    @staticmethod
+    def opened(graph: BaseGraph) -> Graph:
+        """The same graph, as one that can be built upon.
+
+        A graph that was read is a plain one, so that who only runs it need not wait for the
+        builder.  It becomes one of these when somebody looks at it; sessions keep it meanwhile,
+        so it cannot be a copy.
+        """
+        with graph.lock:
+            if not isinstance(graph, Graph):
+                Graph._begin_building(graph)  # type: ignore[arg-type]  # the next line makes it true
+                graph.__class__ = Graph
+        assert isinstance(graph, Graph)
+        return graph
 
     def add_node(
         self,
@@ -96,13 +124,25 @@ class Graph(BaseGraph):
         """The operation of a name; raises InvalidArgumentError if there is none."""
         return Operation(self, self.node(name))
 
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        """The same as ``tensor``, under TensorFlow's name."""
+        return self.tensor(name)
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The same as ``operation``, under TensorFlow's name."""
+        return self.operation(name)
+
+    def get_operations(self) -> list[Operation]:
+        """All operations, in the order in which they were made."""
+        return [Operation(self, node) for node in self]
+
     def as_graph_def(self) -> Message:
         """The definition of this graph, as TensorFlow reads it."""
         return graph_to_def(self)
 
     def import_graph_def(
         self,
-        graph_def: Message,
+        graph_def: Any,
         *,
         input_map: Mapping[str, Tensor] | None = None,
         return_elements: Sequence[str] = (),
@@ -110,6 +150,7 @@ class Graph(BaseGraph):
     ) -> list[Tensor | Operation]:
         """Add the nodes of a definition under a name scope; "" adds them as they are called.
 
+        ``graph_def`` is a GraphDef message, its bytes, or the path of a file, as in ``Session``.
         ``input_map`` puts tensors of this graph in the place of tensors of the definition.
         ``return_elements`` lists tensors (``x:0``) and operations (``x``) to return.
         """
@@ -120,13 +161,15 @@ class Graph(BaseGraph):
             return_nodes=[element for element in return_elements if ":" not in element],
             uniquify_prefix=True,
         )
+        proto = load_graph_def(graph_def)
         with self.lock:
-            results = merge_graph_def(self, graph_def, options)
+            results = merge_graph_def(self, proto, options)
         tensors = iter([Tensor(self, *place) for place in results.return_tensors])
         nodes = iter([Operation(self, node) for node in results.return_nodes])
         return [next(tensors) if ":" in element else next(nodes) for element in return_elements]
 
 
+add_hints(Graph)
 _default: Final = [Graph()]
 
 

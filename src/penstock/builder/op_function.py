@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from penstock.builder.graph import apply
+from penstock.builder.hints import hint_for_op
 from penstock.builder.signatures import docstring_of, signature_of
-from penstock.builder.spelling import find_spelling, near_spellings, snake_case
+from penstock.builder.spelling import find_spelling, snake_case
 from penstock.catalogue.registry import all_ops, get_op
 
 #: Takes what its signature says, returns what ``call.call`` does.
@@ -24,9 +25,7 @@ def op_function(spelling: str) -> OpFunction:
     """The function of an op; raises AttributeError, with near names, if none is meant."""
     op = find_spelling(spelling)
     if op is None:
-        near = near_spellings(spelling)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise AttributeError(f"there is no op '{spelling}'{hint}")
+        raise AttributeError(f"there is no op '{spelling}'{hint_for_op(spelling)}")
     return _function_of(op)
 
 

@@ -10,13 +10,18 @@ same place, and either may be a key of a dict, a feed or a fetch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.builder.operators import Operators
 from penstock.core.dtypes import DType
+from penstock.core.shapes import TensorShape, type_text
+from penstock.errors import FailedPreconditionError
 from penstock.graph.graph import Node
+from penstock.graph.static_shapes import shape_of_output
+from penstock.habits import add_hints
+from penstock.state.default_session import Runs, innermost
 
 if TYPE_CHECKING:
     from penstock.builder.graph import Graph
@@ -64,11 +69,29 @@ class Operation:
         """The value of an attribute; raises KeyError if it has none of that name."""
         return self.node.attrs[name]
 
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
+        """Run it in a session: that of the innermost ``with`` block, unless one is given.
+
+        Raises:
+            FailedPreconditionError: there is none.
+            OpError: what ``Session.run`` raises.
+
+        """
+        _session(session).run(self, feed_dict)
+
     def __str__(self) -> str:
         return self.name
 
     def __repr__(self) -> str:
         return f"<Operation {self.name} ({self.type})>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Nodes are joined by edges, which pickle would follow through all of the graph.
+        return _operation_in, (self.graph, self.name)
+
+
+def _operation_in(graph: Graph, name: str) -> Operation:
+    return Operation(graph, graph.node(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +122,33 @@ class Tensor(Operators):
         """The device that its operation's author asked for, or ""."""
         return self.node.requested_device
 
+    @property
+    def shape(self) -> TensorShape:
+        """What its operation says about its shape; no shapes are inferred.
+
+        It is known of constants, placeholders, and what has a shape as an attribute.
+        """
+        return shape_of_output(self.graph, self.node, self.slot)
+
+    def get_shape(self) -> TensorShape:
+        """The same as ``shape``, under TensorFlow's name."""
+        return self.shape
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take it."""
+        edges = [edge for edge in self.node.out_edges if edge.src_slot == self.slot]
+        return [Operation(self.graph, node) for node in dict.fromkeys(e.dst for e in edges)]
+
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
+        """Its value in a session: that of the innermost ``with`` block, unless one is given.
+
+        Raises:
+            FailedPreconditionError: there is none.
+            OpError: what ``Session.run`` raises.
+
+        """
+        return _session(session).run(self, feed_dict)
+
     def as_tensor(self) -> Tensor:
         """The tensor itself."""
         return self
@@ -107,7 +157,29 @@ class Tensor(Operators):
         return self.name
 
     def __repr__(self) -> str:
-        return f"<Tensor {self.name} {self.dtype}>"
+        return f"<Tensor {self.name} {type_text(self.dtype, self.shape)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _tensor_in, (self.graph, self.node.name, self.slot)
+
+
+def _tensor_in(graph: Graph, name: str, slot: int) -> Tensor:
+    return Tensor(graph, graph.node(name), slot)
+
+
+add_hints(Operation)
+add_hints(Tensor)
+
+
+def _session(given: Any) -> Runs:
+    session = given if given is not None else innermost()
+    if session is None:
+        raise FailedPreconditionError(
+            "Cannot evaluate: no session is open here",
+            next_step="use session.run, or do it inside `with ps.Session(graph):`",
+        )
+    found: Runs = session
+    return found
 
 
 def tensors_of(graph: Graph, node: Node) -> Iterable[Tensor]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.builder.blocks import control_dependencies
+from penstock.builder.blocks import control_dependencies, name_scope
 from penstock.builder.graph import Graph, apply, default_graph, graph_of
 from penstock.builder.groups import group
 from penstock.builder.operators import Operators
@@ -17,8 +17,9 @@ from penstock.builder.scope import change_scope, scope_in
 from penstock.builder.sources import as_tensor
 from penstock.builder.tensor import Operation, Tensor
 from penstock.core.dtypes import DType
-from penstock.core.shapes import UNKNOWN, TensorShape
+from penstock.core.shapes import UNKNOWN, TensorShape, type_text
 from penstock.core.values import shape_of
+from penstock.habits import add_hints
 
 
 class Variable(Operators):
@@ -28,7 +29,7 @@ class Variable(Operators):
     before the first read.
     """
 
-    __slots__ = ("_dtype", "_graph", "handle", "initial_value", "initializer", "name")
+    __slots__ = ("_dtype", "_graph", "_value", "handle", "initial_value", "initializer", "name")
 
     def __init__(
         self,
@@ -38,6 +39,8 @@ class Variable(Operators):
         name: str = "Variable",
     ) -> None:
         self._graph = graph_of([initial_value])
+        #: What ``value`` gave before.  Made under the graph's lock.
+        self._value: Tensor | None = None
         with self._graph.as_default(), control_dependencies(None):
             scope = scope_in(self._graph)
             #: The name of the resource, under which sessions keep it.
@@ -57,6 +60,18 @@ class Variable(Operators):
             #: The operation that gives it its first value.
             self.initializer = self._assign("AssignVariableOp", self.initial_value, "Assign")
         self._graph.variables.append(self)
+
+    @classmethod
+    def restored(
+        cls, name: str, handle: Tensor, initial_value: Tensor, initializer: Operation
+    ) -> Variable:
+        """A variable whose nodes are in their graph already."""
+        self = cls.__new__(cls)
+        self._graph, self._value = handle.graph, None
+        self.name, self.handle = name, handle
+        self.initial_value, self.initializer = initial_value, initializer
+        self._dtype = initial_value.dtype.base
+        return self
 
     def _part(self, name: str) -> str:
         """The full name of a new node that belongs to the variable."""
@@ -80,6 +95,39 @@ class Variable(Operators):
     def as_tensor(self) -> Tensor:
         """Its value, read anew."""
         return self.read_value()
+
+    def value(self) -> Tensor:
+        """Its value, the same tensor each time; when it is read within a step is left open."""
+        with self._graph.lock:
+            if self._value is None:
+                with self._graph.as_default(), name_scope(None), control_dependencies(None):
+                    self._value = self.read_value()
+            return self._value
+
+    @property
+    def fetch_name(self) -> str:
+        """The name by which a session fetches its value."""
+        return self.value().name
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of its value, as far as it was given or its initial value is a constant."""
+        shape: TensorShape = self.handle.op.get_attr("shape")
+        return shape
+
+    def get_shape(self) -> TensorShape:
+        """The same as ``shape``, under TensorFlow's name."""
+        return self.shape
+
+    def eval(self, session: Any = None) -> Any:
+        """Its value in a session: that of the innermost ``with`` block, unless one is given.
+
+        Raises:
+            FailedPreconditionError: there is none.
+            OpError: what ``Session.run`` raises.
+
+        """
+        return self.value().eval(session=session)
 
     def read_value(self) -> Tensor:
         """Its value, after everything that new nodes wait for here."""
@@ -121,11 +169,21 @@ class Variable(Operators):
         """A block whose nodes ask for the variable's device."""
         return change_scope(scope_in(self._graph), device=self.handle.device)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _in_graph, (self._graph, self.name)
+
     def __str__(self) -> str:
         return self.name
 
     def __repr__(self) -> str:
-        return f"<Variable {self.name} {self.dtype}>"
+        return f"<Variable {self.name} {type_text(self.dtype, self.shape)}>"
+
+
+add_hints(Variable)
+
+
+def _in_graph(graph: Graph, name: str) -> Variable:
+    return next(variable for variable in graph.variables if variable.name == name)
 
 
 def _shape(initial_value: Tensor, shape: Any) -> TensorShape:

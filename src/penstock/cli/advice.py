@@ -11,6 +11,7 @@ import os
 import shlex
 import subprocess
 from collections.abc import Sequence
+from functools import singledispatch
 
 from penstock.advice import (
     NO_INITIALIZER,
@@ -24,6 +25,7 @@ from penstock.advice import (
     RegisterPyFunc,
     RunInitializer,
     RunIt,
+    RunUncompiled,
     did_you_mean,
     or_else,
 )
@@ -34,40 +36,69 @@ def as_command(words: Sequence[str]) -> str:
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
+@singledispatch
 def in_options(advice: str | Advice) -> str:
     """What to do next on the command line; empty if there is nothing to be done there."""
-    match advice:
-        case FeedIt(endpoint):
-            return (
-                f"feed it: --feed {as_command([endpoint])}=VALUE; --help says what a VALUE may be"
-            )
-        case MoreTime(instead=instead):
-            return f"{or_else(instead)}allow more time by --timeout SECONDS"
-        case RunInitializer(initializer, restorer, prefix):
-            ways = []
-            if restorer:
-                options = ["--init", restorer, "--feed", f"{prefix}=PREFIX"]
-                ways.append(f"restore a checkpoint: {as_command(options)}")
-            if initializer:
-                ways.append(f"initialize it: {as_command(['--init', initializer])}")
-            return ", or ".join(ways) or NO_INITIALIZER
-        case RunIt(node):
-            return f"to run the node without fetching, give it as --target {as_command([node])}"
-        case LookUpName(near):
-            return f"{did_you_mean(near)}penstock show --nodes lists the graph's nodes"
-        case RegisterOp(near):
-            return (
-                f"{did_you_mean(near)}install the package that brings the op; "
-                "docs/add-an-op.md says how such a package is made"
-            )
-        case RegisterPyFunc(token):
-            return (
-                f"the function {token} is part of the program that made the graph; a Python "
-                "program can supply it by penstock.register_py_func"
-            )
-        case AllowFiles(does):
-            return f"without --no-files, graphs {does}"
-        case RefuseSoftPlacement():
-            return ""  # A choice of programs.
-        case _:
-            return str(advice)
+    return str(advice)
+
+
+@in_options.register
+def _(advice: FeedIt) -> str:
+    return f"feed it: --feed {as_command([advice.endpoint])}=VALUE; --help says what that may be"
+
+
+@in_options.register
+def _(advice: MoreTime) -> str:
+    return f"{or_else(advice.instead)}allow more time by --timeout SECONDS"
+
+
+@in_options.register
+def _(advice: RunInitializer) -> str:
+    ways = []
+    if advice.restorer:
+        options = ["--init", advice.restorer, "--feed", f"{advice.prefix}=PREFIX"]
+        ways.append(f"restore a checkpoint: {as_command(options)}")
+    if advice.initializer:
+        ways.append(f"initialize it: {as_command(['--init', advice.initializer])}")
+    return ", or ".join(ways) or NO_INITIALIZER
+
+
+@in_options.register
+def _(advice: RunIt) -> str:
+    return f"to run the node without fetching, give it as --target {as_command([advice.node])}"
+
+
+@in_options.register
+def _(advice: LookUpName) -> str:
+    return f"{did_you_mean(advice.near)}penstock show --nodes lists the graph's nodes"
+
+
+@in_options.register
+def _(advice: RegisterOp) -> str:
+    return (
+        f"{did_you_mean(advice.near)}install the package that brings the op; "
+        "docs/add-an-op.md says how such a package is made"
+    )
+
+
+@in_options.register
+def _(advice: RegisterPyFunc) -> str:
+    return (
+        f"the function {advice.token} is part of the program that made the graph; a Python "
+        "program can supply it by penstock.register_py_func"
+    )
+
+
+@in_options.register
+def _(advice: AllowFiles) -> str:
+    return f"without --no-files, graphs {advice.does}"
+
+
+@in_options.register
+def _(_: RunUncompiled) -> str:
+    return "please report it, with the graph"
+
+
+@in_options.register
+def _(_: RefuseSoftPlacement) -> str:
+    return ""  # A choice of programs.

@@ -83,11 +83,6 @@ def ancestors_of(node: Node) -> set[Node]:
     return found
 
 
-def type_text(dtype: DType, shape: TensorShape) -> str:
-    """``float32[?,8,8]``; without sizes if not even the rank is known."""
-    return f"{dtype}{shape if shape.dims is not None else ''}"
-
-
 def sample_value(dtype: DType, shape: TensorShape) -> str:
     """What a feed of the type could be on the command line."""
     dims = shape.dims

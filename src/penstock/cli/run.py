@@ -75,7 +75,7 @@ def run(
     options = RunOptions(timeout_in_ms=round((timeout or 0) * 1000))
     config = Config(device_count={"CPU": devices}, allow_files=not no_files)
     with Session(loaded, config=config) as session:
-        feed_dict = parse_feeds(feeds, session.graph)
+        feed_dict = parse_feeds(feeds, loaded)
         for node in inits:
             session.run(node, feed_dict, options)
         seconds, values = _run_repeatedly(session, [*names, *targets], feed_dict, options, repeat)

@@ -8,18 +8,19 @@ from typing import Any
 
 import click
 
-from penstock.cli.endpoints import inputs_of, outputs_of, type_text
+from penstock.cli.endpoints import inputs_of, outputs_of
 from penstock.cli.graph_file import GraphFile, read_graph_def, title_of
 from penstock.cli.layout import counted, heading, print_items, print_rows
 from penstock.cli.python_text import python_text
+from penstock.core.shapes import type_text
 from penstock.errors import OpError
 from penstock.graph.frames import Frame, build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.graph.initializers import VARIABLES
+from penstock.graph.static_shapes import declared_shape
 from penstock.kernels.registry import kernels_of
 from penstock.printable import printable
-from penstock.session.feeds import declared_shape
 
 
 @click.command()

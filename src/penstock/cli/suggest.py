@@ -15,15 +15,14 @@ from penstock.cli.endpoints import (
     inputs_of,
     likely_outputs,
     sample_value,
-    type_text,
 )
 from penstock.cli.layout import in_rows, width_of_terminal
-from penstock.core.shapes import UNKNOWN
+from penstock.core.shapes import UNKNOWN, type_text
 from penstock.graph.graph import Graph, Node
 from penstock.graph.initializers import VARIABLES, initializer_of, restorer_of
 from penstock.graph.roles import Role
+from penstock.graph.static_shapes import declared_shape
 from penstock.printable import printable
-from penstock.session.feeds import declared_shape
 
 _NOTHING: Final = "nothing to do: name something to --fetch or a --target"
 _MOST: Final = 20

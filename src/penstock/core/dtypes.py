@@ -84,6 +84,10 @@ class DType:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Types are compared with ``is``, also in another process.
+        return of_number, (self.number,)
+
 
 def _quantized(name: str, kind: type[np.integer[Any]]) -> np.dtype[Any]:
     return np.dtype([(name, kind)])

@@ -123,6 +123,12 @@ class FileSystem:
         local = self.locate(path)
         return os.path.isdir(local)
 
+    def names(self, path: str) -> list[str]:
+        """The names of what is in a folder, sorted; raises NotFoundError if it is not there."""
+        local = self.locate(path)
+        with file_errors(path):
+            return sorted(os.listdir(local))
+
     def matching(self, pattern: str) -> list[str]:
         """Files and folders that fit a pattern, in alphabetical order.
 

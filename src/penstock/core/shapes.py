@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TensorShape:
     """Sizes of a tensor; ``dims`` is None if not even the rank is known."""
 
@@ -75,6 +75,14 @@ class TensorShape:
         if self.dims is None:
             return "<unknown>"
         return "[" + ",".join("?" if d is None else str(d) for d in self.dims) + "]"
+
+    def __repr__(self) -> str:
+        return f"TensorShape({self})"
+
+
+def type_text(dtype: object, shape: TensorShape) -> str:
+    """``float32[?,8,8]``; without sizes if not even the rank is known."""
+    return f"{dtype}{'' if shape.dims is None else shape}"
 
 
 UNKNOWN = TensorShape(None)

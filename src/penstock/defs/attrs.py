@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
-from penstock.core.values import Value, dtype_of
+from penstock.core.values import Value, dtype_of, shape_of
 from penstock.defs import tensors
 from penstock.defs.schema import AttrValue, Message
 
@@ -47,6 +47,14 @@ class TensorAttr:
         if self._proto is not None:
             return dtypes.of_number(self._proto.dtype)
         return dtype_of(self._value)
+
+    @property
+    def shape(self) -> TensorShape:
+        """The sizes, read without decoding."""
+        if self._proto is None:
+            return TensorShape(shape_of(self._value))
+        sizes = self._proto.tensor_shape
+        return TensorShape.of(None if sizes.unknown_rank else [dim.size for dim in sizes.dim])
 
     @property
     def value(self) -> Value:

@@ -23,6 +23,7 @@ from penstock.defs.schema import GraphDef, Message
 from penstock.errors import (
     InvalidArgumentError,
     NotFoundError,
+    OpError,
     ResourceExhaustedError,
 )
 
@@ -122,16 +123,24 @@ def _serialized(message: Any) -> bytes:
 def _read(path: str) -> bytes:
     files = FileSystem()
     if files.is_folder(path):
-        kind = kind_of_folder(path)
+        kind = kind_of_folder(files.names(path))
         raise InvalidArgumentError(f"{path} is {kind.what}, not a GraphDef", next_step=kind.advice)
     try:
         return files.read(path)
     except NotFoundError:
-        missing = kind_of_nothing(path)
+        missing = kind_of_nothing(path, _names_beside(files, path))
         raise NotFoundError(
             f"There is no file {path}" + (f"; it is {missing.what}" if missing.what else ""),
             next_step=missing.advice,
         ) from None
+
+
+def _names_beside(files: FileSystem, path: str) -> list[str]:
+    """What is in the folder that a file is missing from."""
+    try:
+        return files.names(os.path.dirname(path) or ".")
+    except OpError:
+        return []
 
 
 def _unpacked(content: bytes, origin: str, max_bytes: int) -> bytes:

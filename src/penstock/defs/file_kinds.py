@@ -1,6 +1,7 @@
 """What a file is that holds no GraphDef, and what to do with it.
 
-In:   the content of a file that could not be read as a GraphDef, or a path that is no file.
+In:   the content of a file that could not be read as a GraphDef; or the names in a folder, and
+      a path that is no file.
 Out:  a ``FileKind``, or None if nothing is known about it.
 Not:  reads no graph, and opens no file: what it is asked about may come from anywhere.
 
@@ -106,6 +107,8 @@ _TEXTS: Final[tuple[tuple[re.Pattern[bytes], FileKind], ...]] = tuple(
         (rb"(model_checkpoint_path|all_model_checkpoint_paths)\s*:", CHECKPOINT),
     )
 )
+#: So many names of a folder are compared with a wrong one.
+_MAX_COMPARED: Final = 10_000
 _COMMENT: Final = re.compile(rb"\s*(#[^\n]*\n\s*)*")
 _SHARD: Final = re.compile(r"\.data-\d{5}-of-\d{5}$")
 #: What lies in the folder of a SavedModel beside the graph.
@@ -127,34 +130,25 @@ def kind_of(content: bytes, name: str = "") -> FileKind | None:
     return None
 
 
-def kind_of_folder(path: str) -> FileKind:
-    """What a folder is that was given instead of a file."""
-    try:
-        names = sorted(os.listdir(path))
-    except OSError:
-        names = []
+def kind_of_folder(names: Sequence[str]) -> FileKind:
+    """What a folder is that was given instead of a file, by the names in it."""
     if {"saved_model.pb", "saved_model.pbtxt"} & set(names):
         return SAVED_MODEL
     if "model.json" in names:
         return _TFJS
-    graphs = [name for name in names if name.endswith((".pb", ".pbtxt"))]
     if "checkpoint" in names or any(name.endswith(".index") for name in names):
         return FileKind("a folder with a checkpoint", _RESTORE)
-    wanted = " or ".join(graphs[:3]) or "frozen_graph.pb"
-    some = "such as " if not graphs else "perhaps "
-    return FileKind("a folder", f"give the file that holds the graph, {some}{wanted}")
+    graphs = [name for name in names if name.endswith((".pb", ".pbtxt"))]
+    which = f"perhaps {' or '.join(graphs[:3])}" if graphs else "such as frozen_graph.pb"
+    return FileKind("a folder", f"give the file that holds the graph, {which}")
 
 
-def kind_of_nothing(path: str) -> FileKind:
-    """What a path may mean that leads to no file; often nothing."""
+def kind_of_nothing(path: str, names: Sequence[str]) -> FileKind:
+    """What a path may mean that leads to no file; ``names`` are those in its folder."""
     folder, name = os.path.split(path)
-    try:
-        there = os.listdir(folder or ".")
-    except (OSError, ValueError):
-        return FileKind("", "")
-    if f"{name}.index" in there or f"{name}.meta" in there:
+    if {f"{name}.index", f"{name}.meta"} & set(names):
         return FileKind("the prefix of a checkpoint", _RESTORE)
-    near = difflib.get_close_matches(name, there[:10_000], n=3)
+    near = difflib.get_close_matches(name, names[:_MAX_COMPARED], n=3)
     paths = [os.path.join(folder, one) for one in near]
     return FileKind("", f"did you mean {' or '.join(paths)}?" if paths else "")
 

@@ -26,6 +26,7 @@ from penstock.defs.attrs import Attr
 from penstock.errors import InternalError, InvalidArgumentError, OutOfRangeError
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.roles import Role, role_of
+from penstock.printable import printable
 
 #: The attribute of a node that came out of a function's body: the function's name.
 INLINED_FROM: Final = "_inlined_from"
@@ -144,6 +145,10 @@ class Graph:
 
     def __len__(self) -> int:
         return len(self._nodes)
+
+    def __repr__(self) -> str:
+        of = f" of function {printable(self.function)}" if self.function else ""
+        return f"<Graph{of}: {len(self)} node{'' if len(self) == 1 else 's'}>"
 
     @property
     def next_id(self) -> int:

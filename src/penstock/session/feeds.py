@@ -8,45 +8,40 @@ Not:  feeds nothing; the step does.  Does not know which arrays must be copied; 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
-from penstock.core.shapes import UNKNOWN, TensorShape
+from penstock.core.shapes import TensorShape
 from penstock.core.values import Array, ResourceHandle, Value, copied, freeze, has_dtype
 from penstock.errors import InvalidArgumentError
 from penstock.graph.graph import Graph, Node
-from penstock.graph.roles import Role
-from penstock.session.fetches import name_of
+from penstock.graph.static_shapes import declared_shape
+from penstock.session.fetches import check_owner
 
 #: From what the caller gives to a value of the right type.
 Feeder: TypeAlias = Callable[[Any], Value]
-
-#: Before this version, a placeholder's empty shape meant an unknown one.
-_EMPTY_SHAPE_IS_SCALAR: Final = 24
-
-
-def feed_endpoint(key: Any) -> str:
-    """The canonical form of a feed's key: ``x:0`` for ``x``, a Tensor, or ``x:0``."""
-    node, slot = parse_endpoint(name_of(key))
-    if slot < 0:
-        raise InvalidArgumentError(f"Cannot interpret feed_dict key '{key}' as a Tensor")
-    return f"{node}:{slot}"
 
 
 class Feeds:
     """How one graph is fed."""
 
-    __slots__ = ("_graph", "_known")
+    __slots__ = ("_graph", "_kinds", "_known")
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
+        #: Classes whose objects name tensors.  Only grows.
+        self._kinds: set[type[Any]] = set()
         #: Endpoint, type and shape of what was fed before, by the caller's spelling.  Only
         #: grows, and stays true, since nodes never change.
         self._known: dict[str, tuple[str, DType, TensorShape]] = {}
+
+    def endpoint(self, key: Any) -> str:
+        """The canonical form of a key: ``x:0`` for ``x``, a Tensor, or ``x:0``."""
+        return _endpoint(self._name(key))
 
     def values(self, feed_dict: Mapping[Any, Any]) -> dict[str, Value]:
         """Feeds by canonical endpoint, as values of the right type.
@@ -63,7 +58,7 @@ class Feeds:
             )
         fed: dict[str, Value] = {}
         for key, value in feed_dict.items():
-            text = name_of(key)
+            text = key if type(key) is str else self._name(key)
             name, dtype, shape = self._known.get(text) or self._learn(text)
             if name in fed:
                 raise InvalidArgumentError(f'Endpoint "{name}" fed more than once.')
@@ -75,15 +70,48 @@ class Feeds:
 
         It copies them if the endpoint is one of those that are shared.
         """
-        text = name_of(key)
+        text = self._name(key)
         name, dtype, shape = self._known.get(text) or self._learn(text)
         feed = make_feeder(name, dtype, shape)
         return name, (lambda value: freeze(copied(feed(value)))) if name in shared else feed
 
     def _learn(self, text: str) -> tuple[str, DType, TensorShape]:
-        name = feed_endpoint(text)
+        name = _endpoint(text)
         known = self._known[text] = (name, *signature_of(self._graph, name))
         return known
+
+    def _name(self, key: Any) -> str:
+        """The name of a tensor, given as text or as an object that has a name."""
+        if isinstance(key, str):
+            return key
+        if getattr(key, "graph", self._graph) is not self._graph:
+            check_owner(key, self._graph, "Cannot interpret feed_dict key as Tensor")
+        if type(key) not in self._kinds:
+            self._kinds.add(_checked_kind(key))
+        name: str = key.name
+        return name
+
+
+def _checked_kind(key: Any) -> type[Any]:
+    """The class of a key; raises InvalidArgumentError unless its objects name tensors."""
+    if not isinstance(getattr(key, "name", None), str):
+        raise InvalidArgumentError(
+            f"Cannot interpret feed_dict key as Tensor: {key!r:.60} is a {type(key).__name__}",
+            next_step="give a name such as 'x:0', or a Tensor",
+        )
+    if hasattr(type(key), "fetch_name"):
+        raise InvalidArgumentError(
+            f"Cannot interpret feed_dict key as Tensor: {key} is a variable",
+            next_step="assign to it: session.run(variable.assign(value))",
+        )
+    return type(key)
+
+
+def _endpoint(text: str) -> str:
+    node, slot = parse_endpoint(text)
+    if slot < 0:
+        raise InvalidArgumentError(f"Cannot interpret feed_dict key '{text}' as a Tensor")
+    return f"{node}:{slot}"
 
 
 def signature_of(graph: Graph, endpoint: str) -> tuple[DType, TensorShape]:
@@ -151,16 +179,6 @@ def make_feeder(endpoint: str, dtype: DType, shape: TensorShape) -> Feeder:
 def kept(fed: Mapping[str, Value], which: Collection[str]) -> dict[str, Value]:
     """The same feeds, some of them for what goes on when the caller may change its arrays."""
     return {name: freeze(copied(value)) if name in which else value for name, value in fed.items()}
-
-
-def declared_shape(graph: Graph, node: Node) -> TensorShape:
-    """The shape that a placeholder promises; unknown for every other node."""
-    shape = node.attrs.get("shape")
-    if node.role is not Role.PLACEHOLDER or not isinstance(shape, TensorShape):
-        return UNKNOWN
-    if shape.dims == () and graph.versions.producer < _EMPTY_SHAPE_IS_SCALAR:
-        return UNKNOWN
-    return shape
 
 
 def _as_array(value: Any, dtype: DType, endpoint: str) -> Array:

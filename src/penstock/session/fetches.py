@@ -1,9 +1,9 @@
 """What the caller wants back, and in which nesting.
 
-In:   a name, a Tensor or Operation, or a list, tuple, dict or nesting of them.
+In:   a name, a Tensor, Operation or Variable, or a list, tuple, dict or nesting of them.
 Out:  ``FetchPlan``: the distinct endpoints to fetch, the nodes to run, and how to put the
       results together again; values that the caller may keep.
-Not:  knows no graph; whether the names exist is for others to say.
+Not:  looks nothing up in the graph; whether the names exist is for others to say.
 
 ``x:0`` is a tensor; ``x`` is an operation, which is run and gives None.
 """
@@ -21,6 +21,7 @@ import numpy as np
 from penstock.core.names import parse_endpoint
 from penstock.core.values import Array, Value, as_value, copied, owns_memory
 from penstock.errors import InvalidArgumentError
+from penstock.graph.graph import Graph
 
 _Rebuild: TypeAlias = Callable[[Sequence[Any]], Any]
 
@@ -37,22 +38,43 @@ class FetchPlan:
     rebuild: _Rebuild
 
 
-def plan_fetches(fetches: Any) -> FetchPlan:
-    """Flatten ``fetches``; raises InvalidArgumentError for what names nothing."""
-    planner = _Planner()
+def plan_fetches(fetches: Any, graph: Graph) -> FetchPlan:
+    """Flatten ``fetches``; raises InvalidArgumentError for what names nothing in ``graph``."""
+    planner = _Planner(graph)
     rebuild = planner.visit(fetches)
     return FetchPlan(tuple(planner.endpoints), tuple(planner.targets), rebuild)
 
 
-def name_of(element: Any) -> str:
-    """The name of a tensor or operation, given as text or as an object that has a name."""
-    name = element if isinstance(element, str) else getattr(element, "name", None)
+def name_of(element: Any, graph: Graph) -> str:
+    """The name of what is fetched, given as text or as an object that has a name.
+
+    A variable, which has a name but is no tensor, is fetched by that of its value.
+    """
+    if isinstance(element, str):
+        return element
+    check_owner(element, graph, "Fetch argument cannot be interpreted as a Tensor")
+    is_variable = hasattr(type(element), "fetch_name")
+    name = element.fetch_name if is_variable else getattr(element, "name", None)
     if not isinstance(name, str):
         raise InvalidArgumentError(
             f"Fetch argument {element!r} has invalid type {type(element).__name__}",
             next_step="give a name such as 'x:0', a Tensor, an Operation, or a nesting of them",
         )
     return name
+
+
+def check_owner(element: Any, graph: Graph, reason: str) -> None:
+    """Raise InvalidArgumentError if something is a part of another graph than ``graph``.
+
+    What merely has a name, such as a tensor of TensorFlow's own, stands for that name.
+    """
+    owner = getattr(element, "graph", graph)
+    if owner is not graph and isinstance(owner, Graph):
+        raise InvalidArgumentError(
+            f"{reason}: {element} is not an element of this graph",
+            next_step="it is part of another graph: open a session on that one, build inside of "
+            f"`with graph.as_default():`, or give a name, '{element}', that both graphs have",
+        )
 
 
 def copies(values: Mapping[str, Value], which: Collection[str]) -> dict[str, Value]:
@@ -97,7 +119,8 @@ _ONLY_THE_VIEW: Final = _holders_of_base(np.empty(2).reshape(2, 1))
 class _Planner:
     """Collects endpoints and targets; dictionaries keep the order of first mention."""
 
-    def __init__(self) -> None:
+    def __init__(self, graph: Graph) -> None:
+        self._graph: Final = graph
         self.endpoints: dict[str, int] = {}
         self.targets: dict[str, None] = {}
 
@@ -107,7 +130,7 @@ class _Planner:
             return self._visit_mapping(fetches)
         if isinstance(fetches, (list, tuple)):
             return self._visit_sequence(fetches)
-        return self._visit_element(name_of(fetches))
+        return self._visit_element(name_of(fetches, self._graph))
 
     def _visit_mapping(self, fetches: Mapping[Any, Any]) -> _Rebuild:
         parts = {key: self.visit(item) for key, item in fetches.items()}

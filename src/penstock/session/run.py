@@ -31,6 +31,12 @@ class Run:
         except BaseException as error:  # noqa: BLE001  (raised again by ``result``)
             self._error = error
 
+    def __repr__(self) -> str:
+        if not self.is_done():
+            return "<Run: under way>"
+        failed = self._error is not None
+        return f"<Run: failed with {type(self._error).__name__}>" if failed else "<Run: done>"
+
     def cancel(self) -> None:
         """End the run early: ``result`` raises CancelledError, unless it is done already."""
         self._step.cancel()

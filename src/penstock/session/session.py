@@ -8,10 +8,11 @@ Not:  does no work of its own: it keeps what the runtime prepared, and the sessi
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -25,8 +26,7 @@ from penstock.errors import (
     InvalidArgumentError,
     OpError,
 )
-from penstock.graph.graph import Graph
-from penstock.graph.import_graph_def import graph_from_def
+from penstock.habits import add_hints
 from penstock.passes.prune import Medium, Request
 from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.explain_dead import dead_fetch_error
@@ -43,25 +43,30 @@ from penstock.runtime.thread_pool import SessionPools
 from penstock.session import registry
 from penstock.session.advise import advise
 from penstock.session.extend import extend_graph
-from penstock.session.feeds import Feeds, feed_endpoint, kept, signature_of
+from penstock.session.feeds import Feeds, kept, signature_of
 from penstock.session.fetches import FetchPlan, copies, handed_out, plan_fetches
+from penstock.session.graphs import DEFAULT, graph_of, opened
 from penstock.session.metadata import record, watched
 from penstock.session.placement import Placement
 from penstock.session.run import Run
 from penstock.session.whole_call import WholeCall
+from penstock.state import default_session
 from penstock.state.devices import Device, local_devices
 from penstock.state.session_state import SessionState
+
+if TYPE_CHECKING:
+    from penstock.builder.graph import Graph as BuiltGraph
 
 
 class Session:
     """Runs one graph; see ``run``.  Use it as a context manager, or ``close`` it."""
 
-    def __init__(self, graph: Any, *, config: Any = None) -> None:
+    def __init__(self, graph: Any = DEFAULT, *, config: Any = None) -> None:
         """Open a graph.
 
         Args:
             graph: a ``Graph``, a GraphDef message, its bytes, or the path of a file in binary
-                or text format, gzip or not.
+                or text format, gzip or not; the default graph if none is given.
             config: a ``Config``, or a ConfigProto as message or bytes.
 
         Raises:
@@ -71,13 +76,13 @@ class Session:
         self._config = Config.of(config)
         if self._config.keep_freed_memory:
             keep_freed_memory()
-        self.graph = graph if isinstance(graph, Graph) else graph_from_def(load_graph_def(graph))
+        self._graph = graph_of(graph)
         self._pools = SessionPools(self._config)
         devices = local_devices(self._config.device_count)
-        self._environment = Environment(self.graph, self._config, devices)
-        self._placement = Placement(self.graph, devices, self._config)
+        self._environment = Environment(self._graph, self._config, devices)
+        self._placement = Placement(self._graph, devices, self._config)
         self._session_state = SessionState()
-        self._feeds = Feeds(self.graph)
+        self._feeds = Feeds(self._graph)
         #: What was prepared, by request.  Grows under the graph's lock; read without.
         self._prepared: dict[Request, PreparedStep] = {}
         #: What single names mean as fetches.  Only grows; lost updates do no harm.
@@ -90,6 +95,11 @@ class Session:
         self._partial_run_count = 0
         self._is_closed = False
         registry.remember(self)
+
+    @property
+    def graph(self) -> BuiltGraph:
+        """The graph that it runs; one that was read from a file can be built upon as well."""
+        return opened(self._graph)
 
     # -- running ---------------------------------------------------------------------
 
@@ -124,10 +134,10 @@ class Session:
     def _plan(self, fetches: Any) -> FetchPlan:
         """What is fetched; that of a single name is made once."""
         if type(fetches) is not str:
-            return plan_fetches(fetches)
+            return plan_fetches(fetches, self._graph)
         plan = self._plans.get(fetches)
         if plan is None:
-            plan = self._plans[fetches] = plan_fetches(fetches)
+            plan = self._plans[fetches] = plan_fetches(fetches, self._graph)
         return plan
 
     def run_async(
@@ -138,7 +148,7 @@ class Session:
         run_metadata: RunMetadata | None = None,
     ) -> Run:
         """Like ``run``, on a thread of its own; the ``Run`` can be waited for or cancelled."""
-        plan = plan_fetches(fetches)
+        plan = plan_fetches(fetches, self._graph)
         job = self._start(plan, feed_dict or {}, RunOptions.of(options))
         job.fed = kept(job.fed, job.fed.keys() - job.prepared.shared_feeds)
         return Run(job.step, lambda: plan.rebuild(self._finish(job, run_metadata)))
@@ -151,9 +161,9 @@ class Session:
         A dead fetch gives an empty array, where ``run`` would raise.
         """
         self._check_open()
-        plan, run_options = plan_fetches(fetches), RunOptions.of(options)
+        plan, run_options = plan_fetches(fetches, self._graph), RunOptions.of(options)
         keys = list(feed_list or ())
-        prepared = self._prepare_for(plan, tuple(sorted(map(feed_endpoint, keys))))
+        prepared = self._prepare_for(plan, tuple(sorted(map(self._feeds.endpoint, keys))))
         whole = self._whole_call(plan, prepared, keys, run_options)
 
         def call(*values: Any) -> Any:
@@ -222,7 +232,7 @@ class Session:
                 record(job.prepared, job.step.stats, job.options, metadata)
             for index, (name, value) in enumerate(zip(request.fetches, results, strict=True)):
                 if value is None and not allow_dead:
-                    raise dead_fetch_error(self.graph, index, name)
+                    raise dead_fetch_error(self._graph, index, name)
                 dtype = job.prepared.fetch_types[index]
                 values[name] = np.empty(0, dtype.numpy) if value is None else value
             if job.step.tensor_store is not None:
@@ -243,7 +253,7 @@ class Session:
 
     def advise(self, error: OpError) -> None:
         """Let the advice of a step's error name nodes of the graph."""
-        advise(error, self.graph)
+        advise(error, self._graph)
 
     def remove_step(self, step: AnyStep) -> None:
         """Forget what does not run any more."""
@@ -263,20 +273,20 @@ class Session:
             return known
         if not fetches and not plan.targets:
             return prepare_nothing(self._environment)
-        with self.graph.lock:
+        with self._graph.lock:
             if request not in self._prepared:
                 self._prepared[request] = self._prepare(request)
             return self._prepared[request]
 
     def _prepare(self, request: Request) -> PreparedStep:
-        with self.graph.lock:
+        with self._graph.lock:
             return prepare(self._placement.placed_for(request), request, self._environment)
 
     def placement(self, fetches: Any) -> dict[str, str]:
         """The device of every node that ``fetches`` need, by name, before any optimisation."""
-        plan = plan_fetches(fetches)
+        plan = plan_fetches(fetches, self._graph)
         request = Request((), plan.endpoints, plan.targets)
-        with self.graph.lock:
+        with self._graph.lock:
             placed = self._placement.placed_for(request)
             pruned = colocate_loop_nodes(prune_for(placed, request, self._environment))
         return {
@@ -295,13 +305,13 @@ class Session:
 
         """
         self._check_open()
-        plan = plan_fetches(fetches)
-        fed = tuple(map(feed_endpoint, feeds or ()))
+        plan = plan_fetches(fetches, self._graph)
+        fed = tuple(map(self._feeds.endpoint, feeds or ()))
         for name in fed:
-            signature_of(self.graph, name)
+            signature_of(self._graph, name)
         request = Request(fed, plan.endpoints, plan.targets, Medium.RENDEZVOUS)
         prepared = self._prepare(request)
-        run = PartialRun(self.graph, prepared, self._session_state)
+        run = PartialRun(self._graph, prepared, self._session_state)
         with self._lock:
             self._check_open()
             self._partial_run_count += 1
@@ -329,7 +339,7 @@ class Session:
         run = self._partial_runs.get(handle)
         if run is None:
             raise InvalidArgumentError("Must run 'setup' before performing partial runs!")
-        plan = plan_fetches(fetches)
+        plan = plan_fetches(fetches, self._graph)
         if plan.targets:
             raise InvalidArgumentError("partial_run() requires empty target_list.")
         fed = self._feeds.values(feed_dict or {})
@@ -366,8 +376,8 @@ class Session:
                 "Extending the graph is not supported when optimize_for_static_graph is true."
             )
         proto = load_graph_def(graph_def)
-        with self.graph.lock:
-            extend_graph(self.graph, proto)
+        with self._graph.lock:
+            extend_graph(self._graph, proto)
 
     def list_devices(self) -> list[Device]:
         """The session's devices: name, type, memory limit in bytes, incarnation."""
@@ -412,7 +422,17 @@ class Session:
         self._environment.resources.close()
         self._pools.close()
 
+    @contextmanager
+    def as_default(self) -> Iterator[Session]:
+        """A block in which ``tensor.eval()`` uses this session, which stays open; yields it."""
+        default_session.enter(self)
+        try:
+            yield self
+        finally:
+            default_session.leave(self)
+
     def __enter__(self) -> Session:
+        default_session.enter(self)
         return self
 
     def __exit__(
@@ -421,11 +441,24 @@ class Session:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        default_session.leave(self)
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Session cannot be pickled or copied: it holds threads, and the values of variables; "
+            "send its graph, and open a session there"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Session on {self._graph!r}, {'closed' if self._is_closed else 'open'}>"
 
     def _check_open(self) -> None:
         if self._is_closed:
             raise CancelledError("Session has been closed.")
+
+
+add_hints(Session)
 
 
 @dataclass(frozen=False, slots=True)

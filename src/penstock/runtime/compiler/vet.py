@@ -25,6 +25,7 @@ from collections.abc import Collection, Mapping
 from types import NoneType
 from typing import Final
 
+from penstock.advice import RunUncompiled
 from penstock.errors import InternalError
 
 #: What every function may have among its variables besides names that were given.
@@ -164,6 +165,5 @@ def _is_lawful(node: ast.AST) -> bool:
 def _refusal(what: str) -> InternalError:
     return InternalError(
         f"compiled code has something that the compiler does not write: {what}",
-        next_step="please report it, with the graph; Config(tier=Tier.DATAFLOW) runs it without "
-        "compiled code",
+        next_step=RunUncompiled(),
     )
