@@ -226,6 +226,39 @@ def test_a_merge_of_two_conditions(p: bool, q: bool, want: float | None) -> None
         assert (got.item() if np.ndim(got) == 0 else None) == pytest.approx(want)
 
 
+#: What comes later here depends on what comes earlier.
+LATER = """
+    x = Placeholder() dtype=float32
+    p = Placeholder() dtype=bool
+    s = Switch(x, p)
+    a = Neg(s:1)
+    b = Abs(a)
+    c = Neg(x)
+    d = Abs(c)
+    five = Const() value=5.0
+    e = Neg(five)
+    m = Merge({inputs})
+    y = Mul(m, m)
+    z = Sub(y, m)
+"""
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "value"),
+    [("x", "b", 2), ("a", "b", -2), ("c", "d", -2), ("five", "e", 5), ("x", "s:1", 2)],
+)
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_a_merge_takes_the_earlier_value(
+    earlier: str, later: str, value: float, is_turned: bool
+) -> None:
+    """Of two live values the one that the other depends on, on both tiers."""
+    inputs = f"{later}, {earlier}" if is_turned else f"{earlier}, {later}"
+    text = LATER.format(inputs=inputs)
+    fetches = ["m:0", "m:1", "z:0"]
+    want = [value, int(is_turned), value * value - value]
+    assert answers(lambda: sketch(text), fetches, {"x": 2.0, "p": True}) == [want] * 2
+
+
 #: The Merge's second input is dead, but only comes when the first one has gone through the queue.
 IN_TURN = """
     x = Placeholder() dtype=float32

@@ -8,7 +8,7 @@ Not:  runs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -295,8 +295,21 @@ def _leaving_what_must_be(
         else:
             if not facts.doubtful:
                 return made
-            levels.leave(facts.doubtful)
+            _leave_merges(levels, facts.doubtful)
     return None
+
+
+def _leave_merges(levels: Levels, merges: Iterable[Node]) -> None:
+    """Leave Merges to the executor, and what makes their inputs: these come one by one then."""
+    nodes = dict.fromkeys(merges)
+    for merge in list(nodes):
+        for edge in merge.inputs:
+            unit = levels.unit_of(edge.src) if edge is not None else None
+            if isinstance(unit, Loop):
+                levels.forget(unit, f"{merge.name} takes the first of several values")
+            elif unit is not None:
+                nodes[unit] = None
+    levels.leave(nodes)
 
 
 def _has_ends(graph: Graph, arg_count: int, result_count: int) -> bool:
