@@ -173,6 +173,25 @@ LOOPS = [
     pair(
         "a_body_after_a_next_iteration", "Add(side:1, one)", "Add(side:1, one, ^next)", says=_DEAD
     ),
+    rows(
+        "an_exit_that_never_comes",
+        PAIR.format(parallel=10, constant=False).replace("Switch(kept, cond)", "Switch(kept, no)")
+        + """
+        no = LogicalNot(cond)
+        third = Enter(ten) frame_name="loop"
+        starved = Merge(third, third_next)
+        last = Switch(starved, cond)
+        never = Add(last:1, side:1)
+        third_next = NextIteration(never)
+        third_exit = Exit(last)
+        a = Neg(other_exit)
+        b = Add(a, ten)
+        c = Neg(third_exit)
+        d = Sub(c, b)
+        e = Add(c, ten)
+        """,
+        *counts([1, 3], ["exit:0", "b:0", "d", "e"]),
+    ),
     count_with(
         "an_enter_after_an_exit",
         "exit = Exit(switch)",

@@ -330,6 +330,7 @@ def _worthwhile(levels: Levels) -> list[list[Unit]]:
         return not levels.can_compile(unit) or (isinstance(unit, Node) and _turns(unit))
 
     grouping = Grouping(levels.sources, is_outside, mark=levels.mark, choices=levels.choices)
+    grouping.expect(levels.exits())
     groups: list[list[Unit]] = []
     for frame in levels.frames():
         # Arguments are there from the start: nothing has to wait for them.
