@@ -20,6 +20,7 @@ from penstock.core.dtypes import DType
 from penstock.defs.attrs import Attr, FuncAttr, PlaceholderAttr
 from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError, NotFoundError
+from penstock.graph.cycles import check_cycles
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import CONTROL_FLOW, Role
@@ -85,6 +86,7 @@ class _Instantiation:
             self.add_edges(proto)
         self.join_boundary()
         wanted = self.add_results()
+        check_cycles(self.graph)
         prune_body(self.graph, wanted)
         return FunctionBody(
             self.signature.name,

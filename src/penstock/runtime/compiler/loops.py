@@ -312,9 +312,11 @@ def _depth(frame: Frame) -> int:
 
 def _cycle(frame: Frame, units: Iterable[Unit]) -> Exception:
     """Why some units of a frame cannot be put in an order."""
-    around = [unit for unit in units if isinstance(unit, Loop) or unit.role is Role.ENTER]
-    if around:
-        return Irregular(f"{around[0].name} waits for what leaves its own loop")
+    for unit in units:
+        if isinstance(unit, Loop) or unit.role is Role.ENTER:
+            return Irregular(f"{unit.name} waits for what leaves its own loop")
+        if unit.role is Role.MERGE:
+            return Irregular(f"{unit.name} waits for itself, if not for another input")
     return InternalError(f"the frame {frame} has a cycle without NextIteration")
 
 
