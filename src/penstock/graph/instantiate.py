@@ -24,7 +24,7 @@ from penstock.graph.cycles import check_cycles
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import CONTROL_FLOW, Role
-from penstock.graph.validate import validated_attrs
+from penstock.graph.validate import listed_types, validated_attrs
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +267,7 @@ class _Instantiation:
         given = [src.output_types[slot].base for src, slot in endpoints]
         if given != wanted:
             raise InvalidArgumentError(
-                f"Invalid ret types {out.name} : {', '.join(map(str, wanted))} vs. "
-                f"{', '.join(map(str, given))}"
+                f"Invalid ret types {out.name} : {listed_types(wanted)} vs. {listed_types(given)}"
             )
         return endpoints
 

@@ -8,6 +8,7 @@ Not:  knows no other node; attributes that the op does not declare are kept and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from penstock.catalogue.op_def import ArgDef, AttrDef, OpDef
@@ -18,6 +19,8 @@ from penstock.errors import InvalidArgumentError
 
 #: More inputs or outputs than this are taken for a damaged graph.
 MAX_ARGS: Final = 1 << 20
+#: So many types are named in a message.
+_MOST_SHOWN: Final = 50
 
 
 def validated_attrs(node: Message, op: OpDef) -> dict[str, Attr]:
@@ -54,11 +57,17 @@ def validated_attrs(node: Message, op: OpDef) -> dict[str, Attr]:
 def check_input_count(node: Message, types: tuple[DType, ...], data_inputs: int) -> None:
     """Raise unless the node lists as many data inputs as its op takes."""
     if len(types) != data_inputs:
-        expected = ", ".join(map(str, types))
+        expected = listed_types(types)
         raise _error(
             node,
             f"NodeDef expected inputs '{expected}' do not match {data_inputs} inputs specified",
         )
+
+
+def listed_types(types: Sequence[DType]) -> str:
+    """Types for an error message, which need not name a million."""
+    shown = ", ".join(map(str, types[:_MOST_SHOWN]))
+    return shown if len(types) <= _MOST_SHOWN else f"{shown}, ... ({len(types)} in all)"
 
 
 def _check_kind(node: Message, attr: AttrDef, proto: Message) -> None:

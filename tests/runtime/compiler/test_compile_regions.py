@@ -178,6 +178,16 @@ def test_entangled_branches_still_have_answers(count: int) -> None:
         assert call(1.0, *[False, True] * (count - 1), True, True) == [-1.0]
 
 
+def test_a_node_of_very_many_outputs_is_the_executors() -> None:
+    """A line with a name for each of a million outputs would take Python longer than the node."""
+    rows = "x = _Arg() T=float32 index=0\ny = Neg(x)\nz = Exp(y)\naxis = Const() value=0\n"
+    made = compiled(rows + "s = Split(axis, z) num_split=100000\nr = _Retval(s:7) index=0")
+    assert made is not None
+    assert "s" in made.graph
+    [region] = made.regions.values()
+    assert {line.node.name for line in region.source.lines if line.node} == {"y", "z"}
+
+
 # -- beside the executor -----------------------------------------------------------------------
 
 QUEUE = """

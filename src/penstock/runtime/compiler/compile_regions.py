@@ -45,6 +45,8 @@ _TURNS: Final = frozenset({Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP
 MAX_CUT: Final = 5_000
 #: A run that keeps more than this part of the cores busy is not cut, either.
 _BUSY: Final = 0.75
+#: A node of more outputs is no line of a text.
+_MOST_OUTPUTS: Final = 4096
 #: A region of fewer nodes gains nothing.
 _FEWEST: Final = 2
 #: Why something is left to the executor.
@@ -342,7 +344,8 @@ def _worthwhile(levels: Levels) -> list[list[Unit]]:
 
 
 def _can_compile(node: Node, kernel: BoundKernel) -> bool:
-    return kernel.calling is not Calling.ASYNC and node.op.name not in _NOT_UNDERSTOOD
+    is_understood = node.op.name not in _NOT_UNDERSTOOD and len(node.output_types) <= _MOST_OUTPUTS
+    return is_understood and kernel.calling is not Calling.ASYNC
 
 
 def _is_boundary(unit: Unit) -> bool:
