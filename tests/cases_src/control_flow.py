@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from cases_src.casebook import Case, b1, f32, i32, rows
+from cases_src.casebook import Case, b1, i32, rows
 from support.loops import NESTED_LOOPS, counting_loop
 
 COUNT = counting_loop()
@@ -173,6 +173,25 @@ LOOPS = [
     pair(
         "a_body_after_a_next_iteration", "Add(side:1, one)", "Add(side:1, one, ^next)", says=_DEAD
     ),
+    rows(
+        "an_exit_that_never_comes",
+        PAIR.format(parallel=10, constant=False).replace("Switch(kept, cond)", "Switch(kept, no)")
+        + """
+        no = LogicalNot(cond)
+        third = Enter(ten) frame_name="loop"
+        starved = Merge(third, third_next)
+        last = Switch(starved, cond)
+        never = Add(last:1, side:1)
+        third_next = NextIteration(never)
+        third_exit = Exit(last)
+        a = Neg(other_exit)
+        b = Add(a, ten)
+        c = Neg(third_exit)
+        d = Sub(c, b)
+        e = Add(c, ten)
+        """,
+        *counts([1, 3], ["exit:0", "b:0", "d", "e"]),
+    ),
     count_with(
         "an_enter_after_an_exit",
         "exit = Exit(switch)",
@@ -197,24 +216,4 @@ LOOPS = [
     ),
 ]
 
-#: A Merge of several that may be live.
-MERGE = """
-    x = Placeholder() dtype=float32
-    p = Placeholder() dtype=bool
-    s = Switch(x, p)
-    a = Neg(s:1)
-    b = Abs(a)
-    m = Merge({inputs})
-    y = Mul(m, m)
-"""
-MERGES = [
-    # What depends on an input of the same Merge comes later than that.
-    rows(
-        f"a_merge_of_{first}_and_{second}",
-        MERGE.format(inputs=f"{first}, {second}"),
-        *(({"x": f32(2), "p": b1(p)}, ["m:0", "m:1", "y:0"]) for p in (False, True)),
-    )
-    for first, second in [("x", "b"), ("b", "x"), ("s", "b"), ("x", "x"), ("a", "x"), ("x", "s")]
-]
-
-CASES = [*FETCHED, *FED, *LOOPS, *MERGES]
+CASES = [*FETCHED, *FED, *LOOPS]

@@ -436,3 +436,12 @@ def test_equal_attributes_are_checked_for_every_prefix() -> None:
         import_graph_def(into, proto, ImportOptions(prefix=prefix))
 
     assert [node.attrs["_class"] for node in into] == [(b"loc:@p/a",)] * 2 + [(b"loc:@q/a",)] * 2
+
+
+def test_a_million_inputs_are_not_named() -> None:
+    """An op may declare as many inputs as it likes; the message stays one that can be read."""
+    made = graph_def("x = Placeholder\ny = AddN(x, x)")
+    made.node[1].attr["N"].i = 1_000_000
+    with pytest.raises(InvalidArgumentError, match=r"\(1000000 in all\).* 2 inputs") as caught:
+        graph_from_def(made)
+    assert len(caught.value.message) < 1000

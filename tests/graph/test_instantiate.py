@@ -331,6 +331,8 @@ def test_devices() -> None:
         ),
         ("input[1] == '^z', is not found", ["i = Identity(x, ^z)"]),
         ("Op<Identity>", ["i = Identity[T=](x)"]),
+        ("2 nodes in a cycle, including: i, j", ["i = Neg(j:y)", "j = Neg(i:y)"]),
+        ("1 nodes in a cycle, including: i", ["i = Neg(x, ^i)"]),
     ],
 )
 def test_bad_bodies(message: str, rows: list[str]) -> None:

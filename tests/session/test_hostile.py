@@ -138,11 +138,11 @@ def as_def(text: str) -> Any:
     return graph_to_def(sketch(text))
 
 
-def outcome(graph: Any, fetch: Any, feeds: Any = None) -> Any:
+def outcome(graph: Any, fetch: Any, feeds: Any = None, options: ps.RunOptions = LIMIT) -> Any:
     """The result of a run, or the kind of its error."""
     try:
         with ps.Session(graph) as session:
-            return session.run(fetch, feeds, LIMIT)
+            return session.run(fetch, feeds, options)
     except errors.OpError as error:
         assert "unexpected Python exception" not in str(error), str(error)
         return type(error)
@@ -282,7 +282,9 @@ def test_deeply_nested_functions() -> None:
 @pytest.mark.parametrize("bodies", [{"f": "f"}, {"f": "Neg g", "g": "Neg f"}, {"f": "f f"}])
 def test_endless_recursion(bodies: dict[str, str]) -> None:
     """A function that calls itself for ever fails, rather than fill the memory."""
-    assert outcome(functions(bodies), "y:0", {"x": 2.0}) is errors.ResourceExhaustedError
+    patient = ps.RunOptions(timeout_in_ms=60_000)  # five thousand levels take a second or more
+    end = outcome(functions(bodies), "y:0", {"x": 2.0}, patient)
+    assert end is errors.ResourceExhaustedError
 
 
 # -- contradictions ------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+from collections.abc import Iterator
 
 import pytest
 
@@ -23,3 +25,12 @@ def leave_some_out(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         return _can_compile(node, kernel) and chance.randrange(rarity) > 0
 
     monkeypatch.setattr(compile_regions, "_can_compile", can_compile)
+
+
+@contextlib.contextmanager
+def leaving_some_out(seed: int | None) -> Iterator[None]:
+    """The same for a while; for no seed, nothing is left out."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        if seed is not None:
+            leave_some_out(monkeypatch, seed)
+        yield

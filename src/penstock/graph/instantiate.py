@@ -20,10 +20,11 @@ from penstock.core.dtypes import DType
 from penstock.defs.attrs import Attr, FuncAttr, PlaceholderAttr
 from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError, NotFoundError
+from penstock.graph.cycles import check_cycles
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import CONTROL_FLOW, Role
-from penstock.graph.validate import validated_attrs
+from penstock.graph.validate import listed_types, validated_attrs
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class _Instantiation:
             self.add_edges(proto)
         self.join_boundary()
         results, controls = self.add_results(), self.controls()
+        check_cycles(self.graph)
         prune_body(self.graph, [*results, *controls])
         return FunctionBody(
             self.signature.name,
@@ -273,8 +275,7 @@ class _Instantiation:
         given = [src.output_types[slot].base for src, slot in endpoints]
         if given != wanted:
             raise InvalidArgumentError(
-                f"Invalid ret types {out.name} : {', '.join(map(str, wanted))} vs. "
-                f"{', '.join(map(str, given))}"
+                f"Invalid ret types {out.name} : {listed_types(wanted)} vs. {listed_types(given)}"
             )
         return endpoints
 

@@ -12,6 +12,7 @@ in Python leaves such an entry behind.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ from penstock.errors import InvalidArgumentError
 #: More inputs or outputs than this are taken for a damaged graph.
 MAX_ARGS: Final = 1 << 20
 _KIND_OF_FIELD: Final = {field: kind for kind, field in FIELD_OF_KIND.items()}
+#: So many types are named in a message.
+_MOST_SHOWN: Final = 50
 
 
 def validated_attrs(node: Message, op: OpDef) -> dict[str, Attr]:
@@ -65,7 +68,7 @@ def validated_attrs(node: Message, op: OpDef) -> dict[str, Attr]:
 def check_input_count(node: Message, types: tuple[DType, ...], data_inputs: int) -> None:
     """Raise unless the node lists as many data inputs as its op takes."""
     if len(types) != data_inputs:
-        expected = ", ".join(map(str, types))
+        expected = listed_types(types)
         raise _error(
             node,
             f"NodeDef expected inputs '{expected}' do not match {data_inputs} inputs specified",
@@ -83,6 +86,12 @@ def _keep_undeclared(attrs: dict[str, Attr], name: str, proto: Message, field: s
 
 def _are_texts(value: Attr) -> bool:
     return isinstance(value, tuple) and all(isinstance(item, bytes) for item in value)
+
+
+def listed_types(types: Sequence[DType]) -> str:
+    """Types for an error message, which need not name a million."""
+    shown = ", ".join(map(str, types[:_MOST_SHOWN]))
+    return shown if len(types) <= _MOST_SHOWN else f"{shown}, ... ({len(types)} in all)"
 
 
 def _check_kind(node: Message, attr: AttrDef, proto: Message) -> None:

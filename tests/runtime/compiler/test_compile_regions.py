@@ -178,6 +178,16 @@ def test_entangled_branches_still_have_answers(count: int) -> None:
         assert call(1.0, *[False, True] * (count - 1), True, True) == [-1.0]
 
 
+def test_a_node_of_very_many_outputs_is_the_executors() -> None:
+    """A line with a name for each of a million outputs would take Python longer than the node."""
+    rows = "x = _Arg() T=float32 index=0\ny = Neg(x)\nz = Exp(y)\naxis = Const() value=0\n"
+    made = compiled(rows + "s = Split(axis, z) num_split=100000\nr = _Retval(s:7) index=0")
+    assert made is not None
+    assert "s" in made.graph
+    [region] = made.regions.values()
+    assert {line.node.name for line in region.source.lines if line.node} == {"y", "z"}
+
+
 # -- beside the executor -----------------------------------------------------------------------
 
 QUEUE = """
@@ -224,6 +234,39 @@ def test_a_merge_of_two_conditions(p: bool, q: bool, want: float | None) -> None
         with ps.Session(sketch(text), config=ps.Config(tier=tier)) as session:
             got = session.make_callable("y:0", ["x", "p", "q"])(-2.0, p, q)
         assert (got.item() if np.ndim(got) == 0 else None) == pytest.approx(want)
+
+
+#: What comes later here depends on what comes earlier.
+LATER = """
+    x = Placeholder() dtype=float32
+    p = Placeholder() dtype=bool
+    s = Switch(x, p)
+    a = Neg(s:1)
+    b = Abs(a)
+    c = Neg(x)
+    d = Abs(c)
+    five = Const() value=5.0
+    e = Neg(five)
+    m = Merge({inputs})
+    y = Mul(m, m)
+    z = Sub(y, m)
+"""
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "value"),
+    [("x", "b", 2), ("a", "b", -2), ("c", "d", -2), ("five", "e", 5), ("x", "s:1", 2)],
+)
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_a_merge_takes_the_earlier_value(
+    earlier: str, later: str, value: float, is_turned: bool
+) -> None:
+    """Of two live values the one that the other depends on, on both tiers."""
+    inputs = f"{later}, {earlier}" if is_turned else f"{earlier}, {later}"
+    text = LATER.format(inputs=inputs)
+    fetches = ["m:0", "m:1", "z:0"]
+    want = [value, int(is_turned), value * value - value]
+    assert answers(lambda: sketch(text), fetches, {"x": 2.0, "p": True}) == [want] * 2
 
 
 #: The Merge's second input is dead, but only comes when the first one has gone through the queue.

@@ -244,11 +244,12 @@ def test_a_regular_loop_inside_of_an_irregular_one_is_found() -> None:
 
 
 def test_what_leaves_an_irregular_loop_depends_on_what_enters_it() -> None:
-    """An Exit comes after all that its frame waits for, though no path shows it."""
+    """An Exit comes after all that its frame waits for, though no path shows it, or never."""
     text = COUNT.replace("cond = LoopCond(less)", "cond = Identity(less)") + "\nafter = Neg(exit)"
     levels = levels_of(text)
     [after] = [u for u in _all_units(levels) if u.name == "after"]
-    assert sorted(names(levels.sources(after))) == ["bound", "enter"]
+    assert sorted(names(levels.sources(after))) == ["bound", "enter", "exit"]
+    assert names(levels.exits()) == ["exit"]
 
 
 def _all_units(levels: Levels) -> list[Unit]:

@@ -124,6 +124,7 @@ def groups_of(text: str, *outside: str) -> list[list[str]]:
         mark=levels.mark,
         choices=levels.choices,
     )
+    grouping.expect(levels.exits())
     made = grouping.group(levels.units[info.root])
     return [[unit.name for unit in members] for members in made]
 
@@ -167,3 +168,18 @@ def test_who_waits_for_a_loop() -> None:
         ["start", "other", "given"],
         ["zero", "limit", "loop", "after"],
     ]
+
+
+def test_what_leaves_a_loop_of_the_executors_comes_by_itself() -> None:
+    """An Exit may come when another one never does: what depends on it only, is by itself."""
+    text = (
+        counting_loop()
+        + """
+        exit2 = Exit(switch)
+        a = Neg(exit) T=int32
+        b = Neg(exit2) T=int32
+        c = Add(a, b) T=int32
+        d = Neg(a) T=int32
+    """
+    )
+    assert groups_of(text, "sum", "enter", "bound") == [["zero", "limit"], ["a", "d"], ["b"], ["c"]]

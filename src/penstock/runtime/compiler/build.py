@@ -14,9 +14,10 @@ from typing import Final
 import numpy as np
 
 from penstock.graph.graph import Edge, Node
+from penstock.graph.roles import Role
 from penstock.runtime.compiler.build_body import BodyBuilder, Facts, Value, hint_of
 from penstock.runtime.compiler.loops import Unit, is_free
-from penstock.runtime.compiler.predicates import ALWAYS, Condition, Predicate
+from penstock.runtime.compiler.predicates import ALWAYS, NEVER, Condition, Predicate
 from penstock.runtime.compiler.program import (
     Constant,
     Move,
@@ -52,6 +53,7 @@ def build_program(
     region = _RegionBuilder(facts, units, may_be_dead)
     region.add_units()
     results = [region.result(node, slot) for node, slot in outputs]
+    region.note_rivals(outputs)
     program = region.program(name, results, is_whole=False)
     return program, tuple(region.param_edges)
 
@@ -151,6 +153,19 @@ class _RegionBuilder(BodyBuilder):
         else:
             value = self.values[node.id, slot]
         return self._returned(node, value.var, value)
+
+    def note_rivals(self, outputs: Sequence[tuple[Node, int]]) -> None:
+        """Note the Merges outside of which two inputs may come from here: at once, not in turn."""
+        lives: dict[Node, Predicate] = {}
+        inside = set(self.units)
+        for node, slot in outputs:
+            for edge in node.out_edges if slot >= 0 else ():
+                merge = edge.dst
+                if edge.src_slot != slot or merge.role is not Role.MERGE or merge in inside:
+                    continue
+                live, before = self.values[node.id, slot].live, lives.get(merge, NEVER)
+                self.note(merge, is_exclusive=self.body.predicates.and_(live, before) == NEVER)
+                lives[merge] = self.body.predicates.or_(live, before)
 
     def returned(self, retval: Node) -> tuple[Var, bool]:
         """What to return for a ``_Retval``; and if it is sure to be live."""

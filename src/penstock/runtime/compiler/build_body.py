@@ -184,7 +184,9 @@ class BodyBuilder:
                 moves.append(Move(node, when, waits, index, chosen))
             if not used & {0, 1}:
                 moves.append(Nothing(node, when, waits))
-        self._note(node, is_exclusive=is_exclusive)
+        if is_exclusive:
+            self.facts.exclusive.add(node)
+        self.note(node, is_exclusive=is_exclusive)
         for move in moves:
             self._add(move)
         done = self._few(node, live, moves)
@@ -192,11 +194,9 @@ class BodyBuilder:
         self.values[node.id, 0] = Value(merged, live, done)
         self.values[node.id, 1] = Value(chosen, live, done)
 
-    def _note(self, merge: Node, *, is_exclusive: bool) -> None:
+    def note(self, merge: Node, *, is_exclusive: bool) -> None:
         """Of two live inputs the one that comes first counts, and only the executor knows which."""
-        if is_exclusive:
-            self.facts.exclusive.add(merge)
-        elif merge not in self.facts.exclusive:
+        if not is_exclusive and merge not in self.facts.exclusive:
             self.facts.doubtful.add(merge)
 
     # -- loops -------------------------------------------------------------------------

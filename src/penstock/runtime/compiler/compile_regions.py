@@ -8,7 +8,7 @@ Not:  runs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -45,6 +45,8 @@ _TURNS: Final = frozenset({Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP
 MAX_CUT: Final = 5_000
 #: A run that keeps more than this part of the cores busy is not cut, either.
 _BUSY: Final = 0.75
+#: A node of more outputs is no line of a text.
+_MOST_OUTPUTS: Final = 4096
 #: A region of fewer nodes gains nothing.
 _FEWEST: Final = 2
 #: Why something is left to the executor.
@@ -295,8 +297,21 @@ def _leaving_what_must_be(
         else:
             if not facts.doubtful:
                 return made
-            levels.leave(facts.doubtful)
+            _leave_merges(levels, facts.doubtful)
     return None
+
+
+def _leave_merges(levels: Levels, merges: Iterable[Node]) -> None:
+    """Leave Merges to the executor, and what makes their inputs: these come one by one then."""
+    nodes = dict.fromkeys(merges)
+    for merge in list(nodes):
+        for edge in merge.inputs:
+            unit = levels.unit_of(edge.src) if edge is not None else None
+            if isinstance(unit, Loop):
+                levels.forget(unit, f"{merge.name} takes the first of several values")
+            elif unit is not None:
+                nodes[unit] = None
+    levels.leave(nodes)
 
 
 def _has_ends(graph: Graph, arg_count: int, result_count: int) -> bool:
@@ -317,6 +332,7 @@ def _worthwhile(levels: Levels) -> list[list[Unit]]:
         return not levels.can_compile(unit) or (isinstance(unit, Node) and _turns(unit))
 
     grouping = Grouping(levels.sources, is_outside, mark=levels.mark, choices=levels.choices)
+    grouping.expect(levels.exits())
     groups: list[list[Unit]] = []
     for frame in levels.frames():
         # Arguments are there from the start: nothing has to wait for them.
@@ -328,7 +344,8 @@ def _worthwhile(levels: Levels) -> list[list[Unit]]:
 
 
 def _can_compile(node: Node, kernel: BoundKernel) -> bool:
-    return kernel.calling is not Calling.ASYNC and node.op.name not in _NOT_UNDERSTOOD
+    is_understood = node.op.name not in _NOT_UNDERSTOOD and len(node.output_types) <= _MOST_OUTPUTS
+    return is_understood and kernel.calling is not Calling.ASYNC
 
 
 def _is_boundary(unit: Unit) -> bool:

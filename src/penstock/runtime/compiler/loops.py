@@ -131,6 +131,11 @@ class Levels:
         """The frames that are levels, those outside first."""
         return sorted(self.units, key=_depth)
 
+    def exits(self) -> list[Node]:
+        """What leaves loops of the executor's."""
+        nodes = (node for units in self.units.values() for node in units if isinstance(node, Node))
+        return [node for node in nodes if node.role is Role.EXIT]
+
     def forget(self, loop: Loop, reason: str) -> None:
         """Leave a loop to the executor, and with it those around it."""
         self._forgotten[loop.frame] = reason
@@ -285,7 +290,9 @@ class Levels:
     def _sources_along(self, edge: Edge) -> Iterable[Unit]:
         src = edge.src
         if src.role is Role.EXIT and src.id not in self._unit_of:
-            # What leaves a loop of the executor's depends on all that enters it.
+            # What leaves a loop of the executor's depends on all that enters it, and even then
+            # it need not come with what else leaves it.
+            yield src
             yield from self._enters[self._info.frame_of[src.id]]
         elif src.role is not Role.NEXT_ITERATION:
             yield self.unit_of(src)
@@ -305,9 +312,11 @@ def _depth(frame: Frame) -> int:
 
 def _cycle(frame: Frame, units: Iterable[Unit]) -> Exception:
     """Why some units of a frame cannot be put in an order."""
-    around = [unit for unit in units if isinstance(unit, Loop) or unit.role is Role.ENTER]
-    if around:
-        return Irregular(f"{around[0].name} waits for what leaves its own loop")
+    for unit in units:
+        if isinstance(unit, Loop) or unit.role is Role.ENTER:
+            return Irregular(f"{unit.name} waits for what leaves its own loop")
+        if unit.role is Role.MERGE:
+            return Irregular(f"{unit.name} waits for itself, if not for another input")
     return InternalError(f"the frame {frame} has a cycle without NextIteration")
 
 

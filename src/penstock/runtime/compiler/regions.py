@@ -27,7 +27,7 @@ def _itself(unit: Unit) -> Hashable:
     return unit
 
 
-def _none(_unit: Unit) -> Iterable[Iterable[Unit]]:
+def _none(_unit: Unit) -> tuple[()]:
     return ()
 
 
@@ -60,6 +60,11 @@ class Grouping:
         #: The bit of each mark.
         self._bits: dict[Hashable, int] = {}
 
+    def expect(self, units: Iterable[Unit]) -> None:
+        """Count outside units as such before their own frame is grouped: what leaves it."""
+        for unit in units:
+            self._needs[unit] = self._bit(self._mark(unit))
+
     def group(self, units: Sequence[Unit]) -> list[list[Unit]]:
         """Groups of units that are not outside; units come, and stay, sources first."""
         needs_of: dict[Unit, int] = {}
@@ -67,7 +72,7 @@ class Grouping:
             needed = self._needed(self._sources(unit))
             is_outside = self._is_outside(unit) or not self._come_together(unit)
             if is_outside or isinstance(unit, Loop):
-                needed |= self._bits.setdefault(self._mark(unit), 1 << len(self._bits))
+                needed |= self._bit(self._mark(unit))
             if not is_outside:
                 needs_of[unit] = needed
             self._needs[unit] = needed
@@ -76,6 +81,9 @@ class Grouping:
         for unit, needed in needs_of.items():
             groups.setdefault(needed, []).append(unit)
         return list(groups.values())
+
+    def _bit(self, mark: Hashable) -> int:
+        return self._bits.setdefault(mark, 1 << len(self._bits))
 
     def _needed(self, sources: Iterable[Unit]) -> int:
         needed = 0
