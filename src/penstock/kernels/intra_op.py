@@ -20,6 +20,8 @@ from typing import Final
 
 import numpy as np
 
+from penstock.core.denormals import flushing, is_flushing, settle
+
 #: Does the piece of a number.
 Body = Callable[[int], None]
 
@@ -78,10 +80,15 @@ def helpers() -> int:
 class _Loop:
     """The pieces of one call."""
 
-    __slots__ = ("_body", "_count", "_error", "_is_done", "_lock", "_next", "_unfinished")
+    __slots__ = (
+        *("_body", "_count", "_error", "_is_done", "_lock", "_next", "_unfinished"),
+        "is_flushing",
+    )
 
     def __init__(self, count: int, body: Body) -> None:
         self._body, self._count = body, count
+        #: Whether denormal numbers are zeros, as for whoever asks.
+        self.is_flushing = is_flushing()
         self._lock = Lock()
         #: The piece that is taken next; no piece is taken twice.  Under ``_lock``.
         self._next = 0
@@ -159,9 +166,13 @@ def _start() -> None:
 
 def _help() -> None:
     """The life of a helper; numpy's warnings are each thread's own."""
+    settle()
     with np.errstate(all="ignore"):
         while True:
-            _wanted.get().work()
+            loop = _wanted.get()
+            with flushing(loop.is_flushing):
+                loop.work()
+            del loop  # which holds on to its arrays
 
 
 if hasattr(os, "register_at_fork"):

@@ -26,6 +26,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from penstock.core.denormals import in_own_setting
 from penstock.core.values import Array, GivenMemory
 from penstock.kernels.intra_op import HELPERS, parallel_for
 
@@ -57,7 +58,7 @@ def load() -> Torch | None:
     if not _loaded:
         with _lock:
             if not _loaded:
-                _loaded.append(_import())
+                _loaded.append(in_own_setting(_import))
     return _loaded[0]
 
 
