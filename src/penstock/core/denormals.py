@@ -101,24 +101,31 @@ class _Thread(threading.local):
     def __init__(self) -> None:
         self._buffers = (ctypes.c_char * _BYTES)(), (ctypes.c_char * _BYTES)()
         #: Addresses of its own environment, and of the same with the switch on.
-        self.before, self.on = map(ctypes.addressof, self._buffers)
+        self.before, self._on = map(ctypes.addressof, self._buffers)
+        #: The words in them that hold the switch; made when they are first needed.
+        self._words: tuple[ctypes.c_uint32, ctypes.c_uint32] | None = None
         #: Whether the switch is on by our doing; ``before`` is then what to go back to.
         self.is_on = False
 
     def turn_on(self, switch: _Switch) -> None:
         """Note the environment, and turn the switch on."""
         switch.get(self.before)
-        ctypes.memmove(self.on, self.before, _BYTES)
-        place = ctypes.c_uint32.from_buffer(self._buffers[1], switch.offset)
-        place.value |= switch.bits
-        switch.set(self.on)
+        switch.get(self._on)
+        _, word = self._words or self._make_words(switch)
+        word.value |= switch.bits
+        switch.set(self._on)
 
     def turn_off(self, switch: _Switch) -> None:
         """Turn the switch off, whoever turned it on."""
         switch.get(self.before)
-        place = ctypes.c_uint32.from_buffer(self._buffers[0], switch.offset)
-        place.value &= ~switch.bits
+        word, _ = self._words or self._make_words(switch)
+        word.value &= ~switch.bits
         switch.set(self.before)
+
+    def _make_words(self, switch: _Switch) -> tuple[ctypes.c_uint32, ctypes.c_uint32]:
+        before, on = (ctypes.c_uint32.from_buffer(b, switch.offset) for b in self._buffers)
+        self._words = before, on
+        return self._words
 
 
 _switch: Final = _find()

@@ -16,8 +16,8 @@ from typing import Final
 
 import numpy as np
 
-from penstock.core.values import Array
-from penstock.kernels.blas import ALONE, ALONE_BY_VECTOR, ALWAYS_ALONE, alone
+from penstock.core.values import Array, Value
+from penstock.kernels.blas import ALONE, ALONE_BY_DOT, ALONE_BY_VECTOR, ALWAYS_ALONE, alone
 from penstock.kernels.intra_op import parallel_for
 
 #: A part of a product has so many multiplications at least, or it is not worth waking a thread.
@@ -135,6 +135,13 @@ def multiply_into(x: Array, y: Array, out: Array) -> None:
 
 def _multiply(x: Array, y: Array, out: Array) -> None:
     np.matmul(x, y, out=out)
+
+
+def sum_of_squares(x: Array) -> Value:
+    """The sum of a vector's squares; of complex numbers, without a conjugate."""
+    if x.size <= ALONE_BY_DOT:
+        return np.dot(x, x)
+    return alone(np.dot, x, x)
 
 
 def sum_of_rows(x: Array) -> Array:

@@ -8,7 +8,7 @@ TensorFlow flushes in all of its threads, and not in the caller's.  To turn the 
 processor on and off takes 2 µs, which is a third of the shortest steps, and next to nothing of
 those for which it matters.  So the law here: a step flushes if it computes floats in a graph with
 a loop, calls a function, or is large.  It is large if it has many nodes, or some and long arrays
-among its constants, variables and feeds.  Times have no say in it: the same request with feeds of the
+among its constants, variables and feeds.  Times have no say in it: one request with feeds of the
 same shapes always flushes, or never.  What runs in the caller's own thread
 (``inter_op_thread_pool=-1``) does not, as in TensorFlow.
 """
