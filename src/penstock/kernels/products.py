@@ -18,14 +18,14 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.kernels.blas import ALONE, ALONE_BY_DOT, ALONE_BY_VECTOR, ALWAYS_ALONE, alone
-from penstock.kernels.intra_op import parallel_for
+from penstock.kernels.intra_op import parallel_equal
 
 #: A part of a product has so many multiplications at least, or it is not worth waking a thread.
 _WORTH_WAKING: Final = 1 << 22
 #: A part has so many rows, or columns, at least: all of the other factor is read for each part.
-_LONG: Final = 192
+_LONG: Final = 96
 #: Rows and columns of parts are multiples of what OpenBLAS works on at once.
-_TILE: Final = 48
+_TILE: Final = 16
 #: A product has so many parts at most, and a batch of them so many.
 _MOST: Final = 16
 _FEW: Final = 8
@@ -73,9 +73,9 @@ def _shared(x: Array, y: Array, work: int) -> Array:
         np.matmul(x, y[:, part], out=result[:, part])
 
     if rows >= columns:
-        parallel_for(-(-rows // step), some_rows)
+        parallel_equal(-(-rows // step), some_rows)
     else:
-        parallel_for(-(-columns // step), some_columns)
+        parallel_equal(-(-columns // step), some_columns)
     return result
 
 
@@ -121,7 +121,7 @@ def _shared_batch(x: Array, y: Array) -> Array:
         part = slice(number * step, (number + 1) * step)
         np.matmul(left[part], right[part], out=out[part])
 
-    parallel_for(-(-batch[longest] // step), some)
+    parallel_equal(-(-batch[longest] // step), some)
     return result
 
 
