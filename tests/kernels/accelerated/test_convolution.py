@@ -102,6 +102,18 @@ def test_filters_that_change_are_not_remembered() -> None:
         np.testing.assert_allclose(convolve(images, constant), factor * first, rtol=1e-4, atol=1e-5)
 
 
+def test_constant_filters_give_the_same_bits_from_the_first_call_on() -> None:
+    """Also where filters are larger than what they see, and other ways are open to fed ones."""
+    facts: dict[str, Any] = {"strides": along(2, 1), "padding": "SAME"}
+    images, filters = f32(1, 7, 7, 300), frozen(f32(1, 1, 300, 400))
+    offer = offer_for("Conv2D", images, filters, **facts)
+    assert offer is not None
+    convolve = offer.build(pytest.importorskip("torch"))
+    other = f32(1, 5, 5, 300)
+    calls = [convolve(x, filters).tobytes() for x in (images, images, other, images, images)]
+    assert len({calls[0], calls[1], calls[3], calls[4]}) == 1
+
+
 def test_images_may_be_views_and_read_only() -> None:
     """Memory in any order gives the same."""
     facts: dict[str, Any] = {"strides": along(2, 1), "padding": "VALID"}
