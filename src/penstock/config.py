@@ -172,6 +172,8 @@ class Config(Options):
     #: runs may change how fast it is, never how numbers are added up.  Without it, PyTorch and
     #: numpy compete for heavy nodes, and whoever was faster computes them.
     exact_repetition: bool = True
+    #: Take denormal numbers for zeros in all but the smallest steps, as TensorFlow's threads do.
+    flush_denormals: bool = True
     #: Compare every output with its declared type, also those of Penstock's own kernels.
     check_outputs: bool = False
     #: Compare graphs with their laws after every pass, to find mistakes of the passes.

@@ -114,3 +114,30 @@ def test_work_that_fails_is_company_no_more(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(ValueError, match="no good"):
             in_company(fail)()
     assert intra_op.helpers() == 7
+
+
+def test_uneven_times_of_equal_pieces_end_the_sharing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If others hold the cores, one thread does all pieces; it is tried again after a while."""
+    now = [100.0]
+    weather = intra_op._Weather()
+    shared: list[int] = []
+    monkeypatch.setattr(intra_op, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(intra_op, "_weather", weather)
+    monkeypatch.setattr(intra_op, "parallel_for", lambda count, _body: shared.append(count))
+
+    def is_shared() -> bool:
+        done, before = list[int](), len(shared)
+        with monkeypatch.context() as patch:
+            patch.setattr(intra_op._Weather, "note", lambda *_: None)
+            intra_op.parallel_equal(4, done.append)
+        assert (done == [0, 1, 2, 3]) == (len(shared) == before)
+        return len(shared) > before
+
+    weather.note([0.001, 0.0012])
+    assert is_shared()
+    weather.note([0.001, 0.009])
+    assert is_shared()  # once may be memory that a helper had lost
+    weather.note([0.001, 0.009])
+    assert not is_shared()
+    now[0] += 10
+    assert is_shared()

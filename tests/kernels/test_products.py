@@ -56,10 +56,10 @@ def test_large_products_are_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     def count(parts: int, _body: Callable[[int], None]) -> None:
         counts.append(parts)
 
-    monkeypatch.setattr(products, "parallel_for", count)
+    monkeypatch.setattr(products, "parallel_equal", count)
     for size in (500, 300, 200), (97, 400, 801), (100, 777, 33):
         matrix_product(*factors(*size))
-    assert counts == [2, 4]
+    assert counts == [4, 4]
 
 
 @pytest.mark.parametrize("size", [(500, 300), (100, 100)])
@@ -117,7 +117,7 @@ def test_the_bits_follow_from_the_shapes(
 ) -> None:
     """However many threads OpenBLAS and Penstock have, and whoever works beside."""
     found = set()
-    for of_blas in (1, 2, 3):
+    for of_blas in {1, blas_threads.value}:  # with more than there are, OpenBLAS waits for ever
         for helpers in (0, 1, 3):
             blas_threads.value = of_blas
             monkeypatch.setattr(intra_op, "HELPERS", helpers)

@@ -16,6 +16,8 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Final, Generic, TypeVar
 
+from penstock.core.denormals import settle
+
 _Result = TypeVar("_Result")
 
 #: Threads that have nothing to do end if there are so many others.
@@ -72,6 +74,7 @@ class _Worker:
         self._given.put((context, work))
 
     def _live(self) -> None:
+        settle()
         while True:
             context, work = self._given.get()
             context.run(work.do)

@@ -35,6 +35,8 @@ _Facts = TypeVar("_Facts")
 ALONE: Final = (1 << 19) - 1
 #: The same whatever the numbers, complex ones and vectors included.
 ALWAYS_ALONE: Final = 1 << 12
+#: The same for the product of two vectors.
+ALONE_BY_DOT: Final = 10_000
 #: The same for a real matrix and a vector, before and from the version that was measured.
 _VECTORS: Final = 9000, 1 << 18
 _MEASURED: Final = 0, 3, 31

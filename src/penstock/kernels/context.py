@@ -97,6 +97,8 @@ class StepContext:
     #: Where slow kernels run; None keeps them on the step's own thread.
     pool: Runner | None = None
     interrupt: Interrupt = field(default_factory=Interrupt)
+    #: Whether denormal numbers are zeros, wherever the step runs.
+    flush: bool = False
     #: How many function calls the step is inside of.
     call_depth: int = 0
 

@@ -13,15 +13,24 @@ each of them keeps to its share of the cores.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Lock, Thread
+from time import perf_counter
 from typing import Final
 
 import numpy as np
 
+from penstock.core.denormals import flushing, is_flushing, settle
+
 #: Does the piece of a number.
 Body = Callable[[int], None]
+#: A piece of work is suspicious if it took so many times as long as another, and so many
+#: seconds on top.
+_TIMES, _SECONDS = 2.0, 5e-4
+#: For so many seconds, at least and at most, work is not shared after that.
+_SHORTEST, _LONGEST = 0.05, 2.0
 
 
 def _cores() -> int:
@@ -78,10 +87,15 @@ def helpers() -> int:
 class _Loop:
     """The pieces of one call."""
 
-    __slots__ = ("_body", "_count", "_error", "_is_done", "_lock", "_next", "_unfinished")
+    __slots__ = (
+        *("_body", "_count", "_error", "_is_done", "_lock", "_next", "_unfinished"),
+        "is_flushing",
+    )
 
     def __init__(self, count: int, body: Body) -> None:
         self._body, self._count = body, count
+        #: Whether denormal numbers are zeros, as for whoever asks.
+        self.is_flushing = is_flushing()
         self._lock = Lock()
         #: The piece that is taken next; no piece is taken twice.  Under ``_lock``.
         self._next = 0
@@ -148,6 +162,55 @@ def parallel_for(count: int, body: Body) -> None:
     loop.finish()
 
 
+@dataclass(frozen=False, slots=True)
+class _Weather:
+    """What is known about other users of the cores.  Races between threads do no harm."""
+
+    #: Until when cores are taken to be busy, by ``perf_counter``.
+    busy_until: float = 0.0
+    #: How long they will be taken to be busy next time.
+    pause: float = _SHORTEST
+    #: Whether the last work was kept waiting.
+    is_suspicious: bool = False
+
+    def note(self, seconds: Sequence[float]) -> None:
+        """Learn from the times of equal pieces: whoever took far longer was kept waiting.
+
+        Once may be a helper's memory and caches, which it had lost to other work.
+        """
+        was_suspicious = self.is_suspicious
+        self.is_suspicious = max(seconds) > _TIMES * min(seconds) + _SECONDS
+        if not self.is_suspicious:
+            self.pause = _SHORTEST
+        elif was_suspicious:
+            self.busy_until = perf_counter() + self.pause
+            self.pause = min(2 * self.pause, _LONGEST)
+
+
+_weather: Final = _Weather()
+
+
+def parallel_equal(count: int, body: Body) -> None:
+    """Like ``parallel_for``, for pieces of equal size.
+
+    For a while after others held the cores, this thread does them all: whoever lost its core in
+    the midst of a piece has everybody wait for it.
+    """
+    if count < 2 or perf_counter() < _weather.busy_until:
+        for number in range(count):
+            body(number)
+        return
+    seconds: list[float] = []
+
+    def timed(number: int) -> None:
+        start = perf_counter()
+        body(number)
+        seconds.append(perf_counter() - start)
+
+    parallel_for(count, timed)
+    _weather.note(seconds)
+
+
 def _start() -> None:
     with _starting:
         while len(_threads) < HELPERS:
@@ -159,9 +222,13 @@ def _start() -> None:
 
 def _help() -> None:
     """The life of a helper; numpy's warnings are each thread's own."""
+    settle()
     with np.errstate(all="ignore"):
         while True:
-            _wanted.get().work()
+            loop = _wanted.get()
+            with flushing(loop.is_flushing):
+                loop.work()
+            del loop  # which holds on to its arrays
 
 
 if hasattr(os, "register_at_fork"):

@@ -16,16 +16,16 @@ from typing import Final
 
 import numpy as np
 
-from penstock.core.values import Array
-from penstock.kernels.blas import ALONE, ALONE_BY_VECTOR, ALWAYS_ALONE, alone
-from penstock.kernels.intra_op import parallel_for
+from penstock.core.values import Array, Value
+from penstock.kernels.blas import ALONE, ALONE_BY_DOT, ALONE_BY_VECTOR, ALWAYS_ALONE, alone
+from penstock.kernels.intra_op import parallel_equal
 
 #: A part of a product has so many multiplications at least, or it is not worth waking a thread.
 _WORTH_WAKING: Final = 1 << 22
 #: A part has so many rows, or columns, at least: all of the other factor is read for each part.
-_LONG: Final = 192
+_LONG: Final = 96
 #: Rows and columns of parts are multiples of what OpenBLAS works on at once.
-_TILE: Final = 48
+_TILE: Final = 16
 #: A product has so many parts at most, and a batch of them so many.
 _MOST: Final = 16
 _FEW: Final = 8
@@ -73,9 +73,9 @@ def _shared(x: Array, y: Array, work: int) -> Array:
         np.matmul(x, y[:, part], out=result[:, part])
 
     if rows >= columns:
-        parallel_for(-(-rows // step), some_rows)
+        parallel_equal(-(-rows // step), some_rows)
     else:
-        parallel_for(-(-columns // step), some_columns)
+        parallel_equal(-(-columns // step), some_columns)
     return result
 
 
@@ -121,7 +121,7 @@ def _shared_batch(x: Array, y: Array) -> Array:
         part = slice(number * step, (number + 1) * step)
         np.matmul(left[part], right[part], out=out[part])
 
-    parallel_for(-(-batch[longest] // step), some)
+    parallel_equal(-(-batch[longest] // step), some)
     return result
 
 
@@ -135,6 +135,13 @@ def multiply_into(x: Array, y: Array, out: Array) -> None:
 
 def _multiply(x: Array, y: Array, out: Array) -> None:
     np.matmul(x, y, out=out)
+
+
+def sum_of_squares(x: Array) -> Value:
+    """The sum of a vector's squares; of complex numbers, without a conjugate."""
+    if x.size <= ALONE_BY_DOT:
+        return np.dot(x, x)
+    return alone(np.dot, x, x)
 
 
 def sum_of_rows(x: Array) -> Array:

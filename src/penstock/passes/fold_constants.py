@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from penstock.core.denormals import flushing
 from penstock.core.values import Value, as_value, has_dtype, shape_of, size_in_bytes
 from penstock.graph.graph import Node
 from penstock.graph.roles import Role
@@ -53,16 +54,19 @@ _SQUARES: Final = (
 _Outputs: TypeAlias = tuple[Value, ...]
 
 
-def fold_constants(draft: Draft, max_bytes: int = MAX_BYTES, host: Host = CLOSED) -> int:
+def fold_constants(
+    draft: Draft, max_bytes: int = MAX_BYTES, host: Host = CLOSED, *, flush: bool = False
+) -> int:
     """Replace by constants what depends on nothing else; returns how many nodes that were.
 
     Args:
         draft: the graph.
         max_bytes: a result of more bytes stays what it is.
         host: what kernels may reach outside of the graph.
+        flush: whether denormal numbers are zeros.
 
     """
-    folding = _Folding(draft, max_bytes, host)
+    folding = _Folding(draft, max_bytes, host, flush=flush)
     folding.compute()
     folding.put_in_place()
     return len(folding.outputs)
@@ -71,10 +75,12 @@ def fold_constants(draft: Draft, max_bytes: int = MAX_BYTES, host: Host = CLOSED
 class _Folding:
     """One pass over a graph: first all values, then all changes."""
 
-    def __init__(self, draft: Draft, max_bytes: int, host: Host) -> None:
+    def __init__(self, draft: Draft, max_bytes: int, host: Host, *, flush: bool) -> None:
         self.draft = draft
         self.host = host
         self.max_bytes = max_bytes
+        #: Whether denormal numbers are zeros.
+        self.flush = flush
         #: What each folded node gives.
         self.outputs: dict[Node, _Outputs] = {}
         #: What each folded node waits for.
@@ -155,7 +161,9 @@ class _Folding:
             if _elements(node, inputs) > _MAX_ELEMENTS:
                 return None
             with np.errstate(all="ignore"):
-                result = kernel.make(facts)(*inputs)
+                compute = kernel.make(facts)
+                with flushing(self.flush):
+                    result = compute(*inputs)
         except Exception:  # noqa: BLE001  (the run will raise it, and name the node)
             return None
         outputs = (result,) if node.op.has_bare_output else tuple(result)

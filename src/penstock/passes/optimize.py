@@ -51,6 +51,8 @@ class Passes:
     max_folded_bytes: int = MAX_BYTES
     #: What may be reached outside of the graph while constants are folded.
     host: Host = field(default=CLOSED, compare=False)
+    #: Constants are computed with denormal numbers as zeros.
+    flush_denormals: bool = field(default=False, compare=False)
 
     def rewriting(self) -> list[Callable[[Draft], int]]:
         """The passes that run in rounds, in their order."""
@@ -64,7 +66,7 @@ class Passes:
         return [run for is_on, run in every if is_on]
 
     def _fold_constants(self, draft: Draft) -> int:
-        return fold_constants(draft, self.max_folded_bytes, self.host)
+        return fold_constants(draft, self.max_folded_bytes, self.host, flush=self.flush_denormals)
 
 
 NO_PASSES: Final = Passes(

@@ -10,8 +10,10 @@ so that, say, a random stream goes on from run to run.
 
 from __future__ import annotations
 
+import functools
 from threading import Lock
 
+from penstock.core.denormals import in_own_setting
 from penstock.core.device_names import DeviceName
 from penstock.errors import OpError, from_exception, shown_cause
 from penstock.graph.graph import Node
@@ -88,6 +90,8 @@ class KernelBinder:
         found = own or get_kernel(node.op.name, "CPU", node.attrs)
         try:
             compute = found.make(attrs)
+            if not found.is_builtin:
+                compute = functools.partial(in_own_setting, compute)
         except OpError:
             raise
         except Exception as cause:  # noqa: BLE001  (the one border of makers)

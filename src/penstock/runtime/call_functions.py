@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from penstock.core.denormals import in_own_setting
 from penstock.core.dtypes import DType
 from penstock.core.values import Value, freeze
 from penstock.defs.attrs import Attr, FuncAttr, TensorAttr
@@ -113,6 +114,7 @@ class FunctionRuntime:
                 runner=step.runner,
                 pool=step.pool,
                 interrupt=step.interrupt,
+                flush=step.flush,
                 call_depth=depth,
             ),
             finished,
@@ -147,7 +149,8 @@ class FunctionRuntime:
             body = None if known else self._bodies.pop(key, None)
         if known is None:
             body = body or self._body(name, attrs)
-            known = _Instance(body, self._new_runnable(body))
+            # Kernels are made, and perhaps libraries imported, in the thread's own setting.
+            known = _Instance(body, in_own_setting(self._new_runnable, body))
         with self._lock:
             known = self._instances.setdefault(key, known)
             if len(self._known) < MAX_KNOWN_SITES:

@@ -40,7 +40,13 @@ class StepMaker:
         self._facts = (
             None
             if is_traced
-            else WholeStepFacts(prepared.params, session_state, pool, prepared.note)
+            else WholeStepFacts(
+                prepared.params,
+                session_state,
+                pool,
+                prepared.flushing.on_pool(options.inter_op_thread_pool),
+                prepared.note,
+            )
         )
 
     def new(self) -> AnyStep:

@@ -28,7 +28,7 @@ def optimize_request(prune: Callable[[], Pruned], config: Config, devices: Devic
     pruned = prune()
     if config.check_graphs:
         check_pruned(pruned)
-    passes = passes_of(config.graph_options, WITHOUT_FILES if config.allow_files else CLOSED)
+    passes = _passes_for(config)
     kinds = kinds_of(config, passes)
     if passes == NO_PASSES and not kinds:
         return pruned
@@ -63,7 +63,7 @@ def optimize_body(graph: Graph, config: Config, device_types: Collection[str]) -
         InternalError: the optimiser failed, and left no graph.
 
     """
-    passes = passes_of(config.graph_options, WITHOUT_FILES if config.allow_files else CLOSED)
+    passes = _passes_for(config)
     kinds = kinds_of(config, passes)
     if passes == NO_PASSES and not kinds:
         return
@@ -74,6 +74,13 @@ def optimize_body(graph: Graph, config: Config, device_types: Collection[str]) -
         _complain(failure, config)
         # Passes look first and change then: most likely they have not begun.
         check_graph(graph)
+
+
+def _passes_for(config: Config) -> Passes:
+    """The passes of a session."""
+    host = WITHOUT_FILES if config.allow_files else CLOSED
+    passes = passes_of(config.graph_options, host)
+    return dataclasses.replace(passes, flush_denormals=config.flush_denormals)
 
 
 def kinds_of(config: Config, passes: Passes) -> Kinds:

@@ -69,6 +69,7 @@ class PartialRun:
             step_container=self._container,
             pool=pool,
             interrupt=ending.interrupt,
+            flush=self._prepared.flushing.is_wanted,
         )
         with NotingCtrlC(ending.interrupt):
             for executor in executors:

@@ -14,6 +14,7 @@ from threading import Lock
 
 from penstock.config import Config, Tier
 from penstock.core.collector import collector_paused
+from penstock.core.denormals import is_supported
 from penstock.graph.check import check_graph, check_partitions, check_placed
 from penstock.graph.graph import Graph, Node
 from penstock.graph.instantiate import FunctionBody
@@ -30,6 +31,7 @@ from penstock.runtime.compiler.region import Region
 from penstock.runtime.cost_model import CostModel
 from penstock.runtime.executor.executor import Executor
 from penstock.runtime.executor.params import LocalExecutorParams
+from penstock.runtime.flushing import Flushing
 from penstock.runtime.optimize_request import optimize_body, optimize_request
 from penstock.runtime.ready_order import ready_queues
 from penstock.runtime.runnable import Runnable
@@ -62,6 +64,10 @@ class PreparedStep:
         #: What the nodes cost, as far as steps were watched.
         self.costs = CostModel(
             every=graph_options.build_cost_model, after=graph_options.build_cost_model_after
+        )
+        #: Whether steps take denormal numbers for zeros.
+        self.flushing = Flushing(
+            pruned.graph, is_wanted=environment.config.flush_denormals and is_supported()
         )
         shared = tell_apart(pruned.graph)
         #: Endpoints of feeds that must be copies, and of fetches.

@@ -19,6 +19,7 @@ from typing import Final
 
 from penstock.advice import MoreTime
 from penstock.config import RunOptions, Tier, TraceLevel
+from penstock.core.denormals import flushing
 from penstock.core.values import Value
 from penstock.errors import CancelledError, DeadlineExceededError, OpError
 from penstock.kernels.context import Runner
@@ -100,11 +101,13 @@ class Step:
         interrupt = self._ending.interrupt
         interrupt.may_be_left = self.is_async or timeout_in_ms > 0
         container = StepContainer()
+        flush = self._prepared.flushing.on_pool(self._options.inter_op_thread_pool)(feeds)
         start = perf_counter()
         try:
             with Alarm(timeout_in_ms, self._expire), NotingCtrlC(interrupt):
-                self._start(frame, container)
-                self._work()
+                self._start(frame, container, flush=flush)
+                with flushing(flush):
+                    self._work()
         finally:
             interrupt.activities.clear()  # breaks a cycle: memory is freed at once
             container.close()
@@ -115,7 +118,7 @@ class Step:
             self._prepared.note(None, perf_counter() - start)
         return list(frame.consume_retvals(allow_dead=True))
 
-    def _start(self, frame: CallFrame, container: StepContainer) -> None:
+    def _start(self, frame: CallFrame, container: StepContainer, *, flush: bool) -> None:
         """Start all executors; they run when the loop does."""
         executors, ending = self._executors, self._ending
         if self._options.trace_level > TraceLevel.NO_TRACE:
@@ -136,6 +139,7 @@ class Step:
                 runner=self._loop.schedule,
                 interrupt=ending.interrupt,
                 pool=self._pool,
+                flush=flush,
             )
             executor.run_async(args, barrier.arrive)
 

@@ -15,6 +15,7 @@ from typing import Final
 from weakref import WeakSet
 
 from penstock.config import Config, ThreadPoolOption
+from penstock.core.denormals import settle
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.context import Runner
 from penstock.kernels.intra_op import in_company
@@ -52,7 +53,9 @@ class Pool:
     def _start(self) -> ThreadPoolExecutor:
         with self._lock:
             if self._executor is None:
-                self._executor = ThreadPoolExecutor(self.count, thread_name_prefix="penstock")
+                self._executor = ThreadPoolExecutor(
+                    self.count, thread_name_prefix="penstock", initializer=settle
+                )
             return self._executor
 
 

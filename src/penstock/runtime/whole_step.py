@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from penstock.advice import MoreTime
+from penstock.core.denormals import flushing
 from penstock.core.values import Value
 from penstock.errors import CancelledError, DeadlineExceededError, OpError
 from penstock.kernels.beside import Beside
@@ -27,6 +28,7 @@ from penstock.kernels.context import Runner, StepContext
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.ending import left_behind, with_details
 from penstock.runtime.executor.params import LocalExecutorParams
+from penstock.runtime.flushing import Flushes
 from penstock.runtime.stats import StatsCollector
 from penstock.runtime.step import take_step_id
 from penstock.runtime.step_loop import POLL_SECONDS, Alarm
@@ -43,6 +45,8 @@ class WholeStepFacts:
     params: LocalExecutorParams
     session_state: SessionState
     pool: Runner | None
+    #: Whether a step takes denormal numbers for zeros, by its feeds.
+    flushes: Flushes
     #: Told the region and the seconds of each step that succeeds.
     note: Callable[[Region | None, float], None]
 
@@ -125,7 +129,11 @@ class WholeStep:
         self._thread = get_ident()
         with np.errstate(all="ignore"):
             start = perf_counter()
-            results = self._compute(feeds)
+            if self._facts.flushes(feeds):
+                with flushing(True):  # noqa: FBT003  (the only thing to say)
+                    results = self._compute(feeds)
+            else:
+                results = self._compute(feeds)
             seconds = perf_counter() - start
         if self.interrupt.reason is not None:
             raise self.interrupt.reason

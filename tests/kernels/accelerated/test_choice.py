@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from penstock.kernels import intra_op
 from penstock.kernels.accelerated import choice, library
 from penstock.kernels.accelerated.choice import PRIORITY, Offer, choosing, plain_kernel
 from penstock.kernels.registry import get_kernel, kernels_of, ops_with_kernels
@@ -130,41 +131,17 @@ def test_other_types_never_come_here() -> None:
     np.testing.assert_array_equal(run_op("MatMul", np.eye(2), np.eye(2)), np.eye(2))
 
 
-def test_uneven_times_of_equal_pieces_end_the_sharing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If others hold the cores, one thread does all pieces; it is tried again after a while.
-
-    There are as many pieces as before, since the last bits may follow from that.
-    """
-    now = [100.0]
-    shared: list[int] = []
-    monkeypatch.setattr(library, "perf_counter", lambda: now[0])
-    weather = library._Weather()
-    monkeypatch.setattr(library, "_weather", weather)
+def test_there_are_as_many_pieces_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They follow from the cores that there are, since the last bits may follow from them."""
     monkeypatch.setattr(library, "HELPERS", 3)
-    monkeypatch.setattr(library, "parallel_for", lambda count, _body: shared.append(count))
+    monkeypatch.setattr(intra_op._weather, "busy_until", float("inf"))
 
     class Alone:
         """PyTorch that keeps to the thread that calls it."""
 
         get_num_threads = staticmethod(lambda: 1)
 
-    def is_shared() -> bool:
-        done, before = list[int](), len(shared)
-        assert library.threads(Alone) == 4
-        with monkeypatch.context() as patch:
-            patch.setattr(library._Weather, "note", lambda *_: None)
-            library.in_pieces(4, done.append)
-        assert done in ([], [0, 1, 2, 3])
-        return len(shared) > before
-
-    weather.note([0.001, 0.0012])
-    assert is_shared()
-    weather.note([0.001, 0.009])
-    assert is_shared()  # once may be memory that a helper had lost
-    weather.note([0.001, 0.009])
-    assert not is_shared()
-    now[0] += 10
-    assert is_shared()
+    assert library.threads(Alone) == 4
 
 
 def test_looking_up_all_kernels_imports_no_pytorch() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.kernels.accelerated import convolution, convolution_grads
+from penstock.kernels.accelerated.convolution import Convolution
 from support.offers import assert_equal, faster, frozen, offer_for
 
 pytest.importorskip("torch")
@@ -100,6 +101,20 @@ def test_filters_that_change_are_not_remembered() -> None:
     constants = [frozen(factor * f32(3, 3, 2, 4)) for factor in (1, 3)]
     for factor, constant in zip((1, 3, 1), (*constants, constants[0]), strict=True):
         np.testing.assert_allclose(convolve(images, constant), factor * first, rtol=1e-4, atol=1e-5)
+
+
+def test_constant_filters_go_one_way_from_the_first_call_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last bits of the other way, by a product of matrices, may differ."""
+    facts: dict[str, Any] = {"strides": along(2, 1), "padding": "SAME"}
+    filters = frozen(f32(3, 3, 48, 400))
+    offer = offer_for("Conv2D", f32(1, 7, 7, 48), filters, **facts)
+    assert offer is not None
+    convolve = offer.build(pytest.importorskip("torch"))
+    monkeypatch.setattr(Convolution, "_multiplied", lambda *_: pytest.fail("the other way"))
+    calls = [convolve(f32(1, size, size, 48), filters).tobytes() for size in (7, 5, 7, 5)]
+    assert calls[:2] == calls[2:]
 
 
 def test_images_may_be_views_and_read_only() -> None:

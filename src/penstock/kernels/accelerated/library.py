@@ -18,25 +18,19 @@ import importlib
 import importlib.util
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from threading import Lock
-from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from penstock.core.denormals import in_own_setting
 from penstock.core.values import Array, GivenMemory
-from penstock.kernels.intra_op import HELPERS, parallel_for
+from penstock.kernels.intra_op import HELPERS, parallel_equal
 
 #: The module ``torch`` and its tensors.  No checker knows it where it is not installed.
 Torch: TypeAlias = Any
 Tensor: TypeAlias = Any
-#: A piece of work is suspicious if it took so many times as long as another, and so many
-#: seconds on top.
-_TIMES, _SECONDS = 2.0, 5e-4
-#: For so many seconds, at least and at most, work is not shared after that.
-_SHORTEST, _LONGEST = 0.05, 2.0
 
 #: Guards ``_loaded``.  Taken before Python's import lock.
 _lock: Final = Lock()
@@ -57,7 +51,7 @@ def load() -> Torch | None:
     if not _loaded:
         with _lock:
             if not _loaded:
-                _loaded.append(_import())
+                _loaded.append(in_own_setting(_import))
     return _loaded[0]
 
 
@@ -99,53 +93,17 @@ def threads(torch: Torch) -> int:
     return 1 if torch.get_num_threads() > 1 else HELPERS + 1
 
 
-@dataclass(frozen=False, slots=True)
-class _Weather:
-    """What is known about other users of the cores.  Races between threads do no harm."""
-
-    #: Until when cores are taken to be busy, by ``perf_counter``.
-    busy_until: float = 0.0
-    #: How long they will be taken to be busy next time.
-    pause: float = _SHORTEST
-    #: Whether the last work was kept waiting.
-    is_suspicious: bool = False
-
-    def note(self, seconds: Sequence[float]) -> None:
-        """Learn from the times of equal pieces: whoever took far longer was kept waiting.
-
-        Once may be a helper's memory and caches, which it had lost to other work.
-        """
-        was_suspicious = self.is_suspicious
-        self.is_suspicious = max(seconds) > _TIMES * min(seconds) + _SECONDS
-        if not self.is_suspicious:
-            self.pause = _SHORTEST
-        elif was_suspicious:
-            self.busy_until = perf_counter() + self.pause
-            self.pause = min(2 * self.pause, _LONGEST)
-
-
-_weather: Final = _Weather()
-
-
 def in_pieces(count: int, body: Callable[[int], None]) -> None:
-    """Call ``body`` with each number below ``count``, on all cores; the pieces are equal.
-
-    For a while after others held the cores, this thread does them all.
-    """
-    if count < 2 or perf_counter() < _weather.busy_until:
-        for number in range(max(count, 1)):
-            body(number)
+    """Call ``body`` with each number below ``count``, on all cores; the pieces are equal."""
+    if count < 2:
+        body(0)
         return
-    seconds: list[float] = []
 
-    def timed(number: int) -> None:
+    def of_one_thread(number: int) -> None:
         stay_alone()
-        start = perf_counter()
         body(number)
-        seconds.append(perf_counter() - start)
 
-    parallel_for(count, timed)
-    _weather.note(seconds)
+    parallel_equal(count, of_one_thread)
 
 
 class _Opened:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from penstock import errors
+from penstock.core.denormals import in_own_setting
 from penstock.core.dtypes import DType
 from penstock.core.values import Value
 from penstock.errors import InvalidArgumentError, OpError, shown_cause
@@ -75,7 +76,7 @@ def make_eager_py_func(attrs: Attrs) -> Kernel:
 
 def _call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     try:
-        return function(*args)
+        return in_own_setting(function, *args)
     except KeyboardInterrupt:
         raise  # Ctrl-C is nothing that the function says
     except BaseException as cause:  # noqa: BLE001  (whatever it raises ends the run)

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from penstock.core.values import Value, shape_of
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.blas import alone
 from penstock.kernels.precision import formula
+from penstock.kernels.products import sum_of_squares
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS, NUMBERS
 
@@ -70,6 +68,6 @@ def _l2_loss(kind: Callable[..., Any]) -> Kernel:
 
     def l2_loss(t: Value) -> Value:
         flat = t.ravel()
-        return half * alone(np.dot, flat, flat)
+        return half * sum_of_squares(flat)
 
     return l2_loss

@@ -18,7 +18,7 @@ from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.blas import alone
+from penstock.kernels.products import sum_of_squares
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import REALS
 
@@ -60,7 +60,7 @@ def _has_nan(x: Value) -> bool:
 def _has_nan_in_squares(x: Array) -> bool:
     """Squares are never negative, so their sum is NaN only if one of them is."""
     flat = x.ravel()
-    total = alone(np.dot, flat, flat)
+    total = sum_of_squares(flat)
     return bool(total != total)
 
 

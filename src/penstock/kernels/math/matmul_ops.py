@@ -89,7 +89,8 @@ def checked_product(
         try:
             rows, depth = a.shape
             _, columns = b.shape
-            if rows * depth * columns <= (most if rows > 1 < columns else most_by_vector):
+            work = rows * depth * columns
+            if work <= most_by_vector or (work <= most and rows > 1 < columns):
                 return dot(a, b)
         except ValueError:  # of another rank, or sizes that do not fit
             pass

@@ -18,12 +18,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from penstock.core.values import Array, Value, freeze
-from penstock.kernels.blas import ALONE_BY_VECTOR
+from penstock.kernels.blas import ALONE_BY_DOT, ALONE_BY_VECTOR
 
 Sum: TypeAlias = Callable[[Array], Value]
 
 #: At most so many numbers are added up to one: for more, OpenBLAS may wake its threads.
-_FEW: Final = 10_000
+_FEW: Final = ALONE_BY_DOT
 #: In arrays of at most so many elements, for the same reason.
 _SMALL: Final = min(1 << 16, ALONE_BY_VECTOR)
 

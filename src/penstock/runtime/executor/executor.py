@@ -29,6 +29,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from penstock.core.denormals import flushing
 from penstock.core.values import DEAD, Value
 from penstock.errors import CancelledError, OpError, Where
 from penstock.graph.graph import Graph
@@ -165,7 +166,7 @@ class ExecutorState:
         """Run whatever is ready until there is nothing to do but wait."""
         self._driver = get_ident()
         is_finished = False
-        with np.errstate(all="ignore"):
+        with flushing(self._args.flush), np.errstate(all="ignore"):
             while True:
                 try:
                     self._take_completions()
@@ -320,11 +321,12 @@ class ExecutorState:
     def _run_on_pool(self, pool: Runner, tagged: TaggedNode, inputs: Sequence[Any]) -> None:
         item, start = tagged[0], perf_counter()
         compute, cost = item.compute, self._executor.costs[item.id]
+        flush = self._args.flush
 
         def run() -> None:
             begin = perf_counter()
             try:
-                with np.errstate(all="ignore"):
+                with flushing(flush), np.errstate(all="ignore"):
                     result = compute(*inputs)
             except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
                 result = self.failure(tagged, cause)
@@ -445,6 +447,7 @@ def _step_context(params: LocalExecutorParams, args: ExecutorArgs, runner: Runne
         runner=runner,
         pool=args.pool,
         interrupt=args.interrupt,
+        flush=args.flush,
         call_depth=args.call_depth,
     )
 

@@ -79,5 +79,7 @@ class ExecutorArgs:
     interrupt: Interrupt = field(default_factory=Interrupt)
     #: Where slow kernels run; None keeps them in the driver.
     pool: Runner | None = None
+    #: Whether denormal numbers are zeros.
+    flush: bool = False
     #: How many function calls this run is inside of.
     call_depth: int = 0

@@ -1,0 +1,99 @@
+"""Which steps take denormal numbers for zeros, as TensorFlow's threads do.
+
+In:   a request's graph, and then the values that are fed.
+Out:  whether the step flushes.
+Not:  sets nothing; ``core/denormals.py`` does, in each thread that works for the step.
+
+TensorFlow flushes in all of its threads, and not in the caller's.  To turn the switch of the
+processor on and off takes 2 µs, which is a third of the shortest steps, and next to nothing of
+those for which it matters.  So the law here: a step flushes if it computes floats in a graph with
+a loop, calls a function, or is large.  It is large if it has many nodes, or some and long arrays
+among its constants, variables and feeds.  Times have no say in it: one request with feeds of the
+same shapes always flushes, or never.  What runs in the caller's own thread
+(``inter_op_thread_pool=-1``) does not, as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from penstock.core.shapes import TensorShape
+from penstock.core.values import Value, shape_of
+from penstock.defs.attrs import TensorAttr
+from penstock.graph.graph import Graph, Node
+from penstock.graph.roles import Role
+
+#: A step is large if the nodes that compute floats, times the elements of the longest array...
+_WORK: Final = 1 << 18
+#: ... or nodes alone are so many.
+_NODES: Final = 4096
+#: Tells of the values that are fed whether a step with them flushes.
+Flushes: TypeAlias = Callable[[Sequence[Value]], bool]
+
+
+class Flushing:
+    """Whether the steps of one request flush."""
+
+    __slots__ = ("_always", "_long", "_looked_at", "is_wanted")
+
+    def __init__(self, graph: Graph, *, is_wanted: bool) -> None:
+        #: Whether the configuration and the machine allow it.
+        self.is_wanted = is_wanted
+        computing = sum(map(_computes, graph))
+        longest = max(map(_length, graph), default=0)
+        is_large = computing >= _NODES or computing * longest >= _WORK
+        has_loop = computing > 0 and any(node.role is Role.NEXT_ITERATION for node in graph)
+        self._always = is_wanted and (is_large or has_loop or any(map(_calls, graph)))
+        #: Feeds that may be long, by number, and from how many elements on they are.
+        self._looked_at: tuple[int, ...] = ()
+        self._long = -(-_WORK // max(computing, 1))
+        if is_wanted and computing and not self._always:
+            args = {node.attrs["index"]: node for node in graph if node.role is Role.ARG}
+            self._looked_at = tuple(
+                index for index, node in args.items() if node.output_types[0].is_floating
+            )
+
+    def on_pool(self, number: int) -> Flushes:
+        """What tells of a step's feeds whether it flushes; -1 is the caller's own thread."""
+        if number < 0 or not (self._always or self._looked_at):
+            return _never
+        return _ever if self._always else self._has_long_feed
+
+    def _has_long_feed(self, feeds: Sequence[Value]) -> bool:
+        long = self._long
+        for index in self._looked_at:  # noqa: SIM110  (any() takes twice as long)
+            if getattr(feeds[index], "size", 0) >= long:
+                return True
+        return False
+
+
+def _never(_feeds: Sequence[Value]) -> bool:
+    return False
+
+
+def _ever(_feeds: Sequence[Value]) -> bool:
+    return True
+
+
+def _computes(node: Node) -> bool:
+    """Whether a node may compute floating-point numbers."""
+    return node.role is Role.OTHER and any(kind.base.is_floating for kind in node.output_types)
+
+
+def _calls(node: Node) -> bool:
+    """Whether a node calls a function, which is not looked into."""
+    kinds = (attr.kind for attr in node.op.attrs.values())
+    return node.role is Role.CALL or node.op.is_function or any("func" in kind for kind in kinds)
+
+
+def _length(node: Node) -> int:
+    """The elements of a constant or a variable; 0 for everything else."""
+    value, shape = node.attrs.get("value"), node.attrs.get("shape")
+    if node.role is Role.CONSTANT and isinstance(value, TensorAttr):
+        return math.prod(shape_of(value.value))
+    is_variable = node.role is Role.VARIABLE or node.op.name == "VarHandleOp"
+    if is_variable and isinstance(shape, TensorShape) and shape.dims is not None:
+        return math.prod(max(size or 0, 0) for size in shape.dims)
+    return 0
