@@ -18,9 +18,10 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
+from penstock.core.given import UnevenError, class_name, has_leaf, readable, shown
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array, Value, as_value, freeze
-from penstock.errors import InvalidArgumentError
+from penstock.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 
 _INT32: Final = np.iinfo(np.int32)
 
@@ -70,11 +71,6 @@ def is_plain(literal: Any) -> bool:
     return not isinstance(literal, (np.generic, np.ndarray)) and not hasattr(literal, "__array__")
 
 
-def has_leaf(literal: Any, kind: type | tuple[type, ...]) -> bool:
-    """Whether an object of ``kind`` stands anywhere in nested lists."""
-    return any(isinstance(leaf, kind) for leaf in _leaves(literal))
-
-
 def _as_array(literal: Any) -> Array:
     if isinstance(literal, TensorShape):
         return np.array(literal.as_tuple(), np.int32)
@@ -82,14 +78,25 @@ def _as_array(literal: Any) -> Array:
         return _strings(literal)
     if literal is None:
         raise TypeError("None is not a value that a tensor can hold")
-    if isinstance(literal, (list, tuple)) and has_leaf(literal, (str, bytes)):
-        return _strings(literal)
     try:
-        array = np.array(literal)  # a copy: the caller's array is the caller's
-    except ValueError as cause:
+        given, kinds = readable(literal)
+        has_text = any(issubclass(kind, (str, bytes)) for kind in kinds)
+        array = (
+            np.array(given, object) if has_text else np.array(given)
+        )  # a copy: the caller's array is the caller's
+    except OpError:
+        raise
+    except MemoryError as cause:
+        raise ResourceExhaustedError(f"There is no memory for {shown(literal)}") from cause
+    except UnevenError as cause:
         raise InvalidArgumentError(
-            f"{literal!r:.80} has rows of different lengths",
+            f"{shown(literal)} has rows of different lengths",
             next_step="a tensor is rectangular; pad the rows, or use several tensors",
+        ) from cause
+    except Exception as cause:  # whatever the literal's class raises
+        raise InvalidArgumentError(
+            f"A {class_name(literal)} cannot be read: {class_name(cause)}: {shown(cause)}",
+            next_step="give an array, numbers, text or lists of them",
         ) from cause
     if array.dtype.kind in "OUS":
         return _strings(array)
@@ -100,14 +107,15 @@ def _strings(literal: Any) -> Array:
     """An object array of bytes."""
     array = np.empty((), object)
     array[()] = literal
-    if not isinstance(literal, (str, bytes)):
-        array = np.array(literal, object)
+    if isinstance(literal, np.ndarray):
+        array = literal.astype(object)
     encoded = np.empty(array.shape, object)
     for place in np.ndindex(array.shape):
         item: object = array[place]
         if not isinstance(item, (str, bytes)):
-            raise TypeError(f"{item!r:.80} is neither a number nor text")
-        encoded[place] = item.encode() if isinstance(item, str) else item
+            raise TypeError(f"{shown(item)} is neither a number nor text")
+        # By the methods of Python's own classes: subclasses may have others.
+        encoded[place] = str.encode(item) if isinstance(item, str) else memoryview(item).tobytes()
     return encoded
 
 
@@ -132,18 +140,6 @@ def _rank(dtype: DType) -> int:
 
 def _loss(literal: Any, own: DType, wanted: DType) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"{literal!r:.80} is {own} and cannot become {wanted} without loss",
+        f"{shown(literal)} is {own} and cannot become {wanted} without loss",
         next_step=f"write a literal of {wanted}, or cast the tensor beside it with ops.cast",
     )
-
-
-def _leaves(literal: Any) -> list[Any]:
-    leaves = []
-    waiting = [literal]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, (list, tuple)):
-            waiting += part
-        else:
-            leaves.append(part)
-    return leaves

@@ -22,6 +22,7 @@ from penstock.builder.operators import Operators
 from penstock.builder.scope import current_scope, scope_in, use_scope
 from penstock.builder.tensor import Operation, Tensor
 from penstock.catalogue.op_def import OpDef
+from penstock.core.given import leaves
 from penstock.core.names import CONTROL_SLOT, parse_endpoint
 from penstock.defs.attrs import Attr
 from penstock.defs.codec import load_graph_def
@@ -186,13 +187,9 @@ def reset_default_graph() -> None:
 
 def graph_of(inputs: Sequence[Any]) -> Graph:
     """The graph of the first tensor among inputs, or the default graph."""
-    waiting = list(reversed(inputs))
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, Operators):
-            return item.graph
-        if isinstance(item, (list, tuple)):
-            waiting += reversed(item)
+    for leaf in leaves(inputs):
+        if isinstance(leaf, Operators):
+            return leaf.graph
     return default_graph()
 
 

@@ -24,6 +24,7 @@ from penstock.builder.tensor import Tensor
 from penstock.catalogue.op_def import ArgDef, OpDef
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
+from penstock.core.given import has_leaf, leaves
 from penstock.core.values import Value
 from penstock.defs.attrs import Attr
 from penstock.errors import InvalidArgumentError
@@ -210,19 +211,11 @@ class _Call:
 
 def _tensor_types(items: Sequence[Any]) -> list[DType]:
     """The types of all tensors among items, those in lists included."""
-    types = []
-    waiting = list(reversed(items))
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, Operators):
-            types.append(item.dtype)
-        elif isinstance(item, (list, tuple)):
-            waiting += reversed(item)
-    return types
+    return [leaf.dtype for leaf in leaves(items) if isinstance(leaf, Operators)]
 
 
 def _has_tensor(item: Any) -> bool:
-    return isinstance(item, (list, tuple)) and constants.has_leaf(item, Operators)
+    return isinstance(item, (list, tuple)) and has_leaf(item, Operators)
 
 
 def _own_type(item: Any) -> DType:

@@ -15,6 +15,7 @@ from penstock.builder.graph import apply
 from penstock.builder.operators import Operators
 from penstock.builder.tensor import Tensor
 from penstock.core import dtypes
+from penstock.core.given import has_leaf
 from penstock.core.shapes import UNKNOWN, TensorShape
 from penstock.core.values import Value, as_value, freeze
 from penstock.defs.attrs import TensorAttr
@@ -84,7 +85,7 @@ def as_tensor(value: Any, dtype: Any = None, name: str = "Const") -> Tensor:
                 next_step="convert it with ops.cast",
             )
         return tensor
-    if isinstance(value, (list, tuple)) and constants.has_leaf(value, Operators):
+    if isinstance(value, (list, tuple)) and has_leaf(value, Operators):
         packed: Tensor = apply("Pack", list(value), T=dtype, name="packed")
         return packed
     return constant(value, dtype, name=name)

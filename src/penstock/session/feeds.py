@@ -7,23 +7,30 @@ Not:  feeds nothing; the step does.  Does not know which arrays must be copied; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection, Mapping, Set
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
+from penstock.core.given import class_name, readable, shown
 from penstock.core.names import parse_endpoint
 from penstock.core.shapes import TensorShape
-from penstock.core.values import Array, ResourceHandle, Value, copied, freeze, has_dtype
-from penstock.errors import InvalidArgumentError
+from penstock.core.values import Array, ResourceHandle, Value, copied, freeze
+from penstock.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from penstock.graph.graph import Graph, Node
 from penstock.graph.static_shapes import declared_shape
 from penstock.session.fetches import check_owner
 
 #: From what the caller gives to a value of the right type.
 Feeder: TypeAlias = Callable[[Any], Value]
+
+#: What is read by its content, whatever attributes a subclass adds.
+_READ: Final = (np.ndarray, np.generic, list, tuple, str, bytes, int, float)
+#: Whose classes are no variants' classes, and which others are none.
+_PLAIN: Final = frozenset({"builtins", "numpy"})
+_NO_VARIANTS: Final = frozenset({ResourceHandle, Node})
 
 
 class Feeds:
@@ -133,11 +140,22 @@ def as_fed(value: Any, dtype: DType, shape: TensorShape, endpoint: str) -> Value
         InvalidArgumentError: the value has no such type, or its shape does not fit.
 
     """
-    if dtype.is_object and dtype is not dtypes.string:
-        if not has_dtype(value, dtype):
-            raise _wrong_type(value, dtype, endpoint)
-        return value
-    array = _as_array(value, dtype, endpoint)
+    try:
+        if dtype.is_object and dtype is not dtypes.string:
+            if not _is_held(value, dtype):
+                raise _wrong_type(value, dtype, endpoint)
+            return value
+        array = _as_array(value, dtype, endpoint)
+    except OpError as error:
+        raise error if endpoint in error.reason else _about(endpoint, error) from error.__cause__
+    except MemoryError as cause:
+        raise ResourceExhaustedError(f"There is no memory for the value of {endpoint}") from cause
+    except Exception as cause:  # whatever the value's class raises
+        raise InvalidArgumentError(
+            f"The value of feed {endpoint}, a {class_name(value)}, cannot be read: "
+            f"{class_name(cause)}: {shown(cause)}",
+            next_step="feed arrays, numbers, strings or lists of them",
+        ) from cause
     if not shape.accepts(array.shape):
         raise InvalidArgumentError(
             f"Cannot feed value of shape {array.shape} for Tensor {endpoint}, "
@@ -182,40 +200,62 @@ def kept(fed: Mapping[str, Value], which: Collection[str]) -> dict[str, Value]:
 
 
 def _as_array(value: Any, dtype: DType, endpoint: str) -> Array:
-    if isinstance(value, (ResourceHandle, Node)) or hasattr(value, "graph"):
+    if not issubclass(type(value), _READ) and _is_part_of_a_graph(value):
         raise InvalidArgumentError(
             f"The value of feed {endpoint} cannot be a node, a tensor or a handle",
             next_step="feed arrays, numbers, strings or lists of them",
         )
     try:
+        given, kinds = readable(value)
         if dtype is dtypes.string:
-            return _as_strings(value)
-        if _has_text(value):
+            return _as_strings(given)
+        if _has_text(given, kinds):
             raise TypeError("numbers are not read out of text")
-        array = np.asarray(value, dtype.numpy)
-        if isinstance(value, int) and dtype.is_integer and int(array) != value:
-            raise OverflowError(f"{value} is no {dtype}")
+        array = np.asarray(given, dtype.numpy)
+        if isinstance(given, int) and dtype.is_integer and int(array) != int.__index__(given):
+            raise OverflowError(f"{given} is no {dtype}")
     except (TypeError, ValueError, OverflowError) as cause:
         raise _wrong_type(value, dtype, endpoint) from cause
     return array
 
 
-def _has_text(value: Any) -> bool:
-    """Whether numpy would have to read numbers out of text."""
-    if not isinstance(value, (str, bytes, list, tuple, np.ndarray)):
+def _is_held(value: Any, dtype: DType) -> bool:
+    """Whether a value is a handle, or an object of a variant's class, or an array of them."""
+    if not isinstance(value, np.ndarray):
+        kinds = {type(value)}
+    elif np.asarray(value).dtype.hasobject:
+        kinds = set(map(type, np.asarray(value).flat))
+    else:
         return False
-    array = np.asarray(value)
-    if array.dtype.kind == "O":
-        return any(isinstance(item, (str, bytes)) for item in array.flat)
-    return array.dtype.kind in "SU"
+    if dtype is dtypes.resource:
+        return all(issubclass(kind, ResourceHandle) for kind in kinds)
+    return not any(kind in _NO_VARIANTS or kind.__module__ in _PLAIN for kind in kinds)
+
+
+def _is_part_of_a_graph(value: Any) -> bool:
+    return isinstance(value, (ResourceHandle, Node)) or hasattr(value, "graph")
+
+
+def _has_text(given: Any, kinds: Set[type[Any]]) -> bool:
+    """Whether numpy would have to read numbers out of text."""
+    if not isinstance(given, np.ndarray):
+        return any(issubclass(kind, (str, bytes)) for kind in kinds)
+    if given.dtype.kind == "O":
+        return any(isinstance(item, (str, bytes)) for item in given.flat)
+    return given.dtype.kind in "SU"
 
 
 def _wrong_type(value: Any, dtype: DType, endpoint: str) -> InvalidArgumentError:
-    given = value.dtype if isinstance(value, np.ndarray) else type(value).__name__
+    given = np.asarray(value).dtype if isinstance(value, np.ndarray) else class_name(value)
     return InvalidArgumentError(
-        f"Type of feed value {str(value)[:60]} with type {given} is not compatible with "
+        f"Type of feed value {shown(value)} with type {given} is not compatible with "
         f"Tensor {endpoint}, which has type {dtype}"
     )
+
+
+def _about(endpoint: str, error: OpError) -> OpError:
+    """An error that also says which feed it is about."""
+    return type(error)(f"Feed {endpoint}: {error.reason}", next_step=error.next_step)
 
 
 def _as_strings(value: Any) -> Array:
@@ -223,7 +263,14 @@ def _as_strings(value: Any) -> Array:
     array = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
     out = np.empty(array.shape, object)
     for index, item in np.ndenumerate(array):
-        if not isinstance(item, (str, bytes, bytearray)):
-            raise TypeError(f"a {type(item).__name__} is no string")
-        out[index] = item.encode() if isinstance(item, str) else bytes(item)
+        out[index] = _encoded(item)
     return out
+
+
+def _encoded(item: Any) -> bytes:
+    """Text or bytes as exact bytes, by the methods of Python's own classes."""
+    if isinstance(item, str):
+        return str.encode(item)
+    if isinstance(item, (bytes, bytearray)):
+        return memoryview(item).tobytes()
+    raise TypeError(f"a {class_name(item)} is no string")
