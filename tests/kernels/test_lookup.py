@@ -195,6 +195,7 @@ def test_dense_table() -> None:
     [
         ("initial_num_buckets=3", "at least 4 and a power of 2, got: 3"),
         ("max_load_factor=1.5", "max_load_factor must be between 0 and 1"),
+        ("initial_num_buckets=-8", "at least 4 and a power of 2, got: -8"),
     ],
 )
 def test_dense_table_refuses_bad_sizes(attrs: str, text: str) -> None:
@@ -210,6 +211,24 @@ def test_dense_table_refuses_bad_sizes(attrs: str, text: str) -> None:
 
     with pytest.raises(errors.InvalidArgumentError, match=text):
         session.run("size:0")
+
+
+@pytest.mark.parametrize("attrs", [f"initial_num_buckets={2**60}", "max_load_factor=1e-30"])
+def test_dense_table_asks_for_no_moon(attrs: str) -> None:
+    """So many buckets that no memory could hold them are refused, at the start and later."""
+    session = Session(
+        sketch(f"""
+        empty = Const() value=0
+        deleted = Const() value=-1
+        table = MutableDenseHashTableV2(empty, deleted) value_dtype=float32 {attrs}
+        keys = Const() value=5
+        values = Const() value=1.0
+        insert = LookupTableInsertV2(table, keys, values)
+    """)
+    )
+
+    with pytest.raises(errors.ResourceExhaustedError):
+        session.run("insert")
 
 
 def test_shared_tables_must_agree() -> None:

@@ -24,10 +24,17 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import OpKernelContext
-from penstock.kernels.lookup.lookup_tables import DenseTable, LookupTable, StaticTable, TableSpec
+from penstock.kernels.lookup.dense_table import DenseTable
+from penstock.kernels.lookup.lookup_tables import (
+    LookupTable,
+    MutableTable,
+    StaticTable,
+    TableSpec,
+)
 from penstock.kernels.registry import Cost, Kernel, MakeKernel, context_kernel
 from penstock.kernels.signatures import signature_mismatch, type_text
 from penstock.kernels.strings import string_array
+from penstock.state.resources import DEFAULT_CONTAINER
 
 _KIND: Final = "LookupTable"
 _BASIC: Final = frozenset({dtypes.float32, dtypes.float64, dtypes.int32})
@@ -121,8 +128,9 @@ def _find_or_make(
             f"{type_text(there.value_dtype)} for table {name}"
         )
     if attrs.output_types[0] is dtypes.resource:
-        return ResourceHandle(context.step.device, container, name, _KIND)
-    return Ref(name, dtypes.string, string_array((container.encode(), name.encode()), (2,)))
+        return ResourceHandle(context.step.device, container or DEFAULT_CONTAINER, name, _KIND)
+    texts = (container or DEFAULT_CONTAINER).encode(), name.encode()
+    return Ref(name, dtypes.string, string_array(texts, (2,)))
 
 
 @_register("HashTable", "HashTableV2", "AnonymousHashTable", types=_STATIC_TYPES)
@@ -138,7 +146,9 @@ def make_hash_table(attrs: Attrs) -> Kernel:
 def make_mutable_hash_table(attrs: Attrs) -> Kernel:
     """A table that can be changed, with one element for each key."""
     spec = _spec(attrs)
-    return lambda context: _find_or_make(context, attrs, spec, lambda name: LookupTable(name, spec))
+    return lambda context: _find_or_make(
+        context, attrs, spec, lambda name: MutableTable(name, spec)
+    )
 
 
 @_register(
@@ -154,7 +164,9 @@ def make_mutable_hash_table_of_tensors(attrs: Attrs) -> Kernel:
         shown = shape if shape.is_fully_defined else "[]"
         raise InvalidArgumentError(f"Default value must be a vector, got shape {shown}")
     spec = _spec(attrs, value_shape=shape.as_tuple())
-    return lambda context: _find_or_make(context, attrs, spec, lambda name: LookupTable(name, spec))
+    return lambda context: _find_or_make(
+        context, attrs, spec, lambda name: MutableTable(name, spec)
+    )
 
 
 @_register(
@@ -167,24 +179,20 @@ def make_mutable_dense_hash_table(attrs: Attrs) -> Kernel:
     """A table that can be changed, of tensors for each key; two keys mark empty buckets."""
     value_shape = attrs.shape("value_shape").as_tuple()
     buckets, load = attrs.int("initial_num_buckets"), attrs.float("max_load_factor")
-    if buckets < 4 or buckets & (buckets - 1):
-        raise InvalidArgumentError(
-            f"Number of buckets must be at least 4 and a power of 2, got: {buckets}"
-        )
     if not 0 < load < 1:
         raise InvalidArgumentError(f"max_load_factor must be between 0 and 1, got: {load:g}")
 
     def dense(context: OpKernelContext, empty: Value, deleted: Value | None = None) -> Value:
-        unusable = _unusable_keys(empty, deleted)
+        marks = _marks(empty, deleted)
         spec = _spec(attrs, shape_of(empty), value_shape)
         return _find_or_make(
-            context, attrs, spec, lambda name: DenseTable(name, spec, unusable, (buckets, load))
+            context, attrs, spec, lambda name: DenseTable(name, spec, marks, buckets, load)
         )
 
     return dense
 
 
-def _unusable_keys(empty: Value, deleted: Value | None) -> tuple[Array, Array | None]:
+def _marks(empty: Value, deleted: Value | None) -> tuple[Array, Array | None]:
     """The keys that stand for an empty bucket, and for one that was emptied."""
     if deleted is None:
         return as_array(empty), None

@@ -10,6 +10,7 @@ they are, or as rows of arrays if one value has several elements.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from threading import Lock
@@ -26,7 +27,7 @@ from penstock.errors import (
     InvalidArgumentError,
     UnimplementedError,
 )
-from penstock.kernels.arrays import as_array, shape_text, zeros
+from penstock.kernels.arrays import as_array, shape_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +41,90 @@ class TableSpec:
     value_shape: tuple[int, ...] = ()
 
 
-class LookupTable:
-    """A table that can be changed; safe to use from several threads."""
+class LookupTable(ABC):
+    """A table; safe to use from several threads."""
+
+    def __init__(self, name: str, spec: TableSpec) -> None:
+        self.name: Final = name
+        self.spec: Final = spec
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of keys."""
+
+    @abstractmethod
+    def find(self, keys: Value, default: Value) -> Value:
+        """Values of the keys; the default, or its part, for keys that are not there."""
+
+    @abstractmethod
+    def insert(self, keys: Value, values: Value) -> None:
+        """Set the values of keys."""
+
+    @abstractmethod
+    def remove(self, keys: Value) -> None:
+        """Drop keys; those that are not there do no harm."""
+
+    @abstractmethod
+    def replace(self, keys: Value, values: Value) -> None:
+        """Forget everything, and take over what a table exported."""
+
+    @abstractmethod
+    def export(self) -> tuple[Array, Array]:
+        """All keys, and their values in the same order."""
+
+    def initialize(self, container: str, keys: Value, values: Value) -> None:  # noqa: ARG002
+        """Refuse: there is nothing to initialize."""
+        raise InvalidArgumentError(f"Table {container} {self.name} is not initializable")
+
+    # -- between arrays and Python's own objects -----------------------------------------
+
+    def batch_shape(self, keys: Value) -> tuple[int, ...]:
+        """The shape of ``keys`` without that of a single key."""
+        shape, one = shape_of(keys), self.spec.key_shape
+        if one and shape[-len(one) :] != one:
+            raise InvalidArgumentError(
+                f"Input key shape {shape_text(shape)} must end with the table's key shape "
+                f"{shape_text(one)}"
+            )
+        return shape[: len(shape) - len(one)]
+
+    def listed_keys(self, keys: Value) -> list[Hashable]:
+        """Keys as numbers and bytes, or tuples of these."""
+        array = as_array(keys)
+        if self.spec.key_shape:
+            rows = array.reshape(-1, *self.spec.key_shape)
+            return [tuple(row.ravel().tolist()) for row in rows]
+        flat: list[Hashable] = array.ravel().tolist()
+        return flat
+
+    def check_values(self, keys: Value, values: Value) -> None:
+        """Raise InvalidArgumentError unless there is a value of the right shape for each key."""
+        expected = (*self.batch_shape(keys), *self.spec.value_shape)
+        if shape_of(values) != expected:
+            raise InvalidArgumentError(
+                f"Expected shape {shape_text(expected)} for value, "
+                f"got {shape_text(shape_of(values))}"
+            )
+
+    def check_default(self, batch: tuple[int, ...], default: Value) -> None:
+        """Raise InvalidArgumentError unless a default is one value, or one for each key."""
+        one, given = self.spec.value_shape, shape_of(default)
+        if given not in (one, (*batch, *one)):
+            raise InvalidArgumentError(
+                f"Expected shape {shape_text(one)} or {shape_text((*batch, *one))} "
+                f"for default value, got {shape_text(given)}"
+            )
+
+
+class MutableTable(LookupTable):
+    """A table that can be changed."""
 
     #: Whether a default for each key is heeded; other tables take the first one for all.
     has_default_per_key = True
 
     def __init__(self, name: str, spec: TableSpec) -> None:
-        self.name: Final = name
-        self.spec: Final = spec
+        super().__init__(name, spec)
         #: Held while ``_items`` changes or is walked through; looking one key up needs no lock.
         self._lock = Lock()
         #: Values by key.
@@ -62,15 +138,9 @@ class LookupTable:
     def find(self, keys: Value, default: Value) -> Value:
         """Values of the keys; the default, or its part, for keys that are not there."""
         spec, get = self.spec, self._items.get
-        batch = self._batch_shape(keys)
-        shape = (*batch, *spec.value_shape)
-        given = shape_of(default)
-        if given not in (spec.value_shape, shape):
-            raise InvalidArgumentError(
-                f"Expected shape {shape_text(spec.value_shape)} or {shape_text(shape)} "
-                f"for default value, got {shape_text(given)}"
-            )
-        wanted = self._keys(keys)
+        batch, given = self.batch_shape(keys), shape_of(default)
+        self.check_default(batch, default)
+        wanted = self.listed_keys(keys)
         if given != spec.value_shape and not self.has_default_per_key:
             default = default[(0,) * len(batch)] if wanted else None
             given = spec.value_shape
@@ -79,7 +149,7 @@ class LookupTable:
             found = [get(key, one) for key in wanted]
         else:
             found = [get(*pair) for pair in zip(wanted, self._values(default), strict=True)]
-        return as_value(self._rows(found).reshape(shape))
+        return as_value(self._rows(found).reshape((*batch, *spec.value_shape)))
 
     def insert(self, keys: Value, values: Value) -> None:
         """Set the values of keys."""
@@ -90,7 +160,7 @@ class LookupTable:
     def remove(self, keys: Value) -> None:
         """Drop keys; those that are not there do no harm."""
         with self._lock:
-            for key in self._keys(keys):
+            for key in self.listed_keys(keys):
                 self._items.pop(key, None)
 
     def replace(self, keys: Value, values: Value) -> None:
@@ -98,10 +168,6 @@ class LookupTable:
         new = dict(self._pairs(keys, values))
         with self._lock:
             self._items = new
-
-    def initialize(self, container: str, keys: Value, values: Value) -> None:  # noqa: ARG002
-        """Refuse: there is nothing to initialize."""
-        raise InvalidArgumentError(f"Table {container} {self.name} is not initializable")
 
     def export(self) -> tuple[Array, Array]:
         """All keys, and their values in the same order."""
@@ -111,26 +177,6 @@ class LookupTable:
         keys[:] = list(items)
         return keys, self._rows(list(items.values()))
 
-    # -- between arrays and items ------------------------------------------------------
-
-    def _batch_shape(self, keys: Value) -> tuple[int, ...]:
-        """The shape of ``keys`` without that of a single key."""
-        shape, one = shape_of(keys), self.spec.key_shape
-        if one and shape[-len(one) :] != one:
-            raise InvalidArgumentError(
-                f"Input key shape {shape_text(shape)} must end with the table's key shape "
-                f"{shape_text(one)}"
-            )
-        return shape[: len(shape) - len(one)]
-
-    def _keys(self, keys: Value) -> list[Hashable]:
-        array = as_array(keys)
-        if self.spec.key_shape:
-            rows = array.reshape(-1, *self.spec.key_shape)
-            return [tuple(row.ravel().tolist()) for row in rows]
-        flat: list[Hashable] = array.ravel().tolist()
-        return flat
-
     def _values(self, values: Value) -> Iterable[Any]:
         array = as_array(values)
         if self.spec.value_shape:
@@ -139,15 +185,10 @@ class LookupTable:
         return flat
 
     def _pairs(self, keys: Value, values: Value) -> Iterable[tuple[Hashable, Any]]:
-        expected = (*self._batch_shape(keys), *self.spec.value_shape)
-        if shape_of(values) != expected:
-            raise InvalidArgumentError(
-                f"Expected shape {shape_text(expected)} for value, "
-                f"got {shape_text(shape_of(values))}"
-            )
+        self.check_values(keys, values)
         # What is kept must not change when the arrays it came from do.
         kept = values.copy() if self.spec.value_shape else values
-        return zip(self._keys(keys), self._values(kept), strict=True)
+        return zip(self.listed_keys(keys), self._values(kept), strict=True)
 
     def _rows(self, values: list[Any]) -> Array:
         """Values as one array, a row for each."""
@@ -161,7 +202,7 @@ def _plain(scalar: Value) -> Any:
     return scalar.item() if isinstance(scalar, (np.generic, np.ndarray)) else scalar
 
 
-class StaticTable(LookupTable):
+class StaticTable(MutableTable):
     """A table that is filled once, and fixed from then on."""
 
     has_default_per_key = False
@@ -219,54 +260,3 @@ def _without_conflicts(pairs: Iterable[tuple[Hashable, Any]]) -> dict[Hashable, 
 
 def _shown(item: object) -> str:
     return item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item)
-
-
-class DenseTable(LookupTable):
-    """A table as rows of buckets, two keys of which mark those that are not in use.
-
-    Only ``export`` shows the buckets; their order is not that of TensorFlow.
-    """
-
-    has_default_per_key = False
-
-    def __init__(
-        self,
-        name: str,
-        spec: TableSpec,
-        unusable: tuple[Array, Array | None],
-        buckets: tuple[int, float],
-    ) -> None:
-        super().__init__(name, spec)
-        self._empty_key: Final = unusable[0]
-        #: Keys that nobody may use, and what they are called.
-        self._unusable: Final = {
-            super(DenseTable, self)._keys(key)[0]: what
-            for key, what in zip(unusable, ("empty_key", "deleted_key"), strict=True)
-            if key is not None
-        }
-        #: Number of buckets, and how much of them may be in use before there must be more.
-        self._bucket_count, self._max_load = buckets
-
-    def _keys(self, keys: Value) -> list[Hashable]:
-        listed = super()._keys(keys)
-        for key, what in self._unusable.items():
-            if key in listed:
-                raise InvalidArgumentError(f"Using the {what} as a table key is not allowed")
-        return listed
-
-    def export(self) -> tuple[Array, Array]:
-        """A row for each bucket; the empty ones hold the empty key."""
-        with self._lock:
-            items = dict(self._items)
-        count = self._bucket_count
-        while len(items) > count * self._max_load:
-            count *= 2
-        self._bucket_count = count
-        keys = np.empty((count, self._empty_key.size), self.spec.key_dtype.numpy)
-        keys[:] = self._empty_key.ravel()
-        width = int(np.prod(self.spec.value_shape, dtype=np.int64))
-        values = zeros((count, width), self.spec.value_dtype)
-        for at, (key, value) in enumerate(items.items()):
-            keys[at] = key
-            values[at] = np.ravel(value) if self.spec.value_shape else value
-        return keys, values

@@ -16,8 +16,8 @@ from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.fingerprints import farmhash64, murmurhash64, siphash
 from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.string.fingerprints import farmhash64, murmurhash64, siphash
 from penstock.kernels.strings import each_to_number
 from penstock.kernels.types import PLAIN
 
