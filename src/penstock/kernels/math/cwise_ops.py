@@ -187,9 +187,21 @@ def _complex_squared_difference(x: Value, y: Value) -> Value:
 
 
 @kernel("Atan2", types={"T": FLOATS})
-def make_atan2(_: Attrs) -> Kernel:
-    """The angle of the point (x, y), between -pi and pi."""
-    return np.arctan2
+def make_atan2(attrs: Attrs) -> Kernel:
+    """The angle of the point (x, y), between -pi and pi.
+
+    Numbers below the normal ones count as zeros, as for TensorFlow's processor: here they may
+    turn the angle by as much as a right one.
+    """
+    dtype = attrs.dtype("T")
+    if dtype is dtypes.float16:  # computed in float32, where all its numbers are normal
+        return np.arctan2
+    least = dtype.numpy.type(2.0**-1022 if dtype is dtypes.float64 else 2.0**-126)
+
+    def normal(x: Value) -> Value:
+        return x * (abs(x) >= least)
+
+    return lambda y, x: np.arctan2(normal(y), normal(x))
 
 
 @kernel("NextAfter", types={"T": {dtypes.float32, dtypes.float64}})
