@@ -7,8 +7,9 @@ are made of.  Beside the folders is what all families share:
 - how kernels are made, found and called: ``registry``, ``families``, ``signatures``, ``attrs``,
   ``types``, ``host``, ``bound``, ``context``, ``at_once``, ``waiting``, ``elementwise``,
   ``forwarding``, ``constants``, ``extras``;
-- values: ``arrays``, ``batches``, ``choice``, ``half_floats``, ``precision``, ``strings``,
-  ``spelled_numbers``, ``variants``, ``printing``, ``files``; ``windows`` over them;
+- values: ``arrays``, ``batches``, ``choice``, ``complex_arithmetic``, ``half_floats``,
+  ``precision``, ``spelled_numbers``, ``strings``, ``variants``, ``printing``, ``files``;
+  ``windows`` over them;
 - much work, and several cores for it: ``intra_op``, ``portions``, ``bands``, ``products``,
   ``blas``, ``runs``; and ``accelerated``, which has PyTorch do it.
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from penstock.core.values import Value, shape_of
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.precision import formula
+from penstock.kernels.precision import NARROW, in_float32
 from penstock.kernels.products import sum_of_squares
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import FLOATS, NUMBERS
@@ -60,7 +62,10 @@ def _unequal(op: str, first: Value, number: int, other: Value) -> ValueError:
 @kernel("L2Loss", types={"T": FLOATS})
 def make_l2_loss(attrs: Attrs) -> Kernel:
     """Half the sum of the squares."""
-    return formula(_l2_loss, attrs.dtype("T"))
+    dtype = attrs.dtype("T")
+    if dtype in NARROW:
+        return in_float32(_l2_loss(np.float32), dtype)
+    return _l2_loss(dtype.numpy.type)
 
 
 def _l2_loss(kind: Callable[..., Any]) -> Kernel:

@@ -2,7 +2,8 @@
 
 In:   arrays and numpy scalars of one element type, broadcast against each other.
 Out:  an array (a scalar, if all inputs are) of the same type; or of booleans for IsNan.
-Not:  no division (division_ops), no comparison (compare_ops), no activation function.
+Not:  no division (division_ops), no comparison (compare_ops), no formula of several steps
+      (formula_ops), no activation function.
 
 Where numpy has the function, it is the kernel itself.  Python's operators stand for numpy's
 arithmetic functions: they do the same on arrays and take a tenth of the time on scalars.
@@ -12,16 +13,15 @@ Complex logarithms and roots have their cut along the negative real axis, as in 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from penstock.core import dtypes
-from penstock.core.values import Value, as_value, freeze
+from penstock.core.values import Value, as_value
 from penstock.kernels.arrays import as_array
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.precision import NARROW, MakeFormula, formula, in_float32
+from penstock.kernels.complex_arithmetic import product, reciprocal, square
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import COMPLEX, FLOATS, NUMBERS, REALS, SIGNED
 
@@ -43,8 +43,12 @@ _UNARY: Final[dict[str, Kernel]] = {
     "Asinh": np.arcsinh,
     "Acosh": np.arccosh,
     "Atanh": np.arctanh,
-    "Inv": np.reciprocal,
-    "Reciprocal": np.reciprocal,
+}
+#: The same, and what is done to complex numbers.
+_PRODUCTS: Final[dict[str, tuple[Kernel, Kernel]]] = {
+    "Inv": (np.reciprocal, reciprocal),
+    "Reciprocal": (np.reciprocal, reciprocal),
+    "Square": (np.square, square),
 }
 _UNARY_OF_REALS: Final[dict[str, Kernel]] = {
     "Floor": np.floor,
@@ -101,10 +105,12 @@ def make_abs(_: Attrs) -> Kernel:
     return operator.abs
 
 
+@kernel("Inv", "Reciprocal", types={"T": _FLOATS_AND_COMPLEX})
 @kernel("Square", types={"T": NUMBERS})
-def make_square(_: Attrs) -> Kernel:
-    """The number times itself."""
-    return np.square
+def make_product_of_one(attrs: Attrs) -> Kernel:
+    """The number times itself, or one by the number."""
+    of_reals, of_complex = _PRODUCTS[attrs.op.name]
+    return of_complex if attrs.dtype("T").is_complex else of_reals
 
 
 @kernel("Sign", types={"T": SIGNED | _FLOATS_AND_COMPLEX})
@@ -117,53 +123,11 @@ def _complex_sign(z: Value) -> Value:
     return np.where(z == 0, z, z / abs(z))[()]
 
 
-def _rsqrt(kind: Callable[..., Any]) -> Kernel:
-    one = kind(1)
-
-    def of_any(x: Value) -> Value:
-        return one / np.sqrt(x)
-
-    def rsqrt(x: Value) -> Value:
-        root = np.sqrt(x)
-        return np.reciprocal(root, root) if type(root) is np.ndarray else one / root
-
-    return of_any if np.iscomplexobj(one) else rsqrt
-
-
-def _sigmoid(kind: Callable[..., Any]) -> Kernel:
-    # To an array, a scalar is added in twice the time that an array of rank 0 takes.
-    one, one_array = kind(1), freeze(np.ones((), kind))
-    negative, exp, add, divide = np.negative, np.exp, np.add, np.divide
-
-    def of_any(x: Value) -> Value:
-        return one / (one + exp(-x))
-
-    def sigmoid(x: Value) -> Value:
-        if type(x) is kind:
-            return one / (one + exp(-x))
-        result = negative(x)
-        if type(result) is kind:  # an array of rank 0
-            return of_any(x)
-        exp(result, result)
-        add(result, one_array, result)
-        return divide(one_array, result, result)  # a sixth faster than the reciprocal
-
-    return of_any if np.iscomplexobj(one) else sigmoid
-
-
-_FORMULAS: Final[dict[str, MakeFormula]] = {"Rsqrt": _rsqrt, "Sigmoid": _sigmoid}
-
-
-@kernel(*_FORMULAS, types={"T": _FLOATS_AND_COMPLEX})
-def make_formula(attrs: Attrs) -> Kernel:
-    """1 / sqrt(x), or 1 / (1 + exp(-x))."""
-    return formula(_FORMULAS[attrs.op.name], attrs.dtype("T"))
-
-
 @kernel(*_BINARY, types={"T": NUMBERS})
 def make_binary(attrs: Attrs) -> Kernel:
     """Sum, difference or product; integers wrap around."""
-    return _BINARY[attrs.op.name]
+    is_product = attrs.op.name == "Mul"
+    return product if is_product and attrs.dtype("T").is_complex else _BINARY[attrs.op.name]
 
 
 @kernel("Add", types={"T": {dtypes.string}})
@@ -219,35 +183,28 @@ def _squared_difference(x: Value, y: Value) -> Value:
 
 def _complex_squared_difference(x: Value, y: Value) -> Value:
     difference = x - y
-    return difference * np.conj(difference)
+    return product(difference, np.conj(difference))
 
 
 @kernel("Atan2", types={"T": FLOATS})
-def make_atan2(_: Attrs) -> Kernel:
-    """The angle of the point (x, y), between -pi and pi."""
-    return np.arctan2
+def make_atan2(attrs: Attrs) -> Kernel:
+    """The angle of the point (x, y), between -pi and pi.
+
+    Numbers below the normal ones count as zeros, as for TensorFlow's processor: here they may
+    turn the angle by as much as a right one.
+    """
+    dtype = attrs.dtype("T")
+    if dtype is dtypes.float16:  # computed in float32, where all its numbers are normal
+        return np.arctan2
+    least = dtype.numpy.type(2.0**-1022 if dtype is dtypes.float64 else 2.0**-126)
+
+    def normal(x: Value) -> Value:
+        return x * (abs(x) >= least)
+
+    return lambda y, x: np.arctan2(normal(y), normal(x))
 
 
 @kernel("NextAfter", types={"T": {dtypes.float32, dtypes.float64}})
 def make_next_after(_: Attrs) -> Kernel:
     """The number next to x1 in the direction of x2."""
     return np.nextafter
-
-
-_ZERO_AT_ZERO: Final[dict[str, Kernel]] = {
-    "Xlogy": lambda x, y: _zero_where(x, x * np.log(y)),
-    "Xlog1py": lambda x, y: _zero_where(x, x * np.log1p(y)),
-    "Xdivy": lambda x, y: _zero_where(x, x / y),
-    "MulNoNan": lambda x, y: _zero_where(y, x * y),
-}
-
-
-@kernel(*_ZERO_AT_ZERO, types={"T": _FLOATS_AND_COMPLEX})
-def make_zero_at_zero(attrs: Attrs) -> Kernel:
-    """The products x log(y), x log(1 + y), x / y, 0 where x is; or x y, 0 where y is."""
-    compute, dtype = _ZERO_AT_ZERO[attrs.op.name], attrs.dtype("T")
-    return in_float32(compute, dtype) if dtype in NARROW else compute
-
-
-def _zero_where(factor: Value, product: Value) -> Value:
-    return np.where(factor == 0, product.dtype.type(0), product)[()]

@@ -18,6 +18,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Value, shape_of
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.complex_arithmetic import quotient
 from penstock.kernels.constants import remembering
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import COMPLEX, FLOATS, INTEGERS, NUMBERS, REALS
@@ -37,12 +38,22 @@ def _truncation_of_quotient(x: Value, y: Value) -> Value:
     return np.trunc(x / y)
 
 
+def _floored_remainder(x: Value, y: Value) -> Value:
+    # Where the remainder is zero, it has the sign of y in numpy, and of x in TensorFlow.
+    remainder = x % y
+    if remainder.ndim == 0:
+        return remainder or np.copysign(remainder, x)
+    if np.count_nonzero(remainder) < remainder.size:
+        np.copysign(remainder, x, out=remainder, where=remainder == 0)
+    return remainder
+
+
 #: By op: what it does to integers, and to floats.
 _DIVISIONS: Final[dict[str, tuple[Kernel, Kernel]]] = {
     "Div": (_truncated_quotient, operator.truediv),
     "FloorDiv": (operator.floordiv, _floor_of_quotient),
     "TruncateDiv": (_truncated_quotient, _truncation_of_quotient),
-    "FloorMod": (operator.mod, operator.mod),
+    "FloorMod": (operator.mod, _floored_remainder),
     "Mod": (np.fmod, np.fmod),
     "TruncateMod": (np.fmod, np.fmod),
 }
@@ -59,7 +70,7 @@ def make_division(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("T")
     if dtype in INTEGERS:
         return _refusing_zero(of_integers, dtype.numpy.type)
-    return of_floats
+    return quotient if dtype.is_complex else of_floats
 
 
 def _refusing_zero(divide: Kernel, kind: type) -> Kernel:
@@ -96,19 +107,20 @@ def _check_empty(x: Value, y: Value) -> None:
 
 
 @kernel("RealDiv", types={"T": FLOATS | COMPLEX})
-def make_real_div(_: Attrs) -> Kernel:
+def make_real_div(attrs: Attrs) -> Kernel:
     """The quotient x / y."""
-    return operator.truediv
+    return quotient if attrs.dtype("T").is_complex else operator.truediv
 
 
 @kernel("DivNoNan", types={"T": FLOATS | COMPLEX})
-def make_div_no_nan(_: Attrs) -> Kernel:
+def make_div_no_nan(attrs: Attrs) -> Kernel:
     """The quotient x / y, and 0 where y is 0."""
-    return _div_no_nan
+    divide = quotient if attrs.dtype("T").is_complex else operator.truediv
 
+    def div_no_nan(x: Value, y: Value) -> Value:
+        result = divide(x, y)
+        if np.count_nonzero(y) == y.size:
+            return result
+        return np.where(y == 0, result.dtype.type(0), result)[()]
 
-def _div_no_nan(x: Value, y: Value) -> Value:
-    quotient = x / y
-    if np.count_nonzero(y) == y.size:
-        return quotient
-    return np.where(y == 0, quotient.dtype.type(0), quotient)[()]
+    return div_no_nan
