@@ -10,11 +10,14 @@ Not:  takes no documentation texts.
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import tensorflow  # noqa: F401  (registers the ops)
 from tensorflow.core.framework import op_def_pb2, types_pb2
 from tensorflow.python.client import pywrap_tf_session
+from tensorflow.python.framework import test_ops
 
 NAMES = {"DT_HALF": "float16", "DT_FLOAT": "float32", "DT_DOUBLE": "float64"}
 HEADER = """\
@@ -23,7 +26,8 @@ HEADER = """\
 #   Op(input: type, ...) -> (output: type, ...) [attr: kind{allowed} >= minimum = default, ...] flags
 #
 # A type is a data type, the name of a type attribute, COUNT*TYPE for a list of one type, or
-# LIST* for a list whose types the attribute LIST gives; "ref" marks a reference.  Defaults are JSON."""
+# LIST* for a list whose types the attribute LIST gives; "ref" marks a reference.  Defaults are JSON.
+# The flag "test" marks what only TensorFlow's own tests use."""
 
 
 def type_name(number: int) -> str:
@@ -89,6 +93,12 @@ def attr(a: Any) -> str:
     return text
 
 
+def ops_for_tests() -> set[str]:
+    """The ops that only TensorFlow's own tests use: its Python keeps their functions apart."""
+    source = Path(test_ops.__file__).read_text("utf-8")
+    return set(re.findall(r'_apply_op_helper\(\s*"([\w>]+)"', source))
+
+
 def flags(op: Any) -> str:
     """The op's properties as words."""
     words = []
@@ -102,7 +112,12 @@ def flags(op: Any) -> str:
         words.append("uninitialized")
     if op.deprecation.version:
         words.append(f"deprecated={op.deprecation.version}")
+    if op.name in FOR_TESTS:
+        words.append("test")
     return "".join(" " + word for word in words)
+
+
+FOR_TESTS = ops_for_tests()
 
 
 def main() -> None:

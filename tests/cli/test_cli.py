@@ -542,6 +542,25 @@ def test_show_digits(model: str) -> None:
     assert max(map(len, text.splitlines())) <= max(100, len(model) + 30)
 
 
+def test_show_tells_outputs_from_chores(tmp_path: Path) -> None:
+    """What trains and saves is counted, not listed, among what nobody reads."""
+    graph = saved(
+        tmp_path,
+        """
+        x = Placeholder
+        y = Neg(x)
+        v = VariableV2[shape=]
+        zero = Const[value=0]
+        v/Assign = Assign[T=float32](v, zero)
+        v/read = Identity(v)
+        """,
+    )
+
+    assert "\noutputs\n  y:0  float32  Neg\n  … and 2 nodes that nobody reads" in printed(
+        "show", graph
+    )
+
+
 def test_show_counts_ops(tmp_path: Path) -> None:
     """Ops are counted, the most frequent first."""
     graph = saved(tmp_path, "a = Const\nb = Const\nc = Add(a, b)")
@@ -820,6 +839,64 @@ def test_help(command: list[str]) -> None:
 def test_version() -> None:
     """``--version`` says which Penstock this is."""
     assert printed("--version").startswith("penstock, version ")
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("penstock ", "plain,run"),
+        ("penstock run model", "file,model"),
+        ("penstock show model", "file,model"),
+        ("penstock run --fe", "plain,--fetch"),
+        ("penstock ops MatM", "plain,MatMul"),
+        ("penstock ops --missing model", "file,model"),
+    ],
+)
+def test_completion(words: str, offered: str) -> None:
+    """What the Tab key offers: commands, options, ops, files."""
+    environment = {
+        "_PENSTOCK_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+    }
+    done = CliRunner().invoke(main, env=environment, prog_name="penstock")
+
+    assert offered in done.stdout.split("\n")
+
+
+def test_what_the_encoding_lacks(tmp_path: Path) -> None:
+    """A name that stdout cannot encode is shown with escapes."""
+    graph = tmp_path / "数字.pb"
+    graph.write_bytes(graph_def("x = Const").SerializeToString())
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [sys.executable, "-m", "penstock", "show", graph.name],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        check=True,
+    )
+
+    assert done.stdout.startswith(rb"\u6570\u5b57.pb  1 node")
+
+
+def test_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``NO_COLOR`` is respected, even by a terminal."""
+    coloured = CliRunner().invoke(main, ["show", MODELS[0]], color=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = CliRunner().invoke(main, ["show", MODELS[0]], color=True)
+
+    assert "\x1b[1m" in coloured.stdout
+    assert "\x1b" not in plain.stdout
+
+
+def test_a_library_that_images_need(adder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Pillow, an image says what to install."""
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    error = refused(1, "run", adder, "--feed", f"x={EXAMPLES}/digit_7_3.png", "--fetch", "x")
+
+    assert "digit_7_3.png needs PIL, which is not installed" in error
+    assert "pip install 'penstock[images]'" in error
 
 
 def test_python_m_penstock() -> None:

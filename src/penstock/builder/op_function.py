@@ -15,7 +15,7 @@ from penstock.builder.graph import apply
 from penstock.builder.hints import hint_for_op
 from penstock.builder.signatures import docstring_of, signature_of
 from penstock.builder.spelling import find_spelling, snake_case
-from penstock.catalogue.registry import all_ops, get_op
+from penstock.catalogue.registry import get_op, listed_ops
 
 #: Takes what its signature says, returns what ``call.call`` does.
 OpFunction: TypeAlias = Callable[..., Any]
@@ -30,9 +30,14 @@ def op_function(spelling: str) -> OpFunction:
 
 
 def op_functions() -> list[str]:
-    """The snake-case names of all ops that users call; the runtime's own are left out."""
-    names = [snake_case(op) for op in all_ops() if not op.startswith("_")]
-    return [name + "_" if keyword.iskeyword(name) else name for name in names]
+    """The names of the functions of all ops that users call."""
+    return [function_name(op) for op in listed_ops()]
+
+
+def function_name(op: str) -> str:
+    """The snake-case name of an op's function; with an underscore if Python keeps it for itself."""
+    name = snake_case(op)
+    return name + "_" if keyword.iskeyword(name) else name
 
 
 @functools.cache

@@ -18,7 +18,7 @@ import re
 from typing import Final
 
 from penstock.catalogue.plugins import load_plugins
-from penstock.catalogue.registry import all_ops, find_op
+from penstock.catalogue.registry import all_ops, find_op, listed_ops
 
 _WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z0-9])(?=[A-Z][a-z])")
 
@@ -41,7 +41,7 @@ def find_spelling(text: str) -> str | None:
 
 def near_spellings(text: str) -> list[str]:
     """A few snake-case names that resemble ``text``."""
-    names = [snake_case(op) for op in all_ops() if not op.startswith("_")]
+    names = [snake_case(op) for op in listed_ops()]
     return difflib.get_close_matches(text.lower(), names, n=3)
 
 

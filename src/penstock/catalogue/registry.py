@@ -21,6 +21,8 @@ from penstock.catalogue.op_def import OpDef, parse_row
 from penstock.catalogue.plugins import load_plugins
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 
+#: How the row of an op ends that only TensorFlow's own tests use.
+_FOR_TESTS: Final = " test"
 #: Ops that users registered.  Shares no name with the table; only ever grows.
 _custom: Final[dict[str, OpDef]] = {}
 
@@ -72,6 +74,16 @@ def is_builtin_op(name: str) -> bool:
 def all_ops() -> list[str]:
     """The names of all ops, in alphabetical order."""
     return sorted(_rows().keys() | _custom.keys())
+
+
+def listed_ops() -> list[str]:
+    """The ops that users call: neither the runtime's own nor those of TensorFlow's tests."""
+    rows = _rows()
+    return [
+        op
+        for op in all_ops()
+        if not op.startswith("_") and not rows.get(op, "").endswith(_FOR_TESTS)
+    ]
 
 
 def register_op(row: str) -> OpDef:

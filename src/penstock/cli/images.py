@@ -58,7 +58,7 @@ def read_image(path: Path, dtype: DType, shape: TensorShape) -> Any:
 
 def _samples(path: Path) -> Array:
     """Rows, columns and, unless the image is grey, channels."""
-    image_module = require("PIL.Image", "images")
+    image_module = require("PIL.Image", "images", f"Reading {path}")
     try:
         with image_module.open(path) as image:
             frames = getattr(image, "n_frames", 1)

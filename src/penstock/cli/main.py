@@ -7,6 +7,8 @@ Not:  does nothing that the Python interface cannot do.
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import warnings
 from typing import Any
@@ -51,7 +53,8 @@ def _show_warning(message: Warning | str, *_where: Any, **_named: Any) -> None:
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="penstock")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Run TensorFlow graphs without TensorFlow.
 
     \b
@@ -60,6 +63,11 @@ def main() -> None:
       penstock run model.pb --feed images:0=batch.npy --fetch digit:0
       penstock ops --names
     """
+    if os.environ.get("NO_COLOR"):  # https://no-color.org
+        context.color = False
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # What the terminal's encoding lacks is shown as an escape, as stderr does it.
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 main.add_command(run)

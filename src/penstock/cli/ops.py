@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import click
+from click.shell_completion import CompletionItem
 
 from penstock.catalogue.registry import all_ops
 from penstock.cli.graph_file import STDIN, GraphFile, read_graph_def, title_of
@@ -33,8 +34,16 @@ _GROUPS: Final = (
 )
 
 
-@click.command()
-@click.argument("patterns", nargs=-1, metavar="[PATTERN | GRAPH]...")
+def _completions(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Ops that begin so, and whatever files there are."""
+    found = [CompletionItem(op) for op in all_ops() if incomplete and op.startswith(incomplete)]
+    return [*found, CompletionItem(incomplete, type="file")]
+
+
+@click.command(short_help="List the ops that have kernels, or what GRAPH lacks.")
+@click.argument("patterns", nargs=-1, shell_complete=_completions, metavar="[PATTERN | GRAPH]...")
 @click.option("--names", is_flag=True, help="Print the names alone, one a line.")
 @click.option("--missing", is_flag=True, help="List what has no kernel; of GRAPH, if one is given.")
 @click.option(

@@ -20,18 +20,26 @@ from penstock.graph.import_graph_def import graph_from_def
 from penstock.session import Session
 
 
-@click.command()
+@click.command(short_help="Run GRAPH and show what was fetched.")
 @click.argument("graph", type=GraphFile())
-@click.option("--feed", "feeds", multiple=True, metavar="NAME=VALUE", help="Feed a tensor.")
-@click.option("--fetch", "fetches", multiple=True, metavar="NAME", help="Fetch a tensor.")
+@click.option(
+    "--feed", "feeds", multiple=True, metavar="NAME=VALUE", help="Feed a tensor; may be repeated."
+)
+@click.option(
+    "--fetch", "fetches", multiple=True, metavar="NAME", help="Fetch a tensor; may be repeated."
+)
 @click.option("--target", "targets", multiple=True, metavar="NODE", help="Run a node as well.")
 @click.option("--init", "inits", multiple=True, metavar="NODE", help="Run a node once, before.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write .npz or .npy.")
-@click.option("--repeat", type=click.IntRange(min=1), default=1, help="Run so many times.")
+@click.option(
+    "--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Run so many times."
+)
 @click.option(
     "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Fail after this time."
 )
-@click.option("--devices", type=click.IntRange(min=1), default=1, help="Number of CPU devices.")
+@click.option(
+    "--devices", type=click.IntRange(min=1), default=1, show_default=True, help="CPU devices."
+)
 @click.option("--no-files", is_flag=True, help="Refuse ops that use files: for untrusted graphs.")
 def run(
     graph: str,

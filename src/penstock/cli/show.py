@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from penstock.cli.endpoints import inputs_of, outputs_of
+from penstock.cli.endpoints import inputs_of, likely_outputs, outputs_of
 from penstock.cli.graph_file import GraphFile, read_graph_def, title_of
 from penstock.cli.layout import counted, heading, print_items, print_rows
 from penstock.cli.python_text import python_text
@@ -23,7 +23,7 @@ from penstock.kernels.registry import kernels_of
 from penstock.printable import printable
 
 
-@click.command()
+@click.command(short_help="Show what is in GRAPH, and what cannot run.")
 @click.argument("graph", type=GraphFile())
 @click.option("--nodes", is_flag=True, help="List every node with its inputs.")
 @click.option("--python", is_flag=True, help="Show the Python text that a request is compiled to.")
@@ -56,7 +56,13 @@ def show(
     title = click.style(printable(title_of(graph)), bold=True)
     click.echo(f"{title}  {count}, version {loaded.versions.producer}")
     _section("inputs", _endpoints(loaded, inputs_of(loaded)))
-    _section("outputs", _endpoints(loaded, outputs_of(loaded)))
+    outputs = likely_outputs(loaded)
+    _section("outputs", _endpoints(loaded, outputs))
+    chores = len(outputs_of(loaded)) - len(outputs)
+    if chores:
+        click.echo(
+            f"  … and {counted(chores, 'node')} that nobody reads: they save, train or check"
+        )
     _section("variables", _variables(loaded))
     _section("loops", _loops(loaded))
     _section("devices", _devices(loaded))

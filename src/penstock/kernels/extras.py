@@ -13,12 +13,15 @@ from types import ModuleType
 from penstock.errors import UnimplementedError
 
 
-def require(module: str, extra: str) -> ModuleType:
-    """The module; raises UnimplementedError with the way to install it if it is missing."""
+def require(module: str, extra: str, what: str = "This op") -> ModuleType:
+    """The module; raises UnimplementedError with the way to install it if it is missing.
+
+    ``what`` says in the error what needs it.
+    """
     try:
         return importlib.import_module(module)
     except ImportError as cause:
         raise UnimplementedError(
-            f"This op needs {module.partition('.')[0]}, which is not installed",
+            f"{what} needs {module.partition('.')[0]}, which is not installed",
             next_step=f"pip install 'penstock[{extra}]'",
         ) from cause

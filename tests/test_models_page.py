@@ -1,0 +1,92 @@
+"""What docs/models.md shows is right, as far as it needs no TensorFlow."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Final
+
+import pytest
+from click.testing import CliRunner
+
+import penstock as ps
+from penstock.cli import main
+
+ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = (ROOT / "docs" / "models.md").read_text("utf-8")
+BLOCKS: Final = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+def write_model() -> None:
+    """A graph as TensorFlow 1 saves it, ``y = x · w``, and a checkpoint in which w is [3, 4]."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder("float32", [2], name="x")
+        w = ps.Variable([0.0, 0.0], name="w")
+        ps.identity(x * w, name="y")
+        prefix = ps.constant("model", name="save/Const")
+        names = ps.constant(["w"]), ps.constant([""])
+        ps.ops.save_v2(prefix, *names, [w.value()], name="save/SaveV2")
+        [value] = ps.ops.restore_v2(prefix, *names, dtypes=["float32"], name="save/RestoreV2")
+        restored = ps.ops.assign_variable_op(w.handle, value, name="save/Assign")
+        ps.group(restored, name="save/restore_all")
+        assigned = w.assign([3.0, 4.0])
+    Path("graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    with ps.Session(graph) as session:
+        session.run(assigned)
+        session.run("save/SaveV2", {"save/Const:0": "model.ckpt-7"})
+
+
+def test_the_blocks_are_python() -> None:
+    """Those that need TensorFlow at least parse, and import what they use."""
+    assert len(BLOCKS) == 5
+    for block in BLOCKS:
+        tree = ast.parse(block)
+        imported = {
+            (alias.asname or alias.name).partition(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for alias in node.names
+        }
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        assert {"ps", "tf", "keras"} & used <= imported
+
+
+def test_a_checkpoint_is_restored(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command and the program of the page give the saved values."""
+    monkeypatch.chdir(tmp_path)
+    write_model()
+    (command,) = re.findall(r"^    penstock (run graph.pb .*)$", PAGE, re.MULTILINE)
+    done = CliRunner().invoke(main, shlex.split(command), catch_exceptions=False)
+    exec(BLOCKS[0], {})
+
+    assert done.stdout == "y:0  float32[2]  [3 8]\n"
+    assert capsys.readouterr().out == "[3. 8.]\n"
+
+
+def test_the_names_of_a_graph(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last program lists operations with their tensors."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "examples" / "digits_cnn.pb", "model.pb")
+    exec(BLOCKS[-1], {})
+
+    assert "ArgMax digit:0\n" in capsys.readouterr().out
+
+
+def test_links_lead_somewhere() -> None:
+    """Every section that is linked to is there."""
+    headings = {
+        re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-")
+        for heading in re.findall(r"^#+ (.*)$", PAGE, re.MULTILINE)
+    }
+    links = set(re.findall(r"\]\(#([a-z0-9-]+)\)", PAGE))
+
+    assert len(links) >= 5
+    assert links <= headings
