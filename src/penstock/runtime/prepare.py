@@ -9,7 +9,7 @@ Not:  runs nothing, and caches nothing; the session keeps what this makes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from threading import Lock
 
 from penstock.config import Config, Tier
@@ -71,8 +71,8 @@ class PreparedStep:
         )
         shared = tell_apart(pruned.graph)
         #: Endpoints of feeds that must be copies, and of fetches.
-        self.shared_feeds = frozenset(request.feeds[place] for place in shared.feeds)
-        self.shared_fetches = frozenset(request.fetches[place] for place in shared.fetches)
+        self.shared_feeds = _at(shared.feeds, request.feeds)
+        self.shared_fetches = _at(shared.fetches, request.fetches)
         self._environment = environment
         #: Held while runnables are made.  Outermost but for the graph's.
         self._lock = Lock()
@@ -126,6 +126,11 @@ class PreparedStep:
                     for part in self.partitions
                 )
             return self._runnables
+
+
+def _at(places: Collection[int], names: Sequence[str]) -> frozenset[str]:
+    """The names at some places; a graph may have nodes for places that there are not."""
+    return frozenset(name for place, name in enumerate(names) if place in places)
 
 
 class Environment:
