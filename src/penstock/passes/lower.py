@@ -24,6 +24,7 @@ from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Graph, Node
 from penstock.graph.instantiate import FunctionBody, instantiate
 from penstock.graph.roles import CONTROL_FLOW
+from penstock.kernels.control_flow.functional_ops import LOWERED
 from penstock.kernels.registry import find_kernel
 from penstock.passes.lower_branches import lower_case, lower_if
 from penstock.passes.lower_call import lower_call
@@ -39,8 +40,6 @@ _LOOPS: Final = frozenset({"While", "StatelessWhile"})
 _LOWERED: Final = _CALLS | _BRANCHES | _CASES | _LOOPS
 #: A Case of more branches is left to its kernel.
 _MOST_BRANCHES: Final = 16
-#: The attribute by which If, Case and While ask for it; calls need not.
-_ASKS: Final = "_lower_using_switch_merge"
 
 
 def lower(graph: Graph, device_of: Mapping[int, str]) -> Mapping[int, str]:
@@ -70,7 +69,7 @@ def functions_of(node: Node) -> list[FuncAttr]:
 
 def asks(node: Node) -> bool:
     """Whether an If, a Case or a While is meant to be lowered; those of TensorFlow 2 are."""
-    return node.attrs.get(_ASKS) is True
+    return node.attrs.get(LOWERED) is True
 
 
 class _Call:
