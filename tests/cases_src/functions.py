@@ -423,6 +423,34 @@ def random_in_loops(tf: Any) -> Any:
     return steps(found, found)
 
 
+def conditions(tf: Any, kind: str, lowered: str) -> Any:
+    """An If by a condition of some type and shape, that is to become a Switch, or is not."""
+
+    @tf.function
+    def one() -> Any:
+        return tf.constant(1)
+
+    @tf.function
+    def two() -> Any:
+        return tf.constant(2)
+
+    given = tf.placeholder(kind, None)
+    [made] = tf.raw_ops.If(
+        cond=given,
+        input=[],
+        Tout=[tf.int32],
+        then_branch=one.get_concrete_function(),
+        else_branch=two.get_concrete_function(),
+        output_shapes=[],
+    )
+    made.op._set_attr("_lower_using_switch_merge", tf.AttrValue(b=lowered == "lowered"))
+    of = np.dtype(kind).type
+    return steps(
+        *(({given: of(number)}, [made]) for number in (1, 0)),
+        *(({given: np.array(numbers, kind)}, [made]) for numbers in ([], [0], [1, 0], [[0]])),
+    )
+
+
 CASES = [
     graph(fibonacci),
     graph(collatz),
@@ -446,4 +474,8 @@ CASES = [
     graph(random_in_loops),
     graph(datasets_in_loops),
     graph(queues_in_loops),
+    graph(conditions, "bool", "lowered", says="The second input must be a scalar"),
+    graph(conditions, "bool", "kept"),
+    graph(conditions, "int32", "kept"),
+    graph(conditions, "float32", "kept"),
 ]

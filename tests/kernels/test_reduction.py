@@ -11,7 +11,7 @@ import pytest
 from penstock.core.dtypes import as_dtype
 from penstock.core.values import freeze
 from penstock.errors import InvalidArgumentError
-from support.ops import run_op
+from support.ops import make_op, run_op
 
 NAN, INF = np.nan, np.inf
 SQUARE = np.array([[1, 2], [3, 4]], np.float32)
@@ -155,6 +155,18 @@ def test_sums_are_those_of_the_elements(shape: Any, axes: list[int], kind: Any) 
     if x.size:
         x[(0,) * x.ndim] = np.nan
         assert np.isnan(run_op("Mean", x, freeze(np.array(axes, np.int32)))).sum() == 1
+
+
+@pytest.mark.parametrize("shape", [(7,), (6, 5), (3, 4, 5)])
+@pytest.mark.parametrize("keep", [False, True])
+def test_axes_that_were_computed_give_the_same_bits(shape: tuple[int, ...], keep: bool) -> None:
+    """The order of additions does not depend on whether the axes are a constant."""
+    x = np.random.default_rng(1).normal(size=(100, *shape)).astype(np.float32)
+    axes = np.arange(len(shape), dtype=np.int32)
+    compute, _ = make_op("Sum", x[0], freeze(axes.copy()), keep_dims=keep)
+    constant = freeze(axes.copy())
+    for given in x:
+        assert compute(given, constant).tobytes() == compute(given, axes).tobytes()
 
 
 def test_half_precision_is_summed_in_single() -> None:

@@ -360,6 +360,26 @@ def test_conditions(op: str, dtype: str, value: Any, taken: int, way: str) -> No
         assert run(graph, ONE_OR_TWO, "r:0", {"p:0": value}) == taken
 
 
+@pytest.mark.parametrize("value", [[], [False], [[True, False]]])
+def test_what_asks_to_be_lowered_takes_a_scalar(value: Any) -> None:
+    """An If that is meant to become Switches refuses what they refuse, though it becomes none."""
+    made = graph_def_with(
+        """
+        p = Placeholder[dtype=bool]
+        r = If[Tcond=bool; Tin=; Tout=float32; then_branch=One; else_branch=Two](p)
+        w = While[T=bool; cond=Same; body=Same](p)
+        """,
+        ONE_OR_TWO + "\nSame(x: bool) -> (y: bool)\nreturn y = x",
+    )
+    for node in made.node[1:]:
+        node.attr["_lower_using_switch_merge"].b = True
+    with Session(made, config=Config(graph_options=GraphOptions.nothing())) as session:
+        for fetch in ("r:0", "w:0"):
+            with pytest.raises(errors.InvalidArgumentError, match="must be a scalar"):
+                session.run(fetch, {"p:0": np.array(value, bool)})
+        assert session.run("r:0", {"p:0": True}) == 1
+
+
 def test_conditions_that_mean_nothing() -> None:
     """A handle is neither true nor false."""
     graph = """

@@ -23,6 +23,7 @@ from penstock.defs.attrs import FuncAttr
 from penstock.graph.graph import Graph, Node
 from penstock.graph.instantiate import FunctionBody
 from penstock.graph.roles import CONTROL_FLOW
+from penstock.kernels.control_flow.functional_ops import LOWERED
 from penstock.passes.bodies import Bodies
 from penstock.passes.lower_branches import lower_case, lower_if
 from penstock.passes.lower_call import lower_call
@@ -38,8 +39,6 @@ _LOOPS: Final = frozenset({"While", "StatelessWhile"})
 _CHOICES: Final = _BRANCHES | _CASES | _LOOPS
 #: A Case of more branches is left to its kernel.
 _MOST_BRANCHES: Final = 16
-#: The attribute by which If, Case and While ask for it; calls need not.
-_ASKS: Final = "_lower_using_switch_merge"
 #: Attributes that say of a node that a compiler is to have it whole.
 _FOR_XLA: Final = ("_tpu_replicate", "_xla_compile_id")
 _MUST_COMPILE: Final = "_XlaMustCompile"
@@ -143,7 +142,7 @@ def functions_of(node: Node) -> list[FuncAttr]:
 
 def asks(node: Node) -> bool:
     """Whether an If, a Case or a While is meant to be lowered; those of TensorFlow 2 are."""
-    return node.attrs.get(_ASKS) is True
+    return node.attrs.get(LOWERED) is True
 
 
 def is_for_xla(node: Node) -> bool:

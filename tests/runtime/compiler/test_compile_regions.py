@@ -269,6 +269,24 @@ def test_a_merge_takes_the_earlier_value(
     assert answers(lambda: sketch(text), fetches, {"x": 2.0, "p": True}) == [want] * 2
 
 
+def test_a_constant_that_a_merge_takes_comes_first() -> None:
+    """What a region makes of a constant comes after it to whoever takes the first of both."""
+    made = compiled(
+        """
+        x = _Arg() T=float32 index=0
+        five = Const() value=5.0
+        a = Mul(x, five)
+        b = Exp(a)
+        c = Neg(b)
+        m = Merge(c, five)
+        r = _Retval(m) index=0
+        """
+    )
+    assert made is not None
+    [region] = made.regions
+    assert [edge.src.name for edge in region.control_inputs] == ["five"]
+
+
 #: The Merge's second input is dead, but only comes when the first one has gone through the queue.
 IN_TURN = """
     x = Placeholder() dtype=float32

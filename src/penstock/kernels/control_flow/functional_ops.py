@@ -23,6 +23,9 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, FunctionCaller, OpKernelContext
 from penstock.kernels.registry import Kernel, async_kernel
 
+#: The attribute by which If, Case and While ask to become Switches and Merges; those of
+#: TensorFlow 2 do.
+LOWERED: Final = "_lower_using_switch_merge"
 _EXECUTOR_TYPES: Final = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
 
 
@@ -72,6 +75,22 @@ def as_bool(value: Value) -> bool:
     return bool(value)
 
 
+def condition_of(attrs: Attrs) -> Callable[[Value], bool]:
+    """How an If or a While reads its condition.
+
+    What is meant to become Switches takes what a Switch does, whether or not it becomes any.
+    """
+    return _as_predicate if attrs.values.get(LOWERED) is True else as_bool
+
+
+def _as_predicate(value: Value) -> bool:
+    if isinstance(value, np.ndarray) and value.ndim and value.dtype == np.bool_:
+        raise InvalidArgumentError(
+            f"The second input must be a scalar, but it has shape {list(value.shape)}"
+        )
+    return as_bool(value)
+
+
 def expecting(types: Sequence[DType], done: Done) -> Done:
     """A ``done`` that refuses results that are not what the node declares."""
 
@@ -119,11 +138,12 @@ def make_remote_call(attrs: Attrs) -> Kernel:
 def make_if(attrs: Attrs) -> Kernel:
     """Call one of two functions."""
     then_branch, else_branch = attrs.func("then_branch"), attrs.func("else_branch")
-    types, whole = attrs.output_types, _Whole(then_branch, else_branch)
+    types, is_true = attrs.output_types, condition_of(attrs)
+    whole = _Whole(then_branch, else_branch)
 
     def run(context: OpKernelContext, done: Done, cond: Value, *args: Value) -> None:
         whole.check(context)
-        branch = then_branch if as_bool(cond) else else_branch
+        branch = then_branch if is_true(cond) else else_branch
         call(context, branch, args, expecting(types, done))
 
     return run
@@ -147,12 +167,12 @@ def make_case(attrs: Attrs) -> Kernel:
 @async_kernel("While", "StatelessWhile", "_While")
 def make_while(attrs: Attrs) -> Kernel:
     """Call the body as long as the condition holds."""
-    cond, body = attrs.func("cond"), attrs.func("body")
+    cond, body, is_true = attrs.func("cond"), attrs.func("body"), condition_of(attrs)
     whole = _Whole(cond, body)
 
     def run(context: OpKernelContext, done: Done, *args: Value) -> None:
         whole.check(context)
-        _While(context, cond, body, done).test(args)
+        _While(context, cond, body, is_true, done).test(args)
 
     return run
 
@@ -160,14 +180,20 @@ def make_while(attrs: Attrs) -> Kernel:
 class _While:
     """One run of a While: waits in turn for the condition and for the body."""
 
-    __slots__ = ("body", "cond", "context", "done", "values")
+    __slots__ = ("body", "cond", "context", "done", "is_true", "values")
 
     def __init__(
-        self, context: OpKernelContext, cond: FuncAttr, body: FuncAttr, done: Done
+        self,
+        context: OpKernelContext,
+        cond: FuncAttr,
+        body: FuncAttr,
+        is_true: Callable[[Value], bool],
+        done: Done,
     ) -> None:
         self.context = context
         self.cond = cond
         self.body = body
+        self.is_true = is_true
         self.done = done
         #: The loop variables as the condition sees them.
         self.values: Sequence[Value] = ()
@@ -184,7 +210,7 @@ class _While:
                 "Expected a single scalar return value from WhileOp cond, got "
                 f"{len(results)} tensors."
             )
-        if not as_bool(results[0]):
+        if not self.is_true(results[0]):
             self.done(tuple(self.values))
             return
         call(self.context, self.body, self.values, self._guarded(self.follow))

@@ -122,10 +122,10 @@ def _summer(dtype: np.dtype[Any], wide: np.dtype[Any], *, keep: bool) -> Kernel:
         nonlocal last
         known, shape, of_few = last
         if indices is not known or x.shape != shape:
-            if not is_constant(indices):
-                return of_any(x, indices)
+            # Constants or not: the same sum must not depend on what else has been folded.
             of_few = sum_of_few(x.shape, axes_in(indices, x.ndim), dtype, keep=keep)
-            last = indices, x.shape, of_few
+            if is_constant(indices):
+                last = indices, x.shape, of_few
         return of_any(x, indices) if of_few is None else of_few(x)
 
     return compute

@@ -137,6 +137,9 @@ def _window(shape: Sequence[int], starts: Value, sizes: Sequence[int]) -> tuple[
 #: Floats by size in bytes: integers of that size, bits of the mantissa, bias of the exponent.
 _LAYOUTS: Final = {4: (np.uint32, 23, 127), 8: (np.uint64, 52, 1023)}
 
+#: Those of float64.
+_MOST_EXPONENT_BITS: Final = 11
+
 
 @kernel("XlaReducePrecision", types={"T": FLOATS})
 def make_reduce_precision(attrs: Attrs) -> Kernel:
@@ -147,7 +150,8 @@ def make_reduce_precision(attrs: Attrs) -> Kernel:
     unsigned, mantissa, _bias = _LAYOUTS[wide.itemsize]
     if exponent_bits < 1 or kept < 0:
         raise InvalidArgumentError("exponent_bits must be positive, mantissa_bits non-negative")
-    largest = 2 ** (exponent_bits - 1) - 1
+    # No number has more than 11 bits of exponent: to keep more of them is to keep all.
+    largest = 2 ** (min(exponent_bits, _MOST_EXPONENT_BITS) - 1) - 1
     dropped, all_bits = max(mantissa - kept, 0), 2 ** (8 * wide.itemsize) - 1
 
     def reduce_precision(x: Value) -> Value:

@@ -7,6 +7,9 @@ Not:  compiles nothing, and leaves the old graph as it was.
 A control edge has no value, so that a region could not see whether its source was dead.
 Where that matters, the edge goes through a Const that is live only if the source is.  The
 other way round, an Identity of one of the region's results stands for a node inside.
+
+A region has constants in its text.  It waits for them all the same where a Merge outside takes
+the first of several values, and one of them is such a constant.
 """
 
 from __future__ import annotations
@@ -113,6 +116,14 @@ class _Rewriter:
         self._references = references
         self._levels = levels
         self._group_of = {unit: group for group in groups for unit in group.members}
+        #: Constants that Merges of the executor's take.
+        self._raced = {
+            edge.src
+            for node in graph
+            if node.role is Role.MERGE and self._group(node) is None
+            for edge in node.in_edges()
+            if is_free(edge.src)
+        }
         self._copies: dict[Node, Node] = {}
         self._regions: dict[Group, Node] = {}
         self._slots: dict[Group, dict[tuple[Node, int], int]] = {}
@@ -179,22 +190,27 @@ class _Rewriter:
 
     def _join_region(self, group: Group) -> None:
         region = self._regions[group]
-        controls: dict[Node, None] = {}
         for slot, edge in enumerate(group.inputs):
             if edge.is_control:
                 self._new.add_edge(self._token(edge.src), 0, region, slot)
             else:
                 src, src_slot = self._source(edge)
                 self._new.add_edge(src, src_slot, region, slot)
-        unsure = {edge.src for edge in group.inputs if edge.is_control}
+        awaited = dict.fromkeys(map(self._done, self._awaited_by(group)))
+        self._new.add_control_edges(awaited, region)
+
+    def _awaited_by(self, group: Group) -> Iterable[Node]:
+        """What a region waits for, and need not ask whether it is live."""
+        asked = {edge.src for edge in group.inputs if edge.is_control}
         for unit in group.members:
             for node in unit.enters if isinstance(unit, Loop) else (unit,):
-                for edge in node.control_inputs:
-                    if self._is_absorbed(edge.src) or edge.src in unsure:
-                        continue
-                    if self._group(edge.src) is not group:
-                        controls[self._done(edge.src)] = None
-        self._new.add_control_edges(controls, region)
+                for edge in node.in_edges():
+                    src = edge.src
+                    if not edge.is_control:
+                        if src in self._raced:
+                            yield src
+                    elif not (self._is_absorbed(src) or src in asked or self._group(src) is group):
+                        yield src
 
     def _source(self, edge: Edge) -> tuple[Node, int]:
         """Where the value of an edge comes from now."""
