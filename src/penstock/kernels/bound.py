@@ -8,9 +8,11 @@ Not:  knows neither tier.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from penstock.kernels.context import StepContext
 from penstock.kernels.registry import Calling, Cost, Kernel
 
 #: Seconds that an asynchronous kernel has to answer when it is told that its step ends.
@@ -31,6 +33,8 @@ class BoundKernel:
     #: Whether it does nothing but compute: whoever does not need its results may go before it
     #: is done.
     is_pure: bool = False
+    #: What says where in a step the kernel is, if it does many things.
+    explain: Callable[[StepContext], str] | None = None
 
 
 def patience_of(kernel: BoundKernel) -> float:

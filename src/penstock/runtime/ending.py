@@ -22,6 +22,9 @@ from penstock.state.cancellation import CancellationManager
 from penstock.state.interrupt import Interrupt
 from penstock.state.rendezvous import Rendezvous
 
+#: What more activities than this do helps nobody.
+_MAX_REPORTED: Final = 10
+
 
 class Ending:
     """The end of one step, as long as it has not come by itself."""
@@ -38,7 +41,7 @@ class Ending:
 
     def end(self, reason: OpError) -> None:
         """End the step, from any thread; the first reason counts, and says what went on."""
-        self.interrupt.end(with_details(reason, self.report().splitlines()))
+        self.interrupt.end(with_details(reason, self.report().split("\n")))
         self.tell()
 
     def tell(self) -> None:
@@ -57,7 +60,10 @@ class Ending:
     def report(self) -> str:
         """What every unfinished node waits for."""
         activities = list(self.interrupt.activities.values())
-        return "\n".join(activity.dump_state() for activity in activities)
+        parts = [activity.dump_state() for activity in activities[:_MAX_REPORTED]]
+        if len(activities) > _MAX_REPORTED:
+            parts.append(f"… and {len(activities) - _MAX_REPORTED} more functions")
+        return "\n".join(parts)
 
     def leave_silent(self) -> None:
         """Go without whatever was told, and has not answered when its time is up."""

@@ -89,6 +89,10 @@ class PartialRun:
         self._container.close()
         self.is_done = True
 
+    def dump_state(self) -> str:
+        """What every unfinished node waits for."""
+        return self._ending.report()
+
     def _wait(self) -> None:
         """Wait for the end of the step."""
         while not self._finished.wait(POLL_SECONDS):
@@ -130,10 +134,6 @@ class PartialRun:
         self._ending.end(
             DeadlineExceededError(
                 "Timed out waiting for notification",
-                details=[
-                    "  waiting for "
-                    + (", ".join(self._rendezvous.waiting()) or "the end of the step")
-                ],
                 next_step=MoreTime("operation_timeout_in_ms", instead="feed what is missing"),
             )
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from threading import Lock
 
 from penstock.config import Config, Tier
@@ -31,6 +32,7 @@ from penstock.runtime.compiler.region import Region
 from penstock.runtime.cost_model import CostModel
 from penstock.runtime.executor.executor import Executor
 from penstock.runtime.executor.params import LocalExecutorParams
+from penstock.runtime.explain_wait import explain_wait
 from penstock.runtime.flushing import Flushing
 from penstock.runtime.optimize_request import optimize_body, optimize_request
 from penstock.runtime.ready_order import ready_queues
@@ -182,6 +184,7 @@ class Environment:
             make_kernel=new_binder().bind,
             resources=self.resources,
             functions=FunctionRuntime(graph.library, new_runnable),
+            explain_wait=partial(explain_wait, graph),
             make_ready_queue=ready_queues(self.config.ready_order_seed),
             offload_seconds=self.config.offload_seconds,
             check_outputs=self.config.check_outputs,

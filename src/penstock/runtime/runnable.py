@@ -119,7 +119,11 @@ def _with_regions(params: LocalExecutorParams, compiled: Compiled) -> LocalExecu
         if region is None:
             return params.make_kernel(node)
         return BoundKernel(
-            region.compute, Calling.CONTEXT, Cost.MEASURED, is_pure=region.source.is_pure
+            region.compute,
+            Calling.CONTEXT,
+            Cost.MEASURED,
+            is_pure=region.source.is_pure,
+            explain=region.explain,
         )
 
     return dataclasses.replace(params, make_kernel=make_kernel)

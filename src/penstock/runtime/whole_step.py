@@ -89,24 +89,33 @@ class WholeStep:
 
         """
         if timeout_in_ms > 0 or self.is_async:
-            if self._facts.pool is not None and self._region.source.is_pure:
-                return self._run_beside(feeds, timeout_in_ms)
-            with Alarm(timeout_in_ms, self._expire):
-                return self._run_here(feeds)
-        return self._run_here(feeds)
-
-    def _run_here(self, feeds: Sequence[Value]) -> Sequence[Value | None]:
-        """Run on the caller's thread."""
+            return self._run_for(feeds, timeout_in_ms)
+        self._thread = get_ident()
         try:
-            return self._run(feeds)
+            with np.errstate(all="ignore"):
+                start = perf_counter()
+                if self._facts.flushes(feeds):
+                    with flushing(True):  # noqa: FBT003  (the only thing to say)
+                        results = self._run(feeds)
+                else:
+                    results = self._run(feeds)
+                seconds = perf_counter() - start
         except OpError:
             if self.interrupt.escaping is not None:
                 raise self.interrupt.escaping from None
             raise
+        if self.interrupt.reason is not None:
+            raise self.interrupt.reason
+        self._facts.note(self._region, seconds)
+        return results
 
-    def _run_beside(self, feeds: Sequence[Value], timeout_in_ms: int) -> Sequence[Value | None]:
-        """Run on another thread, so that the caller can go when time is up."""
-        work = Beside(partial(self._run, feeds))
+    def _run_for(self, feeds: Sequence[Value], timeout_in_ms: int) -> Sequence[Value | None]:
+        """Run for somebody who may have to go: beside this thread, if that does no harm."""
+        self.is_async = False
+        if self._facts.pool is None or not self._region.source.is_pure:
+            with Alarm(timeout_in_ms, self._expire):
+                return self.run(feeds, 0)
+        work = Beside(partial(self.run, feeds, 0))
         try:
             self._wait_for(work, timeout_in_ms)
         except BaseException:
@@ -125,22 +134,6 @@ class WholeStep:
                 raise with_details(reason, [left_behind(f"{self.dump_state()} and computes")])
 
     def _run(self, feeds: Sequence[Value]) -> Sequence[Value | None]:
-        """Run on this thread."""
-        self._thread = get_ident()
-        with np.errstate(all="ignore"):
-            start = perf_counter()
-            if self._facts.flushes(feeds):
-                with flushing(True):  # noqa: FBT003  (the only thing to say)
-                    results = self._compute(feeds)
-            else:
-                results = self._compute(feeds)
-            seconds = perf_counter() - start
-        if self.interrupt.reason is not None:
-            raise self.interrupt.reason
-        self._facts.note(self._region, seconds)
-        return results
-
-    def _compute(self, feeds: Sequence[Value]) -> Sequence[Value | None]:
         region = self._region
         if not region.needs_context:
             return region.run(self, *feeds)

@@ -151,6 +151,7 @@ class Session:
         plan = plan_fetches(fetches, self._graph)
         job = self._start(plan, feed_dict or {}, RunOptions.of(options))
         job.fed = kept(job.fed, job.fed.keys() - job.prepared.shared_feeds)
+        job.step.is_async = True
         return Run(job.step, lambda: plan.rebuild(self._finish(job, run_metadata)))
 
     def make_callable(

@@ -20,7 +20,7 @@ from penstock.core.values import Value, describe, has_dtype
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import InternalError, InvalidArgumentError, NotFoundError
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, FunctionCaller, OpKernelContext
+from penstock.kernels.context import Done, FunctionCaller, OpKernelContext, Waiting
 from penstock.kernels.registry import Kernel, async_kernel
 
 #: The attribute by which If, Case and While ask to become Switches and Merges; those of
@@ -38,6 +38,7 @@ def call(
     allow_dead: bool = False,
 ) -> None:
     """Start a function of the graph's library."""
+    context.waits_for = context.waits_for or f"the function {func.name}"
     _caller(context).call(func.name, func.attrs, args, context, done, allow_dead=allow_dead)
 
 
@@ -180,7 +181,7 @@ def make_while(attrs: Attrs) -> Kernel:
 class _While:
     """One run of a While: waits in turn for the condition and for the body."""
 
-    __slots__ = ("body", "cond", "context", "done", "is_true", "values")
+    __slots__ = ("body", "cond", "context", "done", "is_true", "turn", "values")
 
     def __init__(
         self,
@@ -197,6 +198,13 @@ class _While:
         self.done = done
         #: The loop variables as the condition sees them.
         self.values: Sequence[Value] = ()
+        #: How many times the body has run.
+        self.turn = 0
+        context.waits_for = Waiting(self.describe)
+
+    def describe(self) -> str:
+        """What the loop is at."""
+        return f"iteration {self.turn} of the functions {self.cond.name} and {self.body.name}"
 
     def test(self, values: Sequence[Value]) -> None:
         """Ask the condition."""
@@ -221,6 +229,7 @@ class _While:
             raise InvalidArgumentError(
                 f"While loop body returned {len(results)} arguments. Expected: {len(self.values)}"
             )
+        self.turn += 1
         self.test(results)
 
     def _guarded(self, go_on: Callable[[Any], None]) -> Done:

@@ -7,13 +7,20 @@ Not:  does not know who is on the other side.
 
 from __future__ import annotations
 
+import re
+from functools import partial
+from typing import Final
+
 from penstock.core.values import DEAD, Value
 from penstock.errors import InternalError, OpError
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.context import Done, OpKernelContext, Waiting
 from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
 from penstock.state.call_frame import CallFrame
 from penstock.state.rendezvous import Rendezvous, key_prefix
+
+#: How the splitter, and TensorFlow's, name what a node's output is sent as.
+_EDGE: Final = re.compile(r"edge_\d+_(.+)", re.DOTALL)
 
 
 @context_kernel("_Arg", "_DeviceArg", cost=Cost.CHEAP)
@@ -55,6 +62,20 @@ def _prefix(attrs: Attrs) -> str:
     )
 
 
+def _sender(attrs: Attrs) -> str:
+    """Who sends what a node receives, for people."""
+    name, device = attrs.str("tensor_name"), attrs.str("send_device")
+    if attrs.bool("client_terminated"):
+        return f"{name}, which the client feeds"
+    edge = _EDGE.fullmatch(name)
+    node = f"node {edge[1]}" if edge else f"whatever is sent as {name}"
+    return f"{node} on {device}"
+
+
+def _awaited(sender: str, key: str) -> str:
+    return f"{sender}; the key is {key}"
+
+
 def _rendezvous(context: OpKernelContext) -> Rendezvous:
     rendezvous = context.step.rendezvous
     if rendezvous is None:
@@ -80,10 +101,11 @@ def make_send(attrs: Attrs) -> Kernel:
 @async_kernel("_Recv", "_HostRecv")
 def make_recv(attrs: Attrs) -> Kernel:
     """Wait for a value under the key; a dead one leaves the output empty."""
-    prefix = _prefix(attrs)
+    prefix, sender = _prefix(attrs), _sender(attrs)
 
     def recv(context: OpKernelContext, done: Done) -> None:
         key = f"{prefix}{context.frame.id}:{context.iteration}"
+        context.waits_for = Waiting(partial(_awaited, sender, key))
 
         def received(error: OpError | None, value: Value, is_dead: bool) -> None:  # noqa: FBT001
             if error is not None:

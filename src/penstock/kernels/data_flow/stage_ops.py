@@ -39,10 +39,10 @@ class _Limits:
         self.capacity: Final = attrs.int("capacity")
         self.memory: Final = attrs.int("memory_limit")
 
-    def __str__(self) -> str:
-        limits = [f"{self.capacity} tuples"] * bool(self.capacity)
-        limits += [f"{self.memory} bytes"] * bool(self.memory)
-        return f" of at most {' and '.join(limits)}" if limits else ""
+    def filled(self, count: int, size: int) -> str:
+        """How full an area of so many tuples and bytes is, for people."""
+        tuples = f"{count} of {self.capacity} tuples" if self.capacity else f"{count} tuples"
+        return tuples + (f" and {size} of {self.memory} bytes" if self.memory else "")
 
     def check(self, size: int) -> None:
         """Raise if so many bytes can never be put in."""
@@ -82,7 +82,8 @@ class _Area(Awaited):
         self.bytes = 0
 
     def describe(self) -> str:
-        return f"Staging area '{self.name}', which has {len(self.tuples)} tuples{self.limits}"
+        filled = self.limits.filled(len(self.tuples), self.bytes)
+        return f"Staging area '{self.name}', which has {filled}"
 
     def put(self, values: _Tuple) -> object:
         size = _size(values)
@@ -199,10 +200,8 @@ class _Map(Awaited):
         self.bytes = 0
 
     def describe(self) -> str:
-        return (
-            f"Staging map '{self.name}', which has {len(self.complete)} complete tuples and "
-            f"{len(self.incomplete)} incomplete ones{self.limits}"
-        )
+        filled = self.limits.filled(len(self.complete), self.bytes)
+        return f"Staging map '{self.name}', which has {filled}, {len(self.incomplete)} incomplete"
 
     def put(self, key: int, indices: list[int], values: _Tuple) -> object:
         size = _size(values)

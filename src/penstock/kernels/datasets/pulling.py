@@ -173,6 +173,7 @@ class _Driver:
     def _start(self, request: Call) -> None:
         try:
             inner = self._enter()
+            self._context.waits_for = f"the function {request.func.name}"
             call(inner, request.func, request.args, self._receive, allow_dead=True)
         except BaseException as error:  # noqa: BLE001  (thrown into the coroutine)
             self._receive(error)

@@ -105,8 +105,7 @@ class _Emitter:
         writer = Writer(self.text, self.program.body, kept={*taken, *given})
         arguments = [self.text.name(var) for var in taken]
         writer.start(name, arguments)
-        writer.line("if interrupt.loops_end:")
-        writer.line("    end_loop(interrupt)")
+        writer.write_question()
         for var in given:
             if var not in taken:
                 writer.line(f"{self.text.name(var)} = None")

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from penstock.core.values import DEAD, Value
 from penstock.errors import Where
-from penstock.kernels.context import OpKernelContext
+from penstock.kernels.context import OpKernelContext, StepContext
 from penstock.printable import printable
 from penstock.runtime.compiler.source import Place, Source
 from penstock.runtime.failure import judged
@@ -83,6 +83,12 @@ class Region:
         device = self.device_of.get(node.id, self.device)
         function = node.function or self.function
         return Where(node.name, node.op.name, device, place.frame, place.iteration, function)
+
+    def explain(self, step: StepContext) -> str:
+        """Where the region is that runs in a step, as a clause; empty if nobody can see it."""
+        thread = self.source.thread_with(lambda run: getattr(run, "step", run) is step)
+        place = self.source.place_now(thread) if thread is not None else None
+        return f", is at {self._where(place)}" if place is not None else ""
 
     def describe(self, thread: int) -> str:
         """What a thread that runs the region is doing."""

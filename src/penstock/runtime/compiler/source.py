@@ -140,6 +140,17 @@ class Source:
             frame = frame.f_back
         return self._place_in(frames)
 
+    def thread_with(self, is_meant: Callable[[Any], bool]) -> int | None:
+        """The thread that runs the function for a step that is meant; None if none does."""
+        for thread, frame in sys._current_frames().items() if _has_gil() else ():
+            inner: FrameType | None = frame
+            while inner is not None:
+                is_own = inner.f_code.co_filename == self.filename
+                if is_own and is_meant(inner.f_locals.get("run")):
+                    return thread
+                inner = inner.f_back
+        return None
+
     def _place_in(self, frames: Sequence[tuple[FrameType, int]]) -> Place | None:
         """The innermost line of a node, among the frames of a stack, outermost first."""
         found: Place | None = None

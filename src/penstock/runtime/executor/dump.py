@@ -1,6 +1,7 @@
 """Why does this step hang?  What every unfinished node waits for, as text.
 
-In:   the root frame of a step and the activations whose kernels are running.
+In:   the root frame of a step, and the activations whose kernels are running, each with what
+      it says of itself.
 Out:  lines for people, whatever the graph calls its nodes and frames.
 Not:  changes nothing; reads state that a driver may be changing, and so tries again when
       a dictionary changes under its hands.
@@ -8,35 +9,40 @@ Not:  changes nothing; reads state that a driver may be changing, and so tries a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
 
 from penstock.printable import printable
 from penstock.runtime.executor.graph_view import NodeItem
 from penstock.runtime.executor.pending_counts import MERGE_WAITS_FOR_DATA, PENDING
 from penstock.runtime.executor.state import FrameState, IterationState, TaggedNode
 
+#: An activation whose kernel is running, and what it waits for or is at; empty if it does not say.
+Running: TypeAlias = tuple[TaggedNode, str]
+
 _ATTEMPTS: Final = 20
 #: More lines than this help nobody.
 _MAX_LINES: Final = 50
 
 
-def dump(root: FrameState, running: list[TaggedNode], device: str) -> str:
-    """One line per node that runs, and per node that waits although some input has come."""
+def dump(root: FrameState, running: Sequence[Running], title: str) -> str:
+    """A line for each node that runs, each loop, and each node for which some input has come."""
     for _ in range(_ATTEMPTS):
         try:
-            return _dump(root, running, device)
+            return _dump(root, running, title)
         except RuntimeError:  # A dictionary changed while we walked over it.
             continue
-    return f"{device}: the step is changing too quickly to be described"
+    return printable(f"{title}: the step is changing too quickly to be described")
 
 
-def _dump(root: FrameState, running: list[TaggedNode], device: str) -> str:
-    lines = [f"{device}:"]
-    for item, frame, iteration, _ in running:
-        lines.append(f"  running  {item.name} ({item.op}){_turn(frame, iteration)}")
-    busy = {(item.id, id(iteration)) for item, _, iteration, _ in running}
-    for frame, iteration in _iterations(root):
+def _dump(root: FrameState, running: Sequence[Running], title: str) -> str:
+    lines = [f"{title}:"]
+    for (item, frame, iteration, _), says in running:
+        lines.append(f"  running  {item.name} ({item.op}){_turn(frame, iteration)}{says}")
+    busy = {(item.id, id(iteration)) for (item, _, iteration, _), _ in running}
+    alive = list(_iterations(root))
+    lines += _loops(alive)
+    for frame, iteration in alive:
         lines += _waiting(frame, iteration, busy)
     if len(lines) > _MAX_LINES:
         lines[_MAX_LINES:] = [f"  … and {len(lines) - _MAX_LINES} more"]
@@ -51,6 +57,13 @@ def _iterations(root: FrameState) -> Iterator[tuple[FrameState, IterationState]]
         for iteration in list(frame.iterations.values()):
             yield frame, iteration
             waiting.extend(iteration.children.values())
+
+
+def _loops(alive: Sequence[tuple[FrameState, IterationState]]) -> Iterator[str]:
+    """Each loop that goes on, and how far it is."""
+    frames = {id(frame): frame for frame, _ in alive if frame.parent is not None}
+    for frame in frames.values():
+        yield f"  loop     {frame.label}, iteration {frame.iteration_count}"
 
 
 def _waiting(

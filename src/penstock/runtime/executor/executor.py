@@ -21,6 +21,7 @@ ready.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from threading import Lock, get_ident
@@ -34,7 +35,7 @@ from penstock.core.values import DEAD, Value
 from penstock.errors import CancelledError, OpError, Where
 from penstock.graph.graph import Graph
 from penstock.kernels.at_once import WAIT
-from penstock.kernels.context import OpKernelContext, Runner, StepContext
+from penstock.kernels.context import OpKernelContext, Runner, StepContext, Waiting
 from penstock.runtime.executor.completion import Completion
 from penstock.runtime.executor.dump import dump
 from penstock.runtime.executor.graph_view import GraphView, NodeItem, Step
@@ -46,6 +47,8 @@ from penstock.runtime.failure import judged
 from penstock.runtime.outputs import as_outputs, check_outputs
 from penstock.runtime.step_loop import StepLoop, Trampoline
 
+#: A kernel that gets so many elements may be slow, as long as nobody knows.
+_LARGE: Final = 1 << 16
 #: A kernel found cheap this many times in a row is not measured again.
 _SETTLED_AFTER: Final = 3
 _CHEAP: Final = -float(_SETTLED_AFTER)
@@ -132,8 +135,11 @@ class ExecutorState:
         # What follows belongs to the driver alone.
         self._ready: ReadyQueue = executor.params.make_ready_queue()
         self._propagator = Propagator(executor.view, self._ready)
-        #: Activations whose kernel is on the pool or asynchronous, by identity.
-        self._running: dict[int, TaggedNode] = {}
+        #: Activations whose kernel is on the pool or asynchronous, by identity; with the
+        #: context of those that are asynchronous.
+        self._running: dict[int, tuple[TaggedNode, OpKernelContext | None]] = {}
+        #: The activation whose kernel the driver has called, unless that is known to be quick.
+        self._at: TaggedNode | None = None
         #: The first error.  Set once.
         self._error: OpError | None = None
 
@@ -145,12 +151,25 @@ class ExecutorState:
 
     def dump_state(self) -> str:
         """What every unfinished node waits for, as text; from any thread, best effort."""
-        return dump(self._propagator.root, list(self._running.values()), self._executor.view.device)
+        view, running, at = self._executor.view, list(self._running.values()), self._at
+        if at is not None:
+            running.append((at, None))
+        told = [(tagged, self._told_by(tagged[0], context)) for tagged, context in running]
+        return dump(self._propagator.root, told, view.title)
+
+    def _told_by(self, item: NodeItem, context: OpKernelContext | None) -> str:
+        """What a running kernel says of itself."""
+        if item.explain is not None:
+            return item.explain(self._step)
+        waits_for = context.waits_for if context is not None else ""
+        if isinstance(waits_for, Waiting):
+            waits_for = self._executor.params.explain_wait(waits_for)
+        return f", waits for {waits_for}" if waits_for else ""
 
     def leave(self, seconds: float) -> Sequence[str]:
         """Be done without kernels that do not answer; see ``Activity``."""
         with self.lock:
-            running = [item for item, *_ in self._running.values()]
+            running = [tagged[0] for tagged, _ in self._running.values()]
             is_silent = running and all(item.patience <= seconds for item in running)
             if self._driving or not is_silent:
                 return ()
@@ -219,9 +238,11 @@ class ExecutorState:
                 else:
                     is_prompt = item.at_once is not None and not is_observed
                     outputs = self._attempt(tagged) if is_prompt else self._activate(tagged)
+                    self._at = None
                     if outputs is None:
                         continue
             except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
+                self._at = None
                 self._abort(self.failure(tagged, cause))
                 continue
             propagate(item, frame, iteration, outputs if not is_dead else None)
@@ -255,7 +276,7 @@ class ExecutorState:
 
     def _activate(self, tagged: TaggedNode) -> Sequence[Value] | None:
         """Run one node in full; None if its outputs will come through the inbox."""
-        item, _, iteration, _ = tagged
+        item, _, iteration, _ = self._at = tagged
         start = perf_counter()
         step = item.step
         outputs: Sequence[Value]
@@ -264,8 +285,7 @@ class ExecutorState:
             if step == _CONTEXT:
                 inputs = (self._context(tagged, inputs), *inputs)
             cost, pool = self._executor.costs[item.id], self._args.pool
-            is_slow = cost >= self._executor.params.offload_seconds
-            if pool is not None and is_slow and (self._ready or self._running):
+            if pool is not None and self._goes_elsewhere(item, cost, inputs):
                 self._run_on_pool(pool, tagged, inputs)
                 return None
             outputs = as_outputs(item, item.compute(*inputs))
@@ -286,6 +306,16 @@ class ExecutorState:
             outputs = ()
         self._observe(item, start, outputs)
         return outputs
+
+    def _goes_elsewhere(self, item: NodeItem, cost: float, inputs: Sequence[Any]) -> bool:
+        """Whether a kernel is to run on the pool."""
+        is_slow = cost >= self._executor.params.offload_seconds
+        if is_slow and (self._ready or self._running):
+            return True
+        if not self._interrupt.may_be_left or item.patience == math.inf:
+            return False
+        # This thread may have to go before the kernel is done.
+        return is_slow or (cost == 0.0 and any(map(_is_large, inputs)))
 
     def _observe(self, item: NodeItem, start: float, outputs: Sequence[Value]) -> None:
         """Check outputs if they are to be checked, and tell whoever watches."""
@@ -335,7 +365,7 @@ class ExecutorState:
                 self._drive()
 
         pool(run)  # raises if the pool is shut down, and then nothing runs
-        self._running[id(tagged)] = tagged
+        self._running[id(tagged)] = tagged, None
 
     def _start_async(
         self, tagged: TaggedNode, inputs: Sequence[Any], start: float
@@ -349,7 +379,7 @@ class ExecutorState:
             done(cause)
         if not done.is_called and not done.leave():
             # Only a driver takes completions, and that is this thread until it leaves.
-            self._running[id(tagged)] = tagged
+            self._running[id(tagged)] = tagged, context
             return None
         result = done.result
         if isinstance(result, BaseException):
@@ -450,6 +480,10 @@ def _step_context(params: LocalExecutorParams, args: ExecutorArgs, runner: Runne
         flush=args.flush,
         call_depth=args.call_depth,
     )
+
+
+def _is_large(value: object) -> bool:
+    return isinstance(value, np.ndarray) and value.size >= _LARGE
 
 
 def _silence(item: NodeItem) -> str:

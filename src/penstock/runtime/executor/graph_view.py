@@ -22,6 +22,7 @@ from penstock.graph.references import References
 from penstock.graph.roles import Role
 from penstock.kernels.at_once import Prompt
 from penstock.kernels.bound import BoundKernel, patience_of
+from penstock.kernels.context import StepContext
 from penstock.kernels.registry import Calling, Cost, Kernel
 from penstock.runtime.binding import bind_at
 from penstock.runtime.executor.pending_counts import PendingCounts
@@ -98,6 +99,8 @@ class NodeItem:
     at_once: Kernel | None
     #: What clears its inputs after use.
     no_inputs: tuple[None, ...]
+    #: What says where in a step the kernel is, if it does many things; None for any other.
+    explain: Callable[[StepContext], str] | None = None
     #: The function whose body the node is in; empty for the graph's own nodes.
     function: str = ""
     #: The frame that an Enter opens.
@@ -189,6 +192,11 @@ class GraphView:
             item for node, item in items.items() if not any(True for _ in node.in_edges())
         ]
 
+    @property
+    def title(self) -> str:
+        """What is run, for people: the device, and the function if it is one's body."""
+        return f"{self.device}, function {self._function}" if self._function else self.device
+
     @functools.cached_property
     def has_transfers(self) -> bool:
         """Whether some node sends or receives."""
@@ -240,6 +248,7 @@ class GraphView:
             has_refs=bool(derefs or initialized_refs),
             at_once=kernel.compute.at_once if isinstance(kernel.compute, Prompt) else None,
             no_inputs=(None,) * len(node.inputs),
+            explain=kernel.explain,
             function=node.function or self._function,
         )
         frame.total_inputs += item.num_inputs

@@ -16,7 +16,7 @@ from penstock.core.values import Value
 from penstock.errors import OpError
 from penstock.graph.graph import Node
 from penstock.kernels.bound import BoundKernel
-from penstock.kernels.context import FunctionCaller, Runner
+from penstock.kernels.context import FunctionCaller, Runner, Waiting
 from penstock.runtime.executor.graph_view import NodeItem
 from penstock.runtime.executor.state import ReadyQueue
 from penstock.state.call_frame import CallFrame
@@ -41,6 +41,10 @@ class Observer(Protocol):
         """A kernel ran; times are in seconds of ``perf_counter``."""
 
 
+def _describe(waiting: Waiting) -> str:
+    return waiting.describe()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalExecutorParams:
     """What an executor keeps for all its steps."""
@@ -55,6 +59,8 @@ class LocalExecutorParams:
     check_outputs: bool = False
     #: How many slow kernels can run at the same time.
     threads: int = 1
+    #: Says what a kernel waits for, and who could end that.
+    explain_wait: Callable[[Waiting], str] = _describe
     #: Waits for work that a device still does when its kernels have returned.
     sync_device: Callable[[], None] | None = None
 
