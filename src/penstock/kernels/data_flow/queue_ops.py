@@ -11,7 +11,9 @@ else.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -26,20 +28,19 @@ from penstock.kernels.arrays import number_in
 from penstock.kernels.at_once import WAIT, Prompt
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext, StepContext, Waiting
-from penstock.kernels.data_flow.queue_state import (
-    UNBOUNDED,
-    FifoStore,
-    PriorityStore,
-    ShuffleStore,
-    Store,
-)
-from penstock.kernels.data_flow.queues import Queue, QueueSpec
+from penstock.kernels.data_flow.queue_state import UNBOUNDED, Store
+from penstock.kernels.data_flow.queue_stores import FifoStore, PriorityStore, ShuffleStore
+from penstock.kernels.data_flow.queues import Queue, QueueSpec, shapes_text
+from penstock.kernels.random.philox import Philox
+from penstock.kernels.random.plain_random import words_of
 from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
 from penstock.kernels.signatures import signature_mismatch, types_text
 from penstock.kernels.state.handles import place_of
 from penstock.kernels.strings import string_array
+from penstock.state.resources import DEFAULT_CONTAINER
 
 _KIND: Final = "Queue"
+_WORD: Final = (1 << 64) - 1
 #: The ops that give a queue elements, and those that take some.
 _PUTTING: Final = frozenset(
     {"QueueEnqueue", "QueueEnqueueV2", "QueueEnqueueMany", "QueueEnqueueManyV2"}
@@ -86,7 +87,7 @@ def _spec(
     if shapes is not None and len(shapes) != len(types):
         raise InvalidArgumentError(
             f"Different number of component types.  Types: {types_text(types)}, "
-            f"Shapes: {_shapes_text(shapes)}"
+            f"Shapes: {shapes_text(shapes)}"
         )
     capacity = attrs.int("capacity")
     return QueueSpec(
@@ -99,7 +100,8 @@ def _spec(
 
 def _maker(attrs: Attrs, spec: QueueSpec, make_store: Callable[[], Store]) -> Kernel:
     """A kernel that finds or makes the queue and hands out its handle."""
-    container, name = attrs.str("container"), attrs.str("shared_name") or attrs.node_name
+    container = attrs.str("container") or DEFAULT_CONTAINER
+    name = attrs.str("shared_name") or attrs.node_name
     has_resource = attrs.output_types[0] is dtypes.resource
 
     def queue(context: OpKernelContext) -> Value:
@@ -107,7 +109,7 @@ def _maker(attrs: Attrs, spec: QueueSpec, make_store: Callable[[], Store]) -> Ke
             container, name, _KIND, lambda: Queue(name, spec, make_store())
         )
         if found.spec != spec:
-            raise _conflict(found, spec, attrs.op.name)
+            check_shared(found, spec, attrs.op.name)
         if has_resource:
             return ResourceHandle(context.step.device, container, name, _KIND)
         return Ref(name, dtypes.string, string_array((container.encode(), name.encode()), (2,)))
@@ -146,16 +148,15 @@ def make_random_shuffle_queue(attrs: Attrs) -> Kernel:
         raise InvalidArgumentError(f"min_after_dequeue {least} must be >= 0")
     if least >= spec.capacity:
         raise InvalidArgumentError(f"min_after_dequeue {least} must be < capacity {spec.capacity}")
-    full = QueueSpec(
-        kind=spec.kind,
-        types=spec.types,
-        shapes=spec.shapes,
-        capacity=spec.capacity,
-        min_after_dequeue=least,
-    )
     seeds = attrs.int("seed"), attrs.int("seed2")
-    seed = hash(seeds) if any(seeds) else None
-    return _maker(attrs, full, lambda: ShuffleStore(least, seed))
+    full = replace(spec, min_after_dequeue=least, seeds=seeds)
+
+    def make_store() -> Store:
+        first, second = seeds if any(seeds) else (secrets.randbits(64), secrets.randbits(64))
+        stream = Philox(first & _WORD, (second & _WORD) << 64)
+        return ShuffleStore(least, words_of(stream))
+
+    return _maker(attrs, full, make_store)
 
 
 @context_kernel("PriorityQueue", "PriorityQueueV2", cost=Cost.CHEAP)
@@ -166,27 +167,41 @@ def make_priority_queue(attrs: Attrs) -> Kernel:
     return _maker(attrs, _spec(attrs, types, shapes), PriorityStore)
 
 
-def _conflict(found: Queue, wanted: QueueSpec, op: str) -> InvalidArgumentError:
-    """The error for a node that wants another queue than the one of that name."""
+def check_shared(found: Queue, wanted: QueueSpec, op: str) -> None:
+    """Raise InvalidArgumentError if a node wants another queue than the one of that name."""
     there = found.spec
     if there.kind != wanted.kind:
-        return InvalidArgumentError(f"Expected {there.kind}, found {op}")
+        raise InvalidArgumentError(f"Expected {there.kind}, found {op}")
     for what, mine, its in (
         ("capacity", there.capacity, wanted.capacity),
         ("min_after_dequeue", there.min_after_dequeue, wanted.min_after_dequeue),
         ("component types", types_text(there.types), types_text(wanted.types)),
-        ("component shapes", _shapes_text(there.shapes), _shapes_text(wanted.shapes)),
     ):
         if mine != its:
-            were = "were" if what.endswith("s") else "was"
-            return InvalidArgumentError(
-                f"Shared queue '{found.name}' has {what} {mine} but requested {what} {were} {its}"
-            )
-    raise AssertionError("equal queues do not conflict")
+            raise _conflict(found, what, mine, its)
+    if not _are_shared(there, wanted):
+        shapes = shapes_text(there.shapes), shapes_text(wanted.shapes)
+        raise _conflict(found, "component shapes", *shapes)
+    if any(wanted.seeds) and there.seeds != wanted.seeds:
+        raise InvalidArgumentError(
+            f"Shared queue '{found.name}' has random seeds {there.seeds} but requested seeds are "
+            f"{wanted.seeds}."
+        )
 
 
-def _shapes_text(shapes: tuple[TensorShape, ...] | None) -> str:
-    return f"[{', '.join(map(str, shapes or ()))}]"
+def _are_shared(there: QueueSpec, wanted: QueueSpec) -> bool:
+    """Whether shapes are the same; sizes that a padding queue does not know fit any."""
+    if there.kind != "PaddingFIFOQueue" or there.shapes is None or wanted.shapes is None:
+        return there.shapes == wanted.shapes
+    pairs = zip(there.shapes, wanted.shapes, strict=True)
+    return all(mine.is_compatible_with(its) for mine, its in pairs)
+
+
+def _conflict(found: Queue, what: str, mine: object, its: object) -> InvalidArgumentError:
+    were = "were" if what.endswith("s") else "was"
+    return InvalidArgumentError(
+        f"Shared queue '{found.name}' has {what} {mine} but requested {what} {were} {its}"
+    )
 
 
 # -- using -----------------------------------------------------------------------------

@@ -12,11 +12,8 @@ that it comes after everything that was put before.
 
 from __future__ import annotations
 
-import heapq
-import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from random import Random
 from typing import Any, Final, Protocol, TypeAlias
 
 from penstock.errors import CancelledError, OpError, OutOfRangeError
@@ -44,92 +41,6 @@ class Store(Protocol):
 
     def put_back(self, elements: Sequence[Element]) -> None:
         """Undo the last takes."""
-
-
-class FifoStore:
-    """First in, first out."""
-
-    def __init__(self) -> None:
-        self._elements: deque[Element] = deque()
-
-    def __len__(self) -> int:
-        return len(self._elements)
-
-    def available(self, *, is_closed: bool) -> int:  # noqa: ARG002
-        """All of them."""
-        return len(self._elements)
-
-    def put(self, element: Element) -> None:
-        """Keep an element behind all others."""
-        self._elements.append(element)
-
-    def take(self) -> Element:
-        """Give the oldest element away."""
-        return self._elements.popleft()
-
-    def put_back(self, elements: Sequence[Element]) -> None:
-        """Put elements in front of all others, in their old order."""
-        self._elements.extendleft(reversed(elements))
-
-
-class ShuffleStore:
-    """Any element may come out, as long as enough others stay to choose from."""
-
-    def __init__(self, min_after_dequeue: int, seed: int | None) -> None:
-        self._elements: list[Element] = []
-        self._min_after_dequeue: Final = min_after_dequeue
-        self._random = Random(seed)
-
-    def __len__(self) -> int:
-        return len(self._elements)
-
-    def available(self, *, is_closed: bool) -> int:
-        """What is above the minimum, or everything if nothing more can come."""
-        size = len(self._elements)
-        return size if is_closed else max(0, size - self._min_after_dequeue)
-
-    def put(self, element: Element) -> None:
-        """Keep an element."""
-        self._elements.append(element)
-
-    def take(self) -> Element:
-        """Give away an element that was drawn by lot."""
-        elements = self._elements
-        drawn = self._random.randrange(len(elements))
-        elements[drawn], elements[-1] = elements[-1], elements[drawn]
-        return elements.pop()
-
-    def put_back(self, elements: Sequence[Element]) -> None:
-        """Keep elements again."""
-        self._elements.extend(elements)
-
-
-class PriorityStore:
-    """The element whose first component is smallest comes out; among equals, the oldest."""
-
-    def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Element]] = []
-        self._ages = itertools.count()
-
-    def __len__(self) -> int:
-        return len(self._heap)
-
-    def available(self, *, is_closed: bool) -> int:  # noqa: ARG002
-        """All of them."""
-        return len(self._heap)
-
-    def put(self, element: Element) -> None:
-        """Keep an element."""
-        heapq.heappush(self._heap, (int(element[0]), next(self._ages), element))
-
-    def take(self) -> Element:
-        """Give away the element with the smallest priority."""
-        return heapq.heappop(self._heap)[2]
-
-    def put_back(self, elements: Sequence[Element]) -> None:
-        """Keep elements again."""
-        for element in elements:
-            self.put(element)
 
 
 class Request:

@@ -47,6 +47,8 @@ class QueueSpec:
     shapes: tuple[TensorShape, ...] | None
     capacity: int
     min_after_dequeue: int = 0
+    #: What the order of a shuffled queue follows from; chance if both are zero.
+    seeds: tuple[int, int] = (0, 0)
 
 
 class Queue:
@@ -250,3 +252,8 @@ def _rows(components: Sequence[Value]) -> int:
 def _no_rows(shape: TensorShape, dtype: DType) -> Value:
     """A batch of no elements; sizes that are not known count as zero."""
     return zeros((0, *(size or 0 for size in shape.dims or ())), dtype)
+
+
+def shapes_text(shapes: tuple[TensorShape, ...] | None) -> str:
+    """Shapes of components as messages list them."""
+    return f"[{', '.join(map(str, shapes or ()))}]"

@@ -22,7 +22,7 @@ class PlainRandom:
     """Draws single numbers."""
 
     def __init__(self, stream: Philox) -> None:
-        self._words: Final = _endless(stream)
+        self._words: Final = words_of(stream)
 
     def below(self, limit: int) -> int:
         """A whole number from 0 to ``limit`` - 1, all equally likely."""
@@ -56,7 +56,8 @@ class PlainRandom:
         return float(np.uint64(bits).view(np.float64) - 1)
 
 
-def _endless(stream: Philox) -> Iterator[int]:
+def words_of(stream: Philox) -> Iterator[int]:
+    """The words of 32 bits of a stream, without end."""
     while True:
         yield from stream.blocks(_BLOCKS).reshape(-1).tolist()
         stream = stream.skip(_BLOCKS)
