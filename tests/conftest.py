@@ -1,16 +1,47 @@
-"""How thorough random tests are: ``HYPOTHESIS_PROFILE=thorough`` for 2,000 examples."""
+"""How thorough the tests are.
+
+``pytest`` leaves out what takes long: tests that are marked ``slow``, and most examples of random
+tests.  ``pytest --all`` runs all of them, and ``HYPOTHESIS_PROFILE=thorough`` 2,000 examples of
+each random test.  A test that is named as ``file::test`` is run in any case.
+"""
 
 from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile(
-    "quick", max_examples=100, derandomize=True, deadline=None, suppress_health_check=_QUIET
-)
-settings.register_profile(
-    "thorough", max_examples=2000, derandomize=True, deadline=None, suppress_health_check=_QUIET
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+#: Examples of each random test, by profile.
+_EXAMPLES = {"short": 20, "quick": 100, "thorough": 2000}
+for _name, _count in _EXAMPLES.items():
+    settings.register_profile(
+        _name, max_examples=_count, derandomize=True, deadline=None, suppress_health_check=_QUIET
+    )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--all``."""
+    parser.addoption("--all", action="store_true", help="run the tests that take long, too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how many examples random tests try."""
+    default = "quick" if config.getoption("--all") else "short"
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", default))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out slow tests, unless all are wanted or some are named."""
+    if config.getoption("--all") or any("::" in arg for arg in config.args):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=slow)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say that this was not all."""
+    if not terminalreporter.config.getoption("--all"):
+        terminalreporter.write_line("Tests that take long were left out; pytest --all runs them.")

@@ -1,6 +1,8 @@
 """Every graph of the corpus gives TensorFlow's own answers, however it is run.
 
-``PENSTOCK_SEEDS`` sets the number of seeds of the shuffled runs; 2 unless it is set.
+Each case runs on both tiers; of the other ways to run it, ``pytest`` tries a sample, and
+``pytest --all`` all of them.  ``PENSTOCK_SEEDS`` sets the number of seeds of the shuffled runs;
+2 unless it is set.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from penstock.core import dtypes
 from penstock.defs.schema import Message
 from penstock.graph.import_graph_def import graph_from_def
 from support.corpus import Case, all_cases, check_error, run_case
+from support.sampling import sampled
 from support.tiers import leave_some_out
 
 SEEDS = range(int(os.environ.get("PENSTOCK_SEEDS", "2")))
@@ -82,7 +85,7 @@ def test_answers_are_tensorflows(case: Case, tier: ps.Tier, tmp_path: Path) -> N
 
 
 @pytest.mark.filterwarnings("ignore:Node")
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(CASES), ids=str)
 def test_tiers_may_share_a_graph(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,7 +110,7 @@ def test_placement_is_tensorflows(case: Case) -> None:
 
 @pytest.mark.filterwarnings("ignore:Node")
 @pytest.mark.parametrize("threads", [1, 8])
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(CASES), ids=str)
 def test_order_and_threads_do_not_matter(case: Case, threads: int, tmp_path: Path) -> None:
     """Whatever the order of ready nodes and the number of threads, the answers are the same."""
     for seed in SEEDS if case.name not in _LONG else list(SEEDS)[:1]:
@@ -122,7 +125,7 @@ def test_order_and_threads_do_not_matter(case: Case, threads: int, tmp_path: Pat
 
 
 @pytest.mark.filterwarnings("ignore:Node")
-@pytest.mark.parametrize("case", CUTTABLE, ids=str)
+@pytest.mark.parametrize("case", sampled(CUTTABLE), ids=str)
 def test_cut_over_two_devices_does_not_matter(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

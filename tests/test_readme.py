@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +59,12 @@ def test_commands_of_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     with model.as_default():
         x = ps.ops.placeholder(ps.dtypes.float32, [2], name="x")
         ps.ops.neg(x, name="y")
-    (tmp_path / "model.pb").write_bytes(ps.graph_to_def(model).SerializeToString())
+    for name in ("model.pb", "unknown.pb"):
+        (tmp_path / name).write_bytes(ps.graph_to_def(model).SerializeToString())
     np.save(tmp_path / "in.npy", np.float32([1, 2]))
     monkeypatch.chdir(tmp_path)
 
-    assert len(lines) == 5
+    assert len(lines) == 6
     for line in lines:
         done = CliRunner().invoke(main, shlex.split(line), catch_exceptions=False)
         assert done.exit_code == 0, done.output
@@ -72,16 +72,16 @@ def test_commands_of_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         assert written["y:0"].tolist() == [-1, -2]
 
 
-def test_a_model_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A file, a name to fetch and a name to feed are enough."""
-    shutil.copy(EXAMPLES / "digits_cnn.pb", tmp_path / "model.pb")
-    monkeypatch.chdir(tmp_path)
-    with np.load(EXAMPLES / "digits_test.npz") as arrays:
-        names: dict[str, Any] = {"images": arrays["images"][:20]}
-        labels = arrays["labels"][:20]
+def test_a_model_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program runs as it stands there, and reads nearly all digits."""
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {}
     exec(RUN_MODEL, names)
+    with np.load(EXAMPLES / "digits_test.npz") as arrays:
+        labels = arrays["labels"]
 
-    assert names["digits"].tolist() == labels.tolist()
+    assert names["digits"].shape == labels.shape
+    assert np.mean(names["digits"] == labels) > 0.95
 
 
 def test_a_graph_is_built(capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,6 +61,7 @@ def test_no_more_comes_out_than_may(most: int, fits: bool) -> None:
                 unpack(packed, GZIP, most, "it")
 
 
+@pytest.mark.slow
 def test_a_million_members() -> None:
     """Many small members take as long as their bytes, not as long as their bytes squared.
 

@@ -52,6 +52,7 @@ print([name for name in ("math.bucketize_op", "string.unicode_ops", "nn.conv_ops
         assert importlib.util.find_spec("penstock.kernels." + name)
 
 
+@pytest.mark.slow
 def test_an_op_has_the_same_kernels_however_it_is_met() -> None:
     """Op by op, last to first, ours come in the order they have when all are loaded."""
     code = """

@@ -177,6 +177,7 @@ def test_duplicates_of_a_turn_are_one() -> None:
     assert both(text, ["exit:0"], {"n": np.int32(5)}) == [[5], [5]]
 
 
+@pytest.mark.slow
 def test_many_duplicates_cost_no_more_than_many_nodes() -> None:
     """Ten thousand equal nodes with one reader each, and one reader of all."""
     rows = [f"c{i} = Const() value=1.0\nn{i} = Neg(c{i})" for i in range(5000)]

@@ -884,6 +884,7 @@ def test_wrong_earlier_placement(maker: GraphMaker, assigned: str, text: str) ->
 # -- size ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["free", "names", "references"])
 def test_long_chains_are_placed_in_linear_time(maker: GraphMaker, how: str) -> None:
     """Thirty thousand nodes in a row need no recursion, and no more than seconds."""

@@ -488,6 +488,7 @@ return y = sum:z
 """
 
 
+@pytest.mark.slow
 def test_long_loops_need_no_stack() -> None:
     """After 20,000 turns the stack is as deep as after one."""
     depths: list[int] = []
@@ -576,6 +577,7 @@ def test_recursion() -> None:
     assert run(graph, FACTORIAL, "r:0", {"n:0": 500}) == 0
 
 
+@pytest.mark.slow
 def test_endless_recursion() -> None:
     """A function that calls itself without end is an error, not a crash."""
     functions = """
@@ -587,6 +589,7 @@ def test_endless_recursion() -> None:
         run("x = Const[value=1]\nr = Down(x)", functions, "r:0")
 
 
+@pytest.mark.slow
 def test_endless_recursion_in_two_branches(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that calls itself twice at once is stopped by the number of open calls."""
     monkeypatch.setattr(call_functions, "MAX_CALLS_IN_FLIGHT", 500)

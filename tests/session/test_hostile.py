@@ -215,6 +215,7 @@ def test_a_deep_chain() -> None:
     assert outcome(as_def("\n".join(rows)), "n9999:0", {"x": 3.0}) == 3.0
 
 
+@pytest.mark.slow
 def test_a_deep_dead_chain() -> None:
     """Deadness travels down 10,000 nodes, and the message finds its cause."""
     rows = ["p = Const() value=True", "x = Const() value=1.0", "s = Switch(x, p)", "n0 = Neg(s:0)"]
@@ -231,6 +232,7 @@ def test_a_wide_fan() -> None:
     assert outcome(as_def("\n".join(rows)), ["sum:0", "all:0"]) == [-2000.0, 2.0]
 
 
+@pytest.mark.slow
 def test_deeply_nested_frames() -> None:
     """A thousand frames inside each other are entered and left."""
     depth = 1000
@@ -240,6 +242,7 @@ def test_deeply_nested_frames() -> None:
     assert outcome(as_def("\n".join(rows)), f"o{depth - 1}:0") == 3.0
 
 
+@pytest.mark.slow
 def test_deeply_nested_choices() -> None:
     """Three thousand Switches behind each other choose, and merge again."""
     depth = 3000
@@ -279,6 +282,7 @@ def test_deeply_nested_functions() -> None:
     assert outcome(functions(bodies), "y:0", {"x": 2.0}) == -2.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bodies", [{"f": "f"}, {"f": "Neg g", "g": "Neg f"}, {"f": "f f"}])
 def test_endless_recursion(bodies: dict[str, str]) -> None:
     """A function that calls itself for ever fails, rather than fill the memory."""

@@ -255,6 +255,7 @@ def test_runs_leave_nothing_behind() -> None:
         assert living(*kinds) == before
 
 
+@pytest.mark.slow
 def test_failed_and_cancelled_runs_leave_nothing_behind() -> None:
     """Neither do runs that end early."""
     kinds = (Step, ExecutorState, FrameState, IterationState)

@@ -32,6 +32,7 @@ def answers(graph: Callable[[], Any], fetch: Any, feeds: Any, **config: Any) -> 
 # -- sizes -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_twenty_thousand_nodes() -> None:
     """A huge graph is compiled in several parts, and computes what it should."""
     rows = ["x = _Arg() T=int32 index=0", "one = Const() value=1", "n0 = Add(x, one)"]

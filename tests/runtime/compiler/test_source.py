@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gc
 import linecache
+import os
+import subprocess
 import sys
 import threading
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import penstock
 from penstock.errors import InternalError
 from penstock.runtime.compiler.source import Line, Place, Source, Turns, make_source
 from support.pythons import with_gil
@@ -141,6 +145,41 @@ def test_without_the_gil_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "_current_frames", lambda: pytest.fail("looked"))
     made = source()
     assert made.place_now(threading.get_ident()) is None
+
+
+#: Asks where a thread is, whenever the collector is about to look at thread-local data.
+ASKING = """
+import gc, threading
+from penstock.runtime.compiler.source import _frame_of
+
+class Cycle:
+    def __init__(self):
+        self.me, self.local = self, threading.local()
+
+gc.set_threshold(1)
+for _ in range(500):
+    gc.disable()
+    for _ in range(3):
+        Cycle()
+    gc.enable()
+    assert _frame_of(threading.get_ident()) is not None
+print(gc.isenabled())
+"""
+
+
+def test_collections_are_no_danger() -> None:
+    """A collection of thread-local data does not stop the process while somebody asks."""
+    source_folder = Path(penstock.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", ASKING],
+        env={**os.environ, "PYTHONPATH": str(source_folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+
+    assert done.stdout == "True\n"
 
 
 @with_gil

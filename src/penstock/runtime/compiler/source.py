@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, NamedTuple, cast, overload
 
+from penstock.core.collector import collector_paused
 from penstock.errors import InternalError
 from penstock.graph.graph import Node
 from penstock.printable import printable
@@ -134,7 +135,7 @@ class Source:
         if not _has_gil():
             return None
         frames: list[tuple[FrameType, int]] = []
-        frame = sys._current_frames().get(thread)
+        frame = _frame_of(thread)
         while frame is not None:
             frames.insert(0, (frame, frame.f_lineno))
             frame = frame.f_back
@@ -164,6 +165,17 @@ class Source:
                 if line.node is not None:
                     found = _place(line, counters)
         return found
+
+
+@collector_paused
+def _frame_of(thread: int) -> FrameType | None:
+    """What a thread is at.
+
+    Before Python 3.12, ``_current_frames`` holds a lock of the interpreter's while it makes a
+    dictionary; a collection in that moment, of an object of thread-local data, would wait for
+    the same lock, and the whole process with it, for ever.
+    """
+    return sys._current_frames().get(thread)
 
 
 def _has_gil() -> bool:
