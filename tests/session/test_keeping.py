@@ -183,7 +183,7 @@ FAMILIES = {
     ),
     "barrier": Family(
         """
-        b = Barrier() component_types=["float32"]
+        b = Barrier() component_types=["float32"] shapes=[[2]]
         keys = Const() value=["k"]
         one = Const() value=1
         front = Const() value=0

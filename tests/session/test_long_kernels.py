@@ -155,14 +155,14 @@ def test_a_variable_does_not_change_when_run_has_returned(long: Long, tier: ps.T
 
 
 def test_feeds_may_change_when_run_has_returned(long: Long) -> None:
-    """A kernel that was left sees what the caller writes then; nobody sees what it makes of it."""
+    """The user's kernel that was left has a copy: it does not see what the caller writes then."""
     with ps.Session(graph_def(COMPUTES)) as session:
         fed = LARGE.copy()
         with pytest.raises(errors.DeadlineExceededError):
             session.run("y:0", {"x": fed}, ps.RunOptions(timeout_in_ms=50))
         fed[:] = 0
         long.may_end.set()
-        wait_until(lambda: long.ended == [0.0])
+        wait_until(lambda: long.ended == [float(LARGE.size)])
         long.is_quick = True
         assert np.array_equal(session.run("y:0", {"x": LARGE}), -LARGE)
 

@@ -225,7 +225,7 @@ TEXTS = {
         wait = ReaderReadV2(reader, q)
     """,
     "barrier": """
-        b = Barrier[component_types=float32; shapes=; container=c]
+        b = Barrier[component_types=float32; shapes=(); container=c]
         wait = BarrierTakeMany[component_types=float32](b, one)
     """,
     "accumulator": """

@@ -43,7 +43,7 @@ GRAPH = """
     lonely = FIFOQueueV2[component_types=int32]
     get_lonely = QueueDequeueV2[component_types=int32](lonely)
 
-    barrier = Barrier[component_types=float32; shapes=; shared_name=gate]
+    barrier = Barrier[component_types=float32; shapes=(); shared_name=gate]
     take = BarrierTakeMany[component_types=float32](barrier, three)
     text = Const[value=a|b; dtype=string]
     pair = Const[value=1.0|2.0]

@@ -4,6 +4,7 @@ x = Placeholder                      a node; type attributes are float32 unless 
 y = Neg(x) @/device:CPU:1            inputs, and the device that is asked for
 z = Add[T=int32](a, b:1, ^x)         attributes in brackets, control inputs last
 c = Const[value=1|2; dtype=int32]    a tensor; `|` separates the items of a list
+b = Barrier[shapes=()|2]             shapes: `()` is a scalar's
 p = PartitionedCall[f=F{T=int32}](a) a function with its attributes; T=$T is a placeholder
 """
 
@@ -113,7 +114,7 @@ def _parse(kind: str, text: str, dtype: DType | None = None) -> Any:
         case "tensor":
             return TensorAttr(value=_tensor(text, dtype or dtypes.float32))
         case "shape":
-            return TensorShape.of([int(size) for size in text.split("|") if size])
+            return TensorShape.of([int(size) for size in text.strip("()").split("|") if size])
         case "func":
             return _func(text)
         case _:

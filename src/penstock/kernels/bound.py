@@ -30,8 +30,8 @@ class BoundKernel:
     cost: Cost
     #: Penstock's own kernels are trusted to return what they declare.
     is_builtin: bool = True
-    #: Whether it does nothing but compute: whoever does not need its results may go before it
-    #: is done.
+    #: Whether it does nothing but compute, or make what nobody has seen yet: whoever does not
+    #: need its results may go before it is done.
     is_pure: bool = False
     #: What says where in a step the kernel is, if it does many things.
     explain: Callable[[StepContext], str] | None = None

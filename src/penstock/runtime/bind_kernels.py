@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 from threading import Lock
 
+from penstock.core import dtypes
 from penstock.core.denormals import in_own_setting
 from penstock.core.device_names import DeviceName
 from penstock.errors import OpError, from_exception, shown_cause
@@ -96,5 +97,12 @@ class KernelBinder:
             raise
         except Exception as cause:  # noqa: BLE001  (the one border of makers)
             raise from_exception(cause) from shown_cause(cause)
-        is_pure = found.calling is Calling.PLAIN and not node.op.is_stateful
+        is_pure = _makes_handle(node) or (
+            found.calling is Calling.PLAIN and not node.op.is_stateful
+        )
         return BoundKernel(compute, found.calling, found.cost, found.is_builtin, is_pure)
+
+
+def _makes_handle(node: Node) -> bool:
+    """Whether all that a node does is to make a resource that nobody has seen yet, or find it."""
+    return not node.op.inputs and node.output_types == (dtypes.resource,)
