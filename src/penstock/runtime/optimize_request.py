@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Final
 
 from penstock.config import Config, GraphOptions, Level, Toggle
 from penstock.graph.check import check_graph, check_pruned
+from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Graph
+from penstock.graph.roles import Role
 from penstock.graph.stages import Pruned
 from penstock.passes.fold_constants import MAX_BYTES
 from penstock.passes.optimize import NO_PASSES, Passes, optimize, optimize_graph
+
+#: What leads into loops and out of them.
+_BORDERS: Final = frozenset({Role.ENTER, Role.EXIT})
 
 
 def optimize_request(prune: Callable[[], Pruned], config: Config) -> Pruned:
@@ -26,6 +32,7 @@ def optimize_request(prune: Callable[[], Pruned], config: Config) -> Pruned:
     passes = passes_of(config.graph_options)
     if passes == NO_PASSES:
         return pruned
+    _check_frames(pruned.graph)
     try:
         made = optimize(pruned, passes)
         if config.check_graphs:
@@ -40,18 +47,31 @@ def optimize_body(graph: Graph, config: Config) -> None:
     """Optimise the body of a function in place.
 
     Raises:
+        OpError: a frame is malformed.
         InternalError: the optimiser failed, and left no graph.
 
     """
     passes = passes_of(config.graph_options)
     if passes == NO_PASSES:
         return
+    _check_frames(graph)
     try:
         optimize_graph(graph, {}, passes)
     except Exception as failure:  # noqa: BLE001  (the step can do without)
         _complain(failure, config)
         # Passes look first and change then: most likely they have not begun.
         check_graph(graph)
+
+
+def _check_frames(graph: Graph) -> None:
+    """Refuse malformed loops as they were written: of several mistakes, passes may leave one.
+
+    Raises:
+        OpError: a frame is malformed.
+
+    """
+    if any(node.role in _BORDERS for node in graph):
+        build_control_flow_info(graph)
 
 
 def passes_of(options: GraphOptions) -> Passes:
