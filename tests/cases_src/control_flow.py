@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from cases_src.casebook import Case, b1, i32, rows
+from cases_src.casebook import Case, b1, f32, i32, rows
 from support.loops import NESTED_LOOPS, counting_loop
 
 COUNT = counting_loop()
@@ -216,4 +216,20 @@ LOOPS = [
     ),
 ]
 
-CASES = [*FETCHED, *FED, *LOOPS]
+FRAMES = [
+    # Whoever leaves the product by 1 out must not forget that it was a mistake.
+    rows(
+        "a_product_of_two_frames",
+        """
+        x = Placeholder() dtype=float32
+        enter = Enter(x) frame_name="loop"
+        one = Const() value=1.0
+        product = Mul(enter, one)
+        exit = Exit(product)
+        """,
+        ({"x": f32(2)}, ["exit:0"]),
+        says="has inputs from different frames",
+    ),
+]
+
+CASES = [*FRAMES, *FETCHED, *FED, *LOOPS]

@@ -10,10 +10,13 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Callable, Collection
+from typing import Final
 
 from penstock.config import Config, GraphOptions, Level, Toggle
 from penstock.graph.check import check_graph, check_pruned
+from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Graph
+from penstock.graph.roles import Role
 from penstock.graph.stages import Pruned
 from penstock.kernels.host import CLOSED, WITHOUT_FILES, Host
 from penstock.passes.fold_constants import MAX_BYTES
@@ -21,6 +24,9 @@ from penstock.passes.lower import Kinds, lower
 from penstock.passes.optimize import NO_PASSES, Passes, optimize, optimize_graph
 from penstock.passes.place import place_added
 from penstock.state.devices import DeviceSet
+
+#: What leads into loops and out of them.
+_BORDERS: Final = frozenset({Role.ENTER, Role.EXIT})
 
 
 def optimize_request(prune: Callable[[], Pruned], config: Config, devices: DeviceSet) -> Pruned:
@@ -32,6 +38,7 @@ def optimize_request(prune: Callable[[], Pruned], config: Config, devices: Devic
     kinds = kinds_of(config, passes)
     if passes == NO_PASSES and not kinds:
         return pruned
+    _check_frames(pruned.graph)
     try:
         made = optimize(_lowered(pruned, kinds, devices), passes)
         if config.check_graphs:
@@ -60,6 +67,7 @@ def optimize_body(graph: Graph, config: Config, device_types: Collection[str]) -
     """Lower and optimise the body of a function in place.
 
     Raises:
+        OpError: a frame is malformed.
         InternalError: the optimiser failed, and left no graph.
 
     """
@@ -67,6 +75,7 @@ def optimize_body(graph: Graph, config: Config, device_types: Collection[str]) -
     kinds = kinds_of(config, passes)
     if passes == NO_PASSES and not kinds:
         return
+    _check_frames(graph)
     try:
         lower(graph, {}, kinds=kinds, device_types=device_types)
         optimize_graph(graph, {}, passes)
@@ -74,6 +83,17 @@ def optimize_body(graph: Graph, config: Config, device_types: Collection[str]) -
         _complain(failure, config)
         # Passes look first and change then: most likely they have not begun.
         check_graph(graph)
+
+
+def _check_frames(graph: Graph) -> None:
+    """Refuse malformed loops as they were written: of several mistakes, passes may leave one.
+
+    Raises:
+        OpError: a frame is malformed.
+
+    """
+    if any(node.role in _BORDERS for node in graph):
+        build_control_flow_info(graph)
 
 
 def _passes_for(config: Config) -> Passes:
