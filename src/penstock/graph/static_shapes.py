@@ -34,6 +34,12 @@ def declared_shape(graph: Graph, node: Node) -> TensorShape:
     return shape
 
 
+def noted_shape(graph: Graph, node: Node) -> dict[str, object]:
+    """The attribute that says elsewhere what a placeholder promises; none if that is nothing."""
+    shape = declared_shape(graph, node)
+    return {} if shape.dims is None else {_NOTED: (shape,)}
+
+
 def shape_of_output(graph: Graph, node: Node, slot: int) -> TensorShape:
     """What attributes say about the shape of an output; often nothing."""
     noted = node.attrs.get(_NOTED)

@@ -22,6 +22,7 @@ from penstock.errors import InvalidArgumentError, NotFoundError, Where
 from penstock.graph.graph import Edge, Graph, Node, copy_node
 from penstock.graph.roles import Role
 from penstock.graph.stages import Placed, Pruned
+from penstock.graph.static_shapes import noted_shape
 from penstock.kernels.registry import no_kernel_error
 
 
@@ -241,7 +242,7 @@ class _Pruner:
         dtype = node.output_types[slot].base
         if self.request.medium is Medium.CALL_FRAME:
             name, op = f"_arg_{node.name}_{slot}_{index}", "_Arg"
-            attrs = {"T": dtype, "index": index}
+            attrs = {"T": dtype, "index": index, **noted_shape(self.graph, node)}
         else:
             name, op = f"_recv_{node.name}_{slot}", "_Recv"
             attrs = {"tensor_type": dtype, **self.transfer_attrs(self.request.feeds[index])}

@@ -24,6 +24,7 @@ from penstock.core.values import Value, shape_of
 from penstock.defs.attrs import TensorAttr
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
+from penstock.graph.static_shapes import shape_of_output
 
 #: A step is large if the nodes that compute floats, times the elements of the longest array...
 _WORK: Final = 1 << 18
@@ -50,10 +51,15 @@ class Flushing:
         self._looked_at: tuple[int, ...] = ()
         self._long = -(-_WORK // max(computing, 1))
         if is_wanted and computing and not self._always:
-            args = {node.attrs["index"]: node for node in graph if node.role is Role.ARG}
+            args = [node for node in graph if node.role is Role.ARG]
             self._looked_at = tuple(
-                index for index, node in args.items() if node.output_types[0].is_floating
+                arg.attrs["index"] for arg in args if self._may_be_long(arg, graph)
             )
+
+    def _may_be_long(self, arg: Node, graph: Graph) -> bool:
+        shape = shape_of_output(graph, arg, 0)
+        is_short = shape.is_fully_defined and shape.num_elements() < self._long
+        return arg.output_types[0].is_floating and not is_short
 
     def on_pool(self, number: int) -> Flushes:
         """What tells of a step's feeds whether it flushes; -1 is the caller's own thread."""

@@ -16,8 +16,10 @@ from typing import Final, Protocol
 
 from penstock.errors import OpError
 
-_REASON: Final = "reason"
-_FIRST: Final = "first"
+#: The reason, and whichever came first: the reason or a failure.
+_REASON: Final = "the reason"
+_FIRST: Final = "the first"
+_ACTIVITIES: Final = "activities"
 
 
 class Activity(Protocol):
@@ -39,7 +41,9 @@ class Activity(Protocol):
 class Interrupt:
     """Ends all that goes on in one step, once its reason is set."""
 
-    __slots__ = ("_events", "activities", "escaping", "loops_end", "may_be_left", "reason")
+    # How a step was ended, and what goes on in it, is in a dictionary that is made when somebody
+    # asks for it: the shortest steps never do.
+    __slots__ = ("__dict__", "escaping", "loops_end", "may_be_left", "reason")
 
     def __init__(self) -> None:
         #: Whether loops must end: with ``reason``, or since the step has failed elsewhere.  Set
@@ -50,19 +54,22 @@ class Interrupt:
         #: What the main thread met that is no error, such as SystemExit: ``run`` raises it when
         #: everything has ended.  None if there is no such thing.
         self.escaping: BaseException | None = None
-        #: The reason, and whichever came first: the reason or a failure.  Each is set once, by
-        #: ``setdefault``: that is atomic without a lock, which a signal handler must not take.
-        self._events: dict[str, BaseException] = {}
-        #: What goes on in the step, by identity.  Changed and read by any thread.
-        self.activities: dict[int, Activity] = {}
         #: Whether who called need not wait for a kernel that runs on another thread and does
         #: nothing but compute.
         self.may_be_left = False
 
+    @property
+    def activities(self) -> dict[int, Activity]:
+        """What goes on in the step, by identity.  Changed and read by any thread."""
+        going_on: dict[int, Activity] = vars(self).setdefault(_ACTIVITIES, {})
+        return going_on
+
     def end(self, reason: OpError) -> None:
         """End the step; the first reason counts.  Signal handlers may call it."""
-        given: OpError = self._events.setdefault(_REASON, reason)  # type: ignore[assignment]
-        self._events.setdefault(_FIRST, given)
+        # Set once, by ``setdefault``: that is atomic without a lock, which a signal handler must
+        # not take.
+        given: OpError = vars(self).setdefault(_REASON, reason)
+        vars(self).setdefault(_FIRST, given)
         self.reason = given
         self.loops_end = True
 
@@ -73,14 +80,15 @@ class Interrupt:
 
     def blame(self, failure: BaseException) -> BaseException:
         """What to report when something has failed: that, or the reason if it came before."""
-        first = self._events.setdefault(_FIRST, failure)
-        return first if first is self._events.get(_REASON) else failure
+        first: BaseException = vars(self).setdefault(_FIRST, failure)
+        return first if first is vars(self).get(_REASON) else failure
 
     def verdict(self) -> OpError:
         """The error of work that is dropped: the reason, derived if a failure came before it."""
         reason = self.reason
         assert reason is not None
-        if self._events.get(_FIRST, reason) is reason:
+        came_first: bool = vars(self).get(_FIRST, reason) is reason
+        if came_first:
             return reason
         dropped = reason.copy()
         dropped.derived = True

@@ -23,7 +23,7 @@ from penstock.errors import CancelledError, InvalidArgumentError, OpError, OutOf
 from penstock.kernels.context import Done, OpKernelContext
 from penstock.kernels.control_flow.functional_ops import call
 from penstock.state.cancellation import CancellationManager
-from penstock.state.interrupt import Interrupt
+from penstock.state.interrupt import Activity, Interrupt
 from penstock.state.rendezvous import Rendezvous
 
 Element: TypeAlias = tuple[Value, ...]
@@ -75,8 +75,12 @@ class _Within(Interrupt):
     def __init__(self, outer: Interrupt) -> None:
         self._outer: Final = outer
         self._ends = False
-        self.activities = outer.activities
         self.may_be_left = outer.may_be_left
+
+    @property
+    def activities(self) -> dict[int, Activity]:
+        """What goes on in the step."""
+        return self._outer.activities
 
     @property
     def loops_end(self) -> bool:

@@ -42,9 +42,10 @@ from penstock.runtime.compiler.text import Text
 
 #: CPython allows 20 blocks that loop.
 _MAX_LOOPS: Final = 15
-#: After so many statements in a row it is asked whether the step must end: 4 ns, where a
-#: statement takes 30 ns or more.
+#: After so many calls of kernels in a row it is asked whether the step must end, which takes
+#: 30 ns: a call takes half a microsecond or more, and other statements a tenth of that.
 _ASK_EVERY: Final = 16
+_OTHERS: Final = 1 / 8
 #: Ops that name what they make after the turn of the loop.
 _FRAMED: Final = frozenset({"TemporaryVariable", "DestroyTemporaryVariable"})
 
@@ -70,10 +71,10 @@ class Writer(Branches):
         self._lifetimes = Lifetimes(body, kept)
         #: Variables with arrays of their own memory, or numbers: never a view of another's.
         self._fresh: set[Var] = set()
-        #: Whether the function knows its step; and the statements since it asked whether that
+        #: Whether the function knows its step; and what was called since it asked whether that
         #: must end.
         self.asks = True
-        self._unasked = 0
+        self._unasked = 0.0
 
     # -- the function --------------------------------------------------------------------
 
@@ -103,19 +104,19 @@ class Writer(Branches):
             for var in targets:
                 self._lifetimes.settle(var, path)
             self._write_statement(statement)
+            self._unasked += _OTHERS
             if isinstance(statement, Call) and is_elementwise(statement.kernel.compute):
                 self._fresh.update(targets)
             self._lifetimes.used(reads)
             self._lifetimes.check(targets)
             if self._lifetimes.is_doomed(path):
                 self.at_home()
-            self._unasked += 1
             if self._unasked >= _ASK_EVERY and self.asks:
                 self.write_question()
 
     def write_question(self, node: Node | None = None) -> None:
         """Ask whether the step must end."""
-        self._unasked = 0
+        self._unasked = 0.0
         self.line("if interrupt.loops_end:")
         self.line("    end_loop(interrupt)", node)
 
@@ -171,6 +172,7 @@ class Writer(Branches):
         text = operator_text(compute, arguments)
         if text is not None:
             return text
+        self._unasked += 1
         if self._may_overwrite(call, compute):
             kernel, [only] = self.text.object(compute, call.node.name), arguments
             return f"{kernel}({only}, {only}) if type({only}) is ndarray else {kernel}({only})"
@@ -180,6 +182,7 @@ class Writer(Branches):
 
     def _write_row(self, row: Row) -> None:
         """Many functions in one line."""
+        self._unasked += 1
         self.text.is_pure &= all(call.kernel.is_pure for call in row.calls)
         runs = runs_of(call.kernel.compute for call in row.calls)
         name = self.text.object(runs, f"{row.calls[0].node.name}_to_{row.node.name}")
@@ -206,6 +209,7 @@ class Writer(Branches):
 
     def _write_chain(self, chain: Chain) -> None:
         """A function of one piece, and its use for all of them."""
+        self._unasked += 1
         name, inputs = self.text.names.new("chain"), list(map(self.text.name, chain.inputs))
         writer = Writer(self.text, self.body, kept={chain.target}, loops=self.loops)
         writer.head = f"def {name}({', '.join(inputs)}):"
