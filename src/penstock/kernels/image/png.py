@@ -107,6 +107,14 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 # -- reading ---------------------------------------------------------------------------
 
 
+def png_header(data: bytes) -> tuple[int, int, int]:
+    """Width, height and bits of a file; raises InvalidArgumentError if it has none."""
+    if not data.startswith(_SIGNATURE) or data[12:16] != b"IHDR" or len(data) < 33:
+        raise InvalidArgumentError("Invalid PNG. Failed to initialize decoder.")
+    width, height, depth = struct.unpack(">IIB", data[16:25])
+    return width, height, depth
+
+
 def decode_png(data: bytes, channels: int) -> Array:
     """The image in a file, with 8 or 16 bits as it has them.
 
@@ -115,13 +123,7 @@ def decode_png(data: bytes, channels: int) -> Array:
         channels: 1 for grey, 3 for colours, 4 for colours and opacity, 0 for what is there.
 
     """
-    if not data.startswith(_SIGNATURE) or data[12:16] != b"IHDR" or len(data) < 33:
-        raise InvalidArgumentError(
-            "Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP required."
-            if data
-            else "Input is empty."
-        )
-    width, height, depth = struct.unpack(">IIB", data[16:25])
+    width, height, depth = png_header(data)
     check_new((height, width, 4), np.dtype(np.uint16))
     try:
         if depth == 16:

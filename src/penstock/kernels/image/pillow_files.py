@@ -1,0 +1,44 @@
+"""Files that Pillow reads.
+
+In:   a file's bytes and its format.
+Out:  Pillow's image, and numbers of it.
+Not:  decides nothing about channels; the formats' modules do.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from penstock.core.values import Array
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.extras import require
+
+
+@contextmanager
+def opened(data: bytes, format_: str, complaint: str) -> Iterator[Any]:
+    """Pillow's image of a file; whatever it finds wrong is an InvalidArgumentError.
+
+    Args:
+        data: the file.
+        format_: the only format that it may have, by Pillow's name.
+        complaint: what the error says.
+
+    """
+    pillow = require("PIL.Image", "images")
+    broken = (OSError, ValueError, SyntaxError, EOFError, LookupError, struct.error)
+    try:
+        yield pillow.open(io.BytesIO(data), formats=(format_,))
+    except (*broken, pillow.DecompressionBombError) as cause:
+        raise InvalidArgumentError(complaint) from cause
+
+
+def pixels_of(image: Any) -> Array:
+    """The numbers of Pillow's image: height, width, channels."""
+    pixels: Array = np.asarray(image)
+    return pixels if pixels.ndim == 3 else pixels[:, :, np.newaxis]
