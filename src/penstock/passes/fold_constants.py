@@ -145,7 +145,7 @@ class _Folding:
             if _elements(node, inputs) > _MAX_ELEMENTS:
                 return None
             with np.errstate(all="ignore"):
-                result = kernel.make(facts)(*inputs)
+                result = kernel.made(facts)(*inputs)
         except Exception:  # noqa: BLE001  (the run will raise it, and name the node)
             return None
         outputs = (result,) if node.op.has_bare_output else tuple(result)

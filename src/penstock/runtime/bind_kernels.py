@@ -78,7 +78,7 @@ class KernelBinder:
         own = find_kernel(node.op.name, self._device_type, node.attrs)
         found = own or get_kernel(node.op.name, "CPU", node.attrs)
         try:
-            compute = found.make(attrs)
+            compute = found.made(attrs)
         except OpError:
             raise
         except Exception as cause:  # noqa: BLE001  (the one border of makers)

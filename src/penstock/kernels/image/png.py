@@ -28,6 +28,11 @@ _SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 _CHANNELS: Final = {0: 1, 2: 3, 4: 2, 6: 4}
 _COLOR_TYPES: Final = {channels: color for color, channels in _CHANNELS.items()}
 _UP: Final = 2
+#: TensorFlow reads no larger files.
+_LONGEST_SIDE: Final = 1_000_000
+_MOST_PIXELS: Final = 1 << 29
+#: What Pillow raises for damaged files.
+DAMAGE: Final = (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, struct.error)
 #: What red, green and blue weigh in grey, in parts of 2**15.
 _GREY_WEIGHTS: Final = (9797, 19234, 3737)
 
@@ -74,30 +79,37 @@ def decode_png(data: bytes, channels: int) -> Array:
 
     """
     if not data.startswith(_SIGNATURE) or data[12:16] != b"IHDR" or len(data) < 33:
-        raise InvalidArgumentError(
-            "Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP required."
-            if data
-            else "Input is empty."
-        )
-    width, height, depth = struct.unpack(">IIB", data[16:25])
-    check_new((height, width, 4), np.dtype(np.uint16))
+        raise InvalidArgumentError(_no_png(data))
+    width, height, depth, color = struct.unpack(">IIBB", data[16:26])
+    if not (0 < width <= _LONGEST_SIDE and 0 < height <= _LONGEST_SIDE):
+        raise InvalidArgumentError("Invalid PNG. Failed to initialize decoder.")
+    if width * height >= _MOST_PIXELS:
+        raise InvalidArgumentError(f"PNG size too large for int: {width} by {height}")
+    samples = max(_CHANNELS.get(color, 4), channels)
+    check_new((height, width, samples), np.dtype(np.uint16 if depth == 16 else np.uint8))
     try:
         if depth == 16:
             image = _decode_deep(data)
         else:
             image = _decode_with_pillow(data, wants_opacity=channels == 4)
-    except (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error) as cause:
+    except (*DAMAGE, zlib.error) as cause:
         raise InvalidArgumentError(f"Invalid PNG data, size {len(data)}") from cause
     return _to_channels(image, channels, depth)
 
 
+def _no_png(data: bytes) -> str:
+    """What is wrong with a file that does not begin as it should."""
+    if not data:
+        return "Input is empty."
+    if data.startswith(_SIGNATURE):
+        return "Invalid PNG. Failed to initialize decoder."
+    return "Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP required."
+
+
 def _decode_with_pillow(data: bytes, *, wants_opacity: bool) -> Array:
-    image_module = require("PIL.Image", "images")
-    try:
-        image: Any = image_module.open(io.BytesIO(data), formats=("PNG",))
-        image.load()
-    except image_module.DecompressionBombError as cause:
-        raise InvalidArgumentError(str(cause)) from cause
+    # By Pillow's own class for such files, which judges no size: that has been done.
+    image: Any = require("PIL.PngImagePlugin", "images").PngImageFile(io.BytesIO(data))
+    image.load()
     is_transparent = "transparency" in image.info
     if image.mode == "P":
         image = image.convert("RGBA" if is_transparent else "RGB")

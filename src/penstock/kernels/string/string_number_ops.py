@@ -18,17 +18,19 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array
+from penstock.kernels.arrays import as_array, check_room
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.strings import each_string, each_to_number, string_array
+from penstock.kernels.strings import each_string, each_to_number, items_of, string_array
 from penstock.kernels.types import NUMBERS
 
 _PRINTABLE: Final = NUMBERS | {dtypes.bool_, dtypes.string}
-_INTEGER: Final = re.compile(rb"\s*[+-]?[0-9]+\s*")
+_INTEGER: Final = re.compile(rb"\s*([+-]?)0*([0-9]+)\s*")
 _DECIMAL: Final = re.compile(
     rb"\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)\s*", re.IGNORECASE
 )
+#: No integer has more, zeros in front aside.
+_MOST_DIGITS: Final = 20
 _HEXADECIMAL: Final = re.compile(
     rb"\s*[+-]?0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?[0-9]+)?\s*", re.IGNORECASE
 )
@@ -41,13 +43,21 @@ def make_as_string(attrs: Attrs) -> Kernel:
     flag, width = _flag(attrs), attrs.int("width")
     if dtype is dtypes.string:
         pattern = _pattern("" if flag == "0" else flag, width, "", "s").encode()
-        return each_string(lambda text: pattern % text)
+        pad = each_string(lambda text: pattern % text)
+
+        def padded(texts: Value) -> Value:
+            check_room(len(items_of(texts)), max(width, 1), "characters")
+            return pad(texts)
+
+        return padded
     spell = _spelling(attrs, dtype, flag, width)
+    widest = max(width, attrs.int("precision"), 1)
 
     def as_string(value: Value) -> Value:
         array = as_array(value)
         # Python has no numbers of 16 bits, and ``tolist`` would not make any others of them.
         plain = array.astype(np.float32) if dtype is dtypes.bfloat16 else array
+        check_room(array.size, widest, "characters")
         items: list[Any] = plain.ravel().tolist()
         return as_value(string_array((spell(item).encode() for item in items), array.shape))
 
@@ -107,9 +117,11 @@ def make_string_to_number(attrs: Attrs) -> Kernel:
     low, high, is_unsigned = int(bounds.min), int(bounds.max), bounds.min == 0
 
     def to_int(text: bytes) -> int:
-        if not _INTEGER.fullmatch(text) or (is_unsigned and b"-" in text):
+        found = _INTEGER.fullmatch(text)
+        # Python takes more time for more digits, and refuses very many.
+        if not found or len(found[2]) > _MOST_DIGITS or (is_unsigned and found[1] == b"-"):
             raise _refusal(text)
-        number = int(text)
+        number = int(found[1] + found[2])
         if not low <= number <= high:
             raise _refusal(text)
         return number
@@ -121,7 +133,10 @@ def _to_float(text: bytes) -> float:
     if _DECIMAL.fullmatch(text):
         return float(text)
     if _HEXADECIMAL.fullmatch(text):
-        return float.fromhex(text.decode())
+        try:
+            return float.fromhex(text.decode())
+        except OverflowError:
+            return -math.inf if b"-" in text.split(b"p")[0] else math.inf
     raise _refusal(text)
 
 
