@@ -17,7 +17,9 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 
-_INTEGER: Final = re.compile(rb"\s*[+-]?[0-9]+\s*")
+_INTEGER: Final = re.compile(rb"\s*([+-]?)0*([0-9]+)\s*")
+#: No integer of any type has more, zeros in front aside.
+_MOST_DIGITS: Final = 20
 _DECIMAL: Final = re.compile(
     rb"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?\s*", re.IGNORECASE
 )
@@ -33,9 +35,11 @@ _BEYOND: Final = 2.0**128
 
 def spelled_integer(text: bytes) -> int:
     """The integer in a text, which may have white space around it."""
-    if not _INTEGER.fullmatch(text):
+    found = _INTEGER.fullmatch(text)
+    # Python takes more time for more digits, and refuses very many.
+    if not found or len(found[2]) > _MOST_DIGITS:
         raise ValueError(f"{text!r} is not an integer")
-    return int(text)
+    return int(found[1] + found[2])
 
 
 def spelled_float(text: bytes, dtype: DType) -> Any:
@@ -50,12 +54,19 @@ def _float64(text: bytes) -> float:
     if _DECIMAL.fullmatch(text):
         return float(text)
     if _HEXADECIMAL.fullmatch(text):
-        return float.fromhex(text.decode())
+        return _hexadecimal(text)
     if _INFINITE.fullmatch(text):
         return float(text)
     if _NAN.fullmatch(text):
         return math.nan
     raise ValueError(f"{text!r} is not a number")
+
+
+def _hexadecimal(text: bytes) -> float:
+    try:
+        return float.fromhex(text.decode())
+    except OverflowError:
+        return -math.inf if text.lstrip().startswith(b"-") else math.inf
 
 
 def _float32(value: float, text: bytes) -> np.float32:

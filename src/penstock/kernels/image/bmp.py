@@ -19,6 +19,8 @@ from penstock.kernels.arrays import check_new
 #: Bytes of a file until its depth is known.
 _LEAST: Final = 32
 _DEPTH_AT: Final = 28
+#: TensorFlow reads no image that would take more with opacity.
+_MOST_BYTES: Final = 1 << 30
 
 
 def decode_bmp(data: bytes, channels: int) -> Array:
@@ -50,6 +52,8 @@ def decode_bmp(data: bytes, channels: int) -> Array:
         raise InvalidArgumentError("Width must be positive")
     if height == 0:
         raise InvalidArgumentError("Height must be nonzero")
+    if width * abs(height) * 4 >= _MOST_BYTES:
+        raise InvalidArgumentError("Total possible pixel bytes must be less than 2^30")
     line = (8 * given * width + 31) // 32 * 4
     excess = len(data) - (start + line * abs(height))
     if excess:

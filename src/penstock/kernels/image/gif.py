@@ -20,7 +20,7 @@ import numpy as np
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import check_new
-from penstock.kernels.image.pillow_files import opened, pixels_of
+from penstock.kernels.image.pillow_files import opened
 
 _EXTENSION, _IMAGE = 0x21, 0x2C
 _CONTROL: Final = 0xF9
@@ -28,8 +28,12 @@ _CONTROL: Final = 0xF9
 _HAS_TABLE, _IS_INTERLACED, _HAS_TRANSPARENCY = 0x80, 0x40, 0x01
 #: Bytes before the first table.
 _HEADER: Final = 13
-#: A table in which each colour stands for its number.
-_NUMBERS: Final = bytes(number for number in range(256) for _ in range(3))
+#: The largest size of a code that pixels can begin with.
+_MOST_BITS: Final = 8
+#: Pixels that a byte can stand for: a code of three bits or more is for no more than 4096.
+_MOST_PER_BYTE: Final = 4096 * 8 // 3 + 1
+#: What is wrong with a frame whose pixels are not all there.
+_CUT: Final = "Image EOF detected before image complete"
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,12 @@ class _Frame:
     table: Array
     transparent: int
     content: bytes
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there may be so many pixels as it says."""
+        enough = self.width * self.height <= len(self.content) * _MOST_PER_BYTE
+        return enough and self.content[0] <= _MOST_BITS
 
 
 class _BrokenError(Exception):
@@ -68,17 +78,35 @@ def decode_gif(data: bytes, most: int | None = None) -> Array:
     frames, fault = _whole_frames(data, start, shared)
     if not frames:
         raise _error(data, f"failed to slurp gif file: {fault}")
-    height = max(frame.height for frame in frames)
-    width = max(frame.width for frame in frames)
-    return _drawn(data, frames[:most], height, width)
+    height = max(frame.height for frame, _ in frames)
+    width = max(frame.width for frame, _ in frames)
+    shown = np.zeros((len(frames[:most]), height, width, 3), np.uint8)
+    for at, (frame, numbers) in enumerate(frames[:most]):
+        if at:
+            shown[at] = shown[at - 1]
+        if not len(frame.table):
+            raise _error(data, f"missing color map for frame {at}")
+        if fault := _draw(frame, numbers, shown[at]):
+            raise _error(data, fault)
+    return shown
 
 
-def _whole_frames(data: bytes, start: int, shared: Array) -> tuple[list[_Frame], str]:
-    """The frames until the file ends or breaks off, and why there is no further one."""
-    frames: list[_Frame] = []
+def _whole_frames(data: bytes, start: int, shared: Array) -> tuple[list[tuple[_Frame, Array]], str]:
+    """The frames, with a colour's number for each pixel, and why there is no further one.
+
+    Raises:
+        ResourceExhaustedError: there is no memory for all of them.
+
+    """
+    frames: list[tuple[_Frame, Array]] = []
+    height = width = 0
     try:
         for frame in _frames(data, start, shared):
-            frames.append(frame)  # noqa: PERF402  (what came before a fault is kept)
+            if not frame.is_possible:
+                return frames, _CUT
+            height, width = max(height, frame.height), max(width, frame.width)
+            check_new((len(frames) + 1, height, width, 3), np.dtype(np.uint8))
+            frames.append((frame, _numbers(frame)))
     except _BrokenError as cause:
         return frames, str(cause)
     return frames, "No Image Descriptor detected"
@@ -139,35 +167,18 @@ def _bytes(data: bytes, at: int, count: int) -> bytes:
 # -- drawing ---------------------------------------------------------------------------
 
 
-def _drawn(data: bytes, frames: list[_Frame], height: int, width: int) -> Array:
-    """Each frame as it is seen."""
-    check_new((len(frames), height, width, 3), np.dtype(np.uint8))
-    shown = np.zeros((len(frames), height, width, 3), np.uint8)
-    for at, frame in enumerate(frames):
-        try:
-            numbers = _numbers(frame)
-        except InvalidArgumentError as cause:
-            if not at:
-                raise _error(data, f"failed to slurp gif file: {cause.reason}") from cause
-            return shown[:at]
-        if at:
-            shown[at] = shown[at - 1]
-        if not len(frame.table):
-            raise _error(data, f"missing color map for frame {at}")
-        if fault := _draw(frame, numbers, shown[at]):
-            raise _error(data, fault)
-    return shown
-
-
 def _numbers(frame: _Frame) -> Array:
     """Which colour each pixel of a frame has, by its number."""
     size = struct.pack("<HH", frame.width, frame.height)
     flags = _IS_INTERLACED if frame.is_interlaced else 0
-    screen = b"GIF89a" + size + b"\xf7\0\0" + _NUMBERS
+    # A file with this frame alone, at its own size and without colours, so that numbers stay.
+    screen = b"GIF89a" + size + b"\0\0\0"
     image = b"\x2c\0\0\0\0" + size + bytes([flags]) + frame.content
-    check_new((frame.height, frame.width), np.dtype(np.int64))
-    with opened(screen + image + b";", "GIF", "Image EOF detected before image complete") as file:
-        return pixels_of(file)[:, :, 0].astype(np.int16)
+    try:
+        with opened(screen + image + b";", "GIF", _CUT) as file:
+            return np.asarray(file)
+    except InvalidArgumentError as cause:
+        raise _BrokenError(_CUT) from cause
 
 
 def _draw(frame: _Frame, numbers: Array, screen: Array) -> str:

@@ -11,9 +11,12 @@ JPEG leaves the last bits of a decoder open.  Pillow's are those of TensorFlow's
 from __future__ import annotations
 
 import io
+import math
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,6 +28,9 @@ from penstock.kernels.image.pillow_files import opened, pixels_of
 _COMPLAINT: Final = "jpeg::Uncompress failed. Invalid JPEG data or crop window."
 #: What ends a file, and ends it early where the rest is missing.
 _END: Final = b"\xff\xd9"
+#: TensorFlow reads no larger files: pixels along a side, bytes of an image.
+_LONGEST_SIDE: Final = 65500
+_MOST_BYTES: Final = 1 << 29
 #: Where the first header says in what unit densities are, and where it ends.
 _UNIT_AT, _HEADER_END = 13, 20
 #: How further data begin, and how one knows XMP among them.
@@ -42,18 +48,28 @@ def decode_jpeg(data: bytes, channels: int, ratio: int = 1, *, recovers: bool = 
 
     """
     file = data + _END if recovers else data
-    with opened(file, "JPEG", _COMPLAINT) as image:
+    with _opened(file, _COMPLAINT) as image:
         if channels == 1 and image.mode == "CMYK":
             raise InvalidArgumentError(_COMPLAINT)
         mode = "L" if channels == 1 or (channels == 0 and image.mode == "L") else "RGB"
+        if math.prod(-(-side // ratio) for side in image.size) * len(mode) >= _MOST_BYTES:
+            raise InvalidArgumentError(_COMPLAINT)
         image.draft(mode, tuple(side / ratio for side in image.size))
         return pixels_of(image.convert(mode))
 
 
 def jpeg_size(data: bytes) -> tuple[int, int, int]:
     """Height, width and channels of a file, read from its header."""
-    with opened(data, "JPEG", f"Invalid JPEG data, size {len(data)}") as image:
+    with _opened(data, f"Invalid JPEG data, size {len(data)}") as image:
         return image.height, image.width, len(image.getbands())
+
+
+@contextmanager
+def _opened(data: bytes, complaint: str) -> Iterator[Any]:
+    with opened(data, "JPEG", complaint) as image:
+        if max(image.size) > _LONGEST_SIDE:
+            raise InvalidArgumentError(complaint)
+        yield image
 
 
 @dataclass(frozen=True)

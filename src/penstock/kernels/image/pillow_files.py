@@ -2,7 +2,7 @@
 
 In:   a file's bytes and its format.
 Out:  Pillow's image, and numbers of it.
-Not:  decides nothing about channels; the formats' modules do.
+Not:  decides nothing about channels, and judges no size; the formats' modules do.
 """
 
 from __future__ import annotations
@@ -11,13 +11,23 @@ import io
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.extras import require
+
+#: Pillow's own class for the files of a format, and the module where it is.
+_READERS: Final = {
+    "GIF": ("GifImagePlugin", "GifImageFile"),
+    "JPEG": ("JpegImagePlugin", "JpegImageFile"),
+    "PNG": ("PngImagePlugin", "PngImageFile"),
+    "WEBP": ("WebPImagePlugin", "WebPImageFile"),
+}
+#: What Pillow raises for damaged files.
+_DAMAGE: Final = (OSError, ValueError, SyntaxError, EOFError, LookupError, struct.error)
 
 
 @contextmanager
@@ -30,11 +40,11 @@ def opened(data: bytes, format_: str, complaint: str) -> Iterator[Any]:
         complaint: what the error says.
 
     """
-    pillow = require("PIL.Image", "images")
-    broken = (OSError, ValueError, SyntaxError, EOFError, LookupError, struct.error)
+    module, reader = _READERS[format_]
+    pillow = require(f"PIL.{module}", "images")
     try:
-        yield pillow.open(io.BytesIO(data), formats=(format_,))
-    except (*broken, pillow.DecompressionBombError) as cause:
+        yield getattr(pillow, reader)(io.BytesIO(data))
+    except _DAMAGE as cause:
         raise InvalidArgumentError(complaint) from cause
 
 
