@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
@@ -87,12 +88,13 @@ def _float32(value: float, text: bytes) -> np.float32:
     return max(narrow, other) if exact > value else min(narrow, other)
 
 
-def _exact(text: bytes) -> Fraction:
+def _exact(text: bytes) -> Fraction | Decimal:
+    """What a text spells, however many digits it has."""
     spelled = text.decode().strip().lower()
     sign = -1 if spelled.startswith("-") else 1
     unsigned = spelled.lstrip("+-")
     if not unsigned.startswith("0x"):
-        return sign * Fraction(unsigned)
+        return Decimal(spelled)
     digits, _, exponent = unsigned.removeprefix("0x").partition("p")
     whole, _, part = digits.partition(".")
     return sign * int(whole + part, 16) * Fraction(2) ** (int(exponent or 0) - 4 * len(part))
