@@ -318,7 +318,7 @@ def from_exception(cause: BaseException) -> OpError:
         return cause
     if not isinstance(cause, Exception):  # SystemExit, KeyboardInterrupt, GeneratorExit
         return UnknownError(f"{type(cause).__name__}: {cause}")
-    text = _reworded(str(cause)) or type(cause).__name__
+    text = _reworded(str(cause)) or _WITHOUT_TEXT.get(type(cause)) or type(cause).__name__
     if isinstance(cause, OSError) and cause.errno in _BY_ERRNO:
         return _BY_ERRNO[cause.errno](text)
     for kind, cls in _CANONICAL:
@@ -328,6 +328,13 @@ def from_exception(cause: BaseException) -> OpError:
         f"{type(cause).__name__}: {text}",
         next_step="a kernel raised an unexpected Python exception; please report it",
     )
+
+
+#: What Python's own errors mean that mostly say nothing.
+_WITHOUT_TEXT: dict[type[BaseException], str] = {
+    MemoryError: "OOM: there is not enough memory for what the op makes",
+    RecursionError: "something is nested too deep",
+}
 
 
 def _reworded(text: str) -> str:

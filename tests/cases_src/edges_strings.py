@@ -117,4 +117,35 @@ def numbers() -> list[Any]:
     return cases
 
 
-CASES = [*segments(), *splits(), *numbers()]
+#: Half way between two numbers of 32 bits.
+_HALF_WAY = b"1.000000059604644775390625"
+_ZEROS = b"0" * 5000
+
+
+def long_numbers() -> list[Any]:
+    """More digits than Python would make an integer of, and exponents that no number has."""
+    texts = [_HALF_WAY + _ZEROS, _HALF_WAY + _ZEROS + b"1", b"9" * 5000, _ZEROS + b"1"]
+    exponents = [
+        b"0x1p99999",
+        b"-0x1p99999",
+        b"0x1p-99999",
+        b"1e" + b"9" * 5000,
+        b"1e-" + b"9" * 5000,
+    ]
+    return [
+        *(
+            op("StringToNumber", string_tensor=s(text), out_type=dtype, **EXACT)
+            for text in (*texts, *exponents)
+            for dtype in ("float32", "float64")
+        ),
+        op("StringToNumber", string_tensor=s(_ZEROS + b"1"), out_type="int32"),
+        op("StringToNumber", string_tensor=s(b"-" + _ZEROS + b"12"), out_type="int64"),
+        *(
+            op("StringToNumber", string_tensor=s(text), out_type=dtype, says="could not correctly")
+            for text in (b"9" * 5000, b"-" + b"1" * 21)
+            for dtype in ("int32", "int64", "uint64")
+        ),
+    ]
+
+
+CASES = [*segments(), *splits(), *numbers(), *long_numbers()]

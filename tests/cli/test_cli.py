@@ -7,10 +7,12 @@ import io
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
 import warnings
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -316,6 +318,56 @@ def test_pickles_are_not_loaded(adder: Path, tmp_path: Path) -> None:
     error = refused(1, "run", adder, "--feed", f"x={tmp_path}/x.npy", "--fetch", "out")
 
     assert "cannot be read as numpy data" in error
+
+
+def npy(dtype: Any, shape: Any, data: bytes = b"1234") -> bytes:
+    """A .npy file that says what it likes."""
+    text = f"{{'descr': {dtype!r}, 'fortran_order': False, 'shape': {shape!r}}}\n".encode()
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + data
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (npy("<f4", (2**42,)), "RESOURCE_EXHAUSTED: {} is too large: Unable to allocate 16.0 TiB"),
+        (npy("<f4", (2**62, 2**62)), "INVALID_ARGUMENT: {} cannot be read as numpy data"),
+        (npy("<f4", (-1,)), "INVALID_ARGUMENT: {} cannot be read as numpy data"),
+        (npy("<f4", ("a",)), "INVALID_ARGUMENT: {} cannot be read as numpy data"),
+        (npy("<f4", (5,)), "INVALID_ARGUMENT: {} cannot be read as numpy data"),
+        (npy("nonsense", (5,)), "INVALID_ARGUMENT: {} cannot be read as numpy data"),
+        (npy("|O", (1,)), "INVALID_ARGUMENT: {} cannot be read as numpy data: Object arrays"),
+        (npy("|O", (1,))[:-9], "INVALID_ARGUMENT: {} cannot be read as numpy data"),
+        (b"nonsense", "INVALID_ARGUMENT: {} cannot be read as numpy data"),
+        (b"", "INVALID_ARGUMENT: {} cannot be read as numpy data"),
+    ],
+)
+def test_absurd_numpy_files(adder: Path, tmp_path: Path, content: bytes, message: str) -> None:
+    """What numpy cannot read is one sentence, in a file, in an archive and on stdin."""
+    (tmp_path / "x.npy").write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("a.npy", content)
+    for name in (f"{tmp_path}/x.npy", f"{tmp_path}/x.npz:a"):
+        error = refused(1, "run", adder, "--feed", f"x={name}", "--feed", "y=1", "--fetch", "out")
+        assert error.startswith(message.format(name))
+    command = ["run", str(adder), "--feed", "x=-", "--feed", "y=1", "--fetch", "out"]
+    piped = CliRunner().invoke(main, command, input=content)
+    assert piped.stderr.startswith(message.format("stdin"))
+
+
+def test_archives_that_are_none(adder: Path, tmp_path: Path) -> None:
+    """A file is what is in it: an array called an archive, a damaged archive."""
+    np.save(tmp_path / "x.npy", np.float32([1]))
+    (tmp_path / "x.npy").rename(tmp_path / "x.npz")
+    (tmp_path / "y.npz").write_bytes(b"PK\3\4nonsense")
+    np.savez_compressed(tmp_path / "z.npz", a=np.arange(1000, dtype=np.float32))
+    content = bytearray((tmp_path / "z.npz").read_bytes())
+    content[100:120] = bytes(20)
+    (tmp_path / "z.npz").write_bytes(content)
+    for name in "xyz":
+        feed = f"x={tmp_path}/{name}.npz"
+        error = refused(1, "run", adder, "--feed", feed, "--feed", "y=1", "--fetch", "out")
+        assert error.startswith(f"INVALID_ARGUMENT: {tmp_path}/{name}.npz")
+        assert "cannot be read as numpy data" in error
 
 
 # -- run: results ----------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def make_op(op_name: str, *inputs: Any, **attrs: Any) -> tuple[Kernel, list[Valu
     facts, flat = node_of(op_name, inputs, attrs)
     found = get_kernel(op_name, "CPU", facts.values)
     assert found.calling is Calling.PLAIN, f"{op_name} needs a session"
-    return found.make(facts), flat
+    return found.made(facts), flat
 
 
 def node_of(

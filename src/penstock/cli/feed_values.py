@@ -22,10 +22,14 @@ import ast
 import io
 import math
 import sys
+import tokenize
 import warnings
-from collections.abc import Sequence
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 
@@ -34,12 +38,17 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
 from penstock.core.values import Array
-from penstock.errors import InvalidArgumentError, NotFoundError, shown_cause
+from penstock.errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError, shown_cause
 from penstock.graph.graph import Graph
 from penstock.printable import printable
 from penstock.session.feeds import signature_of
 
 _WORDS: Final = {"true": True, "false": False, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+#: What numpy raises for files that are damaged, or none of its own.
+_DAMAGE: Final = (
+    ValueError, OSError, EOFError, TypeError, LookupError, OverflowError, SyntaxError,
+    NotImplementedError, zipfile.BadZipFile, zlib.error, tokenize.TokenError, RecursionError,
+)  # fmt: skip
 #: What stands for an array on stdin.
 STDIN: Final = "-"
 _KINDS: Final = (
@@ -80,7 +89,7 @@ def parse_feed(text: str, graph: Graph) -> tuple[str, Any]:
     if is_archive:
         return endpoint, _read_npz(Path(f"{stem}.npz"), key.removesuffix(":"))
     if value.lower().endswith(".npy"):
-        return endpoint, _load(Path(value))
+        return endpoint, _read_npy(Path(value))
     if value == STDIN:
         return endpoint, _read_stdin()
     if is_image(value):
@@ -102,23 +111,33 @@ def _find(name: str, graph: Graph) -> str:
     return f"{wanted}:{slot}"
 
 
-def _load(path: Path) -> Any:
+def _read_npy(path: Path) -> Any:
+    with _opened(path) as file, _reading(str(path)):
+        return np.load(file, allow_pickle=False)
+
+
+def _opened(path: Path) -> BinaryIO:
     if not path.is_file():
         raise NotFoundError(f"There is no file {path}")
-    return _read_numpy(path, str(path))
+    with _reading(str(path)):
+        return path.open("rb")
 
 
-def _read_numpy(source: Path | io.BytesIO, name: str) -> Any:
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Whatever numpy finds wrong with a file, or cannot make of it, is an OpError."""
     try:
-        return np.load(source, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as cause:
+        yield
+    except MemoryError as cause:
+        raise ResourceExhaustedError(f"{name} is too large: {cause}") from shown_cause(cause)
+    except _DAMAGE as cause:
         raise InvalidArgumentError(
             f"{name} cannot be read as numpy data: {cause}"
         ) from shown_cause(cause)
 
 
 def _read_npz(path: Path, key: str) -> Array:
-    with _load(path) as arrays:
+    with _opened(path) as file, _archive(file, path) as arrays:
         if not key and len(arrays.files) == 1:
             key = arrays.files[0]
         if key not in arrays.files:
@@ -127,12 +146,24 @@ def _read_npz(path: Path, key: str) -> Array:
                 f"{path} has no array '{key}'" if key else f"{path} has several arrays",
                 next_step=f"name one of: {listed}, as in {path}:{first}",
             )
-        array: Array = arrays[key]
+        with _reading(f"{path}:{key}"):
+            array = arrays[key]
+    if not isinstance(array, np.ndarray):
+        raise InvalidArgumentError(f"{path}:{key} cannot be read as numpy data: it is no array")
     return array
 
 
+def _archive(file: BinaryIO, path: Path) -> np.lib.npyio.NpzFile:
+    with _reading(str(path)):
+        arrays = np.load(file, allow_pickle=False)
+    if not isinstance(arrays, np.lib.npyio.NpzFile):
+        raise InvalidArgumentError(f"{path} cannot be read as numpy data: it is no archive")
+    return arrays
+
+
 def _read_stdin() -> Any:
-    return _read_numpy(io.BytesIO(sys.stdin.buffer.read()), "stdin")
+    with _reading("stdin"):
+        return np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False)
 
 
 def _literal(text: str, endpoint: str, dtype: DType) -> Any:

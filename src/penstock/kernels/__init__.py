@@ -5,8 +5,8 @@ file that registers kernels, and its name ends in ``_ops`` or ``_op``; the other
 are made of.  Beside the folders is what all families share:
 
 - how kernels are made, found and called: ``registry``, ``families``, ``signatures``, ``attrs``,
-  ``types``, ``host``, ``bound``, ``context``, ``at_once``, ``waiting``, ``elementwise``,
-  ``forwarding``, ``constants``, ``extras``;
+  ``int32_attrs``, ``types``, ``host``, ``bound``, ``context``, ``at_once``, ``waiting``,
+  ``elementwise``, ``forwarding``, ``constants``, ``extras``;
 - values: ``arrays``, ``batches``, ``choice``, ``complex_arithmetic``, ``half_floats``,
   ``precision``, ``spelled_numbers``, ``strings``, ``variants``, ``printing``, ``files``;
   ``windows`` over them;

@@ -76,6 +76,10 @@ def check_new(shape: Sequence[int], dtype: np.dtype[Any]) -> None:
         raise InvalidArgumentError(f"Dimension {min(shape)} must be >= 0")
     count = math.prod(shape)
     if fits_memory(count * dtype.itemsize):
+        if not count and math.prod(filter(None, shape)) * dtype.itemsize > _MAX_ELEMENTS:
+            raise InvalidArgumentError(
+                f"Shape {shape_text(shape)} has no elements, but sizes that numpy cannot hold"
+            )
         return
     if count > _MAX_ELEMENTS:
         raise InvalidArgumentError(
@@ -84,6 +88,12 @@ def check_new(shape: Sequence[int], dtype: np.dtype[Any]) -> None:
     raise ResourceExhaustedError(
         f"OOM when allocating tensor with shape{shape_text(shape)} and type {dtype}"
     )
+
+
+def check_room(count: int, size: int, what: str) -> None:
+    """Raise unless so many things of so many bytes each fit into memory."""
+    if not fits_memory(count * size):
+        raise ResourceExhaustedError(f"OOM when allocating {count} {what}")
 
 
 def full(shape: Sequence[int], value: Value, dtype: np.dtype[Any]) -> Array:

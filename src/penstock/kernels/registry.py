@@ -33,6 +33,7 @@ from penstock.defs.attrs import Attr
 from penstock.errors import AlreadyExistsError, InvalidArgumentError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.families import families_of
+from penstock.kernels.int32_attrs import check_int32
 
 Kernel: TypeAlias = Callable[..., Any]
 MakeKernel: TypeAlias = Callable[[Attrs], Kernel]
@@ -77,6 +78,17 @@ class KernelDef:
             if not _allowed(attrs.get(name), types):
                 return False
         return True
+
+    def made(self, attrs: Attrs) -> Kernel:
+        """The kernel of a node; raises what its maker does.
+
+        Raises:
+            InvalidArgumentError: a number of an attribute is beyond what TensorFlow's kernel holds.
+
+        """
+        if self.is_builtin:
+            check_int32(attrs.op, attrs.values)
+        return self.make(attrs)
 
     def __str__(self) -> str:
         parts = [f"device='{self.device_type}'"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
@@ -17,7 +18,9 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 
-_INTEGER: Final = re.compile(rb"\s*[+-]?[0-9]+\s*")
+_INTEGER: Final = re.compile(rb"\s*([+-]?)0*([0-9]+)\s*")
+#: No integer of any type has more, zeros in front aside.
+_MOST_DIGITS: Final = 20
 _DECIMAL: Final = re.compile(
     rb"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?\s*", re.IGNORECASE
 )
@@ -33,9 +36,11 @@ _BEYOND: Final = 2.0**128
 
 def spelled_integer(text: bytes) -> int:
     """The integer in a text, which may have white space around it."""
-    if not _INTEGER.fullmatch(text):
+    found = _INTEGER.fullmatch(text)
+    # Python takes more time for more digits, and refuses very many.
+    if not found or len(found[2]) > _MOST_DIGITS:
         raise ValueError(f"{text!r} is not an integer")
-    return int(text)
+    return int(found[1] + found[2])
 
 
 def spelled_float(text: bytes, dtype: DType) -> Any:
@@ -50,12 +55,19 @@ def _float64(text: bytes) -> float:
     if _DECIMAL.fullmatch(text):
         return float(text)
     if _HEXADECIMAL.fullmatch(text):
-        return float.fromhex(text.decode())
+        return _hexadecimal(text)
     if _INFINITE.fullmatch(text):
         return float(text)
     if _NAN.fullmatch(text):
         return math.nan
     raise ValueError(f"{text!r} is not a number")
+
+
+def _hexadecimal(text: bytes) -> float:
+    try:
+        return float.fromhex(text.decode())
+    except OverflowError:
+        return -math.inf if text.lstrip().startswith(b"-") else math.inf
 
 
 def _float32(value: float, text: bytes) -> np.float32:
@@ -76,12 +88,13 @@ def _float32(value: float, text: bytes) -> np.float32:
     return max(narrow, other) if exact > value else min(narrow, other)
 
 
-def _exact(text: bytes) -> Fraction:
+def _exact(text: bytes) -> Fraction | Decimal:
+    """What a text spells, however many digits it has."""
     spelled = text.decode().strip().lower()
     sign = -1 if spelled.startswith("-") else 1
     unsigned = spelled.lstrip("+-")
     if not unsigned.startswith("0x"):
-        return sign * Fraction(unsigned)
+        return Decimal(spelled)
     digits, _, exponent = unsigned.removeprefix("0x").partition("p")
     whole, _, part = digits.partition(".")
     return sign * int(whole + part, 16) * Fraction(2) ** (int(exponent or 0) - 4 * len(part))

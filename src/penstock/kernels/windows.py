@@ -60,6 +60,27 @@ class Window:
             )
         return Fit(max(room, 0) // self.stride, before, after)
 
+    def trimmed(self, length: int) -> Window:
+        """The same without elements that meet nothing but padding, wherever the window is.
+
+        For windows whose elements lie side by side.  So none is much longer than what it slides
+        along, whatever a graph says.
+        """
+        if self.size <= length:
+            return self
+        fit = self.fit(length)
+        if not fit.places:
+            return self
+        first = min(max(fit.before - (fit.places - 1) * self.stride, 0), self.size - 1)
+        last = max(min(fit.before + length, self.size) - 1, first)
+        margins = fit.before - first, fit.after - (self.size - 1 - last)
+        return Window(last + 1 - first, self.stride, margins=margins)
+
+
+def trimmed(windows: Sequence[Window], shape: Sequence[int]) -> list[Window]:
+    """Windows over images of a shape without what only ever meets padding."""
+    return [w.trimmed(n) for w, n in zip(windows, shape[1:-1], strict=True)]
+
 
 def pad(array: Array, fits: Sequence[Fit], fill: Value) -> Array:
     """Add ``fill`` at the ends of the spatial dimensions; the array itself if none is due."""

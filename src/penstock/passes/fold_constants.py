@@ -161,7 +161,7 @@ class _Folding:
             if _elements(node, inputs) > _MAX_ELEMENTS:
                 return None
             with np.errstate(all="ignore"):
-                compute = kernel.make(facts)
+                compute = kernel.made(facts)
                 with flushing(self.flush):
                     result = compute(*inputs)
         except Exception:  # noqa: BLE001  (the run will raise it, and name the node)

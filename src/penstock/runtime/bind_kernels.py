@@ -90,7 +90,7 @@ class KernelBinder:
         own = find_kernel(node.op.name, self._device_type, node.attrs)
         found = own or get_kernel(node.op.name, "CPU", node.attrs)
         try:
-            compute = found.make(attrs)
+            compute = found.made(attrs)
             if not found.is_builtin:
                 compute = functools.partial(in_own_setting, compute)
         except OpError:

@@ -17,7 +17,7 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, freeze, shape_of
-from penstock.kernels.arrays import SMALL, as_array, shape_text
+from penstock.kernels.arrays import SMALL, as_array, check_new, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.constants import is_constant
 from penstock.kernels.registry import Cost, Kernel, kernel
@@ -45,6 +45,7 @@ def make_broadcast_to(attrs: Attrs) -> Kernel:
         if given == sizes:
             return value
         _check_stretch(given, sizes)
+        check_new(sizes, dtype)  # A view takes no memory, but who reads it will.
         if dtype.hasobject or math.prod(sizes) * dtype.itemsize > SMALL:
             return _stretch(value, sizes)
         # A small copy is made faster than a view, and used faster.

@@ -111,10 +111,12 @@ def make_mirror_pad(attrs: Attrs) -> Kernel:
 
     def mirror_pad(values: Array, paddings: Value) -> Value:
         margins = _margins(values, paddings)
+        for length, (before, after) in zip(values.shape, margins, strict=True):
+            _check_mirror(length, before, after, skipped, "")
         check_new(_padded_shape(values.shape, margins), values.dtype)
         padded: Value = values
         for axis, (before, after) in enumerate(margins):
-            sources = _mirrored(values.shape[axis], before, after, skipped, "")
+            sources = _mirrored(values.shape[axis], before, after, skipped)
             if before or after:
                 padded = padded.take(sources, axis)
         return as_value(padded)
@@ -122,14 +124,18 @@ def make_mirror_pad(attrs: Attrs) -> Kernel:
     return boxing(attrs, "T", mirror_pad)
 
 
-def _mirrored(length: int, before: int, after: int, skipped: int, kind: str) -> Array:
-    """For each element of the padded dimension, which element of the inner one it shows."""
+def _check_mirror(length: int, before: int, after: int, skipped: int, kind: str) -> None:
+    """Raise unless a dimension's mirror images are no longer than the dimension."""
     if max(before, after) > length - skipped:
         rule, why = ("less than", "not less") if skipped else ("no greater than", "greater")
         raise InvalidArgumentError(
             f"paddings must be {rule} the {kind}dimension size: "
             f"{before}, {after} {why} than {length}"
         )
+
+
+def _mirrored(length: int, before: int, after: int, skipped: int) -> Array:
+    """For each element of the padded dimension, which element of the inner one it shows."""
     inner = np.arange(length)
     in_front = inner[skipped : skipped + before][::-1]
     at_end = inner[length - skipped - after : length - skipped][::-1]
@@ -150,7 +156,7 @@ def make_mirror_pad_grad(attrs: Attrs) -> Kernel:
                     "Total paddings must be less than the input dimension size: "
                     f"{before + after} was not less than {values.shape[axis]}"
                 )
-            _mirrored(length, before, after, skipped, "output ")
+            _check_mirror(length, before, after, skipped, "output ")
             folded = _fold(folded, axis, before, after, skipped)
         return as_value(folded)
 

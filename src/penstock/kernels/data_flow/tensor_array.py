@@ -18,7 +18,7 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text, zeros
+from penstock.kernels.arrays import check_room, shape_text, zeros
 from penstock.kernels.signatures import type_text
 from penstock.kernels.types import NUMBERS
 
@@ -37,6 +37,8 @@ class TensorArrayOptions:
     aggregates: bool = False
 
 
+#: Bytes that a place takes at most, without its element.
+_PLACE: Final = 64
 #: What may have happened to a place of the array.
 _WRITTEN: Final = 1
 _READ: Final = 2
@@ -74,6 +76,7 @@ class TensorArray:
     ) -> None:
         if size < 0:
             raise InvalidArgumentError("Size should be >= 0.")
+        check_room(size, _PLACE, "places of a TensorArray")
         self.name: Final = name
         self.dtype: Final = dtype
         self.options: Final = options
@@ -204,6 +207,7 @@ class TensorArray:
                 f"Tried to write to index {index} but array is not resizeable "
                 f"and size is: {len(self._values)}"
             )
+        check_room(index + 1, _PLACE, "places of a TensorArray")
         self._values += [None] * missing
         self._shapes += [None] * missing
         self._states += [0] * missing

@@ -10,18 +10,17 @@ but for those with 16 bits a channel, of which Pillow would drop half.
 
 from __future__ import annotations
 
-import io
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError, UnimplementedError
 from penstock.kernels.arrays import check_new
-from penstock.kernels.extras import require
+from penstock.kernels.image.pillow_files import opened, pixels_of
 
 _SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 #: Channels by the file's type of colour, palettes left out.
@@ -31,6 +30,9 @@ _COLOR_TYPES: Final = {channels: color for color, channels in _CHANNELS.items()}
 _SUB, _UP, _AVERAGE, _PAETH = 1, 2, 3, 4
 #: Bytes in one part of the compressed data.
 _PART: Final = 8192
+#: TensorFlow reads no larger files.
+_LONGEST_SIDE: Final = 1_000_000
+_MOST_PIXELS: Final = 1 << 29
 #: What red, green and blue weigh in grey, in parts of 2**15.
 _GREY_WEIGHTS: Final = (9797, 19234, 3737)
 
@@ -107,6 +109,24 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 # -- reading ---------------------------------------------------------------------------
 
 
+class PngHeader(NamedTuple):
+    """What a file says of its image: pixels, bits, and the number of a type of colour."""
+
+    width: int
+    height: int
+    depth: int
+    color: int
+
+
+def png_header(data: bytes) -> PngHeader:
+    """How a file begins; raises InvalidArgumentError if there is no image that could be read."""
+    if data.startswith(_SIGNATURE) and data[12:16] == b"IHDR" and len(data) >= 33:
+        header = PngHeader(*struct.unpack(">IIBB", data[16:26]))
+        if 0 < header.width <= _LONGEST_SIDE and 0 < header.height <= _LONGEST_SIDE:
+            return header
+    raise InvalidArgumentError("Invalid PNG. Failed to initialize decoder.")
+
+
 def decode_png(data: bytes, channels: int) -> Array:
     """The image in a file, with 8 or 16 bits as it has them.
 
@@ -115,31 +135,24 @@ def decode_png(data: bytes, channels: int) -> Array:
         channels: 1 for grey, 3 for colours, 4 for colours and opacity, 0 for what is there.
 
     """
-    if not data.startswith(_SIGNATURE) or data[12:16] != b"IHDR" or len(data) < 33:
-        raise InvalidArgumentError(
-            "Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP required."
-            if data
-            else "Input is empty."
-        )
-    width, height, depth = struct.unpack(">IIB", data[16:25])
-    check_new((height, width, 4), np.dtype(np.uint16))
+    width, height, depth, color = png_header(data)
+    if width * height >= _MOST_PIXELS:
+        raise InvalidArgumentError(f"PNG size too large for int: {width} by {height}")
+    samples = max(_CHANNELS.get(color, 4), channels)
+    check_new((height, width, samples), np.dtype(np.uint16 if depth == 16 else np.uint8))
+    complaint = f"Invalid PNG data, size {len(data)}"
+    if depth != 16:
+        with opened(data, "PNG", complaint) as file:
+            return _to_channels(_plain(file, wants_opacity=channels == 4), channels, depth)
     try:
-        if depth == 16:
-            image = _decode_deep(data)
-        else:
-            image = _decode_with_pillow(data, wants_opacity=channels == 4)
-    except (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error) as cause:
-        raise InvalidArgumentError(f"Invalid PNG data, size {len(data)}") from cause
-    return _to_channels(image, channels, depth)
+        return _to_channels(_decode_deep(data), channels, depth)
+    except (ValueError, struct.error, zlib.error) as cause:
+        raise InvalidArgumentError(complaint) from cause
 
 
-def _decode_with_pillow(data: bytes, *, wants_opacity: bool) -> Array:
-    image_module = require("PIL.Image", "images")
-    try:
-        image: Any = image_module.open(io.BytesIO(data), formats=("PNG",))
-        image.load()
-    except image_module.DecompressionBombError as cause:
-        raise InvalidArgumentError(str(cause)) from cause
+def _plain(image: Any, *, wants_opacity: bool) -> Array:
+    """The numbers of Pillow's image, without palettes."""
+    image.load()
     is_transparent = "transparency" in image.info
     if image.mode == "P":
         image = image.convert("RGBA" if is_transparent else "RGB")
@@ -147,8 +160,7 @@ def _decode_with_pillow(data: bytes, *, wants_opacity: bool) -> Array:
         image = image.convert("RGBA")
     elif image.mode == "1":
         image = image.convert("L")
-    pixels = np.asarray(image)
-    return pixels if pixels.ndim == 3 else pixels[:, :, np.newaxis]
+    return pixels_of(image)
 
 
 def _to_channels(image: Array, wanted: int, depth: int) -> Array:

@@ -8,6 +8,7 @@ Not:  has no table of directions: SciPy has (Joe and Kuo's).
 from __future__ import annotations
 
 import warnings
+from typing import Final
 
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
@@ -15,6 +16,8 @@ from penstock.kernels.arrays import check_new
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.extras import require
 from penstock.kernels.registry import Kernel, kernel
+
+_MOST: Final = 2**31 - 1
 
 
 @kernel("SobolSample")
@@ -29,6 +32,8 @@ def make_sobol_sample(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError("num_results must be at least one")
         if skip < 0:
             raise InvalidArgumentError("skip must be non-negative")
+        if int(count) + int(skip) > _MOST:
+            raise InvalidArgumentError(f"num_results+skip must be less than {_MOST}")
         check_new([int(count), int(dim)], dtype)
         sequence = qmc.Sobol(int(dim), scramble=False)
         with warnings.catch_warnings():

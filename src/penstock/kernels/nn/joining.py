@@ -143,12 +143,13 @@ def _joining(window: Window, places: int, before: int, length: int) -> _Plan:
 @functools.lru_cache(maxsize=256)
 def _spreading(window: Window, places: int, before: int, length: int) -> tuple[_Plan, ...]:
     """One for each way in which elements are under windows."""
-    meetings: list[list[_Meeting]] = [[] for _ in range(window.stride)]
+    ways = min(window.stride, length)
+    meetings: list[list[_Meeting]] = [[] for _ in range(ways)]
     for tap in _taps(window, places, before, length):
         first, way = divmod(tap.seen.start, window.stride)
         there = slice(first, first + tap.places.stop - tap.places.start)
         meetings[way].append(_Meeting(there, tap.places))
-    lengths = [len(range(way, length, window.stride)) for way in range(window.stride)]
+    lengths = [len(range(way, length, window.stride)) for way in range(ways)]
     return tuple(itertools.starmap(_plan, zip(meetings, lengths, strict=True)))
 
 
@@ -161,8 +162,11 @@ class _Tap(NamedTuple):
 
 def _taps(window: Window, places: int, before: int, length: int) -> Iterator[_Tap]:
     """Those of each element of the window; elements that meet nothing are left out."""
-    for element in range(window.size):
-        start, step = element * window.dilation - before, window.stride
+    step = window.stride
+    least = max(before - (places - 1) * step, 0)
+    elements = range(-(-least // window.dilation), (before + length - 1) // window.dilation + 1)
+    for element in elements[: max(window.size - elements.start, 0)]:
+        start = element * window.dilation - before
         first = max(-(start // step), 0)
         last = min(-((start - length) // step), places)
         if first < last:

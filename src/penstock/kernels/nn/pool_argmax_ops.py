@@ -24,16 +24,18 @@ from penstock.kernels.nn.pool_grad_ops import (
 )
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import REALS
+from penstock.kernels.windows import trimmed
 
 
 @kernel("MaxPoolWithArgmax", types={"T": REALS, "Targmax": {dtypes.int32, dtypes.int64}})
 def make_max_pool_with_argmax(attrs: Attrs) -> Kernel:
     """The greatest under each window, and its place in the image, or in the whole batch."""
-    windows, dtype = static_windows(attrs), attrs.dtype("Targmax").numpy
+    slid, dtype = static_windows(attrs), attrs.dtype("Targmax").numpy
     counts_batch = attrs.bool("include_batch_in_index")
 
     def max_pool_with_argmax(images: Array) -> tuple[Array, Array]:
         check_rank(images, 4)
+        windows = trimmed(slid, images.shape)
         best, number_of = first_greatest(images, windows)
         first, place = fits_of(windows, images.shape), np.zeros((), np.int64)
         elements = np.unravel_index(np.maximum(number_of, 0), [w.size for w in windows])

@@ -34,7 +34,7 @@ from penstock.kernels.precision import NARROW
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.runs import gathered, put
 from penstock.kernels.types import FLOATS, REALS
-from penstock.kernels.windows import Fit, Window, cut, pad, per_dimension, tap
+from penstock.kernels.windows import Fit, Window, cut, pad, per_dimension, tap, trimmed
 
 _Windows: TypeAlias = Sequence[Window]
 _Shape: TypeAlias = tuple[int, ...]
@@ -128,6 +128,8 @@ def _give_in_parts(
 ) -> Array:
     """Some images at a time; what comes out is like the gradients, seen from the other side."""
     check_places(images.shape, pooled.shape, windows)
+    if pooled.size:
+        windows = trimmed(windows, images.shape)
     if grads.shape not in (images.shape, pooled.shape) or not len(images):
         return give(images, pooled, grads, windows)
     shape = images.shape if give in (_give_back, _give_to_all) else pooled.shape
@@ -292,6 +294,8 @@ def first_greatest(images: Array, windows: _Windows) -> tuple[Array, Array]:
     taps = _taps(windows, fits)
     shape = (len(images), *(fit.places for fit in fits), images.shape[-1])
     best, number_of = np.zeros(shape, images.dtype), np.full(shape, -1, np.intp)
+    if not best.size:
+        return best, number_of
     for number, where in enumerate(taps):
         other = padded[where]
         is_better = (other > best) | (number_of < 0)
@@ -315,6 +319,8 @@ def fits_of(windows: _Windows, shape: _Shape) -> list[Fit]:
 
 def _taps(windows: _Windows, fits: Sequence[Fit]) -> Iterator[tuple[slice, ...]]:
     """Where the padded images meet each element of the window, in order."""
+    if not all(fit.places for fit in fits):
+        return
     for element in itertools.product(*(range(w.size) for w in windows)):
         yield (slice(None), *map(tap, windows, fits, element))
 

@@ -17,11 +17,11 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array
+from penstock.kernels.arrays import as_array, check_room
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.spelled_numbers import spelled_float, spelled_integer
-from penstock.kernels.strings import each_string, each_to_number, string_array
+from penstock.kernels.strings import each_string, each_to_number, items_of, string_array
 from penstock.kernels.types import NUMBERS
 
 _PRINTABLE: Final = NUMBERS | {dtypes.bool_, dtypes.string, dtypes.variant}
@@ -34,15 +34,23 @@ def make_as_string(attrs: Attrs) -> Kernel:
     flag, width = _flag(attrs), attrs.int("width")
     if dtype is dtypes.string:
         pattern = _pattern("" if flag == "0" else flag, width, "", "s").encode()
-        return each_string(lambda text: pattern % text)
+        pad = each_string(lambda text: pattern % text)
+
+        def padded(texts: Value) -> Value:
+            check_room(len(items_of(texts)), max(width, 1), "characters")
+            return pad(texts)
+
+        return padded
     if dtype is dtypes.variant:
         return _each_object
     spell = _spelling(attrs, dtype, flag, width)
+    widest = max(width, attrs.int("precision"), 1)
 
     def as_string(value: Value) -> Value:
         array = as_array(value)
         # Python has no numbers of 16 bits, and ``tolist`` would not make any others of them.
         plain = array.astype(np.float32) if dtype is dtypes.bfloat16 else array
+        check_room(array.size, widest, "characters")
         items: list[Any] = plain.ravel().tolist()
         return as_value(string_array((spell(item).encode() for item in items), array.shape))
 
