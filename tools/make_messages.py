@@ -13,6 +13,7 @@ from tensorflow.core.example import example_pb2
 from tensorflow.core.framework import (
     device_attributes_pb2,
     op_def_pb2,
+    reader_base_pb2,
     step_stats_pb2,
     summary_pb2,
 )
@@ -48,6 +49,7 @@ ROOTS = [
     summary_pb2.Summary,
     saved_tensor_slice_pb2.SavedTensorSlices,
     event_pb2.Event,
+    reader_base_pb2.ReaderBaseState,
 ]
 SCALARS = {
     FieldDescriptor.TYPE_DOUBLE: "double",

@@ -23,6 +23,9 @@ READER = """
     produced = ReaderNumRecordsProducedV2(r)
     completed = ReaderNumWorkUnitsCompletedV2(r)
     reset = ReaderResetV2(r)
+    state = Placeholder() dtype=string
+    save = ReaderSerializeStateV2(r)
+    restore = ReaderRestoreStateV2(r, state)
 """
 
 
@@ -80,6 +83,36 @@ def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(errors.NotFoundError, match="No such file"):
         run("read:1")
     assert run("read:1") == [b"x"]
+
+
+def test_a_whole_file_is_done_when_it_is_read(tmp_path: Path) -> None:
+    """What has one record each counts as done at once; lines only when there are no more."""
+    path = tmp_path / "a"
+    path.write_bytes(b"1\n")
+    for maker, done in (("WholeFileReaderV2()", 1), ("TextLineReaderV2()", 0)):
+        run = reader(maker, path)
+        run("read:1")
+        assert run("produced:0", "completed:0") == [1, done]
+
+
+def test_a_state_is_restored_between_files(tmp_path: Path) -> None:
+    """Counts go on from a saved state, in another session, too; the files come from the queue."""
+    paths = [tmp_path / name for name in "abc"]
+    for path in paths:
+        path.write_bytes(path.name.encode())
+    run = reader("WholeFileReaderV2()", *paths)
+    assert run("read:1") == [b"a"]
+    (state,) = run("save:0")
+    assert state == b"\x08\x01\x10\x01\x18\x01\x22" + bytes([len(str(paths[0]))]) + bytes(paths[0])
+    assert run("read:1") == [b"b"]
+    run("restore", state=state)
+    assert run("produced:0", "completed:0", "save:0") == [1, 1, state]
+    assert run("read:1", "produced:0")[0] == b"c"
+
+    other = reader("WholeFileReaderV2()", paths[2])
+    other("restore", state=state)
+    assert other("read:1") == [b"c"]
+    assert other("produced:0", "completed:0") == [2, 2]
 
 
 BARRIER = """

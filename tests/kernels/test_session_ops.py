@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock import Session, errors
-from penstock.core.values import ResourceHandle
+from penstock.defs.schema import ResourceHandleProto
 from support.sketch import CPU, sketch
 
 GRAPH = """
@@ -64,9 +64,10 @@ def test_type_must_be_the_kept_one(session: Session) -> None:
 
 
 def test_handle_may_be_a_resource(session: Session) -> None:
-    """Its name is the handle that finds the tensor."""
-    handle = session.run("as_resource:0")
-    assert isinstance(handle, ResourceHandle)
+    """Its name is the handle that finds the tensor; container and type say what it is."""
+    message = ResourceHandleProto.FromString(session.run("as_resource:0").tobytes())
+    assert (message.container, message.maybe_type_name) == ("TensorHandle", "TensorHandle")
+    assert message.device == CPU
 
-    found = session.run("tensor:0", {"handle:0": np.array(handle.name.encode(), object)})
+    found = session.run("tensor:0", {"handle:0": np.array(message.name.encode(), object)})
     assert found.tolist() == [1, 2]

@@ -159,8 +159,10 @@ def compare(got: Any, want: Array, dtype: str, rtol: float, atol: float) -> str 
         got = boxed
     array = np.asarray(got)
     if dtype in _VIEWED:
-        if array.dtype != _numpy_type(dtype, want):
-            return f"type {array.dtype}, expected {dtype}"
+        # Quantised tensors are fetched as plain integers.
+        kind = want.dtype if dtype.startswith("q") else _numpy_type(dtype, want)
+        if array.dtype != kind:
+            return f"type {array.dtype}, expected {kind}"
         array = array.view(want.dtype)
     elif (array.dtype.name if array.dtype != object else "string") != dtype:
         return f"type {array.dtype}, expected {dtype}"

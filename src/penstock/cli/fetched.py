@@ -18,19 +18,27 @@ from penstock.cli.layout import columns
 from penstock.core.values import Array, Value, dtype_of, shape_of
 from penstock.errors import InvalidArgumentError, from_exception
 from penstock.printable import printable
+from penstock.session.handles import handle_in
 
 _SUFFIXES = (".npy", ".npz")
 
 
 def print_values(results: Mapping[str, Value]) -> None:
     """Each value with its name, type and shape; on one line if there is room."""
-    for name, value in results.items():
+    for name, given in results.items():
+        value = _readable(given)
         shape = shape_of(value)
         sizes = f"[{','.join(map(str, shape))}]" if isinstance(value, np.ndarray) else ""
         head = f"{click.style(printable(name), bold=True)}  {dtype_of(value)}{sizes}"
         body = _text(value)
         is_short = "\n" not in body and len(click.unstyle(head)) + len(body) + 2 <= columns()
         click.echo(f"{head}  {body}" if is_short else f"{head}\n{body}")
+
+
+def _readable(value: Value) -> Value:
+    """A value as people read it: a handle rather than the bytes of its message."""
+    handle = handle_in(value)
+    return value if handle is None else handle
 
 
 def _text(value: Value) -> str:
@@ -80,6 +88,7 @@ def write_values(path: Path, results: Mapping[str, Value]) -> None:
 
 def _as_saved(name: str, value: Value) -> Array:
     """The value as numpy can write it: strings get a fixed length."""
+    value = _readable(value)
     array = np.asarray(value)
     if not array.dtype.hasobject:
         return array

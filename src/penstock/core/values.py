@@ -57,6 +57,25 @@ class ResourceHandle:
     dtype: DType | None = None
 
 
+class KeptTensor(bytes):
+    """The handle of a tensor that a session keeps: the text ``node;number;device``.
+
+    Fed to a tensor of strings it is that text, which GetSessionTensor reads; fed to any other
+    one it stands for the tensor that is kept.
+    """
+
+    __slots__ = ()
+
+    @property
+    def handle(self) -> str:
+        """The text."""
+        return self.decode()
+
+
+#: The container and the kind of a ``ResourceHandle`` that means a tensor that a session keeps.
+KEPT_TENSOR: Final = "TensorHandle"
+
+
 @dataclass(frozen=True, slots=True)
 class EncodedVariant:
     """A variant's object as messages hold it; whoever uses the object has it decoded first.

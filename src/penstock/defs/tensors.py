@@ -25,6 +25,7 @@ from google.protobuf.message import DecodeError
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.memory import PHYSICAL_MEMORY
+from penstock.core.resource_kinds import our_name, their_name
 from penstock.core.shapes import TensorShape
 from penstock.core.values import (
     Array,
@@ -35,7 +36,12 @@ from penstock.core.values import (
     dtype_of,
     freeze,
 )
-from penstock.defs.schema import Message, TensorProto, VariantTensorDataProto
+from penstock.defs.schema import (
+    Message,
+    ResourceHandleProto,
+    TensorProto,
+    VariantTensorDataProto,
+)
 from penstock.defs.varint import read_varint, write_varint
 from penstock.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError
 
@@ -346,15 +352,16 @@ def _as_bytes(item: object) -> bytes:
 
 def handle_from_proto(proto: Message) -> ResourceHandle:
     """A ResourceHandleProto as a handle."""
-    return ResourceHandle(
-        proto.device, proto.container, proto.name, proto.maybe_type_name, proto.hash_code
-    )
+    kind = our_name(proto.maybe_type_name)
+    return ResourceHandle(proto.device, proto.container, proto.name, kind, proto.hash_code)
 
 
 def handle_to_proto(handle: ResourceHandle) -> Message:
     """A handle as a ResourceHandleProto."""
-    proto = TensorProto().resource_handle_val.add()
-    proto.device, proto.container = handle.device, handle.container
-    proto.name, proto.maybe_type_name = handle.name, handle.type_name
-    proto.hash_code = handle.unique
-    return proto
+    return ResourceHandleProto(
+        device=handle.device,
+        container=handle.container,
+        name=handle.name,
+        maybe_type_name=their_name(handle.type_name),
+        hash_code=handle.unique,
+    )

@@ -17,17 +17,33 @@ from penstock.core.dtypes import DType
 from penstock.core.given import class_name, readable, shown
 from penstock.core.names import parse_endpoint
 from penstock.core.shapes import TensorShape
-from penstock.core.values import Array, ResourceHandle, Value, copied, freeze
+from penstock.core.values import (
+    KEPT_TENSOR,
+    Array,
+    KeptTensor,
+    ResourceHandle,
+    Value,
+    copied,
+    dtype_of,
+    freeze,
+    has_dtype,
+)
 from penstock.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from penstock.graph.graph import Graph, Node
 from penstock.graph.static_shapes import declared_shape
+from penstock.kernels.signatures import type_text
 from penstock.session.fetches import check_owner
+from penstock.session.handles import handle_in
 
 #: From what the caller gives to a value of the right type.
 Feeder: TypeAlias = Callable[[Any], Value]
+#: From a handle's name to the tensor that the session keeps under it.
+Held: TypeAlias = Callable[[str], Value]
 
 #: What is read by its content, whatever attributes a subclass adds.
 _READ: Final = (np.ndarray, np.generic, list, tuple, str, bytes, int, float)
+#: The most usual classes, of which no handle is.
+_NO_HANDLES: Final = frozenset({float, int, bool, str, bytes, list, tuple, np.float32, np.int32})
 #: Whose classes are no variants' classes, and which others are none.
 _PLAIN: Final = frozenset({"builtins", "numpy"})
 _NO_VARIANTS: Final = frozenset({ResourceHandle, Node})
@@ -36,10 +52,12 @@ _NO_VARIANTS: Final = frozenset({ResourceHandle, Node})
 class Feeds:
     """How one graph is fed."""
 
-    __slots__ = ("_graph", "_kinds", "_known")
+    __slots__ = ("_graph", "_held", "_kinds", "_known")
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, held: Held) -> None:
+        """``held`` gives the tensor that the session keeps under a handle."""
         self._graph = graph
+        self._held = held
         #: Classes whose objects name tensors.  Only grows.
         self._kinds: set[type[Any]] = set()
         #: Endpoint, type and shape of what was fed before, by the caller's spelling.  Only
@@ -69,7 +87,7 @@ class Feeds:
             name, dtype, shape = self._known.get(text) or self._learn(text)
             if name in fed:
                 raise InvalidArgumentError(f'Endpoint "{name}" fed more than once.')
-            fed[name] = as_fed(value, dtype, shape, name)
+            fed[name] = as_fed(value, dtype, shape, name, self._held)
         return fed
 
     def feeder(self, key: Any, shared: Collection[str] = ()) -> tuple[str, Feeder]:
@@ -79,7 +97,7 @@ class Feeds:
         """
         text = self._name(key)
         name, dtype, shape = self._known.get(text) or self._learn(text)
-        feed = make_feeder(name, dtype, shape)
+        feed = make_feeder(name, dtype, shape, self._held)
         return name, (lambda value: freeze(copied(feed(value)))) if name in shared else feed
 
     def _learn(self, text: str) -> tuple[str, DType, TensorShape]:
@@ -133,14 +151,21 @@ def signature_of(graph: Graph, endpoint: str) -> tuple[DType, TensorShape]:
     return node.output_types[slot].base, declared_shape(graph, node)
 
 
-def as_fed(value: Any, dtype: DType, shape: TensorShape, endpoint: str) -> Value:
+def as_fed(value: Any, dtype: DType, shape: TensorShape, endpoint: str, held: Held) -> Value:
     """``value`` as a read-only value for ``endpoint``.
+
+    The handle of a tensor that the session keeps stands for that tensor, of whatever shape.
 
     Raises:
         InvalidArgumentError: the value has no such type, or its shape does not fit.
 
     """
     try:
+        handle = _handle_fed(value, dtype)
+        if handle is not None:
+            if handle.container == KEPT_TENSOR:
+                return _kept_tensor(held(handle.name), dtype, endpoint)
+            value = handle
         if dtype.is_object and dtype is not dtypes.string:
             if not _is_held(value, dtype):
                 raise _wrong_type(value, dtype, endpoint)
@@ -169,11 +194,29 @@ def as_fed(value: Any, dtype: DType, shape: TensorShape, endpoint: str) -> Value
     return view
 
 
-def make_feeder(endpoint: str, dtype: DType, shape: TensorShape) -> Feeder:
+def _handle_fed(value: Any, dtype: DType) -> ResourceHandle | None:
+    """The handle that is fed to a tensor of some type; None if something else is."""
+    kind = type(value)
+    if kind in _NO_HANDLES or (kind is KeptTensor and dtype is dtypes.string):
+        return None
+    return handle_in(value)
+
+
+def _kept_tensor(value: Value, dtype: DType, endpoint: str) -> Value:
+    """A tensor that the session keeps; raises InvalidArgumentError if it is of another type."""
+    if not has_dtype(value, dtype):
+        raise InvalidArgumentError(
+            f"Expects {endpoint} to be {type_text(dtype)} but {type_text(dtype_of(value))} is "
+            "provided"
+        )
+    return value
+
+
+def make_feeder(endpoint: str, dtype: DType, shape: TensorShape, held: Held) -> Feeder:
     """A function that makes a value of what is fed to ``endpoint``; see ``as_fed``."""
 
     def feed(value: Any) -> Value:
-        return as_fed(value, dtype, shape, endpoint)
+        return as_fed(value, dtype, shape, endpoint, held)
 
     if dtype.is_object:
         return feed
@@ -189,7 +232,7 @@ def make_feeder(endpoint: str, dtype: DType, shape: TensorShape) -> Feeder:
                 return view
         elif kind is scalar and takes_scalars:
             return value
-        return as_fed(value, dtype, shape, endpoint)
+        return as_fed(value, dtype, shape, endpoint, held)
 
     return feed_array
 

@@ -5,7 +5,9 @@ Out:  ``FetchPlan``: the distinct endpoints to fetch, the nodes to run, and how 
       results together again; values that the caller may keep.
 Not:  looks nothing up in the graph; whether the names exist is for others to say.
 
-``x:0`` is a tensor; ``x`` is an operation, which is run and gives None.
+``x:0`` is a tensor; ``x`` is an operation, which is run and gives None.  Quantised tensors come
+back as plain integers, and resource handles as the bytes of their message, as TensorFlow's front
+end has them.
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from penstock.core.names import parse_endpoint
-from penstock.core.values import Array, Value, as_value, copied, owns_memory
+from penstock.core.values import Array, ResourceHandle, Value, as_value, copied, owns_memory
 from penstock.errors import InvalidArgumentError
 from penstock.graph.graph import Graph
+from penstock.session.handles import as_bytes
 
 _Rebuild: TypeAlias = Callable[[Sequence[Any]], Any]
 
@@ -93,8 +96,28 @@ def handed_out(values: Sequence[Value]) -> list[Any]:
             if is_shared or not value.flags.writeable or id(value) in own:
                 value = value.copy()
             own.add(id(value))
-        given.append(as_value(value))
+        given.append(_in_callers_form(as_value(value)))
     return given
+
+
+def _in_callers_form(value: Value) -> Any:
+    """Quantised integers as plain ones, a handle as the bytes of its message; others as is.
+
+    Raises:
+        InvalidArgumentError: an array of handles, for which there is no form.
+
+    """
+    if isinstance(value, np.ndarray):
+        dtype = value.dtype
+        if dtype.names is not None:
+            return value.view(dtype[0])
+        if dtype.hasobject and value.size and isinstance(value.flat[0], ResourceHandle):
+            raise InvalidArgumentError("Fetching of non-scalar resource tensors is not supported.")
+    elif isinstance(value, np.void):
+        return value[0] if value.dtype.names is not None else value
+    elif isinstance(value, ResourceHandle):
+        return as_bytes(value)
+    return value
 
 
 def _is_alone(view: Array) -> bool:

@@ -82,7 +82,7 @@ class Session:
         self._environment = Environment(self._graph, self._config, devices)
         self._placement = Placement(self._graph, devices, self._config)
         self._session_state = SessionState()
-        self._feeds = Feeds(self._graph)
+        self._feeds = Feeds(self._graph, self._session_state.get)
         #: What was prepared, by request.  Grows under the graph's lock; read without.
         self._prepared: dict[Request, PreparedStep] = {}
         #: What single names mean as fetches.  Only grows; lost updates do no harm.
@@ -116,11 +116,13 @@ class Session:
             fetches: a name, a Tensor or Operation, or a list, tuple, dict or nesting of them.
                 ``x:0`` is a tensor; ``x`` is an operation, which is run and gives None.
             feed_dict: values by name or Tensor; they stand in for what the graph would compute.
+                The fetched handle of a kept tensor (GetSessionHandle) stands for that tensor.
             options: ``RunOptions``, or TensorFlow's message.
             run_metadata: filled with what was recorded.
 
         Returns:
-            Arrays, or numpy scalars for rank 0; ``bytes`` and object arrays for strings.
+            Arrays, or numpy scalars for rank 0; ``bytes`` and object arrays for strings, plain
+            integers for quantised types, the bytes of a ResourceHandleProto for resources.
 
         Raises:
             OpError: of the canonical kind; it says what, where and what next.

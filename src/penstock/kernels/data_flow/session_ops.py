@@ -8,17 +8,19 @@ Not:  keeps nothing itself: a value goes to the session when its run ends, if it
 
 from __future__ import annotations
 
-from typing import Final
-
-from penstock.core.values import ResourceHandle, Value, describe, has_dtype
+from penstock.core.values import (
+    KEPT_TENSOR,
+    KeptTensor,
+    ResourceHandle,
+    Value,
+    describe,
+    has_dtype,
+)
 from penstock.errors import InternalError, InvalidArgumentError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import OpKernelContext
 from penstock.kernels.registry import Cost, Kernel, context_kernel
-from penstock.state.resources import DEFAULT_CONTAINER
 from penstock.state.session_state import SessionState
-
-_KIND: Final = "TensorHandle"
 
 
 @context_kernel("GetSessionHandle", "GetSessionHandleV2", cost=Cost.CHEAP)
@@ -33,8 +35,8 @@ def make_get_session_handle(attrs: Attrs) -> Kernel:
         handle = f"{context.node_name};{_session(context).new_id()};{step.device}"
         step.tensor_store.add(context.node_name, handle, value)
         if is_resource:
-            return ResourceHandle(step.device, DEFAULT_CONTAINER, handle, _KIND)
-        return handle.encode()
+            return ResourceHandle(step.device, KEPT_TENSOR, handle, KEPT_TENSOR)
+        return KeptTensor(handle.encode())
 
     return get_session_handle
 

@@ -2,7 +2,7 @@
 
 In:   a reader, and a queue of file names.
 Out:  keys and records; counts.
-Not:  the formats stand in ``readers``; a reader's state cannot be saved.
+Not:  the formats stand in ``readers``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from penstock.core.values import Value
-from penstock.kernels.arrays import number_in
+from penstock.core.values import Value, shape_of
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.arrays import number_in, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext
 from penstock.kernels.data_flow.queue_ops import queue_of, waiting_for
@@ -34,8 +35,13 @@ from penstock.kernels.strings import items_of, string_array
 _KIND: Final = "Reader"
 
 
-def _maker(attrs: Attrs, read_records: Format) -> Kernel:
-    return lambda context: make_handle(context, attrs, _KIND, lambda _: Reader(read_records))[0]
+def _maker(attrs: Attrs, read_records: Format, *, is_one_each: bool = False) -> Kernel:
+    name = f"{attrs.op.name.removesuffix('V2')} '{attrs.node_name}'"
+
+    def create(_shared_name: str) -> Reader:
+        return Reader(name, read_records, is_one_each=is_one_each)
+
+    return lambda context: make_handle(context, attrs, _KIND, create)[0]
 
 
 @context_kernel("TextLineReader", "TextLineReaderV2", cost=Cost.CHEAP)
@@ -47,13 +53,13 @@ def make_text_line_reader(attrs: Attrs) -> Kernel:
 @context_kernel("WholeFileReader", "WholeFileReaderV2", cost=Cost.CHEAP)
 def make_whole_file_reader(attrs: Attrs) -> Kernel:
     """A handle of a reader of whole files."""
-    return _maker(attrs, whole_file(attrs.host.files))
+    return _maker(attrs, whole_file(attrs.host.files), is_one_each=True)
 
 
 @context_kernel("IdentityReader", "IdentityReaderV2", cost=Cost.CHEAP)
 def make_identity_reader(attrs: Attrs) -> Kernel:
     """A handle of a reader that gives the names themselves."""
-    return _maker(attrs, only_name)
+    return _maker(attrs, only_name, is_one_each=True)
 
 
 @context_kernel("FixedLengthRecordReader", "FixedLengthRecordReaderV2", cost=Cost.CHEAP)
@@ -150,3 +156,23 @@ def make_reader_num_work_units_completed(_attrs: Attrs) -> Kernel:
 def make_reader_reset(_attrs: Attrs) -> Kernel:
     """Nothing; the reader is as new."""
     return lambda context, handle: _reader(context, handle).reset()
+
+
+@context_kernel("ReaderSerializeState", "ReaderSerializeStateV2", cost=Cost.CHEAP)
+def make_reader_serialize_state(_attrs: Attrs) -> Kernel:
+    """The reader's counts as a string; only of readers for which a file is one record."""
+    return lambda context, handle: _reader(context, handle).state()
+
+
+@context_kernel("ReaderRestoreState", "ReaderRestoreStateV2", cost=Cost.CHEAP)
+def make_reader_restore_state(_attrs: Attrs) -> Kernel:
+    """Nothing; the reader goes on with the counts that were saved."""
+
+    def restore(context: OpKernelContext, handle: Value, state: Value) -> None:
+        if shape_of(state) != ():
+            raise InvalidArgumentError(
+                f"Reader state must be scalar, but had shape: {shape_text(shape_of(state))}"
+            )
+        _reader(context, handle).restore(items_of(state)[0])
+
+    return restore

@@ -16,10 +16,18 @@ from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Any, Final, TypeAlias
 
+from google.protobuf.message import DecodeError
+
 from penstock.core.files import FileSystem
 from penstock.core.memory import available_memory
 from penstock.core.unpacking import GZIP, ZLIB, unpack
-from penstock.errors import DataLossError, InvalidArgumentError, from_exception
+from penstock.defs.schema import ReaderBaseState
+from penstock.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    UnimplementedError,
+    from_exception,
+)
 from penstock.kernels.context import Done
 
 #: Key and value.
@@ -33,8 +41,19 @@ NextName: TypeAlias = Callable[[Done], None]
 class Reader:
     """The records of all files, in turn; requests are served one after the other."""
 
-    def __init__(self, read_records: Format) -> None:
+    def __init__(self, name: str, read_records: Format, *, is_one_each: bool = False) -> None:
+        """Make a reader.
+
+        Args:
+            name: what errors call it.
+            read_records: the format of the files.
+            is_one_each: whether a file is one record.  Then the reader is always between two
+                files, and its state can be saved.
+
+        """
+        self._name: Final = name
         self._format: Final = read_records
+        self._is_one_each: Final = is_one_each
         #: Guards ``_requests`` and ``_is_busy``; nothing is called under it.
         self._lock = Lock()
         #: Requests that wait for their turn: how many records, next name, done.
@@ -44,10 +63,60 @@ class Reader:
         self._records: Iterator[Record] | None = None
         self.produced = 0
         self.completed = 0
+        #: How many files were begun, and the last one's name.
+        self._started = 0
+        self._current = b""
 
     def reset(self) -> None:
         """Forget the current file and all counts."""
         self._records, self.produced, self.completed = None, 0, 0
+        self._started, self._current = 0, b""
+
+    def state(self) -> bytes:
+        """Counts and the last file's name, as a ReaderBaseState.
+
+        Raises:
+            UnimplementedError: the reader may be in the middle of a file.
+
+        """
+        if not self._is_one_each:
+            raise UnimplementedError("Reader SerializeState")
+        message = ReaderBaseState(
+            work_started=self._started,
+            work_finished=self.completed,
+            num_records_produced=self.produced,
+            current_work=self._current,
+        )
+        return bytes(message.SerializeToString())
+
+    def restore(self, state: bytes) -> None:
+        """Take a state over.
+
+        Raises:
+            InvalidArgumentError: it is no state of such a reader, which is as new then.
+            UnimplementedError: the reader may have been in the middle of a file.
+
+        """
+        self.reset()
+        if not self._is_one_each:
+            raise UnimplementedError("Reader RestoreState")
+        try:
+            message = ReaderBaseState.FromString(state)
+        except DecodeError:
+            text = state.decode("utf-8", "replace")
+            raise InvalidArgumentError(f"Could not parse state for {self._name}: {text}") from None
+        counts = message.work_started, message.work_finished, message.num_records_produced
+        if min(counts) < 0:
+            raise InvalidArgumentError(
+                f"Unexpected negative value when restoring in {self._name}: {counts}"
+            )
+        if message.work_started > message.work_finished:
+            raise InvalidArgumentError(
+                f"Inconsistent work started vs. finished when restoring in {self._name}: "
+                f"{message.work_started} and {message.work_finished}"
+            )
+        self._started, self.completed, self.produced = counts
+        self._current = message.current_work
 
     def read(self, count: int, next_name: NextName, done: Done) -> None:
         """Get up to so many records of one file, at least one; ``done`` gets them as a list."""
@@ -89,11 +158,12 @@ class Reader:
         records: list[Record] = []
         for record in self._records:
             records.append(record)
-            if len(records) == count:
+            if self._is_one_each or len(records) == count:
                 break
-        else:
+        if self._is_one_each or len(records) < count:
             self._records = None
-            self.completed += 1
+            # All that were begun, also those that could not be read.
+            self.completed = self._started
         self.produced += len(records)
         return records
 
@@ -103,6 +173,7 @@ class Reader:
             self._finish(self._requests[0][2], outcome)
         else:
             name: bytes = outcome
+            self._started, self._current = self._started + 1, name
             try:
                 self._records = _with_path(name, self._format(os.fsdecode(name)))
             except Exception as error:  # noqa: BLE001  (whoever asked is told)
