@@ -212,6 +212,8 @@ def test_values_are_read_only() -> None:
         (proto(dtypes.variant, [2], tensor_content=b"\1\1ab"), InvalidArgumentError),
         (proto(dtypes.float32.ref, [1], float_val=[1]), InvalidArgumentError),
         (proto(dtypes.float32, [2**40, 2**40], float_val=[1]), ResourceExhaustedError),
+        (proto(dtypes.float32, [0, 2**62]), ResourceExhaustedError),
+        (proto(dtypes.int8, [2**62, 2**62, 0]), ResourceExhaustedError),
         (TensorProto(dtype=99), InvalidArgumentError),
     ],
 )
@@ -219,6 +221,11 @@ def test_damaged_tensors_are_refused(message: Message, error: type[Exception]) -
     """A message that contradicts itself, or asks for the moon, is an error and no crash."""
     with pytest.raises(error):
         tensors.from_proto(message)
+
+
+def test_nothing_may_be_large() -> None:
+    """A tensor without elements takes no memory, whatever its other sizes are."""
+    assert tensors.from_proto(proto(dtypes.float32, [0, 2**60])).shape == (0, 2**60)
 
 
 def test_a_few_bytes_do_not_fill_the_memory() -> None:

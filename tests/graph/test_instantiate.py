@@ -384,6 +384,17 @@ def test_attributes_that_the_call_must_give() -> None:
             body("F(x: T) -> (y: T) [T: type]\nreturn y = x", **given)
 
 
+def test_malformed_devices_in_bodies() -> None:
+    """A device that is none is refused where the node runs; what is pruned may ask for it."""
+    [bad] = functions("F(x: float32) -> (y: float32)\nn = Neg[T=float32](x)\nreturn y = n:y")
+    bad.node_def[0].device = "///"
+    with pytest.raises(InvalidArgumentError, match="Malformed device specification '///' in node"):
+        instantiate(library(bad), "F", {})
+
+    bad.ret["y"] = "x"
+    assert lines(instantiate(library(bad), "F", {}).graph) == ["x = _Arg", "y_RetVal = _Retval(x)"]
+
+
 def test_unknown_ops_in_bodies() -> None:
     """An op that nobody knows is found when the body is made."""
     with pytest.raises(NotFoundError, match="Op type not registered 'Nonesuch'"):

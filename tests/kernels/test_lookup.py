@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import Session, errors
+from penstock import Config, Session, Tier, errors
 from support.sketch import sketch
 
 TABLE = """
@@ -167,6 +167,18 @@ DENSE = """
     size = LookupTableSizeV2(table)
     all = LookupTableExportV2(table) Tkeys=int32 Tvalues=float32
 """
+
+
+@pytest.mark.parametrize("tier", list(Tier))
+@pytest.mark.parametrize("types", ["Tkeys=int64 Tvalues=float32", "Tkeys=int32 Tvalues=uint8"])
+def test_an_export_has_the_types_that_it_says(types: str, tier: Tier) -> None:
+    """Keys and values of another type than the table's are refused, as all nodes do it."""
+    graph = sketch(f"{DENSE}\nother = LookupTableExportV2(table) {types}")
+    with (
+        Session(graph, config=Config(tier=tier)) as session,
+        pytest.raises(errors.InvalidArgumentError, match="Signature mismatch"),
+    ):
+        session.run(["other:0", "other:1"])
 
 
 def test_dense_table() -> None:

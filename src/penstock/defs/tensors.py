@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
@@ -77,7 +78,8 @@ def from_proto(proto: Message) -> Value:
 
     Raises:
         InvalidArgumentError: the shape is not fully known, or the elements do not fit it.
-        ResourceExhaustedError: the shape asks for more than ``MAX_BYTES``.
+        ResourceExhaustedError: the shape asks for more than ``MAX_BYTES``, or no array can have
+            it, though it is empty.
 
     """
     return _value(proto, 0)
@@ -110,7 +112,9 @@ def _full_shape(shape: TensorShape, dtype: DType) -> tuple[int, ...]:
         sizes = shape.as_tuple()
     except ValueError:
         raise _unparsable(f"Shape {shape} is not fully defined") from None
-    if math.prod(sizes) * dtype.numpy.itemsize > MAX_BYTES:
+    # Of a tensor without elements numpy counts the other sizes, and has a limit for them, too.
+    counted = math.prod(filter(None, sizes)) * dtype.numpy.itemsize
+    if counted > (MAX_BYTES if all(sizes) else sys.maxsize):
         raise ResourceExhaustedError(f"A {dtype} tensor of shape {shape} is too large")
     return sizes
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from penstock.catalogue.op_def import ArgDef, OpDef
 from penstock.catalogue.registry import get_op
+from penstock.core.device_names import DeviceName
 from penstock.core.dtypes import DType
 from penstock.defs.attrs import Attr, FuncAttr, PlaceholderAttr
 from penstock.defs.schema import Message
@@ -90,6 +91,7 @@ class _Instantiation:
         results, controls = self.add_results(), self.controls()
         check_cycles(self.graph)
         prune_body(self.graph, [*results, *controls])
+        _check_devices(self.graph)
         return FunctionBody(
             self.signature.name,
             self.graph,
@@ -278,6 +280,16 @@ class _Instantiation:
                 f"Invalid ret types {out.name} : {listed_types(wanted)} vs. {listed_types(given)}"
             )
         return endpoints
+
+
+def _check_devices(graph: Graph) -> None:
+    """Refuse what is no name of a device; whether there is such a one does not matter here."""
+    for node in graph:
+        wanted = node.requested_device
+        if wanted and DeviceName.try_parse(wanted) is None:
+            raise InvalidArgumentError(
+                f"Malformed device specification '{wanted}' in node: {node.name}"
+            )
 
 
 def _input_at(node: Node, slot: int) -> tuple[str, int, int]:

@@ -289,6 +289,16 @@ def make_lookup_table_size(_attrs: Attrs) -> Kernel:
 
 
 @context_kernel("LookupTableExport", "LookupTableExportV2")
-def make_lookup_table_export(_attrs: Attrs) -> Kernel:
+def make_lookup_table_export(attrs: Attrs) -> Kernel:
     """All keys, and their values in the same order."""
-    return lambda context, handle: table_of(context, handle).export()
+    types = attrs.dtype("Tkeys"), attrs.dtype("Tvalues")
+
+    def export(context: OpKernelContext, handle: Value) -> tuple[Array, Array]:
+        table = table_of(context, handle)
+        wanted = table.spec.key_dtype, table.spec.value_dtype
+        if types != wanted:
+            [handle_type] = attrs.input_types
+            raise signature_mismatch(([handle_type], types), ([handle_type], wanted))
+        return table.export()
+
+    return export

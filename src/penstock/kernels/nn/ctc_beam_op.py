@@ -22,9 +22,11 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.context import OpKernelContext
 from penstock.kernels.nn.ctc_ops import check_decoder_inputs
 from penstock.kernels.nn.softmax_ops import log_softmax
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.registry import Kernel, context_kernel
+from penstock.state.interrupt import Interrupt
 
 _NEVER: Final = -math.inf
 _Labels: TypeAlias = tuple[int, ...]
@@ -38,19 +40,19 @@ def _either(a: float, b: float) -> float:
     return high if low == _NEVER else high + math.log1p(math.exp(low - high))
 
 
-@kernel("CTCBeamSearchDecoder", types={"T": frozenset({dtypes.float32, dtypes.float64})})
+@context_kernel("CTCBeamSearchDecoder", types={"T": frozenset({dtypes.float32, dtypes.float64})})
 def make_ctc_beam_search_decoder(attrs: Attrs) -> Kernel:
     """The best label sequences of each batch, repeated labels counted once on demand."""
     width, count = attrs.int("beam_width"), attrs.int("top_paths")
     merges = attrs.bool("merge_repeated")
 
-    def decode(inputs: Value, lengths: Value) -> tuple[Array, ...]:
+    def decode(context: OpKernelContext, inputs: Value, lengths: Value) -> tuple[Array, ...]:
         check_decoder_inputs(inputs, lengths)
         if count > width:
             raise InvalidArgumentError("requested more paths than the beam width.")
         frames = log_softmax(inputs.astype(np.float64)).swapaxes(0, 1)
         found = [
-            _best(rows[: max(length, 0)], width)[:count]
+            _best(rows[: max(length, 0)], width, context.interrupt)[:count]
             for rows, length in zip(frames, lengths.tolist(), strict=True)
         ]
         if any(len(best) < count for best in found):
@@ -63,12 +65,16 @@ def make_ctc_beam_search_decoder(attrs: Attrs) -> Kernel:
     return decode
 
 
-def _best(frames: Array, width: int) -> list[tuple[float, _Labels]]:
-    """The sequences of the last frame's beam, the likeliest first."""
+def _best(frames: Array, width: int, interrupt: Interrupt) -> list[tuple[float, _Labels]]:
+    """The sequences of the last frame's beam, the likeliest first.
+
+    A wide beam grows by a factor in each frame, so that the step may have to end meanwhile.
+    """
     beam: dict[_Labels, _Ends] = {(): (0.0, _NEVER)}
     for row in frames:
         found = _Beam(beam, {labels: _stayed(beam, labels, row) for labels in beam}, width)
         for labels in beam:
+            interrupt.check()
             found.grow(labels, row)
         beam = found.sorted()
     return [(_either(*ends), labels) for labels, ends in beam.items()]

@@ -1,0 +1,26 @@
+"""A search by beams ends when it must; what it finds is in ``cases_src/beams.py``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock import Config, RunOptions, Session, Tier, errors
+from support.sketch import sketch
+
+
+@pytest.mark.parametrize("tier", list(Tier))
+def test_a_search_of_everything_can_be_ended(tier: Tier) -> None:
+    """A beam that nothing falls out of doubles in each frame, but a deadline counts."""
+    graph = sketch("""
+        x = Placeholder() dtype=float32
+        n = Placeholder() dtype=int32
+        found = CTCBeamSearchDecoder(x, n) beam_width=1000000000 top_paths=1
+    """)
+    scores = np.zeros((50, 1, 4), np.float32)
+    with (
+        Session(graph, config=Config(tier=tier)) as session,
+        pytest.raises(errors.DeadlineExceededError),
+    ):
+        feeds = {"x:0": scores, "n:0": np.array([50], np.int32)}
+        session.run("found:0", feeds, RunOptions(timeout_in_ms=50))
