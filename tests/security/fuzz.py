@@ -5,7 +5,8 @@
     cd tests && python -m security.fuzz show --seconds 600
 
 Needs atheris (the extra ``fuzz``).  Inputs are bytes of GraphDefs; it begins with the small graphs
-of the corpus and with ``fuzz_corpus``, where what was found earlier is kept.  Half of its mutations
+of the corpus and with ``fuzz_corpus``: what was found earlier, and what reaches code that nothing
+else does.  Half of its mutations
 are of bytes, half of what a graph means: another text, number or input somewhere in a message.
 
 A finding ends the process with a file ``crash-…``, which ``--replay FILE`` runs again.  What counts

@@ -1,0 +1,5 @@
+
+%
+aConst*
+valueJa*
+dtype0"

@@ -1,0 +1,5 @@
+
+
+xPlaceholder*
+dtype0"ª*
+T0

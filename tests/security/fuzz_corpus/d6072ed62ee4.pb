@@ -1,0 +1,7 @@
+
+
+xPlaceholder*
+dtype0
+
+yNegx"x*
+T0e0"
