@@ -39,7 +39,10 @@ class Activity(Protocol):
 class Interrupt:
     """Ends all that goes on in one step, once its reason is set."""
 
-    __slots__ = ("_events", "activities", "escaping", "loops_end", "may_be_left", "reason")
+    __slots__ = (
+        "_events", "activities", "ctrl_c_raises", "doing", "escaping", "loops_end", "may_be_left",
+        "reason",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         #: Whether loops must end: with ``reason``, or since the step has failed elsewhere.  Set
@@ -58,6 +61,11 @@ class Interrupt:
         #: Whether who called need not wait for a kernel that runs on another thread and does
         #: nothing but compute.
         self.may_be_left = False
+        #: Whether Ctrl-C may come between any two lines just now, as nothing would be left half
+        #: done.  Changed and read on the main thread only.
+        self.ctrl_c_raises = False
+        #: What is being prepared, for people; empty if nothing is.
+        self.doing = ""
 
     def end(self, reason: OpError) -> None:
         """End the step; the first reason counts.  Signal handlers may call it."""
@@ -90,3 +98,7 @@ class Interrupt:
         """Raise the reason, if there is one."""
         if self.reason is not None:
             raise self.reason
+
+
+#: The interrupt of what nobody ever ends.
+NEVER: Final = Interrupt()
