@@ -25,6 +25,8 @@ from penstock.runtime.compiler.compile_regions import Compiled, Compiler
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.tune import COMPARED, Better, Tuner
+from penstock.state.checkpoints import checkpoint
+from penstock.state.interrupt import Interrupt
 from support.custom import custom_kernels
 from support.functions import graph_def_with
 from support.loops import counting_loop
@@ -179,28 +181,58 @@ def test_eight_threads_probe_once() -> None:
     assert stages.step() == "better"
 
 
-def test_steps_wait_for_the_one_compilation() -> None:
-    """A step that reports while another one's report compiles does not compile again."""
-    started, go_on = threading.Event(), threading.Event()
+@pytest.mark.parametrize("stage", ["probing", "improve"])
+def test_nobody_waits_for_a_compilation(stage: str) -> None:
+    """While one step's report compiles, others begin and report; nothing is compiled twice."""
+    started, go_on, asked = threading.Event(), threading.Event(), []
+
+    def compiled(name: str) -> None:
+        asked.append(name)
+        if name == stage:
+            started.set()
+            assert go_on.wait(5.0)
+
+    def probing(_profile: Profile) -> Region:
+        compiled("probing")
+        return cast("Region", "probe")
 
     def improve(_profile: Profile) -> Better:
-        started.set()
-        assert go_on.wait(5.0)
+        compiled("improve")
         return Better(cast("Region", "better"))
 
-    tuner = Tuner(cast("Region", "plain"), lambda _: cast("Region", "probe"), improve)
-    for _ in range(3):
-        tuner.note(tuner.take(), 1.0)
-    before = tuner.region
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(lambda: tuner.note(tuner.take(), 1.0))
+    tuner = Tuner(cast("Region", "plain"), probing, improve)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(lambda: [tuner.note(tuner.take(), 1.0) for _ in range(STEPS)])
         assert started.wait(5.0)
-        second = pool.submit(lambda: tuner.note(before, 1.0))
-        assert not second.done()
+        for _ in range(5):
+            assert cast("str", tuner.take()) == "plain"
+            tuner.note(tuner.take(), 1.0)
         go_on.set()
         first.result(5.0)
-        second.result(5.0)
+    assert asked == ["probing", "improve"]
     assert cast("str", tuner.take()) == "better"
+
+
+@pytest.mark.parametrize("stage", ["probing", "improve"])
+def test_a_compilation_ends_with_its_step(stage: str) -> None:
+    """A step whose time is up has its results all the same, and nobody tries again."""
+    interrupt, asked = Interrupt(), []
+
+    def late(_profile: Profile) -> Any:
+        asked.append(1)
+        interrupt.end(errors.DeadlineExceededError("late"))
+        checkpoint()
+        raise AssertionError("it goes on")
+
+    def probe(_profile: Profile) -> Region:
+        return cast("Region", "probe")
+
+    probing, improve = (late, lambda _: Better()) if stage == "probing" else (probe, late)
+    tuner = Tuner(cast("Region", "plain"), probing, improve)
+    for _ in range(5):
+        tuner.note(tuner.take(), 1.0, interrupt)
+    assert cast("str", tuner.take()) == "plain"
+    assert asked == [1]
 
 
 # -- whole sessions ------------------------------------------------------------------------------

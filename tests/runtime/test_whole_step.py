@@ -210,6 +210,7 @@ def test_the_state_names_the_place() -> None:
 def test_a_deadline_names_the_place() -> None:
     """The error of a deadline says what the step was doing."""
     with ps.Session(sketch(COUNT)) as session:
+        session.make_callable("c:0", ["limit"])
         options = ps.RunOptions(timeout_in_ms=50)
         with pytest.raises(errors.DeadlineExceededError, match="compiled code on"):
             session.run("c:0", {"limit": FOREVER}, options)
@@ -229,8 +230,12 @@ def test_the_first_reason_counts() -> None:
     seen: list[WholeStep] = []
     with ps.Session(sketch(COUNT)) as session:
         run = session.run_async("c:0", {"limit": FOREVER})
-        wait_until(lambda: bool(session._steps))
-        seen += [step for step in session._steps if isinstance(step, WholeStep)]
+
+        def is_seen() -> bool:
+            seen[:] = [step for step in session._steps if isinstance(step, WholeStep)]
+            return bool(seen)
+
+        wait_until(is_seen)
         [step] = seen
         step.cancel(errors.UnavailableError("first"))
         step.cancel(errors.AbortedError("second"))

@@ -6,8 +6,8 @@
 
 Needs atheris (the extra ``fuzz``).  Inputs are bytes of GraphDefs; it begins with the small graphs
 of the corpus and with ``fuzz_corpus``: what was found earlier, and what reaches code that nothing
-else does.  Half of its mutations
-are of bytes, half of what a graph means: another text, number or input somewhere in a message.
+else does.  Half of its mutations are of bytes, half of what a graph means: another text, number or
+input somewhere in a message.
 
 A finding ends the process with a file ``crash-…``, which ``--replay FILE`` runs again.  What counts
 as one: an exception that is no OpError, an error that calls itself our own mistake, code of the
@@ -17,6 +17,8 @@ graph that runs or gets to Python's compiler, more than 4 GB, more than 20 secon
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import random
 import shutil
 import sys
@@ -202,7 +204,8 @@ _MUTATIONS: Final = (
 
 
 def seeds(folder: Path) -> None:
-    """Write what the fuzzer begins with into a folder."""
+    """Write what the fuzzer begins with into a new folder."""
+    folder.mkdir()
     for case in all_cases():
         if len(case.graph_bytes) <= _LARGEST:
             (folder / f"{case.category}-{case.name}").write_bytes(case.graph_bytes)
@@ -220,31 +223,34 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="a folder for inputs that reach something new")
     args = parser.parse_args()
     act = TARGETS[args.target]
-    artifacts = Path.cwd()
     warnings.simplefilter("ignore")
-    watch()
 
     def attempt(data: bytes) -> None:
         _tolerated(lambda: act(data))
         look_for_code(CANARY, Path())
 
-    if args.replay is not None:
-        attempt(args.replay.read_bytes())
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        begin = Path(folder, "seeds")
-        begin.mkdir()
-        seeds(begin)
+    # What a graph writes by a name of its own appears in a folder of its own.
+    here = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        if args.replay is not None:
+            watch()
+            attempt((here / args.replay).read_bytes())
+            return
+        keep = [str(here / args.keep)] if args.keep else []
         options = [
             f"-max_total_time={args.seconds}", f"-seed={args.seed}", f"-max_len={2 * _LARGEST}",
-            "-timeout=20", "-rss_limit_mb=4096", f"-artifact_prefix={artifacts}/",
+            "-timeout=20", "-rss_limit_mb=4096", f"-artifact_prefix={here}/",
             "-print_final_stats=1",
         ]  # fmt: skip
-        folders = [str(args.keep.absolute())] if args.keep else []
-        atheris.Setup(
-            [sys.argv[0], *options, *folders, str(begin)], attempt, custom_mutator=mutated
-        )
-        atheris.Fuzz()
+        # The fuzzer ends its process by itself, and would leave the folder behind.
+        child = os.fork()
+        if child == 0:
+            watch()
+            seeds(Path("seeds"))
+            folders = [*keep, "seeds"]
+            atheris.Setup([sys.argv[0], *options, *folders], attempt, custom_mutator=mutated)
+            atheris.Fuzz()
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 if __name__ == "__main__":

@@ -98,10 +98,10 @@ def test_mistakes_are_found_when_it_is_made(
 def test_a_callable_and_run_share_what_is_prepared(session: ps.Session) -> None:
     """The same request is prepared once, in whichever order its feeds are named."""
     session.run("sum:0", {"y": 1, "x": 2})
-    before = len(session._prepared)
+    before = len(session._requests._prepared)
     session.make_callable("sum:0", ["y", "x"])(1, 2)
     session.run("sum:0", {"x": 1, "y": 2})
-    assert len(session._prepared) == before
+    assert len(session._requests._prepared) == before
 
 
 def test_options_of_a_callable_are_kept(session: ps.Session) -> None:

@@ -201,7 +201,7 @@ def test_a_control_name_is_an_operation(session: ps.Session) -> None:
 def test_fetches_share_what_they_need(session: ps.Session) -> None:
     """The same request, in another nesting, is prepared once."""
     session.run(["a:0", "b:0"])
-    before = len(session._prepared)
+    before = len(session._requests._prepared)
     session.run({"x": "a:0", "y": ("b:0", "a:0")})
     session.run(["a:0", "b:0"])
-    assert len(session._prepared) == before
+    assert len(session._requests._prepared) == before

@@ -187,7 +187,7 @@ def test_a_request_is_prepared_from_many_threads_at_once() -> None:
                 assert session.run(f"n{i}:0", {"x": number}) == number * (-1) ** (i + 1)
 
         in_threads(8, work)
-        assert len(session._prepared) == 3
+        assert len(session._requests._prepared) == 3
 
 
 def test_additions_from_eight_threads_are_all_done() -> None:

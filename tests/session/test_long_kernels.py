@@ -78,6 +78,7 @@ def test_a_kernel_without_effects_is_left(long: Long, form: str, how: str) -> No
     """Who called goes when time is up; the kernel ends by itself, and its result is dropped."""
     text, fetches, config = FORMS[form]
     session = ps.Session(graph_def(text), config=config)
+    session.make_callable(fetches, ["x"])
     options = ps.RunOptions(timeout_in_ms=100 if how == "deadline" else 0)
     run = session.run_async(fetches, {"x": LARGE}, options)
     assert long.has_begun.wait(10.0)
@@ -128,6 +129,7 @@ def test_the_callers_own_thread_is_kept(long: Long) -> None:
         number = 0 if config.inter_op_parallelism_threads else -1
         options = ps.RunOptions(timeout_in_ms=50, inter_op_thread_pool=number)
         with ps.Session(graph_def(COMPUTES), config=config) as session:
+            session.make_callable("y:0", ["x"])
             long.may_end.clear()
             timer = threading.Timer(0.2, long.may_end.set)
             timer.start()
@@ -142,6 +144,7 @@ def test_a_variable_does_not_change_when_run_has_returned(long: Long, tier: ps.T
     """Nothing with effects runs after the end: what was computed too late is not assigned."""
     with ps.Session(graph_def(ASSIGNS), config=ps.Config(tier=tier)) as session:
         session.run("init", {"x": np.float32(1)})
+        session.make_callable("y:0", ["x"])
         run = session.run_async("y:0", {"x": np.float32(2)}, ps.RunOptions(timeout_in_ms=50))
         assert long.has_begun.wait(10.0)
         threading.Timer(0.2, long.may_end.set).start()
@@ -158,6 +161,7 @@ def test_feeds_may_change_when_run_has_returned(long: Long) -> None:
     """The user's kernel that was left has a copy: it does not see what the caller writes then."""
     with ps.Session(graph_def(COMPUTES)) as session:
         fed = LARGE.copy()
+        session.make_callable("y:0", ["x"])
         with pytest.raises(errors.DeadlineExceededError):
             session.run("y:0", {"x": fed}, ps.RunOptions(timeout_in_ms=50))
         fed[:] = 0

@@ -94,6 +94,7 @@ def wait_until(condition: Callable[[], object]) -> None:
 
 def ended(session: ps.Session, silent: Silent, how: str) -> BaseException:
     """The error of a run that is ended while the kernel is silent."""
+    session.make_callable("y:0", ["x"])
     options = ps.RunOptions(timeout_in_ms=50 if how == "deadline" else 0)
     run = session.run_async("y:0", {"x": 1}, options)
     wait_until(lambda: silent.kept)

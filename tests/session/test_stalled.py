@@ -126,6 +126,7 @@ def graph(more: str = "") -> Message:
 
 def stalled(session: ps.Session, target: Any, feeds: Any = None) -> str:
     """What a deadline says of a run that does not end."""
+    session.make_callable(target, list(feeds or ()))
     with pytest.raises(errors.DeadlineExceededError, match="Timed out waiting") as caught:
         session.run(target, feeds, SOON)
     return str(caught.value)

@@ -13,15 +13,20 @@ import contextvars
 import os
 from collections.abc import Callable
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, Final, Generic, TypeVar
 
 from penstock.core.denormals import settle
+from penstock.errors import CancelledError
+from penstock.state.checkpoints import heeded
+from penstock.state.interrupt import Interrupt
 
 _Result = TypeVar("_Result")
 
 #: Threads that have nothing to do end if there are so many others.
 _MOST_SPARE: Final = 4
+#: Seconds between two looks at whether to leave what is prepared.
+_PERIOD: Final = 0.05
 
 
 class Beside(Generic[_Result]):
@@ -60,6 +65,41 @@ class Beside(Generic[_Result]):
             raise self._error
         result: _Result = self._result
         return result
+
+
+def prepared_beside(work: Callable[[], _Result]) -> _Result:
+    """Do a part of a preparation that asks nobody, and changes nothing but what is its own.
+
+    It is done beside whoever may have to go before; on the main thread Ctrl-C ends it.
+
+    Raises:
+        OpError: the reason of the interrupt that is heeded, which leaves the work.
+        BaseException: what the work raised; or Ctrl-C.
+
+    """
+    interrupt = heeded()
+    if interrupt is None:
+        return work()
+    if not interrupt.may_be_left:
+        return _done_here(work, interrupt)
+    beside = Beside(work)
+    try:
+        while not beside.wait(_PERIOD):
+            interrupt.check()
+    except BaseException:
+        interrupt.end(CancelledError("Run call was cancelled"))
+        raise
+    return beside.result()
+
+
+def _done_here(work: Callable[[], _Result], interrupt: Interrupt) -> _Result:
+    if current_thread() is not main_thread():
+        return work()
+    interrupt.ctrl_c_raises = True
+    try:
+        return work()
+    finally:
+        interrupt.ctrl_c_raises = False
 
 
 class _Worker:

@@ -31,7 +31,9 @@ class Bodies:
         self._library = library
         self._device_types = device_types
         #: By name and identity of the attributes; None if the function makes no sense.  The
-        #: attributes are kept, so that no others get their place in memory.
+        #: attributes are kept, so that no others get their place in memory.  All that have none
+        #: are one: else a function that calls another one twice would have it read twice, and
+        #: so on, down to all that they call.
         self._known: dict[tuple[str, int], tuple[FuncAttr, FunctionBody | None]] = {}
         #: Whether all nodes of a body can be those of another graph, by the body's identity.
         self._may_move: dict[int, bool] = {}
@@ -60,7 +62,7 @@ class Bodies:
         return found
 
     def _body(self, function: FuncAttr) -> FunctionBody | None:
-        key = function.name, id(function.attrs)
+        key = function.name, id(function.attrs) if function.attrs else 0
         if key not in self._known:
             self._known[key] = function, self._instantiated(function)
         return self._known[key][1]

@@ -23,9 +23,11 @@ from penstock.core.values import Value, as_value, has_dtype, shape_of, size_in_b
 from penstock.graph.graph import Node
 from penstock.graph.roles import Role
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.beside import prepared_beside
 from penstock.kernels.host import CLOSED, Host
 from penstock.kernels.registry import Calling, find_kernel
 from penstock.passes.draft import Draft, const_attrs, value_of
+from penstock.state.checkpoints import begin, checkpoint
 
 #: Results of more bytes than this stay what they are, as in TensorFlow.
 MAX_BYTES: Final = 10 << 20
@@ -67,7 +69,7 @@ def fold_constants(
 
     """
     folding = _Folding(draft, max_bytes, host, flush=flush)
-    folding.compute()
+    prepared_beside(folding.compute)
     folding.put_in_place()
     return len(folding.outputs)
 
@@ -92,6 +94,7 @@ class _Folding:
         candidates = [n for n in self.draft.graph if n.inputs and self.is_known(n)]
         seen = set(candidates)
         for node in candidates:  # grows
+            checkpoint()
             if not self.fold(node):
                 continue
             for edge in node.out_edges:
@@ -161,6 +164,7 @@ class _Folding:
             if _elements(node, inputs) > _MAX_ELEMENTS:
                 return None
             with np.errstate(all="ignore"):
+                begin(f"folding constants: {node.name} ({node.op.name})")
                 compute = kernel.made(facts)
                 with flushing(self.flush):
                     result = compute(*inputs)

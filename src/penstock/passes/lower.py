@@ -29,6 +29,7 @@ from penstock.passes.lower_branches import lower_case, lower_if
 from penstock.passes.lower_call import lower_call
 from penstock.passes.lower_loop import lower_while, unchanged
 from penstock.passes.site import Endpoint, Inlined, Replacement, Site
+from penstock.state.checkpoints import begin, checkpoint
 
 #: A graph that has grown by so many nodes is lowered no further.
 MAX_NEW_NODES: Final = 100_000
@@ -79,6 +80,7 @@ def lower(
     calls = [node for node in graph if wanted.has(node) and functions_of(node)]
     if not calls:
         return device_of
+    begin("putting functions where they are called")
     lowering = _Lowering(graph, device_of, wanted, device_types, lambda n: n.name in targets)
     lowering.run(calls)
     return lowering.device_of
@@ -199,6 +201,7 @@ class _Lowering:
         callers, is_body = frozenset({self.graph.function}), bool(self.graph.function)
         waiting = deque(_Call(node, None, callers, keeps_effects=is_body) for node in nodes)
         while waiting and self.graph.next_id < self.start + MAX_NEW_NODES:
+            checkpoint()
             waiting.extend(self.lower(waiting.popleft()))
         if self.graph.next_id > self.start:
             self.drop_unneeded()

@@ -28,6 +28,7 @@ from penstock.passes.merge_duplicates import merge_duplicates
 from penstock.passes.remove_identities import remove_identities
 from penstock.passes.simplify_arithmetic import simplify_arithmetic
 from penstock.passes.skip_unread import skip_unread
+from penstock.state.checkpoints import begin
 
 #: Rounds after which a graph is taken as it is.
 _MAX_ROUNDS: Final = 10
@@ -89,12 +90,18 @@ def optimize(pruned: Pruned, passes: Passes) -> Pruned:
 
 
 def optimize_graph(graph: Graph, device_of: Mapping[int, str], passes: Passes) -> Mapping[int, str]:
-    """Optimise a graph in place; returns the devices of the nodes that it has afterwards."""
+    """Optimise a graph in place; returns the devices of the nodes that it has afterwards.
+
+    Raises:
+        OpError: whoever waits for it waits no more.
+
+    """
     draft, rewriting = Draft(graph, device_of), passes.rewriting()
     for _ in range(_MAX_ROUNDS):
-        if not sum(run(draft) for run in rewriting):
+        if not sum(_begun(run, draft) for run in rewriting):
             break
         draft.drop_unused()
+    begin("fusing and merging nodes")
     if passes.fuse_gates and fuse_gates(draft):
         draft.drop_unused()
     if passes.fuse_convolutions:
@@ -102,3 +109,9 @@ def optimize_graph(graph: Graph, device_of: Mapping[int, str], passes: Passes) -
     if passes.merge_duplicates and merge_duplicates(draft):
         draft.drop_unused()
     return draft.device_of
+
+
+def _begun(run: Callable[[Draft], int], draft: Draft) -> int:
+    """What a pass changes, unless it is not to begin."""
+    begin("simplifying the graph")
+    return run(draft)

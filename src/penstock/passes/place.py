@@ -28,6 +28,7 @@ from penstock.graph.stages import Placed
 from penstock.kernels.registry import kernels_of
 from penstock.passes.colocation import Colocation
 from penstock.passes.constraints import Constraints, NodeConstraints, SupportedType
+from penstock.state.checkpoints import checkpoint
 from penstock.state.devices import Device, DeviceSet
 
 
@@ -90,6 +91,7 @@ def _place_on_only(graph: Graph, devices: DeviceSet, options: PlacerOptions) -> 
     constraints = NodeConstraints(devices, graph.library, options.assigned)
     fitting: set[Constraints] = set()
     for node in graph:
+        checkpoint()
         try:
             own = constraints.of(node)
         except OpError:
@@ -136,6 +138,7 @@ class _Placer:
         """All nodes but generators, then generators."""
         generators = []
         for node in self.graph:
+            checkpoint()
             assigned = self.constraints.assigned_device(node)
             if assigned:
                 self.settle(node, self.devices.lookup(assigned))

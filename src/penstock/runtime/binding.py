@@ -11,12 +11,14 @@ from collections.abc import Callable
 from penstock.errors import OpError, Where
 from penstock.graph.graph import Node
 from penstock.kernels.bound import BoundKernel
+from penstock.state.checkpoints import checkpoint
 
 
 def bind_at(
     make_kernel: Callable[[Node], BoundKernel], node: Node, device: str, function: str
 ) -> BoundKernel:
     """The kernel of a node; raises OpError with the node's place if it cannot be made."""
+    checkpoint()
     try:
         return make_kernel(node)
     except OpError as error:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import Final
 
@@ -30,6 +31,7 @@ from penstock.runtime.executor.params import ExecutorArgs
 from penstock.runtime.runnable import Runnable
 from penstock.runtime.step_loop import Trampoline
 from penstock.state.call_frame import CallFrame
+from penstock.state.checkpoints import heeding
 
 #: Deeper recursion than this is taken for endless.
 MAX_CALL_DEPTH: Final = 5000
@@ -88,7 +90,10 @@ class FunctionRuntime:
         if depth > MAX_CALL_DEPTH:
             raise _endless(f"Function {name} is called more than {MAX_CALL_DEPTH} levels deep")
         site = self._known.get((name, id(attrs)))
-        instance = self._instance(name, attrs) if site is None else site[1]
+        if site is not None:
+            instance = site[1]
+        else:
+            instance = heeding(context.interrupt, partial(self._instance, name, attrs))
         frame = CallFrame(instance.body.arg_types, instance.body.ret_types)
         frame.set_args(args)
         self._begin(name)
@@ -102,7 +107,7 @@ class FunctionRuntime:
         if whole is not None:
             _run_whole(whole, step, args, frame, finished)
             return
-        instance.runnable.executor().run_async(
+        instance.runnable.executor(step.interrupt).run_async(
             ExecutorArgs(
                 step_id=step.step_id,
                 rendezvous=step.rendezvous,

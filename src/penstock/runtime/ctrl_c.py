@@ -1,6 +1,6 @@
 """Ctrl-C while executors run: a note instead of an exception between any two lines.
 
-In:   the step's ``Interrupt``.
+In:   the ``Interrupt`` of a step or a preparation.
 Out:  it is ended when Ctrl-C is pressed; Python's own handler is back afterwards.
 Not:  wakes nobody: whoever waits on the main thread looks up now and then.
 
@@ -42,5 +42,7 @@ class NotingCtrlC:
             signal.signal(signal.SIGINT, self._previous)
 
     def _note(self, _signal: int, _frame: FrameType | None) -> None:
+        if self._interrupt.ctrl_c_raises:
+            raise KeyboardInterrupt
         reason = CancelledError("Run call was cancelled by Ctrl-C")
         self._interrupt.escape(KeyboardInterrupt(), reason)

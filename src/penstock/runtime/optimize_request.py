@@ -23,6 +23,7 @@ from penstock.passes.fold_constants import MAX_BYTES
 from penstock.passes.lower import Kinds, lower
 from penstock.passes.optimize import NO_PASSES, Passes, optimize, optimize_graph
 from penstock.passes.place import place_added
+from penstock.state.checkpoints import checkpoint
 from penstock.state.devices import DeviceSet
 
 #: What leads into loops and out of them.
@@ -30,7 +31,13 @@ _BORDERS: Final = frozenset({Role.ENTER, Role.EXIT})
 
 
 def optimize_request(prune: Callable[[], Pruned], config: Config, devices: DeviceSet) -> Pruned:
-    """The graph of a request, lowered and optimised; ``prune`` makes it, again if need be."""
+    """The graph of a request, lowered and optimised; ``prune`` makes it, again if need be.
+
+    Raises:
+        OpError: the request does not fit the graph, a frame is malformed, or whoever waits for
+            it waits no more.
+
+    """
     pruned = prune()
     if config.check_graphs:
         check_pruned(pruned)
@@ -44,6 +51,7 @@ def optimize_request(prune: Callable[[], Pruned], config: Config, devices: Devic
         if config.check_graphs:
             check_pruned(made)
     except Exception as failure:  # noqa: BLE001  (the step can do without)
+        checkpoint()
         _complain(failure, config)
         return prune()
     return made
@@ -67,7 +75,7 @@ def optimize_body(graph: Graph, config: Config, device_types: Collection[str]) -
     """Lower and optimise the body of a function in place.
 
     Raises:
-        OpError: a frame is malformed.
+        OpError: a frame is malformed, or whoever waits for it waits no more.
         InternalError: the optimiser failed, and left no graph.
 
     """
@@ -80,6 +88,7 @@ def optimize_body(graph: Graph, config: Config, device_types: Collection[str]) -
         lower(graph, {}, kinds=kinds, device_types=device_types)
         optimize_graph(graph, {}, passes)
     except Exception as failure:  # noqa: BLE001  (the step can do without)
+        checkpoint()
         _complain(failure, config)
         # Passes look first and change then: most likely they have not begun.
         check_graph(graph)

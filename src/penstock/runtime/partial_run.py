@@ -59,7 +59,9 @@ class PartialRun:
 
     def start(self, pool: Runner | None) -> None:
         """Start all executors; they run until they wait for a feed."""
-        executors, ending = self._prepared.executors(), self._ending
+        ending = self._ending
+        with NotingCtrlC(ending.interrupt):
+            executors = self._prepared.executors(ending.interrupt)
         barrier = ExecutorBarrier(len(executors), self._rendezvous, self._finish)
         args = ExecutorArgs(
             rendezvous=self._rendezvous,

@@ -19,6 +19,7 @@ from penstock.core.denormals import is_supported
 from penstock.graph.check import check_graph, check_partitions, check_placed
 from penstock.graph.graph import Graph, Node
 from penstock.graph.instantiate import FunctionBody
+from penstock.graph.roles import Role
 from penstock.graph.stages import Partition, Placed, Pruned
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.host import CLOSED, OPEN
@@ -38,7 +39,9 @@ from penstock.runtime.optimize_request import optimize_body, optimize_request
 from penstock.runtime.ready_order import ready_queues
 from penstock.runtime.runnable import Runnable
 from penstock.runtime.thread_pool import thread_count
+from penstock.state.checkpoints import begin, heeding, holding
 from penstock.state.devices import DeviceSet
+from penstock.state.interrupt import Interrupt
 from penstock.state.resources import ResourceManager
 
 
@@ -75,15 +78,19 @@ class PreparedStep:
         #: Endpoints of feeds that must be copies, and of fetches.
         self.shared_feeds = _at(shared.feeds, request.feeds)
         self.shared_fetches = _at(shared.fetches, request.fetches)
+        #: Whether something in a step sends or receives.
+        self.has_transfers = any(
+            node.role in (Role.SEND, Role.RECV) for part in partitions for node in part.graph
+        )
         self._environment = environment
-        #: Held while runnables are made.  Outermost but for the graph's.
+        #: Held while runnables are made, which are read without.  Outermost but for the graph's.
         self._lock = Lock()
         #: One per partition; none before they are needed.
         self._runnables: tuple[Runnable, ...] = ()
         #: All partitions as one function, if they can be that.
         self._joined = _join(pruned, environment) if len(partitions) > 1 else None
         if self._joined is None:
-            self._made_runnables()
+            self._make_runnables()
 
     def take(self) -> Region | None:
         """The one function that is the next step, which then reports by ``note``; or None."""
@@ -91,10 +98,10 @@ class PreparedStep:
             return self._joined
         return self._runnables[0].take()
 
-    def note(self, region: Region | None, seconds: float) -> None:
-        """A step with ``region``, or by executors, has succeeded, and took so long."""
+    def note(self, region: Region | None, seconds: float, interrupt: Interrupt) -> None:
+        """A step with ``region``, or by executors, took so long; ``interrupt`` is its own."""
         if self._joined is None and len(self._runnables) == 1:
-            self._runnables[0].note(region, seconds)
+            self._runnables[0].note(region, seconds, interrupt)
 
     @property
     def whole(self) -> Region | None:
@@ -115,19 +122,25 @@ class PreparedStep:
         device = self.partitions[0].device if is_single else self._environment.client.name
         return self._environment.params_of(device)
 
-    def executors(self, tier: Tier = Tier.COMPILED) -> list[Executor]:
-        """What runs the partitions; without compiled regions on the dataflow tier."""
-        return [runnable.executor(tier) for runnable in self._made_runnables()]
+    def executors(self, interrupt: Interrupt, tier: Tier = Tier.COMPILED) -> list[Executor]:
+        """What runs the partitions; without compiled regions on the dataflow tier.
 
-    def _made_runnables(self) -> tuple[Runnable, ...]:
-        with self._lock:
+        Raises:
+            OpError: the reason of ``interrupt``, that of the step for which they are made.
+
+        """
+        if not self._runnables:
+            heeding(interrupt, self._make_runnables)
+        return [runnable.executor(interrupt, tier) for runnable in self._runnables]
+
+    def _make_runnables(self) -> None:
+        with holding(self._lock, "executors, which another thread makes"):
             if not self._runnables:
-                env = self._environment
-                self._runnables = tuple(
-                    Runnable(env.params_of(part.device), part.graph, env.config.tier, self.ends)
-                    for part in self.partitions
-                )
-            return self._runnables
+                self._runnables = tuple(map(self._new_runnable, self.partitions))
+
+    def _new_runnable(self, part: Partition) -> Runnable:
+        env = self._environment
+        return Runnable(env.params_of(part.device), part.graph, env.config.tier, self.ends)
 
 
 def _at(places: Collection[int], names: Sequence[str]) -> frozenset[str]:
@@ -198,17 +211,20 @@ def prepare(placed: Placed, request: Request, environment: Environment) -> Prepa
     """Turn a placed graph and a request into what runs it, any number of times.
 
     Raises:
-        OpError: the request does not fit the graph, or the graph cannot be run.
+        OpError: the request does not fit the graph, the graph cannot be run, or whoever waits
+            for it waits no more.
 
     """
     is_checked = environment.config.check_graphs
     if is_checked:
         check_placed(placed)
+    begin("pruning the graph")
     pruned = optimize_request(
         lambda: prune_for(placed, request, environment),
         environment.config,
         environment.devices,
     )
+    begin("splitting the graph")
     partitions = split(pruned, incarnation_of=environment.incarnation_of)
     if is_checked:
         check_partitions(partitions)

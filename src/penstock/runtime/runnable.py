@@ -9,6 +9,7 @@ Not:  runs nothing.
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from threading import Lock
 
 from penstock.config import Tier
@@ -21,6 +22,8 @@ from penstock.runtime.compiler.region import Region
 from penstock.runtime.executor.executor import Executor, new_local_executor
 from penstock.runtime.executor.params import LocalExecutorParams
 from penstock.runtime.tune import Better, Tuner
+from penstock.state.checkpoints import heeding, holding
+from penstock.state.interrupt import Interrupt
 
 
 class Runnable:
@@ -50,7 +53,8 @@ class Runnable:
             checks_outputs=params.check_outputs,
             ends=ends,
         )
-        #: Held while executors are made.  Outermost but for the graph's and a tuner's.
+        #: Held while executors are made, which are read without.  Outermost but for the graph's
+        #: and a tuner's.
         self._lock = Lock()
         self._executors: dict[Tier, Executor] = {}
         compiled = self._compiler.compile(graph) if tier is Tier.COMPILED else None
@@ -64,7 +68,7 @@ class Runnable:
             self._tuner = Tuner(compiled.whole, self._probing, self._improve, lines=lines)
         else:
             self._parts = compiled
-            self.executor(tier)
+            self._made_executor(self._tier_of(tier))
 
     @property
     def whole(self) -> Region | None:
@@ -78,16 +82,28 @@ class Runnable:
         """
         return self._tuner.take() if self._tuner is not None else None
 
-    def note(self, region: Region | None, seconds: float) -> None:
-        """A step with ``region``, or by the executor, took so long."""
+    def note(self, region: Region | None, seconds: float, interrupt: Interrupt) -> None:
+        """A step with ``region``, or by the executor, took so long; ``interrupt`` is its own."""
         if self._tuner is not None:
-            self._tuner.note(region, seconds)
+            self._tuner.note(region, seconds, interrupt)
 
-    def executor(self, tier: Tier = Tier.COMPILED) -> Executor:
-        """What runs the graph where one function does not; made when first asked for."""
-        if self._parts is None:
-            tier = Tier.DATAFLOW  # they would not differ
-        with self._lock:
+    def executor(self, interrupt: Interrupt, tier: Tier = Tier.COMPILED) -> Executor:
+        """What runs the graph where one function does not; made when first asked for.
+
+        Raises:
+            OpError: the reason of ``interrupt``, that of the step for which it is made.
+
+        """
+        tier = self._tier_of(tier)
+        made = self._executors.get(tier)
+        return made if made is not None else heeding(interrupt, partial(self._made_executor, tier))
+
+    def _tier_of(self, tier: Tier) -> Tier:
+        """The same, or the other one if they do not differ."""
+        return tier if self._parts is not None else Tier.DATAFLOW
+
+    def _made_executor(self, tier: Tier) -> Executor:
+        with holding(self._lock, "an executor, which another thread makes"):
             made = self._executors.get(tier)
             if made is None:
                 made = self._executors[tier] = self._new_executor(tier)

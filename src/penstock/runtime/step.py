@@ -57,15 +57,13 @@ class Step:
         session_state: SessionState,
         pool: Runner | None,
     ) -> None:
-        is_traced = options.trace_level > TraceLevel.NO_TRACE
-        self._executors = prepared.executors(Tier.DATAFLOW if is_traced else Tier.COMPILED)
         self._prepared = prepared
         self._options = options
+        self._is_traced = options.trace_level > TraceLevel.NO_TRACE
         self._pool = pool
         self._session_state = session_state
         #: Without a rendezvous if nothing in this step sends or receives.
-        has_transfers = any(executor.view.has_transfers for executor in self._executors)
-        self._ending = Ending(Rendezvous() if has_transfers else None)
+        self._ending = Ending(Rendezvous() if prepared.has_transfers else None)
         self._loop = StepLoop()
         self.tensor_store = TensorStore()
         #: What was recorded, if the options ask for it.
@@ -108,6 +106,9 @@ class Step:
                 self._start(frame, container, flush=flush)
                 with flushing(flush):
                     self._work()
+        except OpError:
+            self._ending.let_escape()
+            raise
         finally:
             interrupt.activities.clear()  # breaks a cycle: memory is freed at once
             container.close()
@@ -115,13 +116,15 @@ class Step:
         if self._error is not None:
             raise self._ending.told(self._error)
         if self.stats is None:  # nobody watched each node
-            self._prepared.note(None, perf_counter() - start)
+            self._prepared.note(None, perf_counter() - start, interrupt)
         return list(frame.consume_retvals(allow_dead=True))
 
     def _start(self, frame: CallFrame, container: StepContainer, *, flush: bool) -> None:
         """Start all executors; they run when the loop does."""
-        executors, ending = self._executors, self._ending
-        if self._options.trace_level > TraceLevel.NO_TRACE:
+        ending = self._ending
+        tier = Tier.DATAFLOW if self._is_traced else Tier.COMPILED
+        executors = self._prepared.executors(ending.interrupt, tier)
+        if self._is_traced:
             self.stats = StatsCollector([part.device for part in self._prepared.partitions])
         barrier = ExecutorBarrier(len(executors), ending.rendezvous, self._finished)
         step_id = take_step_id()

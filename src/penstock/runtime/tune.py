@@ -20,8 +20,11 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Final, NamedTuple
 
+from penstock.errors import OpError
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
+from penstock.state.checkpoints import heeding
+from penstock.state.interrupt import NEVER, Interrupt
 
 #: Steps that take fewer seconds are not worth tuning; for a long text, fewer than this for each
 #: so many lines, since all of it is compiled twice more.
@@ -53,6 +56,8 @@ Improve = Callable[[Profile], Better]
 class _Stage(enum.Enum):
     #: Steps are timed.
     WATCHING = enum.auto()
+    #: A step that has ended compiles something; the others go on as before.
+    COMPILING = enum.auto()
     #: One step is, or is to be, probed.
     PROBING = enum.auto()
     #: Steps are run as parts, and timed.
@@ -72,10 +77,10 @@ class Tuner:
         self._lines = lines
         self._probing = probing
         self._improve = improve
-        #: Guards what follows, but for reading ``_stage``.  Held while a region is compiled, so
-        #: that it is compiled once.
+        #: Guards what follows, but for reading ``_stage``.  Not held while a region is compiled:
+        #: the stage says so, and nobody waits for it.
         self._lock = Lock()
-        #: Only moves forward.  Read without the lock.
+        #: Each once but for COMPILING.  Read without the lock.
         self._stage = _Stage.WATCHING
         self._steps = 0
         self._profile = Profile()
@@ -105,38 +110,64 @@ class Tuner:
             self._is_probing = True
             return probe
 
-    def note(self, region: Region | None, seconds: float) -> None:
-        """A step with ``region`` has succeeded, or one as parts."""
+    def note(self, region: Region | None, seconds: float, interrupt: Interrupt = NEVER) -> None:
+        """A step with ``region`` has succeeded, or one as parts.
+
+        What is compiled then ends when the step's ``interrupt`` gets a reason; the step has
+        its results all the same.
+        """
         if self._stage is _Stage.SETTLED:
             return
         with self._lock:
-            if self._stage is _Stage.WATCHING:
-                self._watch(seconds)
-            elif self._stage is _Stage.COMPARING:
-                if region is None:
-                    self._parts.append(seconds)
-                    self._choose()
-            elif region is self._probe:
-                self._learn(self._improve(self._profile))
+            compile_ = self._noted(region, seconds)
+            if compile_ is None:
+                return
+            self._stage = _Stage.COMPILING
+        try:
+            heeding(interrupt, compile_)
+        except BaseException as failure:
+            # A caller with too little time for this would not have it in the next step either.
+            with self._lock:
+                self._settle()
+            if interrupt.reason is None or not isinstance(failure, OpError):
+                raise
 
-    def _watch(self, seconds: float) -> None:
+    def _noted(self, region: Region | None, seconds: float) -> Callable[[], None] | None:
+        """Take a report; returns what compiles something now, if that is due."""
+        if self._stage is _Stage.WATCHING:
+            return self._compile_probe if self._is_slow(seconds) else None
+        if self._stage is _Stage.COMPARING and region is None:
+            self._parts.append(seconds)
+            self._choose()
+        is_probed = self._stage is _Stage.PROBING and region is self._probe
+        return self._compile_better if is_probed else None
+
+    def _is_slow(self, seconds: float) -> bool:
+        """Whether enough steps have been watched, and none of them was fast."""
         self._steps += 1
         if self._steps == 1:
-            return
+            return False
         self._whole = min(self._whole, seconds)
         if seconds < SLOW * max(1.0, self._lines / _LINES):
             self._settle()
-        elif self._steps >= _WATCHED:
-            self._probe = self._probing(self._profile)
+            return False
+        return self._steps >= _WATCHED
+
+    def _compile_probe(self) -> None:
+        probe = self._probing(self._profile)
+        with self._lock:
+            self._probe = probe
             self._stage = _Stage.PROBING
 
-    def _learn(self, better: Better) -> None:
-        self._region = better.region or self._region
-        if not better.has_parts:
-            self._settle()
-            return
-        self._stage = _Stage.COMPARING
-        self._choose()
+    def _compile_better(self) -> None:
+        better = self._improve(self._profile)
+        with self._lock:
+            self._region = better.region or self._region
+            if not better.has_parts:
+                self._settle()
+                return
+            self._stage = _Stage.COMPARING
+            self._choose()
 
     def _choose(self) -> None:
         """Settle for parts if they have proved faster, when there are enough steps to tell."""

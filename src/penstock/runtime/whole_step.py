@@ -47,8 +47,8 @@ class WholeStepFacts:
     pool: Runner | None
     #: Whether a step takes denormal numbers for zeros, by its feeds.
     flushes: Flushes
-    #: Told the region and the seconds of each step that succeeds.
-    note: Callable[[Region | None, float], None]
+    #: Told the region, the seconds and the interrupt of each step that succeeds.
+    note: Callable[[Region | None, float, Interrupt], None]
 
 
 class WholeStep:
@@ -106,7 +106,7 @@ class WholeStep:
             raise
         if self.interrupt.reason is not None:
             raise self.interrupt.reason
-        self._facts.note(self._region, seconds)
+        self._facts.note(self._region, seconds, self.interrupt)
         return results
 
     def _run_for(self, feeds: Sequence[Value], timeout_in_ms: int) -> Sequence[Value | None]:

@@ -1,6 +1,6 @@
 """``Run``: a run under way on a thread of its own.
 
-In:   a step, and what runs it to its end.
+In:   what works it off, and whatever that is at: a preparation first, then a step.
 Out:  the result or the error, to whoever waits for it; a way to end it early.
 Not:  knows neither graph nor session.
 """
@@ -9,17 +9,32 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from penstock.runtime.new_step import AnyStep
+from penstock.errors import CancelledError, OpError
+
+
+class Endable(Protocol):
+    """What can be ended from any thread: a preparation, a step."""
+
+    def cancel(self, reason: OpError | None = None) -> None:
+        """End it early, for that reason."""
+
+    def dump_state(self) -> str:
+        """What it is doing, or waits for."""
 
 
 class Run:
     """A run under way on a thread of its own."""
 
-    def __init__(self, step: AnyStep, finish: Callable[[], Any]) -> None:
-        self._step = step
-        self._finish = finish
+    def __init__(self, work: Callable[[Run], Any]) -> None:
+        """Have ``work`` done; it tells by ``turn_to`` what it is at."""
+        self._do = work
+        #: What goes on; None before anything does.
+        self._current: Endable | None = None
+        #: Why the run is to end.  Set before ``_current`` is looked at, which is set before
+        #: this is: so one of two threads sees both.
+        self._reason: OpError | None = None
         self._result: Any = None
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._work, name="penstock-run", daemon=True)
@@ -27,9 +42,15 @@ class Run:
 
     def _work(self) -> None:
         try:
-            self._result = self._finish()
+            self._result = self._do(self)
         except BaseException as error:  # noqa: BLE001  (raised again by ``result``)
             self._error = error
+
+    def turn_to(self, current: Endable) -> None:
+        """Note what goes on from now on, and end it if the run was cancelled before."""
+        self._current = current
+        if self._reason is not None:
+            current.cancel(self._reason)
 
     def __repr__(self) -> str:
         if not self.is_done():
@@ -39,15 +60,17 @@ class Run:
 
     def cancel(self) -> None:
         """End the run early: ``result`` raises CancelledError, unless it is done already."""
-        self._step.cancel()
+        self._reason = CancelledError("Run call was cancelled")
+        if self._current is not None:
+            self._current.cancel(self._reason)
 
     def is_done(self) -> bool:
         """Whether ``result`` returns at once."""
         return not self._thread.is_alive()
 
     def dump_state(self) -> str:
-        """What every unfinished node waits for."""
-        return self._step.dump_state()
+        """What every unfinished node waits for; or how far the graph is prepared."""
+        return self._current.dump_state() if self._current is not None else ""
 
     def result(self, timeout: float | None = None) -> Any:
         """Wait for the values; raises the run's error, or TimeoutError after so many seconds."""

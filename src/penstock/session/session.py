@@ -7,10 +7,12 @@ Not:  does no work of its own: it keeps what the runtime prepared, and the sessi
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -28,17 +30,11 @@ from penstock.errors import (
 )
 from penstock.habits import add_hints
 from penstock.passes.prune import Medium, Request
-from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.explain_dead import dead_fetch_error
 from penstock.runtime.new_step import AnyStep, StepMaker
 from penstock.runtime.partial_run import PartialRun
-from penstock.runtime.prepare import (
-    Environment,
-    PreparedStep,
-    prepare,
-    prepare_nothing,
-    prune_for,
-)
+from penstock.runtime.preparation import milliseconds_to
+from penstock.runtime.prepare import PreparedStep
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session import registry
 from penstock.session.advise import advise
@@ -47,8 +43,8 @@ from penstock.session.feeds import Feeds, kept, signature_of
 from penstock.session.fetches import FetchPlan, copies, handed_out, plan_fetches
 from penstock.session.graphs import DEFAULT, graph_of, opened
 from penstock.session.metadata import record, watched
-from penstock.session.placement import Placement
-from penstock.session.run import Run
+from penstock.session.requests import Requests
+from penstock.session.run import Endable, Run
 from penstock.session.whole_call import WholeCall
 from penstock.state import default_session
 from penstock.state.devices import Device, local_devices
@@ -79,18 +75,16 @@ class Session:
         self._graph = graph_of(graph)
         self._pools = SessionPools(self._config)
         devices = local_devices(self._config.device_count)
-        self._environment = Environment(self._graph, self._config, devices)
-        self._placement = Placement(self._graph, devices, self._config)
+        self._requests = Requests(self._graph, self._config, devices, self)
+        self._environment = self._requests.environment
         self._session_state = SessionState()
         self._feeds = Feeds(self._graph, self._session_state.get)
-        #: What was prepared, by request.  Grows under the graph's lock; read without.
-        self._prepared: dict[Request, PreparedStep] = {}
         #: What single names mean as fetches.  Only grows; lost updates do no harm.
         self._plans: dict[str, FetchPlan] = {}
         #: Guards what follows.  Not held while a request is prepared or run.
         self._lock = threading.Lock()
-        #: Runs under way, to be cancelled when the session closes.
-        self._steps: set[AnyStep] = set()
+        #: Steps and preparations under way, to be cancelled when the session closes.
+        self._steps: set[Endable] = set()
         self._partial_runs: dict[str, PartialRun] = {}
         self._partial_run_count = 0
         self._is_closed = False
@@ -130,7 +124,8 @@ class Session:
 
         """
         plan = self._plan(fetches)
-        job = self._start(plan, feed_dict or {}, RunOptions.of(options))
+        job = self._job(plan, feed_dict or {}, RunOptions.of(options))
+        self._set_step(job, self._prepared_for(job))
         return plan.rebuild(self._finish(job, run_metadata))
 
     def _plan(self, fetches: Any) -> FetchPlan:
@@ -149,12 +144,21 @@ class Session:
         options: Any = None,
         run_metadata: RunMetadata | None = None,
     ) -> Run:
-        """Like ``run``, on a thread of its own; the ``Run`` can be waited for or cancelled."""
+        """Like ``run``, on a thread of its own; the ``Run`` can be waited for or cancelled.
+
+        Feeds and options that are wrong are refused at once, all else by ``Run.result``.
+        """
         plan = plan_fetches(fetches, self._graph)
-        job = self._start(plan, feed_dict or {}, RunOptions.of(options))
-        job.fed = kept(job.fed, job.fed.keys() - job.prepared.shared_feeds)
-        job.step.is_async = True
-        return Run(job.step, lambda: plan.rebuild(self._finish(job, run_metadata)))
+        job = self._job(plan, feed_dict or {}, RunOptions.of(options))
+        job.fed = kept(job.fed, job.fed)
+
+        def work(run: Run) -> Any:
+            self._set_step(job, self._prepared_for(job, run))
+            job.step.is_async = True
+            run.turn_to(job.step)
+            return plan.rebuild(self._finish(job, run_metadata))
+
+        return Run(work)
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, options: Any = None
@@ -166,7 +170,9 @@ class Session:
         self._check_open()
         plan, run_options = plan_fetches(fetches, self._graph), RunOptions.of(options)
         keys = list(feed_list or ())
-        prepared = self._prepare_for(plan, tuple(sorted(map(self._feeds.endpoint, keys))))
+        # However long that takes: a deadline is one of each call.
+        fed = tuple(sorted(map(self._feeds.endpoint, keys)))
+        prepared = self._requests.prepared_for(plan, fed)
         whole = self._whole_call(plan, prepared, keys, run_options)
 
         def call(*values: Any) -> Any:
@@ -176,8 +182,8 @@ class Session:
                 )
             if whole is not None:
                 return whole(values)
-            feeds = dict(zip(keys, values, strict=True))
-            job = self._job(plan, self._feeds.values(feeds), prepared, run_options)
+            job = self._job(plan, dict(zip(keys, values, strict=True)), run_options)
+            self._set_step(job, prepared)
             return plan.rebuild(self._finish(job, None, allow_dead=True))
 
         return call
@@ -194,27 +200,31 @@ class Session:
         maker = StepMaker(prepared, options, self._session_state, pool)
         return WholeCall(plan, prepared, fed, maker, self, self._timeout_of(options))
 
-    def _start(self, plan: FetchPlan, feed_dict: Mapping[Any, Any], options: RunOptions) -> _Job:
+    def _job(self, plan: FetchPlan, feed_dict: Mapping[Any, Any], options: RunOptions) -> _Job:
+        """What a call wants; its time begins now."""
         self._check_open()
         if options.output_partition_graphs and self._config.disable_output_partition_graphs:
             raise InvalidArgumentError(
                 "RunOptions.output_partition_graphs() is not supported when "
                 "disable_output_partition_graphs is true."
             )
-        fed = self._feeds.values(feed_dict)
-        prepared = self._prepare_for(plan, tuple(sorted(fed)))
-        if prepared.costs.every > 0:
-            options = watched(options, prepared.costs)
-        return self._job(plan, fed, prepared, options)
+        timeout = self._timeout_of(options)
+        deadline = monotonic() + timeout / 1000 if timeout > 0 else math.inf
+        return _Job(plan, self._feeds.values(feed_dict), options, deadline)
 
-    def _job(
-        self, plan: FetchPlan, fed: dict[str, Value], prepared: PreparedStep, options: RunOptions
-    ) -> _Job:
+    def _prepared_for(self, job: _Job, run: Run | None = None) -> PreparedStep:
+        fed = tuple(sorted(job.fed))
+        return self._requests.prepared_for(job.plan, fed, job.deadline, run)
+
+    def _set_step(self, job: _Job, prepared: PreparedStep) -> None:
+        """Make the step of a job that is about to run."""
+        if prepared.costs.every > 0:
+            job.options = watched(job.options, prepared.costs)
         if prepared.shared_feeds:
-            fed = kept(fed, prepared.shared_feeds)
-        pool = self._pools.runner(options.inter_op_thread_pool)
-        step = StepMaker(prepared, options, self._session_state, pool).new()
-        return _Job(plan, fed, prepared, step, options)
+            job.fed = kept(job.fed, prepared.shared_feeds)
+        pool = self._pools.runner(job.options.inter_op_thread_pool)
+        job.prepared = prepared
+        job.step = StepMaker(prepared, job.options, self._session_state, pool).new()
 
     def _finish(
         self, job: _Job, metadata: RunMetadata | None, *, allow_dead: bool = False
@@ -226,7 +236,7 @@ class Session:
             self.add_step(job.step)
             try:
                 feeds = [job.fed[name] for name in request.feeds]
-                results = job.step.run(feeds, self._timeout_of(job.options))
+                results = job.step.run(feeds, milliseconds_to(job.deadline))
             except OpError as error:
                 self.advise(error)
                 raise
@@ -248,8 +258,8 @@ class Session:
         timeout = options.timeout_in_ms
         return timeout if timeout > 0 else self._config.operation_timeout_in_ms
 
-    def add_step(self, step: AnyStep) -> None:
-        """Note what runs, so that ``close`` can end it; raises CancelledError if it has."""
+    def add_step(self, step: Endable) -> None:
+        """Note what goes on, so that ``close`` can end it; raises CancelledError if it has."""
         with self._lock:
             self._check_open()
             self._steps.add(step)
@@ -258,45 +268,14 @@ class Session:
         """Let the advice of a step's error name nodes of the graph."""
         advise(error, self._graph)
 
-    def remove_step(self, step: AnyStep) -> None:
-        """Forget what does not run any more."""
+    def remove_step(self, step: Endable) -> None:
+        """Forget what does not go on any more."""
         with self._lock:
             self._steps.discard(step)
 
-    # -- preparing ---------------------------------------------------------------------
-
-    def _prepare_for(self, plan: FetchPlan, fed: tuple[str, ...]) -> PreparedStep:
-        """What a plan needs of the runtime; fed tensors that are fetched need nothing."""
-        if not plan.endpoints and not plan.targets:
-            return prepare_nothing(self._environment)
-        fetches = tuple(name for name in plan.endpoints if name not in fed)
-        request = Request(fed, fetches, plan.targets)
-        known = self._prepared.get(request)
-        if known is not None:
-            return known
-        if not fetches and not plan.targets:
-            return prepare_nothing(self._environment)
-        with self._graph.lock:
-            if request not in self._prepared:
-                self._prepared[request] = self._prepare(request)
-            return self._prepared[request]
-
-    def _prepare(self, request: Request) -> PreparedStep:
-        with self._graph.lock:
-            return prepare(self._placement.placed_for(request), request, self._environment)
-
     def placement(self, fetches: Any) -> dict[str, str]:
         """The device of every node that ``fetches`` need, by name, before any optimisation."""
-        plan = plan_fetches(fetches, self._graph)
-        request = Request((), plan.endpoints, plan.targets)
-        with self._graph.lock:
-            placed = self._placement.placed_for(request)
-            pruned = colocate_loop_nodes(prune_for(placed, request, self._environment))
-        return {
-            node.name: pruned.device_of[node.id]
-            for node in pruned.graph
-            if not node.op.name.startswith("_")
-        }
+        return self._requests.placement(plan_fetches(fetches, self._graph))
 
     # -- partial runs --------------------------------------------------------------------
 
@@ -313,7 +292,7 @@ class Session:
         for name in fed:
             signature_of(self._graph, name)
         request = Request(fed, plan.endpoints, plan.targets, Medium.RENDEZVOUS)
-        prepared = self._prepare(request)
+        prepared = self._requests.prepare(request)
         run = PartialRun(self._graph, prepared, self._session_state)
         with self._lock:
             self._check_open()
@@ -470,6 +449,9 @@ class _Job:
 
     plan: FetchPlan
     fed: dict[str, Value]
-    prepared: PreparedStep
-    step: AnyStep
     options: RunOptions
+    #: The ``monotonic`` time at which it must be done.
+    deadline: float
+    #: Set when it is known what the call needs.
+    prepared: PreparedStep = field(init=False)
+    step: AnyStep = field(init=False)

@@ -43,7 +43,9 @@ class Interrupt:
 
     # How a step was ended, and what goes on in it, is in a dictionary that is made when somebody
     # asks for it: the shortest steps never do.
-    __slots__ = ("__dict__", "escaping", "loops_end", "may_be_left", "reason")
+    __slots__ = (
+        "__dict__", "ctrl_c_raises", "doing", "escaping", "loops_end", "may_be_left", "reason",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         #: Whether loops must end: with ``reason``, or since the step has failed elsewhere.  Set
@@ -57,6 +59,11 @@ class Interrupt:
         #: Whether who called need not wait for a kernel that runs on another thread and does
         #: nothing but compute.
         self.may_be_left = False
+        #: Whether Ctrl-C may come between any two lines just now, as nothing would be left half
+        #: done.  Changed and read on the main thread only.
+        self.ctrl_c_raises = False
+        #: What is being prepared, for people; empty if nothing is.
+        self.doing = ""
 
     @property
     def activities(self) -> dict[int, Activity]:
@@ -98,3 +105,7 @@ class Interrupt:
         """Raise the reason, if there is one."""
         if self.reason is not None:
             raise self.reason
+
+
+#: The interrupt of what nobody ever ends.
+NEVER: Final = Interrupt()

@@ -25,7 +25,7 @@ def text_of(graph: str, *fetches: str, **config: object) -> str:
     """What a request of ``x`` and the fetches is compiled to."""
     with ps.Session(sketch(graph), config=ps.Config(**config)) as session:  # type: ignore[arg-type]
         session.make_callable(list(fetches), ["x:0"])
-        [prepared] = session._prepared.values()
+        [prepared] = session._requests._prepared.values()
         assert prepared.whole is not None
         return prepared.whole.source.listing
 

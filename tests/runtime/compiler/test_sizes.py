@@ -42,7 +42,7 @@ def test_numbers_are_spread_where_arrays_were(monkeypatch: pytest.MonkeyPatch) -
         call = session.make_callable("y:0", ["x:0"])
         for _ in range(8):
             call(np.ones(4, np.float32))
-        [prepared] = session._prepared.values()
+        [prepared] = session._requests._prepared.values()
         assert prepared.whole is not None
         objects = prepared.whole.source.function.__globals__
     spread = [v for v in objects.values() if isinstance(v, np.ndarray) and v.shape == ()]

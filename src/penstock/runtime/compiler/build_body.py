@@ -40,6 +40,7 @@ from penstock.runtime.compiler.program import (
     targets_of,
     variable_of,
 )
+from penstock.state.checkpoints import checkpoint
 
 #: Whoever waits for more statements than this waits for one that waits for them.
 _FEW: Final = 4
@@ -85,6 +86,7 @@ class BodyBuilder:
     def add_units(self) -> None:
         """Turn all units into statements."""
         for unit in self.units:
+            checkpoint()
             if isinstance(unit, Loop):
                 self._add_loop(unit)
             else:

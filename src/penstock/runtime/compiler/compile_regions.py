@@ -35,6 +35,7 @@ from penstock.runtime.compiler.rewrite import Group, SurelyLive, outputs_of, rew
 from penstock.runtime.compiler.rows import join_rows
 from penstock.runtime.compiler.sizes import spread_numbers
 from penstock.runtime.outputs import checked_kernel
+from penstock.state.checkpoints import begin
 
 #: Ops that predicates do not express, or that hand values to other partitions: those must not
 #: wait for the rest of a region.
@@ -163,12 +164,15 @@ class Compiler:
 
     def _look_at(self, graph: Graph) -> tuple[Levels, Facts]:
         """Bind all kernels, and find the loops."""
+        begin("making kernels")
         info = build_control_flow_info(graph)
         kernels = {
             node: bind_at(self.make_kernel, node, self._device(node), graph.function)
             for node in graph
             if node.id in info.frame_of
         }
+
+        begin("finding loops and regions")
 
         def can_compile(node: Node) -> bool:
             # A result that is set in a loop may be set twice: the executor tells.

@@ -22,6 +22,7 @@ from penstock.runtime.compiler.schedule import Placed, schedule
 from penstock.runtime.compiler.source import Source
 from penstock.runtime.compiler.text import Checked, Text
 from penstock.runtime.compiler.write import Writer
+from penstock.state.checkpoints import begin, checkpoint
 
 #: Statements per function: more are split, since Python compiles, and people read, several
 #: functions more easily than a huge one.
@@ -52,6 +53,7 @@ class _Emitter:
     def run(self) -> Source:
         """Write everything and compile it."""
         program, text = self.program, self.text
+        begin("writing Python")
         placed = schedule(program.body)
         params = [text.name(var) for var in program.params]
         if program.is_whole:
@@ -84,6 +86,7 @@ class _Emitter:
         there: dict[Var, None] = dict.fromkeys(self.program.params)
         there.update(dict.fromkeys(v for v in writer.kept if v in self.program.may_be_dead))
         for part in parts:
+            checkpoint()
             used = {var for item in part for var in item.reads}
             made = dict.fromkeys(t for p in part for t in targets_of(p.statement))
             uses.subtract(var for item in part for var in item.reads)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.errors import CancelledError, OpError
 from penstock.graph.graph import Node
+from penstock.kernels.beside import prepared_beside
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.context import OpKernelContext
 from penstock.runtime.compiler.blocks import in_blocks
@@ -120,7 +122,8 @@ class Text:
         lines = [Line("", label=title)]
         for written in self.functions:
             lines += [Line(""), *written]
-        return make_source(
+        make = partial(
+            make_source,
             lines,
             function,
             self.names.taken,
@@ -128,3 +131,5 @@ class Text:
             needs_context=self.needs_context,
             is_pure=self.is_pure,
         )
+        # Python takes seconds for a long text, and cannot be told to stop.
+        return prepared_beside(make)

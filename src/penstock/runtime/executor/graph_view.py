@@ -9,7 +9,6 @@ Not:  nothing here changes after construction.
 from __future__ import annotations
 
 import enum
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -26,6 +25,7 @@ from penstock.kernels.context import StepContext
 from penstock.kernels.registry import Calling, Cost, Kernel
 from penstock.runtime.binding import bind_at
 from penstock.runtime.executor.pending_counts import PendingCounts
+from penstock.state.checkpoints import begin
 
 
 class Step(enum.IntEnum):
@@ -164,6 +164,7 @@ class GraphView:
             OpError: a frame is malformed, or a kernel cannot be made; the node is named.
 
         """
+        begin("making an executor")
         self.device = device
         self._function = graph.function
         self._check_outputs = check_outputs
@@ -196,11 +197,6 @@ class GraphView:
     def title(self) -> str:
         """What is run, for people: the device, and the function if it is one's body."""
         return f"{self.device}, function {self._function}" if self._function else self.device
-
-    @functools.cached_property
-    def has_transfers(self) -> bool:
-        """Whether some node sends or receives."""
-        return any(item.is_transfer for item in self.items)
 
     def _add_item(self, node: Node, frame: FrameInfo, kernel: BoundKernel) -> NodeItem:
         references = self._references

@@ -1,0 +1,70 @@
+"""The preparation of a request, which can be ended like a step.
+
+In:   a reason, from any thread.
+Out:  whoever prepares meets it at the next checkpoint; what was made so far is dropped.
+Not:  prepares nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from time import monotonic
+from typing import TypeVar
+
+from penstock.advice import MoreTime
+from penstock.errors import CancelledError, DeadlineExceededError, OpError
+from penstock.runtime.ctrl_c import NotingCtrlC
+from penstock.runtime.ending import with_details
+from penstock.runtime.step_loop import Alarm
+from penstock.state.checkpoints import heeding
+from penstock.state.interrupt import Interrupt
+
+_Result = TypeVar("_Result")
+
+
+class Preparation:
+    """One preparation, for one call of ``run``."""
+
+    def __init__(self, *, may_be_left: bool = False) -> None:
+        """Begin one; whoever waits for it need not wait for a kernel if it ``may_be_left``."""
+        self._interrupt = Interrupt()
+        self._interrupt.may_be_left = may_be_left
+
+    def run(self, work: Callable[[], _Result], deadline: float) -> _Result:
+        """Prepare something, until a ``monotonic`` time at the latest; returns what is made.
+
+        Raises:
+            OpError: the reason if it is ended, and whatever the work raises.
+            KeyboardInterrupt: Ctrl-C was pressed.
+
+        """
+        interrupt = self._interrupt
+        try:
+            with Alarm(milliseconds_to(deadline), self._expire), NotingCtrlC(interrupt):
+                made = heeding(interrupt, work)
+        except OpError:
+            if interrupt.escaping is not None:
+                raise interrupt.escaping from None
+            raise
+        if interrupt.escaping is not None:
+            raise interrupt.escaping
+        return made
+
+    def cancel(self, reason: OpError | None = None) -> None:
+        """End the preparation; whoever prepares raises ``reason``."""
+        reason = reason or CancelledError("Run call was cancelled")
+        self._interrupt.end(with_details(reason, [self.dump_state()]))
+
+    def dump_state(self) -> str:
+        """What it is doing."""
+        return f"  preparing  {self._interrupt.doing or 'nothing yet'}"
+
+    def _expire(self) -> None:
+        advice = MoreTime("timeout_in_ms")
+        self.cancel(DeadlineExceededError("Timed out waiting for notification", next_step=advice))
+
+
+def milliseconds_to(deadline: float) -> int:
+    """How long it is to a ``monotonic`` time, at least 1; 0 if it never comes."""
+    return 0 if deadline == math.inf else max(1, math.ceil((deadline - monotonic()) * 1000))

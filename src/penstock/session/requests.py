@@ -1,0 +1,133 @@
+"""What the requests of one session need of the runtime, prepared when it is first asked for.
+
+In:   plans of fetches, and the names that are fed.
+Out:  ``PreparedStep``, made once for each request.
+Not:  runs nothing.
+
+To prepare a request may take long, so it can be ended like a step: by a deadline, by ``close``,
+and by whoever cancels the run.  Nothing is kept then, and who asks next begins anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Protocol
+
+from penstock.config import Config
+from penstock.graph.graph import Graph
+from penstock.passes.prune import Request
+from penstock.passes.split import colocate_loop_nodes
+from penstock.runtime.preparation import Preparation
+from penstock.runtime.prepare import (
+    Environment,
+    PreparedStep,
+    prepare,
+    prepare_nothing,
+    prune_for,
+)
+from penstock.session.fetches import FetchPlan
+from penstock.session.placement import Placement
+from penstock.session.run import Endable, Run
+from penstock.state.checkpoints import begin, holding
+from penstock.state.devices import DeviceSet
+
+_PREPARING: Final = "the graph, which another thread prepares or extends"
+
+
+class Registry(Protocol):
+    """Where a session keeps what goes on, so that closing it can end it."""
+
+    def add_step(self, step: Endable) -> None:
+        """Note what goes on; raises CancelledError if the session is closed."""
+
+    def remove_step(self, step: Endable) -> None:
+        """Forget it."""
+
+
+class Requests:
+    """The requests of one session."""
+
+    def __init__(
+        self, graph: Graph, config: Config, devices: DeviceSet, registry: Registry
+    ) -> None:
+        self.environment = Environment(graph, config, devices)
+        self._graph = graph
+        self._placement = Placement(graph, devices, config)
+        self._registry = registry
+        #: What was prepared.  Grows under the graph's lock; read without.
+        self._prepared: dict[Request, PreparedStep] = {}
+
+    def prepared_for(
+        self,
+        plan: FetchPlan,
+        fed: tuple[str, ...],
+        deadline: float = math.inf,
+        run: Run | None = None,
+    ) -> PreparedStep:
+        """What a plan needs of the runtime; fed tensors that are fetched need nothing.
+
+        Args:
+            plan: what is fetched, and run.
+            fed: the names of what is fed, in order.
+            deadline: the ``monotonic`` time at which it must be there.
+            run: what it is for, if that can be cancelled.
+
+        Raises:
+            OpError: the request does not fit the graph, or the graph cannot be run; or why it
+                was not prepared.
+
+        """
+        if not plan.endpoints and not plan.targets:
+            return prepare_nothing(self.environment)
+        fetches = tuple(name for name in plan.endpoints if name not in fed)
+        request = Request(fed, fetches, plan.targets)
+        known = self._prepared.get(request)
+        if known is not None:
+            return known
+        if not fetches and not plan.targets:
+            return prepare_nothing(self.environment)
+        return self._endable(partial(self._known_or_new, request), deadline, run)
+
+    def prepare(self, request: Request) -> PreparedStep:
+        """Prepare a request that nobody else has; raises OpError like ``prepared_for``."""
+        return self._endable(partial(self._new, request))
+
+    def _endable(
+        self,
+        work: Callable[[], PreparedStep],
+        deadline: float = math.inf,
+        run: Run | None = None,
+    ) -> PreparedStep:
+        preparation = Preparation(may_be_left=run is not None or deadline < math.inf)
+        if run is not None:
+            run.turn_to(preparation)
+        self._registry.add_step(preparation)
+        try:
+            return preparation.run(work, deadline)
+        finally:
+            self._registry.remove_step(preparation)
+
+    def _known_or_new(self, request: Request) -> PreparedStep:
+        with holding(self._graph.lock, _PREPARING):
+            if request not in self._prepared:
+                self._prepared[request] = self._new(request)
+            return self._prepared[request]
+
+    def _new(self, request: Request) -> PreparedStep:
+        with holding(self._graph.lock, _PREPARING):
+            begin("placing the graph")
+            return prepare(self._placement.placed_for(request), request, self.environment)
+
+    def placement(self, plan: FetchPlan) -> dict[str, str]:
+        """The device of every node that a plan needs, by name, before any optimisation."""
+        request = Request((), plan.endpoints, plan.targets)
+        with self._graph.lock:
+            placed = self._placement.placed_for(request)
+            pruned = colocate_loop_nodes(prune_for(placed, request, self.environment))
+        return {
+            node.name: pruned.device_of[node.id]
+            for node in pruned.graph
+            if not node.op.name.startswith("_")
+        }
