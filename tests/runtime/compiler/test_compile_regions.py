@@ -502,3 +502,57 @@ def test_a_condition_may_die_by_what_it_waits_for(tier: ps.Tier) -> None:
         call = session.make_callable(["exit:0", "limit:0"], ["limit"])
         assert call(1) == [1, 1]
         assert [np.shape(value) for value in call(7)] == [(0,), ()]
+
+
+# -- predicates --------------------------------------------------------------------------------
+
+#: Two branches, in each of which q decides, and one beside them.
+SHARED_PREDICATE = """
+    x = Placeholder() dtype=float32
+    p = Placeholder() dtype=bool
+    q = Placeholder() dtype=bool
+    r = Placeholder() dtype=bool
+    a = Switch(x, p)
+    s = Switch(a:1, q)
+    on = Neg(s:1)
+    inner = Merge(s, on)
+    m = Merge(a, inner)
+    b = Switch(x, r)
+    t = Switch(b:1, q)
+    up = Square(t:1)
+    other = Merge(t, up)
+    n = Merge(b, other)
+    o = Switch(x, q)
+    c = Merge(o, o:1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("p", "r", "fetches", "results"),
+    [
+        (False, False, ["m:0", "n:0"], [3, 3]),
+        (False, True, ["m:0"], [3]),
+        (True, False, ["n:0"], [3]),
+        (False, True, ["m:0", "n:0"], None),
+        (True, False, ["m:0", "n:0"], None),
+        (False, False, ["m:0", "c:0"], None),
+    ],
+)
+@pytest.mark.parametrize("tier", list(ps.Tier))
+def test_a_predicate_is_looked_at_where_a_switch_is_live(
+    tier: ps.Tier, p: Any, r: Any, fetches: list[str], results: list[float] | None
+) -> None:
+    """One that is no scalar is an error only of a Switch that has something to switch.
+
+    TensorFlow gives these answers.
+    """
+    feeds = {"x:0": np.float32(3), "p:0": np.bool_(p), "r:0": np.bool_(r)}
+    with ps.Session(sketch(SHARED_PREDICATE), config=ps.Config(tier=tier)) as session:
+        if results is None:
+            with pytest.raises(ps.errors.InvalidArgumentError, match="must be a scalar"):
+                session.run(fetches, {**feeds, "q:0": np.array([True, False])})
+        else:
+            assert session.run(fetches, {**feeds, "q:0": np.array([True, False])}) == results
+        want = [-3.0 if p else 3.0, 9.0 if r else 3.0, 3.0]
+        good = session.run(["m:0", "n:0", "c:0"], {**feeds, "q:0": np.True_})
+        assert good == want

@@ -861,11 +861,11 @@ def test_what_may_not_arrive_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
         def region(run, mid, p):
             e_result = None
             d_result = None
-            p_is_true = p  # r (Switch)
-            if p_is_true is not true and p_is_true is not false:
-                p_is_true = as_pred(p_is_true)  # r (Switch)
             if mid is not None:
                 e = -mid  # e (Neg)
+                p_is_true = p  # r (Switch)
+                if p_is_true is not true and p_is_true is not false:
+                    p_is_true = as_pred(p_is_true)  # r (Switch)
                 e_result = e  # e (Neg)
                 if p_is_true is true:
                     f = k_f(e)  # f (Exp)

@@ -140,7 +140,7 @@ class BodyBuilder:
 
     def _add_switch(self, node: Node, live: Predicate, waits: tuple[Statement, ...]) -> None:
         data, pred = self._operands(node)
-        test = self._test(node, pred)
+        test = self._test(node, pred, live, waits)
         value = self._named(node, data, live, (*waits, test))
         is_true = self.body.predicates.is_true(test.condition)
         sides = (self.body.predicates.not_(is_true), is_true)
@@ -148,20 +148,34 @@ class BodyBuilder:
             both = self.body.predicates.and_(live, side)
             self.values[node.id, slot] = Value(value.var, both, value.waits)
 
-    def _test(self, node: Node, pred: Operand) -> Test:
-        """The test of a Switch's predicate; one for all Switches that have the same."""
-        var = variable_of(pred)
+    def _test(
+        self, node: Node, pred: Operand, live: Predicate, waits: tuple[Statement, ...]
+    ) -> Test:
+        """The test of a Switch's predicate; one for all Switches that have the same.
+
+        It is made only where one of them is live: elsewhere nobody minds what the predicate is.
+        """
+        var, value = variable_of(pred), self._value(node.input(1))
         known = self._tests.get(var)
-        if known is None:
-            value = self._value(node.input(1))
-            is_own = isinstance(pred, Var) and value.waits and not isinstance(var, Constant)
-            target = var if is_own else Var(f"{var.hint}_is_true")
-            condition = self.body.predicates.new_condition()
-            self.body.conditions.append(target)
-            known = Test(node, value.live, value.waits, condition, pred, target)
-            self._tests[var] = self._tests[target] = known
-            self._add(known)
+        if known is not None and self._is_made(known, live, value):
+            return known
+        if live == value.live:
+            waits = value.waits
+        is_own = isinstance(pred, Var) and value.waits and not isinstance(var, Constant)
+        target = var if is_own else Var(f"{var.hint}_is_true")
+        condition = self.body.predicates.new_condition()
+        self.body.conditions.append(target)
+        known = Test(node, live, waits, condition, pred, target)
+        self._tests[var] = self._tests[target] = known
+        self._add(known)
         return known
+
+    def _is_made(self, test: Test, live: Predicate, value: Value) -> bool:
+        """Whether a test is made under a predicate; it may become one that always is."""
+        predicates = self.body.predicates
+        if test.live != NEVER and predicates.or_(test.live, live) == value.live:
+            test.live, test.waits = value.live, value.waits
+        return predicates.implies(live, test.live)
 
     def _add_merge(self, node: Node) -> None:
         """One move for each input that may be live."""
@@ -338,7 +352,7 @@ class _LoopBuilder(BodyBuilder):
         test = self._tests.get(condition.var)
         if condition.live != ALWAYS:
             raise Irregular(f"{loop.condition.name} may be dead")
-        if test is None:
+        if test is None or test.live != ALWAYS:
             raise Irregular(f"{loop.condition.name} decides nothing")
         goes_on = body.predicates.is_true(test.condition)
         variables = []
