@@ -57,7 +57,8 @@ HARMLESS: Final = {
                                          "Scalar")),
     *(f"{op}{version}" for version in ("", "V2") for op in (
         "IdentityReader", "ReaderRead", "ReaderReadUpTo", "ReaderReset",
-        "ReaderNumRecordsProduced", "ReaderNumWorkUnitsCompleted",
+        "ReaderNumRecordsProduced", "ReaderNumWorkUnitsCompleted", "ReaderRestoreState",
+        "ReaderSerializeState",
     )),
 }  # fmt: skip
 
