@@ -17,11 +17,11 @@ from penstock.core.dtypes import DType
 from penstock.core.given import class_name, readable, shown
 from penstock.core.names import parse_endpoint
 from penstock.core.shapes import TensorShape
-from penstock.core.values import Array, ResourceHandle, Value, copied, freeze
+from penstock.core.values import Array, ResourceHandle, Value, freeze
 from penstock.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from penstock.graph.graph import Graph, Node
 from penstock.graph.static_shapes import declared_shape
-from penstock.session.fetches import check_owner
+from penstock.session.fetches import check_owner, copy_of
 
 #: From what the caller gives to a value of the right type.
 Feeder: TypeAlias = Callable[[Any], Value]
@@ -80,7 +80,7 @@ class Feeds:
         text = self._name(key)
         name, dtype, shape = self._known.get(text) or self._learn(text)
         feed = make_feeder(name, dtype, shape)
-        return name, (lambda value: freeze(copied(feed(value)))) if name in shared else feed
+        return name, (lambda v: freeze(copy_of(feed(v), name))) if name in shared else feed
 
     def _learn(self, text: str) -> tuple[str, DType, TensorShape]:
         name = _endpoint(text)
@@ -196,7 +196,10 @@ def make_feeder(endpoint: str, dtype: DType, shape: TensorShape) -> Feeder:
 
 def kept(fed: Mapping[str, Value], which: Collection[str]) -> dict[str, Value]:
     """The same feeds, some of them for what goes on when the caller may change its arrays."""
-    return {name: freeze(copied(value)) if name in which else value for name, value in fed.items()}
+    return {
+        name: freeze(copy_of(value, name)) if name in which else value
+        for name, value in fed.items()
+    }
 
 
 def _as_array(value: Any, dtype: DType, endpoint: str) -> Array:
