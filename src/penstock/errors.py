@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import enum
 import errno
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -318,6 +319,8 @@ def from_exception(cause: BaseException) -> OpError:
         return cause
     if not isinstance(cause, Exception):  # SystemExit, KeyboardInterrupt, GeneratorExit
         return UnknownError(f"{type(cause).__name__}: {cause}")
+    if isinstance(cause, MemoryError):
+        return _out_of_memory(cause)
     text = _reworded(str(cause)) or _WITHOUT_TEXT.get(type(cause)) or type(cause).__name__
     if isinstance(cause, OSError) and cause.errno in _BY_ERRNO:
         return _BY_ERRNO[cause.errno](text)
@@ -331,10 +334,25 @@ def from_exception(cause: BaseException) -> OpError:
 
 
 #: What Python's own errors mean that mostly say nothing.
-_WITHOUT_TEXT: dict[type[BaseException], str] = {
-    MemoryError: "OOM: there is not enough memory for what the op makes",
-    RecursionError: "something is nested too deep",
-}
+_WITHOUT_TEXT: dict[type[BaseException], str] = {RecursionError: "something is nested too deep"}
+
+
+def no_memory_for(shape: Iterable[int], dtype: Any) -> ResourceExhaustedError:
+    """The error of an array for which there is no memory; ``dtype`` is numpy's, or has its size."""
+    sizes = tuple(map(int, shape))
+    return ResourceExhaustedError(
+        f"OOM when allocating tensor with shape[{','.join(map(str, sizes))}] and type {dtype}, "
+        f"which takes {math.prod(sizes) * dtype.itemsize:,} bytes"
+    )
+
+
+def _out_of_memory(cause: MemoryError) -> ResourceExhaustedError:
+    """What a kernel could not get; numpy says for which array."""
+    shape, dtype = getattr(cause, "shape", None), getattr(cause, "dtype", None)
+    if isinstance(shape, tuple) and hasattr(dtype, "itemsize"):
+        return no_memory_for(shape, dtype)
+    text = str(cause)
+    return ResourceExhaustedError(f"Out of memory: {text}" if text else "Out of memory")
 
 
 def _reworded(text: str) -> str:
@@ -349,7 +367,6 @@ def _reworded(text: str) -> str:
 
 
 _CANONICAL: tuple[tuple[type[Exception], type[OpError]], ...] = (
-    (MemoryError, ResourceExhaustedError),
     (NotImplementedError, UnimplementedError),
     (FileNotFoundError, NotFoundError),  # those that users' kernels raise have no number
     (PermissionError, PermissionDeniedError),

@@ -102,6 +102,35 @@ def test_a_kernel_without_outputs_may_return_nothing() -> None:
             assert run("x = Const() value=1.0\nn = ExNone(x)", "n") is None
 
 
+def make_none(_attrs: Any) -> None:
+    """A maker without a ``return``."""
+
+
+def make_number(_attrs: Any) -> int:
+    """A maker that returns what its kernel should."""
+    return 3
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+@pytest.mark.parametrize(
+    ("maker", "returned"),
+    [(make_none, "returned nothing"), (make_number, "returned a int, which cannot be called")],
+)
+def test_makers_that_return_no_kernel(maker: Any, returned: str, tier: ps.Tier) -> None:
+    """The error names the op, the node and the maker, and says what a maker returns."""
+    with custom_kernels(ONE):
+        ps.kernel("ExOne")(maker)
+        text = "x = Const() value=1.0\nbad = ExOne(x)"
+        with ps.Session(sketch(text), config=ps.Config(tier=tier)) as session:
+            with pytest.raises(errors.InternalError) as caught:
+                session.run("bad:0")
+            assert session.run("x:0") == 1.0
+    told = str(caught.value)
+    assert f"{maker.__name__} in {__name__}, which makes kernels of Op 'ExOne', {returned}" in told
+    assert "{{node bad}}" in told
+    assert "returns the function that computes" in told
+
+
 @pytest.mark.parametrize(
     ("cause", "kind"),
     [

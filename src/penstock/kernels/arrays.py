@@ -17,7 +17,7 @@ import numpy as np
 from penstock.core.dtypes import DType
 from penstock.core.memory import fits_memory
 from penstock.core.values import Array, Value
-from penstock.errors import InvalidArgumentError, ResourceExhaustedError
+from penstock.errors import InvalidArgumentError, ResourceExhaustedError, no_memory_for
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel
 
@@ -85,9 +85,7 @@ def check_new(shape: Sequence[int], dtype: np.dtype[Any]) -> None:
         raise InvalidArgumentError(
             f"Shape {shape_text(shape)} would have more than 2**63 - 1 elements"
         )
-    raise ResourceExhaustedError(
-        f"OOM when allocating tensor with shape{shape_text(shape)} and type {dtype}"
-    )
+    raise no_memory_for(shape, dtype)
 
 
 def check_room(count: int, size: int, what: str) -> None:

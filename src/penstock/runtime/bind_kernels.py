@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import functools
 from threading import Lock
+from typing import Any
 
 from penstock.core import dtypes
 from penstock.core.denormals import in_own_setting
 from penstock.core.device_names import DeviceName
-from penstock.errors import OpError, from_exception, shown_cause
+from penstock.errors import InternalError, OpError, from_exception, shown_cause
 from penstock.graph.graph import Node
 from penstock.graph.roles import Role
 
@@ -28,7 +29,7 @@ from penstock.kernels.control_flow import transfer_ops  # noqa: F401
 from penstock.kernels.control_flow.functional_ops import make_named_call
 from penstock.kernels.host import CLOSED, Host
 from penstock.kernels.math import cwise_ops  # noqa: F401
-from penstock.kernels.registry import Calling, Cost, find_kernel, get_kernel
+from penstock.kernels.registry import Calling, Cost, KernelDef, find_kernel, get_kernel
 
 #: Stateful by declaration, but their state is the run's and not the kernel's.
 _FRESH_EACH_TIME = frozenset({Role.ARG, Role.RETVAL, Role.SEND, Role.RECV, Role.CALL})
@@ -91,6 +92,8 @@ class KernelBinder:
         found = own or get_kernel(node.op.name, "CPU", node.attrs)
         try:
             compute = found.made(attrs)
+            if not callable(compute):
+                raise _not_a_kernel(found, compute)
             if not found.is_builtin:
                 compute = functools.partial(in_own_setting, compute)
         except OpError:
@@ -101,6 +104,19 @@ class KernelBinder:
             found.calling is Calling.PLAIN and not node.op.is_stateful
         )
         return BoundKernel(compute, found.calling, found.cost, found.is_builtin, is_pure)
+
+
+def _not_a_kernel(found: KernelDef, made: object) -> InternalError:
+    """The error of a maker that returned something else than a kernel."""
+    maker: Any = found.make
+    name = getattr(maker, "__qualname__", type(maker).__qualname__)
+    what = "nothing" if made is None else f"a {type(made).__name__}, which cannot be called"
+    return InternalError(
+        f"{name} in {getattr(maker, '__module__', '?')}, which makes kernels of Op '{found.op}', "
+        f"returned {what}",
+        next_step="a maker reads a node's attributes and returns the function that computes "
+        "its outputs: `return lambda x: x + 1`, say",
+    )
 
 
 def _makes_handle(node: Node) -> bool:

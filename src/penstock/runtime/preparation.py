@@ -13,7 +13,7 @@ from time import monotonic
 from typing import TypeVar
 
 from penstock.advice import MoreTime
-from penstock.errors import CancelledError, DeadlineExceededError, OpError
+from penstock.errors import CancelledError, DeadlineExceededError, OpError, from_exception
 from penstock.runtime.ctrl_c import NotingCtrlC
 from penstock.runtime.ending import with_details
 from penstock.runtime.step_loop import Alarm
@@ -47,6 +47,8 @@ class Preparation:
             if interrupt.escaping is not None:
                 raise interrupt.escaping from None
             raise
+        except MemoryError as cause:
+            raise with_details(from_exception(cause), [self.dump_state()]) from cause
         if interrupt.escaping is not None:
             raise interrupt.escaping
         return made

@@ -23,7 +23,6 @@ from penstock.core.values import (
     KeptTensor,
     ResourceHandle,
     Value,
-    copied,
     dtype_of,
     freeze,
     has_dtype,
@@ -32,7 +31,7 @@ from penstock.errors import InvalidArgumentError, OpError, ResourceExhaustedErro
 from penstock.graph.graph import Graph, Node
 from penstock.graph.static_shapes import declared_shape
 from penstock.kernels.signatures import type_text
-from penstock.session.fetches import check_owner
+from penstock.session.fetches import check_owner, copy_of
 from penstock.session.handles import handle_in
 
 #: From what the caller gives to a value of the right type.
@@ -98,7 +97,7 @@ class Feeds:
         text = self._name(key)
         name, dtype, shape = self._known.get(text) or self._learn(text)
         feed = make_feeder(name, dtype, shape, self._held)
-        return name, (lambda value: freeze(copied(feed(value)))) if name in shared else feed
+        return name, (lambda v: freeze(copy_of(feed(v), name))) if name in shared else feed
 
     def _learn(self, text: str) -> tuple[str, DType, TensorShape]:
         name = _endpoint(text)
@@ -239,7 +238,10 @@ def make_feeder(endpoint: str, dtype: DType, shape: TensorShape, held: Held) -> 
 
 def kept(fed: Mapping[str, Value], which: Collection[str]) -> dict[str, Value]:
     """The same feeds, some of them for what goes on when the caller may change its arrays."""
-    return {name: freeze(copied(value)) if name in which else value for name, value in fed.items()}
+    return {
+        name: freeze(copy_of(value, name)) if name in which else value
+        for name, value in fed.items()
+    }
 
 
 def _as_array(value: Any, dtype: DType, endpoint: str) -> Array:

@@ -22,7 +22,7 @@ import numpy as np
 
 from penstock.core.names import parse_endpoint
 from penstock.core.values import Array, ResourceHandle, Value, as_value, copied, owns_memory
-from penstock.errors import InvalidArgumentError
+from penstock.errors import InvalidArgumentError, OpError, from_exception
 from penstock.graph.graph import Graph
 from penstock.session.handles import as_bytes
 
@@ -82,11 +82,30 @@ def check_owner(element: Any, graph: Graph, reason: str) -> None:
 
 def copies(values: Mapping[str, Value], which: Collection[str]) -> dict[str, Value]:
     """The same values, some of them copied, since others have or get their memory."""
-    return {name: copied(v) if name in which else v for name, v in values.items()}
+    return {name: copy_of(v, name) if name in which else v for name, v in values.items()}
 
 
-def handed_out(values: Sequence[Value]) -> list[Any]:
-    """Values that the caller may keep and change: arrays that others hold are copied."""
+def copy_of(value: Value, name: str) -> Value:
+    """A value in memory that nobody else knows; raises ResourceExhaustedError if there is none."""
+    try:
+        return copied(value)
+    except MemoryError as cause:
+        raise _no_memory_for_copy(name, cause) from cause
+
+
+def _no_memory_for_copy(name: str, cause: MemoryError) -> OpError:
+    error = from_exception(cause).copy()
+    error.details = (f"  for      a copy of {name}",)
+    return error
+
+
+def handed_out(values: Sequence[Value], names: Sequence[str]) -> list[Any]:
+    """Values that the caller may keep and change: arrays that others hold are copied.
+
+    Raises:
+        ResourceExhaustedError: there is no memory for a copy; ``names`` says of which value.
+
+    """
     given: list[Any] = []
     #: Identities of arrays that are given: an array may have come under two names.
     own: set[int] = set()
@@ -94,7 +113,7 @@ def handed_out(values: Sequence[Value]) -> list[Any]:
         if isinstance(value, np.ndarray) and value.ndim:
             is_shared = value.base is not None and not _is_alone(value)
             if is_shared or not value.flags.writeable or id(value) in own:
-                value = value.copy()
+                value = copy_of(value, names[len(given)])
             own.add(id(value))
         given.append(_in_callers_form(as_value(value)))
     return given

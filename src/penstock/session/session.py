@@ -252,7 +252,8 @@ class Session:
                 job.step.tensor_store.save_tensors(request.fetches, self._session_state)
         if job.prepared.shared_fetches:
             values = copies(values, job.prepared.shared_fetches)
-        return handed_out([values[name] for name in job.plan.endpoints])
+        names = job.plan.endpoints
+        return handed_out([values[name] for name in names], names)
 
     def _timeout_of(self, options: RunOptions) -> int:
         timeout = options.timeout_in_ms
@@ -339,7 +340,8 @@ class Session:
         values = fed | dict(zip(fetches, results, strict=True))
         # The step goes on, and may yet read what was fetched.
         values = copies(values, fetches)
-        return plan.rebuild(handed_out([values[name] for name in plan.endpoints]))
+        names = plan.endpoints
+        return plan.rebuild(handed_out([values[name] for name in names], names))
 
     # -- life --------------------------------------------------------------------------
 

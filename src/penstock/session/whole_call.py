@@ -12,12 +12,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from penstock.core.values import Value, copied
+from penstock.core.values import Value
 from penstock.errors import OpError
 from penstock.runtime.new_step import AnyStep, StepMaker
 from penstock.runtime.prepare import PreparedStep
 from penstock.session.feeds import Feeder
-from penstock.session.fetches import FetchPlan, handed_out
+from penstock.session.fetches import FetchPlan, copy_of, handed_out
 
 
 class Registry(Protocol):
@@ -39,6 +39,7 @@ class WholeCall:
     __slots__ = (
         "_dtypes",
         "_feeders",
+        "_names",
         "_order",
         "_places",
         "_rebuild",
@@ -81,9 +82,10 @@ class WholeCall:
         self._places = None if places == list(range(len(request.fetches))) else places
         self._dtypes = [dtype.numpy for dtype in prepared.fetch_types]
         self._rebuild = plan.rebuild
-        #: Places of results that must be copied.
+        #: Places and names of results that must be copied.
         shared = prepared.shared_fetches
-        self._shared = [i for i, name in enumerate(request.fetches) if name in shared]
+        self._shared = [(i, name) for i, name in enumerate(request.fetches) if name in shared]
+        self._names = plan.endpoints
         self._steps = steps
         self._registry = registry
         self._timeout = timeout_in_ms
@@ -107,12 +109,12 @@ class WholeCall:
                 break
         if self._shared:
             results = list(results)
-            for place in self._shared:
-                results[place] = copied(results[place])
+            for place, name in self._shared:
+                results[place] = copy_of(results[place], name)
         if self._places is not None:
             both = (*results, *fed)
             results = [both[place] for place in self._places]
-        return self._rebuild(handed_out(results))
+        return self._rebuild(handed_out(results, self._names))
 
     def _without_dead(self, results: Sequence[Value | None]) -> list[Value]:
         return [
