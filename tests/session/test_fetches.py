@@ -128,17 +128,20 @@ def given(array: Any) -> Any:
     return np.asarray(GivenMemory(array, array))
 
 
+NAMES = ("one", "other")
+
+
 def test_memory_of_another_library_is_not_copied() -> None:
     """Neither is another form of it that nobody else knows; parts of it are, and twins."""
     made = np.arange(6.0)
-    whole, form = handed_out([given(made), given(made).reshape(2, 3)])
+    whole, form = handed_out([given(made), given(made).reshape(2, 3)], NAMES)
     assert np.shares_memory(whole, made)
     assert np.shares_memory(form, made)
     array = given(made)
-    part, twin = handed_out([array[1:], array.reshape(3, 2)])
+    part, twin = handed_out([array[1:], array.reshape(3, 2)], NAMES)
     assert not np.shares_memory(part, made)
     assert not np.shares_memory(twin, made)
-    first, second = handed_out([array, array])
+    first, second = handed_out([array, array], NAMES)
     assert not np.shares_memory(first, second)
 
 
