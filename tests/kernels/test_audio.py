@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from penstock import errors
 from support.ops import run_op
 
 RNG = np.random.default_rng(9)
@@ -42,7 +43,9 @@ def test_wav_of_a_wanted_shape(attrs: dict[str, int], expected: Any) -> None:
 def test_broken_wav_is_refused(length: int) -> None:
     """A file that ends early, or is something else."""
     data = run_op("EncodeWav", np.zeros((5, 1), np.float32), np.int32(100))
-    with pytest.raises(ValueError, match=r"Header mismatch|No data chunk|too short"):
+    with pytest.raises(
+        errors.InvalidArgumentError, match=r"Header mismatch|No data chunk|too short"
+    ):
         run_op("DecodeWav", data[:length])
 
 

@@ -109,7 +109,7 @@ def _unparsable(why: str) -> InvalidArgumentError:
 
 def _full_shape(shape: TensorShape, dtype: DType) -> tuple[int, ...]:
     try:
-        sizes = shape.as_tuple()
+        sizes = shape.as_tuple() if shape.dims is not None else ()  # as TensorFlow reads it
     except ValueError:
         raise _unparsable(f"Shape {shape} is not fully defined") from None
     # Of a tensor without elements numpy counts the other sizes, and has a limit for them, too.

@@ -8,7 +8,7 @@ Not:  does not reorder elements.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import prod
@@ -181,12 +181,16 @@ def _offsets(axis: Value, shapes: tuple[Array, ...], dtype: np.dtype[Any]) -> tu
         if sizes != first:
             raise InvalidArgumentError(
                 f"All dimensions except {number} must match. Input {i} has shape "
-                f"{shape.tolist()} and doesn't match input 0 with shape {first}."
+                f"{_sizes_text(shape)} and doesn't match input 0 with shape {_sizes_text(first)}."
             )
         place[number] = offset
         offsets.append(freeze(np.array(place, dtype)))
-        offset += length
+        offset = int(np.array(offset + length).astype(dtype))  # beyond the type it wraps around
     return tuple(offsets)
+
+
+def _sizes_text(sizes: Iterable[int]) -> str:
+    return f"[{' '.join(map(str, sizes))}]"
 
 
 def _offset_axis(axis: Value, shapes: Sequence[Array]) -> int:
@@ -197,7 +201,7 @@ def _offset_axis(axis: Value, shapes: Sequence[Array]) -> int:
     for i, shape in enumerate(shapes):
         if shape.ndim != 1:
             raise InvalidArgumentError(
-                f"input {i} should be a vector, but got shape {shape_text(shape.shape)}"
+                f"input {i + 1} should be a vector, but got shape {shape_text(shape.shape)}"
             )
         if shape.size != shapes[0].size:
             raise InvalidArgumentError(
@@ -344,7 +348,9 @@ def make_split_v(attrs: Attrs) -> Kernel:
         return tuple([values[part] for part in parts])
 
     def parts_of(values: Array, sizes: Value, axis: Value) -> list[Any]:
-        number = _split_axis(number_in(axis, "split_dim must be a scalar"), values)
+        number = _split_axis(
+            number_in(axis, "split_dim_tensor must have exactly one element"), values
+        )
         if sizes.ndim != 1 or sizes.size != count:
             raise InvalidArgumentError(
                 "size of the split_tensor must be 1-D and have the same elements as outputs "

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
-from penstock.errors import UnimplementedError
+from penstock.errors import InvalidArgumentError, UnimplementedError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import ALL, REALS
 from penstock.kernels.windows import Fit, pad
+
+#: Elements of larger blocks could not be counted in 32 bits.
+_LARGEST_BLOCK: Final = 46340
 
 
 @kernel("SpaceToBatchND", types={"T": REALS})
@@ -135,7 +139,9 @@ def make_space_to_depth(attrs: Attrs) -> Kernel:
     size = attrs.int("block_size")
 
     def space_to_depth(images: Array) -> Array:
-        batch, height, width, depth = _image_sizes(images)
+        if np.ndim(images) != 4:
+            raise ValueError(f"Input rank should be 4 instead of {np.ndim(images)}")
+        batch, height, width, depth = images.shape
         if height % size or width % size:
             raise ValueError(
                 f"Image width {width} and height {height} should be divisible by block_size: {size}"
@@ -152,9 +158,15 @@ def make_space_to_depth(attrs: Attrs) -> Kernel:
 def make_depth_to_space(attrs: Attrs) -> Kernel:
     """The inverse of SpaceToDepth: spread the depth of each pixel over a square block."""
     size = attrs.int("block_size")
+    if not 1 < size <= _LARGEST_BLOCK:
+        raise InvalidArgumentError(
+            f"Block size should be > 1 and <= {_LARGEST_BLOCK} but was: {size}"
+        )
 
     def depth_to_space(images: Array) -> Array:
-        batch, height, width, depth = _image_sizes(images)
+        if np.ndim(images) != 4:
+            raise ValueError(f"Input rank should be: 4 instead of: {np.ndim(images)}")
+        batch, height, width, depth = images.shape
         if depth % (size * size):
             raise ValueError(f"Input depth dimension {depth} should be divisible by: {size * size}")
         rest = depth // (size * size)
@@ -163,13 +175,6 @@ def make_depth_to_space(attrs: Attrs) -> Kernel:
         return moved.reshape(batch, height * size, width * size, rest)
 
     return _in_layout(attrs, depth_to_space)
-
-
-def _image_sizes(images: Array) -> tuple[int, int, int, int]:
-    if np.ndim(images) != 4:
-        raise ValueError(f"Input rank should be: 4 instead of: {np.ndim(images)}")
-    batch, height, width, depth = images.shape
-    return batch, height, width, depth
 
 
 def _in_layout(attrs: Attrs, on_nhwc: Callable[[Array], Array]) -> Kernel:

@@ -16,9 +16,10 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core.dtypes import DType
-from penstock.core.values import Value, describe, has_dtype
+from penstock.core.values import Value, describe, has_dtype, shape_of
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import InternalError, InvalidArgumentError, NotFoundError
+from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, FunctionCaller, OpKernelContext, Waiting
 from penstock.kernels.registry import Kernel, async_kernel
@@ -251,6 +252,12 @@ def guarded(go_on: Callable[[Any], None], done: Done) -> Done:
     return receive
 
 
+def _number(name: str, value: Value) -> int:
+    if shape_of(value) != ():
+        raise InvalidArgumentError(f"{name} must be a scalar, but {shape_text(shape_of(value))}")
+    return int(value)
+
+
 @async_kernel("For")
 def make_for(attrs: Attrs) -> Kernel:
     """Call the body with every index from start to limit."""
@@ -261,7 +268,7 @@ def make_for(attrs: Attrs) -> Kernel:
         context: OpKernelContext, done: Done, start: Value, limit: Value, delta: Value, *args: Value
     ) -> None:
         whole.check(context)
-        first, last, step = int(start), int(limit), int(delta)
+        first, last, step = map(_number, ("start", "limit", "delta"), (start, limit, delta))
         if first != last and (step == 0 or (last > first) != (step > 0)):
             raise InvalidArgumentError(f"Invalid start/limit/delta: {first} {last} {step}")
         indices = iter(range(first, last, step or 1))

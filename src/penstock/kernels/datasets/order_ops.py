@@ -124,6 +124,7 @@ class _Repeat:
             self._upstream = None
             # What is empty would be repeated for ever.
             self._left = 0 if is_first and self._left < 0 else self._left - 1
+            yield WORKING
         return None
 
 

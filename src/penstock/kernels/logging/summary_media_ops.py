@@ -7,19 +7,20 @@ Not:  writes no files.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
 
 from penstock.core import dtypes
-from penstock.core.values import Array, Value
+from penstock.core.values import Array, Value, shape_of
 from penstock.defs.schema import Message, Summary
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.image.png import encode_png
 from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.signal.audio_ops import make_encode_wav
+from penstock.kernels.signal.wav import wav_file
 from penstock.kernels.strings import items_of
 
 PICTURES: Final = frozenset({dtypes.uint8, dtypes.float16, dtypes.float32, dtypes.float64})
@@ -42,11 +43,14 @@ def make_image_summary(attrs: Attrs) -> Kernel:
 
 def image_values(tag: Value, images: Value, most: int, bad_color: Value) -> Message:
     """A Summary of the first images."""
-    title, pictures, color = _title(tag), as_array(images), as_array(bad_color)
+    title, pictures, color = _title(tag, "Tags"), as_array(images), as_array(bad_color)
     if pictures.ndim != 4 or pictures.shape[3] not in (1, 3, 4):
         raise InvalidArgumentError(
             "Tensor must be 4-D with last dim 1, 3, or 4, not " + shape_text(pictures.shape)
         )
+    if pictures.size == 0 and len(pictures):
+        found = ", ".join(map(str, pictures.shape))
+        raise InvalidArgumentError(f"input tensor must have non-zero dims. Found: [{found}].")
     channels = pictures.shape[3]
     if color.dtype != np.uint8 or color.ndim != 1 or len(color) < channels:
         raise InvalidArgumentError(
@@ -63,11 +67,11 @@ def image_values(tag: Value, images: Value, most: int, bad_color: Value) -> Mess
     return summary
 
 
-def _title(tag: Value) -> str:
-    items = items_of(tag)
-    if len(items) != 1:
-        raise InvalidArgumentError("Tag must be a scalar")
-    return items[0].decode("utf-8", "replace")
+def _title(tag: Value, name: str) -> str:
+    if shape_of(tag) != ():
+        raise InvalidArgumentError(f"{name} must be a scalar")
+    title: bytes = items_of(tag)[0]
+    return title.decode("utf-8", "replace")
 
 
 def _numbered(title: str, kind: str, number: int, most: int) -> str:
@@ -98,26 +102,36 @@ def make_audio_summary(attrs: Attrs) -> Kernel:
     fixed = 0.0 if has_rate else attrs.float("sample_rate")
 
     def audio_summary(tag: Value, sound: Value, rate: Value = fixed) -> bytes:
-        text: bytes = audio_values(attrs, tag, sound, float(rate), most).SerializeToString()
+        text: bytes = audio_values(tag, sound, rate, most).SerializeToString()
         return text
 
     return audio_summary
 
 
-def audio_values(attrs: Attrs, tag: Value, sound: Value, rate: float, most: int) -> Message:
+def audio_values(tag: Value, sound: Value, per_second: Value, most: int) -> Message:
     """A Summary of the first sounds."""
-    title, sounds, encode = _title(tag), as_array(sound), make_encode_wav(attrs)
+    title, sounds, rate = _title(tag, "Tag"), as_array(sound), _rate(per_second)
     if sounds.ndim not in (2, 3):
         raise InvalidArgumentError(f"Tensor must be 3-D or 2-D, got: {shape_text(sounds.shape)}")
     if not rate > 0:
         raise InvalidArgumentError("sample_rate must be > 0")
     if sounds.ndim == 2:
         sounds = sounds[:, :, None]
+    whole_rate = max(round(rate), 1) if math.isfinite(rate) else 2**63
     summary = Summary()
     for number, one in enumerate(sounds[:most]):
         value = summary.value.add(tag=_numbered(title, "audio", number, most))
         audio = value.audio
         audio.sample_rate, audio.content_type = rate, "audio/wav"
         audio.length_frames, audio.num_channels = one.shape
-        audio.encoded_audio_string = encode(one, np.int32(rate))
+        if one.size == 0 and len(one):
+            raise InvalidArgumentError("audio is null")
+        audio.encoded_audio_string = wav_file(one, whole_rate)
     return summary
+
+
+def _rate(per_second: Value) -> float:
+    numbers = as_array(per_second)
+    if numbers.size != 1:
+        raise InvalidArgumentError("sample_rate must be rank-0 or contain a single value")
+    return float(numbers.item())

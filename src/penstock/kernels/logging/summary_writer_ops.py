@@ -154,7 +154,7 @@ def make_write_audio_summary(attrs: Attrs) -> Kernel:
     most = attrs.int("max_outputs")
 
     def fill(event: Message, tag: Value, sound: Value, rate: Value) -> None:
-        event.summary.CopyFrom(audio_values(attrs, tag, sound, float(rate), most))
+        event.summary.CopyFrom(audio_values(tag, sound, rate, most))
 
     return _of_step(fill)
 

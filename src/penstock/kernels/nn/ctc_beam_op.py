@@ -21,6 +21,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
+from penstock.kernels.arrays import check_room
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import OpKernelContext
 from penstock.kernels.nn.ctc_ops import check_decoder_inputs
@@ -29,6 +30,8 @@ from penstock.kernels.registry import Kernel, context_kernel
 from penstock.state.interrupt import Interrupt
 
 _NEVER: Final = -math.inf
+#: Bytes that a sequence takes in a beam, at the least.
+_SEQUENCE: Final = 400
 _Labels: TypeAlias = tuple[int, ...]
 #: Logarithms of the likelihoods of paths that end in a blank, and in the last label.
 _Ends: TypeAlias = tuple[float, float]
@@ -50,6 +53,8 @@ def make_ctc_beam_search_decoder(attrs: Attrs) -> Kernel:
         check_decoder_inputs(inputs, lengths)
         if count > width:
             raise InvalidArgumentError("requested more paths than the beam width.")
+        length, _, classes = inputs.shape
+        check_room(min(width, classes**length), _SEQUENCE, "sequences of a beam")
         frames = log_softmax(inputs.astype(np.float64)).swapaxes(0, 1)
         found = [
             _best(rows[: max(length, 0)], width, context.interrupt)[:count]

@@ -28,6 +28,7 @@ _KINDS: Final = {
     "float_list": dtypes.float32,
     "int64_list": dtypes.int64,
 }
+_LISTS: Final = {dtype: kind for kind, dtype in _KINDS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,15 @@ class Row:
     """One example's features, and what errors call the example."""
 
     features: Mapping[str, Any]
-    title: str
+    title: str = ""
     #: Its number in the batch; None if it is the only one.
     index: int | None = None
+    #: Keys that are looked for, but not found.
+    unseen: frozenset[str] = frozenset()
 
     def values(self, key: str, dtype: DType, *, is_dense: bool = False) -> Array | None:
         """The feature's values; None if it is not there."""
-        if key not in self.features:
+        if key not in self.features or key in self.unseen:
             return None
         return feature_values(self.features[key], dtype, self.place(key), is_dense=is_dense)
 
@@ -130,12 +133,24 @@ class Dense:
                     )
                 values = self.default.ravel()
             if len(values) != count:
-                raise InvalidArgumentError(
-                    f"{row.place(self.key)}  Number of {type_text(self.dtype)} values "
-                    f"!= expected.  Values size: {len(values)} but output shape: {self.shape}"
-                )
+                raise InvalidArgumentError(f"{row.place(self.key)}  {self._misfit(row, values)}")
             place[:] = values
         return output.reshape(len(rows), *sizes)
+
+    def _misfit(self, row: Row, values: Array) -> str:
+        """Why values of another number than wanted are refused: TensorFlow reads them in two ways.
+
+        Those of a single example are read into the place where they are to be.
+        """
+        if row.index is not None:
+            return (
+                f"Number of {type_text(self.dtype)} values != expected.  "
+                f"Values size: {len(values)} but output shape: {self.shape}"
+            )
+        kind = _LISTS[self.dtype]
+        has_no_room = self.dtype is dtypes.string and len(values) > math.prod(self.shape.as_tuple())
+        why = f"Parsing {kind} failed." if has_no_room else f"Some {kind} slice was not parsed."
+        return f"Can't parse serialized Example: {why}"
 
     def _padded(self, rows: Sequence[Row]) -> Array:
         inner = tuple(size or 0 for size in (self.shape.dims or ())[1:])
@@ -193,8 +208,19 @@ def _columns(key: str, dtype: DType, rows: Sequence[Row]) -> list[Array]:
     return [zeros((0,), dtype) if values is None else values for values in found]
 
 
-def titles(names: Any, count: int) -> list[str]:
+def checked_titles(names: Any, serialized: Any) -> list[str]:
     """What errors call each example; names may be missing."""
+    wanted, found = as_array(serialized).shape, as_array(names).shape
+    if 0 not in found and found != wanted:
+        raise InvalidArgumentError(
+            "Expected names have the same shape as serialized: "
+            f"name.shape={shape_text(found)}, serialized.shape={shape_text(wanted)}"
+        )
+    return titles(names, math.prod(wanted))
+
+
+def titles(names: Any, count: int) -> list[str]:
+    """The same for sequence examples."""
     given = [name.decode("utf-8", "replace") for name in as_array(names).ravel().tolist()]
     if given and len(given) != count:
         raise InvalidArgumentError(

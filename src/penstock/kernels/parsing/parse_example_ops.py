@@ -7,8 +7,10 @@ Not:  reads no files.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import starmap
+from dataclasses import replace
+from itertools import chain, starmap
 from typing import Any
 
 from google.protobuf import json_format
@@ -18,7 +20,14 @@ from penstock.defs.schema import Example
 from penstock.errors import InvalidArgumentError, shown_cause
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.parsing.examples import Dense, Row, parse, ragged_batch, sparse_batch, titles
+from penstock.kernels.parsing.examples import (
+    Dense,
+    Row,
+    checked_titles,
+    parse,
+    ragged_batch,
+    sparse_batch,
+)
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.strings import each_string, items_of
 
@@ -43,10 +52,11 @@ def _reader(attrs: Attrs) -> Callable[..., tuple[Value, ...]]:
             strict=True,
         ):  # fmt: skip
             if len(given) != len(types):
+                other = "num_sparse" if is_v2 and name == "sparse" else f"len({name}_types)"
                 raise InvalidArgumentError(
-                    f"Expected len({name}_keys) == len({name}_types) but got: "
-                    f"{len(given)} vs. {len(types)}"
+                    f"Expected len({name}_keys) == {other} but got: {len(given)} vs. {len(types)}"
                 )
+        rows = _without_twins(rows, keys)
         facts = zip(dense_keys, dense_types, dense_shapes, map(as_array, defaults), strict=True)
         dense = list(starmap(Dense, facts))
         for at, feature in enumerate(dense):
@@ -65,6 +75,13 @@ def _reader(attrs: Attrs) -> Callable[..., tuple[Value, ...]]:
     return read
 
 
+def _without_twins(rows: Sequence[Row], keys: _Keys) -> Sequence[Row]:
+    """The same, where keys that are asked for twice are not found, which is so in TensorFlow."""
+    counts = Counter(chain.from_iterable(keys))
+    twins = frozenset(key for key, count in counts.items() if count > 1)
+    return [replace(row, unseen=twins) for row in rows] if twins else rows
+
+
 def _by_column(rows: Sequence[Sequence[Array]], width: int) -> list[Array]:
     """First the first items of all rows, then the second ones, and so on."""
     return [row[at] for at in range(width) for row in rows]
@@ -74,12 +91,11 @@ def _texts(value: Value) -> list[str]:
     return [key.decode("utf-8", "replace") for key in as_array(value).ravel().tolist()]
 
 
-def _rows(serialized: Sequence[bytes], names: Any) -> list[Row]:
+def _rows(serialized: Value, names: Value) -> list[Row]:
+    found = zip(items_of(serialized), checked_titles(names, serialized), strict=True)
     return [
         Row(parse(Example(), text).features.feature, title, at)
-        for at, (text, title) in enumerate(
-            zip(serialized, titles(names, len(serialized)), strict=True)
-        )
+        for at, (text, title) in enumerate(found)
     ]
 
 
@@ -102,8 +118,11 @@ def make_parse_example_v2(attrs: Attrs) -> Kernel:
                 f"{shape_text(shape_of(serialized))}"
             )
         keys = _texts(sparse), _texts(dense), _texts(ragged)
-        rows = _rows(items_of(serialized), names)
-        return read(rows, keys, defaults, is_single=shape_of(serialized) == ())
+        rows = _rows(serialized, names)
+        is_single = shape_of(serialized) == ()
+        if is_single:
+            rows = [Row(row.features) for row in rows]
+        return read(rows, keys, defaults, is_single=is_single)
 
     return parse_example
 
@@ -121,7 +140,7 @@ def make_parse_example(attrs: Attrs) -> Kernel:
             )
         keys = [key for value in rest[: sparse_count + dense_count] for key in _texts(value)]
         split = keys[:sparse_count], keys[sparse_count:], list[str]()
-        rows = _rows(items_of(serialized), names)
+        rows = _rows(serialized, names)
         return read(rows, split, rest[sparse_count + dense_count :], is_single=False)
 
     return parse_example
@@ -143,7 +162,7 @@ def make_parse_single_example(attrs: Attrs) -> Kernel:
                 f"Expected serialized to be a scalar, got shape: {shape_text(shape_of(serialized))}"
             )
         features = parse(Example(), as_array(serialized).item()).features.feature
-        return read([Row(features, "")], keys, defaults, is_single=True)
+        return read([Row(features)], keys, defaults, is_single=True)
 
     return parse_example
 

@@ -64,7 +64,7 @@ def make_parse_tensor(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError(f"Cannot parse tensor from proto: {cause.reason}") from cause
         if proto.dtype != dtype.number:
             raise InvalidArgumentError(
-                f"Type mismatch between parsed tensor ({proto.dtype}) "
+                f"Type mismatch between parsed tensor ({type_text(dtypes.of_number(proto.dtype))}) "
                 f"and dtype ({type_text(dtype)})"
             )
         return tensor

@@ -2,7 +2,7 @@
 
 In:   files as strings; samples from -1 to 1, [samples, channels]; spectra.
 Out:  samples with their rate, files, spectra, cepstral coefficients.
-Not:  knows no format but WAV with 16 bits.
+Not:  knows no format of files; ``wav`` does.
 
 Davis and Mermelstein, Comparison of parametric representations for monosyllabic word
 recognition, 1980.
@@ -10,21 +10,19 @@ recognition, 1980.
 
 from __future__ import annotations
 
-import struct
 from typing import Final
 
 import numpy as np
 
 from penstock.core.values import Array, Value, shape_of
-from penstock.kernels.arrays import shape_text
+from penstock.errors import InvalidArgumentError
+from penstock.kernels.arrays import check_new, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.products import batch_product
 from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.signal.wav import samples_of, wav_file
 from penstock.kernels.strings import items_of
 
-_PCM: Final = 1
-_HEADER: Final = struct.Struct("<4sI4s4sIHHIIHH4sI")
-_FORMAT: Final = struct.Struct("<HHIIHH")
 _SCALE: Final = np.float32(1 / 32768)
 #: Energies are taken for at least that, before their logarithm.
 _FLOOR: Final = 1e-12
@@ -34,56 +32,30 @@ _FLOOR: Final = 1e-12
 def make_decode_wav(attrs: Attrs) -> Kernel:
     """Samples and their rate; channels and length as asked for, or as they are."""
     channels, length = attrs.int("desired_channels"), attrs.int("desired_samples")
+    _check_count("channels", channels)
+    _check_count("samples", length)
 
     def decode(contents: Value) -> tuple[Array, Value]:
         if shape_of(contents) != ():
-            raise ValueError(f"contents must be scalar but got shape{shape_text(contents.shape)}")
-        samples, rate = _parse(items_of(contents)[0])
-        audio = samples.astype(np.float32) * _SCALE
-        if channels > 0:  # there are too few: the last one again
-            audio = audio.take(np.arange(channels), 1, mode="clip")
-        if length >= 0 and length != len(audio):
-            padded = np.zeros((length, audio.shape[1]), np.float32)
-            padded[: len(audio)] = audio[:length]
-            audio = padded
-        return audio, np.int32(rate)
+            raise InvalidArgumentError(
+                f"contents must be scalar, got shape {shape_text(contents.shape)}"
+            )
+        samples, rate = samples_of(items_of(contents)[0])
+        given, there = samples.shape
+        wanted = given if length < 0 else length, there if channels < 0 else channels
+        check_new(wanted, np.dtype(np.float32))
+        audio = np.zeros(wanted, np.float32)
+        some = min(given, wanted[0])
+        # Where there are too few channels, the last one comes again.
+        audio[:some] = samples[:some, np.minimum(np.arange(wanted[1]), there - 1)] * _SCALE
+        return audio, np.uint32(rate).astype(np.int32)
 
     return decode
 
 
-def _parse(data: bytes) -> tuple[Array, int]:
-    """Samples, [samples, channels] of int16, and their rate."""
-    if len(data) < 12 or data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        raise ValueError("Header mismatch: Expected RIFF and WAVE at the start of a WAV file")
-    place, format_of = 12, None
-    while place + 8 <= len(data):
-        name, size = struct.unpack_from("<4sI", data, place)
-        start, place = place + 8, place + 8 + size + size % 2
-        if start + size > len(data):
-            raise ValueError(f"Data too short when trying to read the chunk {name!r}")
-        if name == b"fmt " and size >= _FORMAT.size:
-            format_of = _checked_format(*_FORMAT.unpack_from(data, start))
-        if name == b"data" and format_of is not None:
-            channels, rate = format_of
-            count = size // (2 * channels)
-            values = np.frombuffer(data, "<i2", count * channels, start)
-            return values.reshape(count, channels), rate
-    raise ValueError("No data chunk found in wav file, or none behind a format")
-
-
-def _checked_format(
-    kind: int, channels: int, rate: int, rate_in_bytes: int, block: int, bits: int
-) -> tuple[int, int]:
-    if kind != _PCM:
-        raise ValueError(f"Bad audio format for WAV: Expected 1 (PCM), but got {kind}")
-    if bits != 16:
-        raise ValueError(f"Can only read 16-bit WAV files, but received {bits}")
-    if channels == 0 or block != 2 * channels or rate_in_bytes != rate * block:
-        raise ValueError(
-            f"Bad format of a WAV file: {channels} channels, {block} bytes per sample and "
-            f"{rate_in_bytes} per second at a rate of {rate}"
-        )
-    return channels, rate
+def _check_count(what: str, count: int) -> None:
+    if count < -1:
+        raise InvalidArgumentError(f"{what} must be non-negative, got {count}")
 
 
 @kernel("EncodeWav")
@@ -92,20 +64,13 @@ def make_encode_wav(_attrs: Attrs) -> Kernel:
 
     def encode(audio: Value, rate: Value) -> bytes:
         if audio.ndim != 2:
-            raise ValueError(f"audio must be 2-dimensional but got shape{shape_text(audio.shape)}")
-        if np.ndim(rate) or rate <= 0:
-            raise ValueError(f"sample_rate must be a positive scalar: {rate}")
-        channels = audio.shape[1]
-        if channels == 0:
-            raise ValueError("audio must have at least one channel")
-        scaled = np.clip(audio * np.float32(32768), -32768, 32767)
-        body: bytes = np.round(scaled).astype("<i2").tobytes()
-        block = 2 * channels
-        header = _HEADER.pack(
-            b"RIFF", 36 + len(body), b"WAVE", b"fmt ", 16, _PCM, channels, int(rate),
-            int(rate) * block, block, 16, b"data", len(body),
-        )  # fmt: skip
-        return header + body
+            raise InvalidArgumentError(f"audio must be 2-dimensional{shape_text(audio.shape)}")
+        if shape_of(rate) != ():
+            shape = shape_text(rate.shape)
+            raise InvalidArgumentError(
+                f"Input sample_rate should be a scalar tensor, got {shape} instead."
+            )
+        return wav_file(audio, int(rate))
 
     return encode
 

@@ -8,6 +8,7 @@ Not:  knows no locale; reads no bytes itself (text_readers).
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
@@ -23,6 +24,9 @@ from penstock.kernels.string.unicode_scripts import scripts
 from penstock.kernels.strings import items_of, string_array
 
 _UTF_OUT: Final = {"UTF-8": "utf-8", "UTF-16-BE": "utf-16-be", "UTF-32-BE": "utf-32-be"}
+
+#: What stands in UTF-8 for half of a pair.
+_HALVES: Final = dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 
 
 def _reader(attrs: Attrs) -> Callable[[Iterable[bytes]], Iterator[list[tuple[int, int]]]]:
@@ -46,13 +50,23 @@ def _reader(attrs: Attrs) -> Callable[[Iterable[bytes]], Iterator[list[tuple[int
 
 
 def _check_replacement(code: int) -> None:
-    if not is_scalar(code):
+    if not 0 <= code <= sys.maxunicode:
         raise InvalidArgumentError("replacement_char out of unicode codepoint range")
 
 
 def _writer(attrs: Attrs) -> Callable[[Iterator[int]], bytes]:
+    """How code points are written; UTF-8 has no halves of pairs, which may be replacements."""
     codec = _UTF_OUT[attrs.str("output_encoding")]
-    return lambda chars: "".join(map(chr, chars)).encode(codec, "surrogatepass")
+    if codec != "utf-8":
+        return lambda chars: "".join(map(chr, chars)).encode(codec, "surrogatepass")
+    return lambda chars: _utf8("".join(map(chr, chars)))
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.translate(_HALVES).encode()
 
 
 # -- decoding and encoding -------------------------------------------------------------
