@@ -22,9 +22,14 @@ def _through(tf: Any, dataset: Any, count: int, again: int = 0) -> Any:
 
 def pipeline(tf: Any, name: str) -> Any:
     """One pipeline, to its end and beyond, and once more from its beginning."""
+    return _through(tf, made(tf, name), 12, 2)
+
+
+def made(tf: Any, name: str) -> Any:
+    """One of the pipelines."""
     data, extra = tf.data.Dataset, tf.data.experimental
     ten = data.range(10)
-    made = {
+    return {
         "range": lambda: data.range(3),
         "range_down": lambda: data.range(7, 0, -3),
         "range_int32": lambda: data.range(3, output_type=tf.int32),
@@ -82,7 +87,6 @@ def pipeline(tf: Any, name: str) -> Any:
             lambda x: tf.debugging.check_numerics(1 / x, "reciprocal")
         ),
     }[name]()
-    return _through(tf, made, 12, 2)
 
 
 PIPELINES = (

@@ -57,10 +57,12 @@ def runner(table: str) -> Run:
 
 @pytest.mark.parametrize("fill", ["import", "initialize"])
 def test_static_table(fill: str) -> None:
-    """It is filled once; a second filling changes nothing."""
+    """It is filled once; as many elements as it has change nothing, and others are refused."""
     run = runner(STATIC)
     run(fill, ["a", "b"], [1, 2])
-    run(fill, ["a"], [7])
+    run(fill, ["a", "z"], [7, 7])
+    with pytest.raises(errors.FailedPreconditionError, match="initialized with different data"):
+        run(fill, ["a"], [7])
 
     assert run("find:0", ["b", "z", "a"]).tolist() == [2, -1, 1]
     assert run("find:0", "a") == 1

@@ -83,6 +83,8 @@ _HOMES: Final[Mapping[str, str]] = {
         "penstock.kernels.variant_elements",
     ),
     "RaggedTensorVariant": "penstock.kernels.ragged.ragged_variant_ops",
+    "penstock::IteratorState": "penstock.kernels.datasets.iterator_state",
+    "penstock::Window": "penstock.kernels.datasets.batch_ops",
     "tensorflow::CSRSparseMatrix": "penstock.kernels.sparse.sparse_rows",
     "tensorflow::TensorList": "penstock.kernels.variant.tensor_list",
     "tensorflow::TensorMap": "penstock.kernels.variant.map_ops",

@@ -7,16 +7,30 @@ Not:  calls no functions.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from penstock.core.values import Array, Value, as_value, keep, shape_of
+from penstock.core.dtypes import DType
+from penstock.core.shapes import TensorShape
+from penstock.core.values import Array, EncodedVariant, Value, as_value, keep, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.datasets.dataset import Dataset, Iterator, dataset_in, declared
+from penstock.kernels.datasets.iterator_state import (
+    Restoring,
+    Tree,
+    element,
+    listed,
+    number,
+    parts,
+    restore,
+    restored,
+    state_of,
+)
 from penstock.kernels.datasets.pulling import Element, Pull
 from penstock.kernels.datasets.source_ops import FromPython
 from penstock.kernels.registry import Kernel, kernel
@@ -79,13 +93,21 @@ class Batches:
         """The next batch."""
         elements: list[Element] = []
         while len(elements) < self._size:
-            element = yield from self._upstream.next()
-            if element is None:
+            item = yield from self._upstream.next()
+            if item is None:
                 break
-            elements.append(element)
+            elements.append(item)
         if not elements or (self._drops and len(elements) < self._size):
             return None
         return self._join(elements)
+
+    def state(self) -> Tree:
+        """That of the single elements."""
+        return state_of(self._upstream)
+
+    def restore(self, state: Tree) -> Restoring:
+        """Put the single elements there."""
+        yield from restore(self._upstream, state)
 
 
 def stacked(elements: Sequence[Element]) -> Element:
@@ -131,8 +153,8 @@ def _padded(values: Sequence[Value], shape: Sequence[int], fill: Value) -> Value
             )
         sizes[axis] = largest if size < 0 else size
     result = np.full((len(arrays), *sizes), as_array(fill)[()], arrays[0].dtype)
-    for number, array in enumerate(arrays):
-        result[number][tuple(map(slice, array.shape))] = array
+    for place, array in enumerate(arrays):
+        result[place][tuple(map(slice, array.shape))] = array
     return result
 
 
@@ -143,7 +165,7 @@ def make_unbatch_dataset(attrs: Attrs) -> Kernel:
 
     def unbatch_dataset(dataset: Value) -> Dataset:
         upstream = dataset_in(dataset)
-        return make(lambda: _Rows(upstream.make_iterator()))
+        return make(lambda: _Rows(upstream))
 
     return unbatch_dataset
 
@@ -151,22 +173,41 @@ def make_unbatch_dataset(attrs: Attrs) -> Kernel:
 class _Rows:
     """Goes through an element's rows before it asks for the next element."""
 
-    def __init__(self, upstream: Iterator) -> None:
-        self._upstream: Final = upstream
+    def __init__(self, upstream: Dataset) -> None:
+        self._types: Final = upstream.types
+        self._upstream: Final = upstream.make_iterator()
+        #: The element whose rows are given, if there is one; how many were; and the others.
+        self._element: Element | None = None
+        self._given = 0
         self._rows: Any = iter(())
 
     def next(self) -> Pull:
         while (row := next(self._rows, None)) is None:
-            element = yield from self._upstream.next()
-            if element is None:
+            item = yield from self._upstream.next()
+            if item is None:
+                self._element = None
                 return None
-            sizes = {shape_of(component)[:1] for component in element}
-            if len(sizes) != 1 or () in sizes:
-                raise InvalidArgumentError(
-                    f"Input element must have the same batch size in each component, got {sizes}"
-                )
-            self._rows = zip(*(map(as_value, component) for component in element), strict=True)
+            self._open(item, 0)
+        self._given += 1
         return tuple(row)
+
+    def _open(self, item: Element, given: int) -> None:
+        sizes = {shape_of(component)[:1] for component in item}
+        if len(sizes) != 1 or () in sizes:
+            raise InvalidArgumentError(
+                f"Input element must have the same batch size in each component, got {sizes}"
+            )
+        rows = (map(as_value, component[given:]) for component in item)
+        self._element, self._given, self._rows = item, given, zip(*rows, strict=True)
+
+    def state(self) -> Tree:
+        return state_of(self._upstream), self._element, self._given
+
+    def restore(self, state: Tree) -> Restoring:
+        upstream, opened, given = parts(state, 3)
+        yield from restore(self._upstream, upstream)
+        if opened is not None:
+            self._open(element(opened, self._types), number(given))
 
 
 @kernel("WindowDataset")
@@ -177,10 +218,10 @@ def make_window_dataset(attrs: Attrs) -> Kernel:
     def window_dataset(dataset: Value, *numbers: Value) -> Dataset:
         upstream = dataset_in(dataset)
         names = ("Window size", "Window shift", "Window stride")
-        for name, number in zip(names, numbers, strict=False):
-            if number <= 0:
+        for name, given in zip(names, numbers, strict=False):
+            if given <= 0:
                 raise InvalidArgumentError(f"{name} must be greater than zero.")
-        size, shift, stride = (int(number) for number in numbers[:3])
+        size, shift, stride = map(int, numbers[:3])
         return make(lambda: _Windows(upstream, (size, shift, stride), drops=bool(numbers[3])))
 
     return window_dataset
@@ -202,11 +243,11 @@ class _Windows:
     def next(self) -> Pull:
         reach = (self._size - 1) * self._stride + 1
         while self._upstream is not None and len(self._buffer) < self._gap + reach:
-            element = yield from self._upstream.next()
-            if element is None:
+            item = yield from self._upstream.next()
+            if item is None:
                 self._upstream = None
             else:
-                self._buffer.append(element)
+                self._buffer.append(item)
         del self._buffer[: self._gap]
         window = self._buffer[: reach : self._stride]
         if not window or (self._drops and len(window) < self._size):
@@ -214,7 +255,51 @@ class _Windows:
         self._gap = self._shift
         return tuple(map(self._component, range(len(window[0])), [window] * len(window[0])))
 
+    def state(self) -> Tree:
+        return state_of(self._upstream), tuple(self._buffer), self._gap
+
+    def restore(self, state: Tree) -> Restoring:
+        upstream, buffer, gap = parts(state, 3)
+        self._upstream = yield from restored(self._upstream, upstream)
+        self._buffer = [element(item, self._dataset.types) for item in listed(buffer)]
+        self._gap = number(gap)
+
     def _component(self, at: int, window: Sequence[Element]) -> Dataset:
-        column = [(element[at],) for element in window]
-        types, shapes = self._dataset.types[at : at + 1], self._dataset.shapes[at : at + 1]
-        return Dataset(types, shapes, lambda: FromPython(iter(column)))
+        types, shapes = self._dataset.types, self._dataset.shapes
+        return Window(types[at], shapes[at], [item[at] for item in window])
+
+
+class Window(Dataset):
+    """One component of some elements; unlike other datasets, it can travel."""
+
+    __slots__ = ("_column",)
+    type_name: ClassVar[str] = "penstock::Window"
+
+    def __init__(self, dtype: DType, shape: TensorShape, column: Sequence[Value]) -> None:
+        elements = [(value,) for value in column]
+        super().__init__((dtype,), (shape,), lambda: FromPython(lambda at: iter(elements[at:])))
+        self._column: Final = column
+
+    def encoded(self) -> EncodedVariant:
+        """The values, and the shape that they are said to have, as JSON."""
+        sizes = json.dumps(self.shapes[0].dims).encode()
+        tensors = tuple((self.types[0], value) for value in self._column)
+        return EncodedVariant(self.type_name, sizes, tensors)
+
+    @classmethod
+    def decoded(cls, encoded: EncodedVariant) -> Variant:
+        """The dataset of these values."""
+        types = {dtype for dtype, _ in encoded.tensors}
+        if len(types) != 1:
+            raise ValueError("a window has values of one type")
+        values = [value for _, value in encoded.tensors]
+        return cls(types.pop(), _shape_of(encoded.metadata), values)
+
+
+def _shape_of(text: bytes) -> TensorShape:
+    """A shape that was written as JSON; raises ValueError if it is none."""
+    sizes = json.loads(text)
+    is_list = isinstance(sizes, list) and all(size is None or type(size) is int for size in sizes)
+    if sizes is not None and not is_list:
+        raise ValueError("it is no shape")
+    return TensorShape.of(sizes)

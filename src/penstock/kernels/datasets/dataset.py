@@ -14,11 +14,13 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Value
 from penstock.kernels.attrs import Attrs
+from penstock.kernels.datasets import iterator_state
+from penstock.kernels.datasets.iterator_state import Restoring, Stateful, Tree, state_of
 from penstock.kernels.datasets.pulling import Pull
 from penstock.kernels.variants import Variant, variant_in
 
 
-class Iterator(Protocol):
+class Iterator(Stateful, Protocol):
     """Gives the elements of a dataset, one at a time."""
 
     def next(self) -> Pull:
@@ -71,6 +73,14 @@ class Applied:
     def next(self) -> Pull:
         """The next element."""
         return self._step(self._upstream)
+
+    def state(self) -> Tree:
+        """That of the other one."""
+        return state_of(self._upstream)
+
+    def restore(self, state: Tree) -> Restoring:
+        """Put the other one there."""
+        yield from iterator_state.restore(self._upstream, state)
 
 
 def applied(upstream: Dataset, step: Callable[[Iterator], Pull]) -> MakeIterator:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.core.values import Value, keep
+from penstock.core.values import Value, dtype_of, keep
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.attrs import Attrs
@@ -23,6 +23,16 @@ from penstock.kernels.context import Done, OpKernelContext
 from penstock.kernels.control_flow.functional_ops import as_bool
 from penstock.kernels.datasets.batch_ops import Batches, checked_size, stacked
 from penstock.kernels.datasets.dataset import Dataset, Iterator, applied, dataset_in, declared
+from penstock.kernels.datasets.iterator_state import (
+    Restoring,
+    Tree,
+    element,
+    number,
+    parts,
+    restore,
+    restored,
+    state_of,
+)
 from penstock.kernels.datasets.pulling import Element, Pull, drive, run_function
 from penstock.kernels.registry import Kernel, async_kernel, kernel
 
@@ -47,10 +57,10 @@ def make_map_dataset(attrs: Attrs) -> Kernel:
 
 def _mapping(func: FuncAttr, captured: Element) -> Callable[[Iterator], Pull]:
     def step(upstream: Iterator) -> Pull:
-        element = yield from upstream.next()
-        if element is None:
+        item = yield from upstream.next()
+        if item is None:
             return None
-        return (yield from run_function(func, (*element, *captured)))
+        return (yield from run_function(func, (*item, *captured)))
 
     return step
 
@@ -78,9 +88,9 @@ def make_filter_dataset(attrs: Attrs) -> Kernel:
         captured, _ = _captured(attrs, inputs)
 
         def step(upstream: Iterator) -> Pull:
-            while (element := (yield from upstream.next())) is not None:
-                if (yield from _says_yes(func, (*element, *captured))):
-                    return element
+            while (item := (yield from upstream.next())) is not None:
+                if (yield from _says_yes(func, (*item, *captured))):
+                    return item
             return None
 
         return make(applied(dataset_in(dataset), step))
@@ -119,11 +129,17 @@ class _TakeWhile:
     def next(self) -> Pull:
         if self._upstream is None:
             return None
-        element = yield from self._upstream.next()
-        if element is None or not (yield from _says_yes(self._func, (*element, *self._captured))):
+        item = yield from self._upstream.next()
+        if item is None or not (yield from _says_yes(self._func, (*item, *self._captured))):
             self._upstream = None
             return None
-        return element
+        return item
+
+    def state(self) -> Tree:
+        return state_of(self._upstream)
+
+    def restore(self, state: Tree) -> Restoring:
+        self._upstream = yield from restored(self._upstream, state)
 
 
 @kernel("ScanDataset", "ExperimentalScanDataset")
@@ -152,14 +168,22 @@ class _Scan:
         self._state = state
 
     def next(self) -> Pull:
-        element = yield from self._upstream.next()
-        if element is None:
+        item = yield from self._upstream.next()
+        if item is None:
             return None
-        args = (*self._state, *element, *self._captured)
+        args = (*self._state, *item, *self._captured)
         results = yield from run_function(self._func, args)
         count = len(self._state)
         self._state = results[:count]
         return results[count:]
+
+    def state(self) -> Tree:
+        return state_of(self._upstream), self._state
+
+    def restore(self, state: Tree) -> Restoring:
+        upstream, results = parts(state, 2)
+        yield from restore(self._upstream, upstream)
+        self._state = element(results, tuple(map(dtype_of, self._state)))
 
 
 @kernel(
@@ -181,7 +205,7 @@ def make_interleave_dataset(attrs: Attrs) -> Kernel:
         upstream = dataset_in(dataset)
         # -1 leaves the choice to the op; the order of the elements depends on it.
         width = cycle if cycle > 0 else 1
-        return make(lambda: _Interleave(upstream.make_iterator(), func, captured, (width, block)))
+        return make(lambda: _Interleave(upstream, func, captured, (width, block)))
 
     return interleave_dataset
 
@@ -190,13 +214,15 @@ class _Interleave:
     """A cycle of open iterators; each gives a block, then it is the next one's turn."""
 
     def __init__(
-        self, upstream: Iterator, func: FuncAttr, captured: Element, sizes: tuple[int, int]
+        self, upstream: Dataset, func: FuncAttr, captured: Element, sizes: tuple[int, int]
     ) -> None:
-        self._upstream: Iterator | None = upstream
+        self._types: Final = upstream.types
+        self._upstream: Iterator | None = upstream.make_iterator()
         self._func: Final = func
         self._captured: Final = captured
         cycle, self._block = sizes
-        self._open: Final[list[Iterator | None]] = [None] * cycle
+        #: What is open: of which element it was made, and the iterator.
+        self._open: Final[list[tuple[Element, Iterator] | None]] = [None] * cycle
         self._at = 0
         #: How many elements the current one has given of its block.
         self._given = 0
@@ -208,16 +234,31 @@ class _Interleave:
                 if not (yield from self._fill()):
                     self._turn()
                 continue
-            element = yield from current.next()
-            if element is None:
+            item = yield from current[1].next()
+            if item is None:
                 self._open[self._at] = None
                 self._turn()
                 continue
             self._given += 1
             if self._given == self._block:
                 self._turn()
-            return element
+            return item
         return None
+
+    def state(self) -> Tree:
+        opened = tuple(one and (one[0], state_of(one[1])) for one in self._open)
+        return state_of(self._upstream), self._at, self._given, opened
+
+    def restore(self, state: Tree) -> Restoring:
+        upstream, at, given, opened = parts(state, 4)
+        self._upstream = yield from restored(self._upstream, upstream)
+        self._at, self._given = number(at) % len(self._open), number(given)
+        for place, one in enumerate(parts(opened, len(self._open))):
+            if one is not None:
+                made_of, inner = parts(one, 2)
+                iterator = yield from self._made_of(element(made_of, self._types))
+                yield from restore(iterator, inner)
+                self._open[place] = element(made_of, self._types), iterator
 
     def _turn(self) -> None:
         self._at = (self._at + 1) % len(self._open)
@@ -227,13 +268,17 @@ class _Interleave:
         """Open one more dataset in the current place, if there is one."""
         if self._upstream is None:
             return False
-        element = yield from self._upstream.next()
-        if element is None:
+        item = yield from self._upstream.next()
+        if item is None:
             self._upstream = None
             return False
-        results = yield from run_function(self._func, (*element, *self._captured))
-        self._open[self._at] = dataset_in(results[0]).make_iterator()
+        self._open[self._at] = item, (yield from self._made_of(item))
         return True
+
+    def _made_of(self, item: Element) -> Generator[Any, Any, Iterator]:
+        """An iterator over the dataset that the function makes of an element."""
+        results = yield from run_function(self._func, (*item, *self._captured))
+        return dataset_in(results[0]).make_iterator()
 
 
 @async_kernel("ReduceDataset")
@@ -249,8 +294,8 @@ def make_reduce_dataset(attrs: Attrs) -> Kernel:
 
         def reduce() -> Pull:
             now: Element = tuple(state)
-            while (element := (yield from upstream.next())) is not None:
-                now = yield from run_function(func, (*now, *element, *captured))
+            while (item := (yield from upstream.next())) is not None:
+                now = yield from run_function(func, (*now, *item, *captured))
             return now
 
         drive(reduce(), context, done)

@@ -8,9 +8,11 @@ Not:  knows no kind of dataset.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from threading import Lock
-from typing import Final
+from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 from penstock.advice import InitializeIt
 from penstock.core.dtypes import DType
@@ -25,7 +27,15 @@ from penstock.errors import (
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext
 from penstock.kernels.control_flow.functional_ops import guarded
-from penstock.kernels.datasets.dataset import Iterator, dataset_in
+from penstock.kernels.datasets.dataset import Dataset, Iterator, dataset_in
+from penstock.kernels.datasets.iterator_state import (
+    IteratorState,
+    Restoring,
+    Tree,
+    restore,
+    state_in,
+    state_of,
+)
 from penstock.kernels.datasets.pulling import Element, Pull, drive, run_function
 from penstock.kernels.registry import Kernel, async_kernel, context_kernel
 from penstock.kernels.signatures import type_text
@@ -33,6 +43,8 @@ from penstock.kernels.state.variables import resource_name, single_handle
 from penstock.kernels.variant.optional_ops import Optional
 from penstock.kernels.variants import EMPTY
 
+#: What somebody wants of an iterator when it is their turn.
+_Work: TypeAlias = Callable[[], "Generator[Any, Any, Any]"]
 #: The kind of resource.
 ITERATOR: Final = "IteratorResource"
 
@@ -45,31 +57,60 @@ class IteratorResource:
         self._lock = Lock()
         #: None before the iterator is made.
         self._iterator: Iterator | None = None
-        #: Those who wait for their turn, in order of arrival.
-        self._waiting: deque[tuple[OpKernelContext, Done]] = deque()
+        #: What it goes through; None where nobody said so.
+        self._dataset: Dataset | None = None
+        #: Those who wait for their turn, in order of arrival, and what they want.
+        self._waiting: deque[tuple[OpKernelContext, _Work, Done]] = deque()
         #: Whether somebody has the turn.
         self._is_busy = False
 
-    def set(self, iterator: Iterator) -> None:
+    def set(self, dataset: Dataset) -> None:
         """Begin anew, or for the first time."""
+        iterator = dataset.make_iterator()
         with self._lock:
-            self._iterator = iterator
+            self._iterator, self._dataset = iterator, dataset
 
     def next(self, context: OpKernelContext, done: Done) -> None:
         """Ask for the next element; ``done`` gets it, None at the end, or the error."""
+        self._in_turn(context, self._next, done)
+
+    def save(self, context: OpKernelContext, done: Done) -> None:
+        """Ask where the iterator is; ``done`` gets the state, or the error."""
+        self._in_turn(context, self._save, done)
+
+    def restore(self, state: Tree, context: OpKernelContext, done: Done) -> None:
+        """Go where an iterator was; if that cannot be, the iterator stays as it is."""
+        self._in_turn(context, lambda: self._restore(state), done)
+
+    def _next(self) -> Pull:
+        if self._iterator is None:
+            raise _not_initialized("GetNext()", "getting the next element")
+        return (yield from self._iterator.next())
+
+    def _save(self) -> Generator[Any, Any, Tree]:
+        yield from ()
+        if self._iterator is None:
+            raise _not_initialized("Save()", "saving it")
+        return state_of(self._iterator)
+
+    def _restore(self, state: Tree) -> Restoring:
+        if self._dataset is None:
+            raise _not_initialized("Restore()", "restoring it")
+        iterator = self._dataset.make_iterator()
+        yield from restore(iterator, state)
+        with self._lock:
+            self._iterator = iterator
+
+    def _in_turn(self, context: OpKernelContext, work: _Work, done: Done) -> None:
         with self._lock:
             if self._is_busy:
-                self._waiting.append((context, done))
+                self._waiting.append((context, work, done))
                 return
             self._is_busy = True
-        self._start(context, done)
+        self._start(context, work, done)
 
-    def _start(self, context: OpKernelContext, done: Done) -> None:
-        iterator = self._iterator
-        if iterator is None:
-            self._finish(_not_initialized(), done)
-        else:
-            drive(iterator.next(), context, lambda result: self._finish(result, done))
+    def _start(self, context: OpKernelContext, work: _Work, done: Done) -> None:
+        drive(work(), context, lambda result: self._finish(result, done))
 
     def _finish(self, result: object, done: Done) -> None:
         with self._lock:
@@ -80,10 +121,10 @@ class IteratorResource:
             self._start(*following)
 
 
-def _not_initialized() -> FailedPreconditionError:
+def _not_initialized(what: str, doing: str) -> FailedPreconditionError:
     return FailedPreconditionError(
-        "GetNext() failed because the iterator has not been initialized. Ensure that you have "
-        "run the initializer operation for this iterator before getting the next element.",
+        f"{what} failed because the iterator has not been initialized. Ensure that you have "
+        f"run the initializer operation for this iterator before {doing}.",
         next_step=InitializeIt("iterator"),
     )
 
@@ -138,7 +179,7 @@ def make_make_iterator(_: Attrs) -> Kernel:
     """Let an iterator begin with a dataset's first element."""
 
     def make_iterator(context: OpKernelContext, dataset: Value, handle: Value) -> None:
-        _find(context, handle).set(dataset_in(dataset).make_iterator())
+        _find(context, handle).set(dataset_in(dataset))
 
     return make_iterator
 
@@ -159,7 +200,7 @@ def make_one_shot_iterator(attrs: Attrs) -> Kernel:
             if len(results) != 1:
                 raise InvalidArgumentError("The `dataset_factory` must return a single dataset.")
             made = IteratorResource()
-            made.set(dataset_in(results[0]).make_iterator())
+            made.set(dataset_in(results[0]))
             context.resources.lookup_or_create(container, name, ITERATOR, lambda: made)
             return results
 
@@ -263,3 +304,29 @@ def make_iterator_from_string_handle(_: Attrs) -> Kernel:
         return ResourceHandle(context.step.device, container, name, ITERATOR)
 
     return from_string
+
+
+@async_kernel("SerializeIterator")
+def make_serialize_iterator(_: Attrs) -> Kernel:
+    """Where an iterator is, as a vector of one variant."""
+
+    def serialize(context: OpKernelContext, done: Done, handle: Value) -> None:
+        def receive(tree: Tree) -> None:
+            states = np.empty(1, object)
+            states[0] = IteratorState(tree)
+            done(states)
+
+        _find(context, handle).save(context, guarded(receive, done))
+
+    return serialize
+
+
+@async_kernel("DeserializeIterator")
+def make_deserialize_iterator(_: Attrs) -> Kernel:
+    """Nothing; the iterator goes on where the saved one was, in the dataset that it has."""
+
+    def deserialize(context: OpKernelContext, done: Done, handle: Value, state: Value) -> None:
+        tree = state_in(state).tree
+        _find(context, handle).restore(tree, context, guarded(lambda _: done(()), done))
+
+    return deserialize

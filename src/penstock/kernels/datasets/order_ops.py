@@ -1,4 +1,4 @@
-"""Datasets that choose among elements, repeat, join or shuffle them.
+"""Datasets that choose among elements, repeat, join or keep them.
 
 In:   datasets, and numbers that say how many.
 Out:  datasets with the same elements in another choice or order.
@@ -7,15 +7,12 @@ Not:  changes no element; calls no functions.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from collections.abc import Iterator as PlainIterator
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from penstock.core.values import ResourceHandle, Value, as_value
+from penstock.core.values import Value, as_value
 from penstock.errors import InvalidArgumentError, UnimplementedError
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
 from penstock.kernels.datasets.dataset import (
     Dataset,
     Iterator,
@@ -23,13 +20,21 @@ from penstock.kernels.datasets.dataset import (
     dataset_in,
     declared,
 )
+from penstock.kernels.datasets.iterator_state import (
+    LEAST,
+    Restoring,
+    Tree,
+    element,
+    listed,
+    number,
+    parts,
+    refuse,
+    restore,
+    restored,
+    state_of,
+)
 from penstock.kernels.datasets.pulling import WORKING, Element, Pull
-from penstock.kernels.datasets.seeds import SeedGenerator, words
-from penstock.kernels.registry import Cost, Kernel, context_kernel, kernel
-from penstock.kernels.variants import EMPTY
-
-#: The kind of resource that gives seeds.
-SEED_GENERATOR: Final = "SeedGenerator"
+from penstock.kernels.registry import Cost, Kernel, kernel
 
 
 @kernel(
@@ -73,12 +78,24 @@ def _check_shard(count: int, index: int) -> None:
         )
 
 
-class _Take:
-    """The first elements."""
+class _Counted:
+    """Goes through another dataset, and counts something down."""
 
     def __init__(self, upstream: Dataset, count: int) -> None:
-        self._upstream = upstream.make_iterator()
+        self._upstream: Final = upstream.make_iterator()
         self._left = count
+
+    def state(self) -> Tree:
+        return self._left, state_of(self._upstream)
+
+    def restore(self, state: Tree) -> Restoring:
+        left, upstream = parts(state, 2)
+        self._left = number(left, LEAST)
+        yield from restore(self._upstream, upstream)
+
+
+class _Take(_Counted):
+    """The first elements."""
 
     def next(self) -> Pull:
         if self._left == 0:
@@ -87,12 +104,8 @@ class _Take:
         return (yield from self._upstream.next())
 
 
-class _Skip:
+class _Skip(_Counted):
     """All but the first elements; none if the count is negative."""
-
-    def __init__(self, upstream: Dataset, count: int) -> None:
-        self._upstream = upstream.make_iterator()
-        self._left = count
 
     def next(self) -> Pull:
         if self._left < 0:
@@ -111,37 +124,47 @@ class _Repeat:
     def __init__(self, upstream: Dataset, count: int) -> None:
         self._dataset: Final = upstream
         self._left = count
-        self._upstream: Iterator | None = None
+        #: None between two times.
+        self._upstream: Iterator | None = upstream.make_iterator()
+        #: Whether it has given nothing yet.
+        self._is_fresh = True
 
     def next(self) -> Pull:
         while self._left:
-            is_first = self._upstream is None
             if self._upstream is None:
-                self._upstream = self._dataset.make_iterator()
-            element = yield from self._upstream.next()
-            if element is not None:
-                return element
+                self._upstream, self._is_fresh = self._dataset.make_iterator(), True
+            item = yield from self._upstream.next()
+            if item is not None:
+                self._is_fresh = False
+                return item
             self._upstream = None
             # What is empty would be repeated for ever.
-            self._left = 0 if is_first and self._left < 0 else self._left - 1
+            self._left = 0 if self._is_fresh and self._left < 0 else self._left - 1
             yield WORKING
         return None
 
+    def state(self) -> Tree:
+        return self._left, int(self._is_fresh), state_of(self._upstream)
 
-class _Shard:
-    """Every so-manieth element."""
+    def restore(self, state: Tree) -> Restoring:
+        left, is_fresh, upstream = parts(state, 3)
+        self._left, self._is_fresh = number(left, LEAST), bool(number(is_fresh))
+        self._upstream = yield from restored(self._upstream, upstream)
+
+
+class _Shard(_Counted):
+    """Every so-manieth element; what is counted down is how many are skipped before the next."""
 
     def __init__(self, upstream: Dataset, count: int, index: int) -> None:
-        self._upstream = upstream.make_iterator()
+        super().__init__(upstream, index)
         self._count: Final = count
-        self._skip = index
 
     def next(self) -> Pull:
-        for _ in range(self._skip):
+        for _ in range(self._left):
             yield WORKING
             if (yield from self._upstream.next()) is None:
                 return None
-        self._skip = self._count - 1
+        self._left = self._count - 1
         return (yield from self._upstream.next())
 
 
@@ -172,17 +195,31 @@ class _InTurn:
     """One dataset after the other."""
 
     def __init__(self, datasets: Sequence[Dataset]) -> None:
-        self._rest = iter(datasets)
-        self._upstream: Iterator | None = next(self._rest).make_iterator()
+        self._datasets: Final = datasets
+        self._at = 0
+        self._upstream = self._current()
+
+    def _current(self) -> Iterator | None:
+        """A new iterator over the dataset whose turn it is; None after the last one."""
+        is_there = self._at < len(self._datasets)
+        return self._datasets[self._at].make_iterator() if is_there else None
 
     def next(self) -> Pull:
         while self._upstream is not None:
-            element = yield from self._upstream.next()
-            if element is not None:
-                return element
-            following = next(self._rest, None)
-            self._upstream = None if following is None else following.make_iterator()
+            item = yield from self._upstream.next()
+            if item is not None:
+                return item
+            self._at += 1
+            self._upstream = self._current()
         return None
+
+    def state(self) -> Tree:
+        return self._at, state_of(self._upstream)
+
+    def restore(self, state: Tree) -> Restoring:
+        at, upstream = parts(state, 2)
+        self._at = number(at)
+        self._upstream = yield from restored(self._current(), upstream)
 
 
 @kernel("ZipDataset")
@@ -204,13 +241,20 @@ class _Zip:
         self._upstream: Final = upstream
 
     def next(self) -> Pull:
-        parts: list[Value] = []
+        components: list[Value] = []
         for iterator in self._upstream:
-            element = yield from iterator.next()
-            if element is None:
+            item = yield from iterator.next()
+            if item is None:
                 return None
-            parts += element
-        return tuple(parts)
+            components += item
+        return tuple(components)
+
+    def state(self) -> Tree:
+        return tuple(map(state_of, self._upstream))
+
+    def restore(self, state: Tree) -> Restoring:
+        for iterator, inner in zip(self._upstream, parts(state, len(self._upstream)), strict=True):
+            yield from restore(iterator, inner)
 
 
 @kernel("CacheDataset", "CacheDatasetV2")
@@ -234,20 +278,38 @@ class _Cache:
     def __init__(self, upstream: Dataset, kept: list[list[Element] | None]) -> None:
         #: The one item is the list of all elements, as soon as one iterator has seen them all.
         self._kept: Final = kept
-        self._seen: list[Element] = []
-        full = kept[0]
-        self._full: PlainIterator[Element] | None = None if full is None else iter(full)
-        self._upstream: Final = upstream.make_iterator()
+        #: What this iterator has seen; all, if the cache was full.
+        self._seen = kept[0] or []
+        self._dataset: Final = upstream
+        #: None if the cache was full.
+        self._upstream = None if kept[0] is not None else upstream.make_iterator()
+        #: How many of what was seen were given.
+        self._given = 0
 
     def next(self) -> Pull:
-        if self._full is not None:
-            return next(self._full, None)
-        element = yield from self._upstream.next()
-        if element is None:
-            self._kept[0] = self._kept[0] or self._seen
+        if self._upstream is not None:
+            item = yield from self._upstream.next()
+            if item is None:
+                self._kept[0] = self._kept[0] or self._seen
+                return None
+            self._seen.append(item)
+        elif self._given == len(self._seen):
             return None
-        self._seen.append(element)
-        return element
+        self._given += 1
+        return self._seen[self._given - 1]
+
+    def state(self) -> Tree:
+        return tuple(self._seen), self._given, state_of(self._upstream)
+
+    def restore(self, state: Tree) -> Restoring:
+        seen, given, upstream = parts(state, 3)
+        self._seen = [element(item, self._dataset.types) for item in listed(seen)]
+        self._given = number(given)
+        if self._given > len(self._seen):
+            refuse()
+        self._upstream = yield from restored(self._dataset.make_iterator(), upstream)
+        if self._upstream is None:
+            self._kept[0] = self._kept[0] or self._seen
 
 
 @kernel("UniqueDataset")
@@ -270,175 +332,25 @@ class _Unique:
         self._seen: Final[set[object]] = set()
 
     def next(self) -> Pull:
-        while (element := (yield from self._upstream.next())) is not None:
+        while (item := (yield from self._upstream.next())) is not None:
             yield WORKING
-            key = tuple(v.tobytes() if hasattr(v, "tobytes") else v for v in element)
+            key = tuple(v.tobytes() if hasattr(v, "tobytes") else v for v in item)
             if key not in self._seen:
                 self._seen.add(key)
-                return element
+                return item
         return None
 
+    def state(self) -> Tree:
+        return tuple(self._seen), state_of(self._upstream)
 
-@kernel("ShuffleDataset", "ShuffleAndRepeatDataset")
-def make_shuffle_dataset(attrs: Attrs) -> Kernel:
-    """The elements in random order, taken from a buffer that is filled up again and again."""
-    make, is_fixed = declared(attrs), not attrs.bool("reshuffle_each_iteration")
-
-    def shuffle_dataset(
-        dataset: Value, size: Value, seed: Value, seed2: Value, *count: Value
-    ) -> Dataset:
-        generator = SeedGenerator(int(seed), int(seed2), is_fixed=is_fixed)
-        upstream, buffer = dataset_in(dataset), _buffer_size(size)
-        times = int(count[0]) if count else 1
-        return make(lambda: _Shuffle(upstream, buffer, generator, times))
-
-    return shuffle_dataset
+    def restore(self, state: Tree) -> Restoring:
+        seen, upstream = parts(state, 2)
+        self._seen.update(map(_as_key, listed(seen)))
+        yield from restore(self._upstream, upstream)
 
 
-@context_kernel("ShuffleDatasetV2", "ShuffleDatasetV3")
-def make_shuffle_dataset_with_generator(attrs: Attrs) -> Kernel:
-    """The form whose seeds come from a resource, if there is one."""
-    make = declared(attrs)
-    is_fixed = "reshuffle_each_iteration" in attrs.values and not attrs.bool(
-        "reshuffle_each_iteration"
-    )
-
-    def shuffle_dataset(
-        context: OpKernelContext, dataset: Value, size: Value, *rest: Value
-    ) -> Dataset:
-        generator = _found_generator(context, rest[-1])
-        if generator is None:
-            seeds = [int(seed) for seed in rest[:-1]] or [0, 0]
-            generator = SeedGenerator(*seeds, is_fixed=is_fixed)
-        upstream, buffer, seeds_of = dataset_in(dataset), _buffer_size(size), generator
-        return make(lambda: _Shuffle(upstream, buffer, seeds_of))
-
-    return shuffle_dataset
-
-
-def _found_generator(context: OpKernelContext, handle: Value) -> SeedGenerator | None:
-    handle = as_value(handle)
-    if not isinstance(handle, ResourceHandle):
-        return None
-    found = context.resources.find(handle.container, handle.name, SEED_GENERATOR)
-    return found if isinstance(found, SeedGenerator) else None
-
-
-@context_kernel("AnonymousSeedGenerator", "AnonymousRandomSeedGenerator")
-def make_anonymous_seed_generator(attrs: Attrs) -> Kernel:
-    """A resource that gives seeds, and what would delete it."""
-
-    def anonymous_seed_generator(
-        context: OpKernelContext, seed: Value, seed2: Value, *reshuffle: Value
-    ) -> tuple[Value, Value]:
-        is_fixed = bool(reshuffle) and not reshuffle[0]
-        name = f"{attrs.node_name}/{context.step_container.unique_id()}/{context.step.step_id}"
-        made = SeedGenerator(int(seed), int(seed2), is_fixed=is_fixed)
-        context.resources.create("", name, SEED_GENERATOR, made)
-        handle = ResourceHandle(context.step.device, "", name, SEED_GENERATOR)
-        return handle, EMPTY
-
-    return anonymous_seed_generator
-
-
-@kernel("DummySeedGenerator", cost=Cost.CHEAP)
-def make_dummy_seed_generator(attrs: Attrs) -> Kernel:
-    """A handle of no generator: the dataset's own seeds count."""
-    return lambda: ResourceHandle("", "", attrs.node_name, SEED_GENERATOR)
-
-
-@context_kernel("DeleteSeedGenerator", "DeleteRandomSeedGenerator")
-def make_delete_seed_generator(_: Attrs) -> Kernel:
-    """Give a generator up."""
-
-    def delete(context: OpKernelContext, handle: Value, _deleter: Value) -> None:
-        found = as_value(handle)
-        context.resources.delete(found.container, found.name, SEED_GENERATOR)
-
-    return delete
-
-
-def _buffer_size(size: Value) -> int:
-    number = int(size)
-    if number < 1 and number != -1:
-        raise InvalidArgumentError(
-            f"buffer_size must be greater than zero or UNKNOWN_CARDINALITY, got {number}"
-        )
-    return number
-
-
-class _Shuffle:
-    """A buffer of elements; one of its first epoch is given at random, until that is empty."""
-
-    def __init__(
-        self, upstream: Dataset, size: int, generator: SeedGenerator, epochs: int = 1
-    ) -> None:
-        self._dataset: Final = upstream
-        self._size: Final = size
-        self._generator: Final = generator
-        #: Epochs that are not begun yet; negative if there is no end of them.
-        self._left = epochs
-        self._upstream: Iterator | None = None
-        #: What waits to be given, by epoch; an empty epoch can only be the last.
-        self._epochs: Final[deque[_Epoch]] = deque()
-        self._count = 0
-
-    def next(self) -> Pull:
-        yield from self._fill()
-        if not self._count:
-            return None
-        while not self._epochs[0].waiting:
-            self._epochs.popleft()
-        self._count -= 1
-        return self._epochs[0].take()
-
-    def _fill(self) -> Generator[Any, Any, None]:
-        while self._size < 0 or self._count < self._size:
-            if self._upstream is None and not self._begin():
-                return
-            assert self._upstream is not None
-            element = yield from self._upstream.next()
-            if element is not None:
-                self._epochs[-1].items.append(element)
-                self._count += 1
-                continue
-            self._upstream = None
-            if self._left < 0 and not self._count:  # nothing, for ever
-                self._left = 0
-
-    def _begin(self) -> bool:
-        """Begin the next epoch, if there is one."""
-        if self._left == 0:
-            return False
-        self._left -= self._left > 0
-        self._upstream = self._dataset.make_iterator()
-        self._epochs.append(_Epoch(words(*self._generator.next_seeds())))
-        return True
-
-
-class _Epoch:
-    """What waits of one time through a dataset, and the random words for it."""
-
-    __slots__ = ("_words", "first", "items")
-
-    def __init__(self, random_words: PlainIterator[int]) -> None:
-        self._words: Final = random_words
-        self.items: list[Element] = []
-        #: What stands before it has been given.
-        self.first = 0
-
-    @property
-    def waiting(self) -> int:
-        """How many elements wait."""
-        return len(self.items) - self.first
-
-    def take(self) -> Element:
-        """One element; the first moves to its place."""
-        items, first = self.items, self.first
-        chosen = first + next(self._words) % self.waiting
-        result, items[chosen] = items[chosen], items[first]
-        self.first += 1
-        if self.first > self.waiting:
-            del items[: self.first]
-            self.first = 0
-        return result
+def _as_key(state: Tree) -> tuple[bytes, ...]:
+    key = listed(state)
+    if not all(type(part) is bytes for part in key):
+        refuse()
+    return key

@@ -19,9 +19,12 @@ _WORD: Final = (1 << 64) - 1
 _BLOCKS: Final = 16
 
 
-def words(seed: int, seed2: int) -> Iterator[int]:
-    """The words that follow from two seeds, without end."""
-    stream = Philox(seed & _WORD, (seed2 & _WORD) << 64)
+def words(seed: int, seed2: int, start: int = 0) -> Iterator[int]:
+    """The words that follow from two seeds, without end, from the so-manieth on."""
+    stream = Philox(seed & _WORD, (seed2 & _WORD) << 64).skip(start // 4)
+    if start % 4:
+        yield from stream.blocks(1)[0, start % 4 :].tolist()
+        stream = stream.skip(1)
     while True:
         yield from stream.blocks(_BLOCKS).reshape(-1).tolist()
         stream = stream.skip(_BLOCKS)
@@ -36,11 +39,25 @@ class SeedGenerator:
         self._fixed: Final = (seed, seed2) if is_fixed else None
         #: Held while words are taken.
         self._lock = Lock()
-        self._words: Final = words(seed, seed2)
+        self._seeds: Final = (seed, seed2)
+        self._words = words(seed, seed2)
+        #: How many words were taken.
+        self._taken = 0
 
     def next_seeds(self) -> tuple[int, int]:
         """The seeds for one more time."""
         if self._fixed is not None:
             return self._fixed
         with self._lock:
+            self._taken += 2
             return next(self._words), next(self._words)
+
+    @property
+    def taken(self) -> int:
+        """How many words were taken so far."""
+        return self._taken
+
+    def go_on_after(self, taken: int) -> None:
+        """Let the next seeds be those after so many words."""
+        with self._lock:
+            self._words, self._taken = words(*self._seeds, taken), taken

@@ -39,7 +39,7 @@ def make_initialize_table_from_dataset(_attrs: Attrs) -> Kernel:
         container = getattr(as_value(handle), "container", "") or "localhost"
 
         def fill(keys: list[Any], values: list[Any]) -> None:
-            table.initialize(container, _column(keys, wanted[0]), _column(values, wanted[1]))
+            table.fill(container, _column(keys, wanted[0]), _column(values, wanted[1]))
 
         drive(_filling(dataset.make_iterator(), fill), context, done)
 

@@ -266,7 +266,19 @@ def make_lookup_table_import(attrs: Attrs) -> Kernel:
 def make_initialize_table(attrs: Attrs) -> Kernel:
     """Nothing; the table holds these keys and values, unless it was filled before."""
     types = attrs.dtype("Tkey"), attrs.dtype("Tval")
-    return _writer(attrs, types, lambda table, *args: table.initialize(*args))
+
+    def initialize(table: LookupTable, container: str, keys: Value, values: Value) -> None:
+        if len(shape_of(keys)) != 1:
+            raise InvalidArgumentError(
+                f"Keys must be a vector, but received shape{shape_text(shape_of(keys))}"
+            )
+        if np.size(values) != len(keys):
+            raise InvalidArgumentError(
+                f"Keys and values must have the same size {len(keys)} vs {np.size(values)}"
+            )
+        table.initialize(container, keys, values)
+
+    return _writer(attrs, types, initialize)
 
 
 @context_kernel("LookupTableRemoveV2")

@@ -73,8 +73,12 @@ class LookupTable(ABC):
     def export(self) -> tuple[Array, Array]:
         """All keys, and their values in the same order."""
 
-    def initialize(self, container: str, keys: Value, values: Value) -> None:  # noqa: ARG002
-        """Refuse: there is nothing to initialize."""
+    def initialize(self, container: str, keys: Value, values: Value) -> None:
+        """Fill the table with arrays; refuses unless it is one that is filled once."""
+        self.fill(container, keys, values)
+
+    def fill(self, container: str, keys: Value, values: Value) -> None:  # noqa: ARG002
+        """Fill the table from a file or a dataset; refuses unless it is one that is filled once."""
         raise InvalidArgumentError(f"Table {container} {self.name} is not initializable")
 
     # -- between arrays and Python's own objects -----------------------------------------
@@ -227,18 +231,38 @@ class StaticTable(MutableTable):
         raise UnimplementedError("Remove not supported by InitializableLookupTable implementations")
 
     def replace(self, keys: Value, values: Value) -> None:
-        """Fill the table, unless it is filled already."""
+        """Fill the table; one that is filled already stays as it is.
+
+        Raises:
+            FailedPreconditionError: as many elements as are given are not in it.
+
+        """
+        # TensorFlow compares nothing else, and counts repeated keys each time.
+        if not self._is_filled_by(keys, values) and np.size(keys) != self.size:
+            raise FailedPreconditionError(
+                "Table was already initialized with different data.",
+                next_step=f"it has {self.size} elements, not {np.size(keys)}; fill it once",
+            )
+
+    def initialize(self, container: str, keys: Value, values: Value) -> None:  # noqa: ARG002
+        """Fill the table like ``replace``."""
+        self.replace(keys, values)
+
+    def fill(self, container: str, keys: Value, values: Value) -> None:  # noqa: ARG002
+        """Fill the table; one that is filled already stays as it is."""
+        self._is_filled_by(keys, values)
+
+    def _is_filled_by(self, keys: Value, values: Value) -> bool:
+        """Fill the table unless it is filled already; returns whether it was not."""
         if shape_of(keys) and not keys.size:
             raise InvalidArgumentError("keys and values cannot be empty tensors.")
         new = self._pairs(keys, values)
         with self._lock:
-            if not self.is_initialized:
-                self._items = _without_conflicts(new)
-                self.is_initialized = True
-
-    def initialize(self, container: str, keys: Value, values: Value) -> None:  # noqa: ARG002
-        """Fill the table, unless it is filled already."""
-        self.replace(keys, values)
+            if self.is_initialized:
+                return False
+            self._items = _without_conflicts(new)
+            self.is_initialized = True
+        return True
 
     def export(self) -> tuple[Array, Array]:
         """All keys, and their values in the same order."""

@@ -56,7 +56,7 @@ def make_initialize_table_from_text_file(attrs: Attrs) -> Kernel:
                 f"Invalid vocab_size in {path}: expected {limit} but got {len(keys)}"
             )
         container = getattr(handle, "container", "") or "localhost"
-        table.initialize(container, _array(keys, types[0]), _array(values, types[1]))
+        table.fill(container, _array(keys, types[0]), _array(values, types[1]))
 
     return initialize
 

@@ -95,7 +95,7 @@ def make_to_dense(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("type")
 
     def to_dense(sparse: Value) -> Array:
-        matrix = _of_type(sparse, dtype)
+        matrix = of_type(sparse, dtype)
         dense = np.zeros((len(matrix.matrices), *matrix.shape[-2:]), dtype.numpy)
         for target, rows in zip(dense, matrix.matrices, strict=True):
             target[rows.numbers, rows.columns] = rows.values
@@ -104,7 +104,8 @@ def make_to_dense(attrs: Attrs) -> Kernel:
     return to_dense
 
 
-def _of_type(value: Value, dtype: DType) -> SparseRows:
+def of_type(value: Value, dtype: DType) -> SparseRows:
+    """The matrix on an edge, which must be of a type."""
     matrix = matrix_in(value)
     if matrix.dtype is not dtype:
         raise InvalidArgumentError(
@@ -120,7 +121,7 @@ def make_to_sparse(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("type")
 
     def to_sparse(sparse: Value) -> tuple[Array, Array, Array]:
-        matrix = _of_type(sparse, dtype)
+        matrix = of_type(sparse, dtype)
         columns = [np.stack([rows.numbers, rows.columns], 1) for rows in matrix.matrices]
         places = np.concatenate([np.zeros((0, 2), np.int64), *columns])
         if len(matrix.shape) == 3:
@@ -175,7 +176,7 @@ _Turn: TypeAlias = Callable[[SparseRows], SparseRows]
 def make_transpose(attrs: Attrs) -> Kernel:
     """Columns as rows, of complex matrices perhaps with conjugate elements."""
     dtype, turn = attrs.dtype("type"), _turned(conjugate=attrs.bool("conjugate"))
-    return lambda sparse: turn(_of_type(sparse, dtype))
+    return lambda sparse: turn(of_type(sparse, dtype))
 
 
 def _turned(*, conjugate: bool) -> _Turn:
@@ -266,7 +267,7 @@ def make_sparse_matmul(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("type")
 
     def sparse_matmul(a: Value, b: Value) -> SparseRows:
-        left, right = _of_type(a, dtype), _of_type(b, dtype)
+        left, right = of_type(a, dtype), of_type(b, dtype)
         _check_factors(left, len(right.shape), dtype)
         left, right = a_prepared(left), b_prepared(right)
         _check_inner(left.shape, right.shape, " ")
