@@ -1,8 +1,9 @@
 """How thorough the tests are.
 
 ``pytest`` leaves out what takes long: tests that are marked ``slow``, and most examples of random
-tests.  ``pytest --all`` runs all of them, and ``HYPOTHESIS_PROFILE=thorough`` 2,000 examples of
-each random test.  A test that is named as ``file::test`` is run in any case.
+tests.  ``pytest --all`` runs all of them, ``pytest --rest`` those that ``pytest`` left out, and
+``HYPOTHESIS_PROFILE=thorough`` 2,000 examples of each random test.  A test that is named as
+``file::test`` is run in any case.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 #: Examples of each random test, by profile.
@@ -22,26 +23,39 @@ for _name, _count in _EXAMPLES.items():
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--all``."""
+    """Add ``--all`` and ``--rest``."""
     parser.addoption("--all", action="store_true", help="run the tests that take long, too")
+    parser.addoption(
+        "--rest", action="store_true", help="run what pytest leaves out without an option"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose how many examples random tests try."""
-    default = "quick" if config.getoption("--all") else "short"
+    default = "quick" if config.getoption("--all") or config.getoption("--rest") else "short"
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", default))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out slow tests, unless all are wanted or some are named."""
+    """Leave out slow tests, unless all are wanted or some are named; or the others."""
     if config.getoption("--all") or any("::" in arg for arg in config.args):
         return
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    items[:] = [item for item in items if not item.get_closest_marker("slow")]
-    config.hook.pytest_deselected(items=slow)
+    is_wanted = _is_more if config.getoption("--rest") else _is_quick
+    config.hook.pytest_deselected(items=[item for item in items if not is_wanted(item)])
+    items[:] = filter(is_wanted, items)
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is None
+
+
+def _is_more(item: pytest.Item) -> bool:
+    """Whether a test is left out otherwise, or tries more examples now."""
+    return not _is_quick(item) or is_hypothesis_test(getattr(item, "obj", None))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say that this was not all."""
-    if not terminalreporter.config.getoption("--all"):
+    options = terminalreporter.config
+    if not options.getoption("--all") and not options.getoption("--rest"):
         terminalreporter.write_line("Tests that take long were left out; pytest --all runs them.")
