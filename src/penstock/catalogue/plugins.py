@@ -18,6 +18,8 @@ import warnings
 from threading import RLock
 from typing import TYPE_CHECKING, Final
 
+from penstock.core.forks import held_at_forks
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -25,7 +27,7 @@ GROUP: Final = "penstock.ops"
 
 #: Held while packages are imported, so that others wait for what they register.  Taken before
 #: the locks of the tables of ops and kernels.
-_lock: Final = RLock()
+_lock: Final = held_at_forks(RLock(), order=1)
 #: Has an element when all packages were imported, or are just being imported.
 _loaded: Final[list[bool]] = []
 

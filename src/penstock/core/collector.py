@@ -10,7 +10,7 @@ look through them again and again while they are made, which takes longer than m
 The collector belongs to the whole process, and so does a pause.  Every call turns it on again
 if it was on when the call began, whether it returns or raises; so calls may overlap on any
 threads, at worst one of them goes on with the collector running, and a program that does
-without it keeps doing so.
+without it keeps doing so.  The child of a fork goes on with the collector running.
 
 What is built in pauses becomes garbage some day, all of it cyclic.  So that a program which
 opens and closes one graph after the other does not drown in it, the collector hears about
@@ -24,6 +24,8 @@ import gc
 from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
 
+from penstock.core.forks import in_children
+
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
 
@@ -31,6 +33,8 @@ _OBJECTS_PER_NOTE: Final = 100_000
 #: Objects made in pauses since the last note, in its one element.  A number that is lost in a
 #: race between threads does no harm.
 _unnoted: Final = [0]
+#: Pauses under way that turned the collector off.  Each operation on it is atomic.
+_pauses: Final[dict[int, object]] = {}
 
 
 def collector_paused(function: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
@@ -40,14 +44,28 @@ def collector_paused(function: Callable[_Params, _Result]) -> Callable[_Params, 
     def paused(*args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         was_enabled = gc.isenabled()
         before = gc.get_count()[0]
+        pause = object()
         try:
-            gc.disable()
+            if was_enabled:
+                _pauses[id(pause)] = pause
+                gc.disable()
             return function(*args, **kwargs)
         finally:
             if was_enabled:
+                _pauses.pop(id(pause), None)
                 _resume(gc.get_count()[0] - before)
 
     return paused
+
+
+def _end_pauses() -> None:
+    """Turn the collector on in the child of a fork, where nobody else is left to do it."""
+    if _pauses:
+        _pauses.clear()
+        gc.enable()
+
+
+in_children(_end_pauses)
 
 
 def _resume(made: int) -> None:

@@ -10,13 +10,13 @@ No library function can be told to stop.  A caller who may have to go has such w
 from __future__ import annotations
 
 import contextvars
-import os
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, Final, Generic, TypeVar
 
 from penstock.core.denormals import settle
+from penstock.core.forks import end_stray, generation, in_children
 from penstock.errors import CancelledError
 from penstock.state.checkpoints import heeded
 from penstock.state.interrupt import Interrupt
@@ -117,7 +117,9 @@ class _Worker:
         settle()
         while True:
             context, work = self._given.get()
+            before = generation()
             context.run(work.do)
+            end_stray(before)
             del context, work  # what has been computed is the caller's alone
             if len(_spare) >= _MOST_SPARE:
                 return
@@ -135,6 +137,4 @@ def _spare_worker() -> _Worker:
         return _Worker()
 
 
-if hasattr(os, "register_at_fork"):
-    # The child of a fork has none of its parent's threads.
-    os.register_at_fork(after_in_child=_spare.clear)
+in_children(_spare.clear)

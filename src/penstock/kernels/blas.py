@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +25,8 @@ from threading import Lock
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
+
+from penstock.core.forks import in_children
 
 _Result = TypeVar("_Result")
 _Facts = TypeVar("_Facts")
@@ -133,8 +134,8 @@ _everybody: Final = None if _library is None else _Alone(_library.number)
 #: Up to so many multiplications OpenBLAS wakes no thread for a real matrix and a vector.
 ALONE_BY_VECTOR: Final = _VECTORS[_library is None or _library.version >= _MEASURED]
 
-if _everybody is not None and hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_everybody.forget)
+if _everybody is not None:
+    in_children(_everybody.forget)
 
 
 def alone(work: Callable[..., _Result], *args: Any) -> _Result:

@@ -12,10 +12,11 @@ each of them keeps to its share of the cores.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from time import perf_counter
 from typing import Final
@@ -23,6 +24,7 @@ from typing import Final
 import numpy as np
 
 from penstock.core.denormals import flushing, is_flushing, settle
+from penstock.core.forks import end_stray, generation, in_children, process_lock
 
 #: Does the piece of a number.
 Body = Callable[[int], None]
@@ -52,7 +54,7 @@ class _Company:
 
     def __init__(self) -> None:
         #: Guards changes of ``count``.  Innermost.
-        self._lock = Lock()
+        self._lock = process_lock()
         #: Read without the lock: who sees an old number has one helper too many or too few.
         self.count = 0
 
@@ -69,11 +71,13 @@ def in_company(work: Callable[[], None]) -> Callable[[], None]:
     """The same work, counted while it is done as something that others may be done beside."""
 
     def counted() -> None:
+        before = generation()
         _company.change(1)
         try:
             work()
         finally:
             _company.change(-1)
+            end_stray(before)
 
     return counted
 
@@ -143,7 +147,7 @@ class _Loop:
 _wanted: Final[SimpleQueue[_Loop]] = SimpleQueue()
 #: The threads.  Grows under ``_starting``.
 _threads: Final[list[Thread]] = []
-_starting: Final = Lock()
+_starting: Final = process_lock()
 
 
 def parallel_for(count: int, body: Body) -> None:
@@ -231,6 +235,13 @@ def _help() -> None:
             del loop  # which holds on to its arrays
 
 
-if hasattr(os, "register_at_fork"):
-    # The child of a fork has none of its parent's threads.
-    os.register_at_fork(after_in_child=_threads.clear)
+def _forget_threads() -> None:
+    """Start anew in the child of a fork: nobody there does what its parent wants to be done."""
+    _threads.clear()
+    _company.count = 0
+    with contextlib.suppress(Empty):
+        while True:
+            _wanted.get_nowait()
+
+
+in_children(_forget_threads)

@@ -29,6 +29,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from penstock.catalogue.plugins import load_plugins
 from penstock.catalogue.registry import get_op, is_builtin_op
 from penstock.core.dtypes import DType
+from penstock.core.forks import held_at_forks
 from penstock.defs.attrs import Attr
 from penstock.errors import AlreadyExistsError, InvalidArgumentError
 from penstock.kernels.attrs import Attrs
@@ -107,10 +108,10 @@ def _allowed(value: Attr, types: frozenset[DType]) -> bool:
 #: Every registered kernel by op.  Grows under ``_lock``; a list is replaced, never changed.
 _kernels: Final[dict[str, tuple[KernelDef, ...]]] = {}
 #: Held while a kernel is added.  Nothing is imported under it, and no other lock is taken.
-_lock: Final = RLock()
+_lock: Final = held_at_forks(RLock())
 #: Held while families are imported, so that one that fails leaves nothing behind for another
 #: thread to stumble over; taken before Python's import locks, and before ``_lock``.
-_loading: Final = RLock()
+_loading: Final = held_at_forks(RLock(), order=2)
 #: Ops whose families are all imported; only grows.
 _loaded_ops: Final[set[str]] = set()
 #: Has an element when all families are imported.

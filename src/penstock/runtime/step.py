@@ -13,15 +13,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from threading import Lock, current_thread, main_thread
+from threading import current_thread, main_thread
 from time import perf_counter
 from typing import Final
 
 from penstock.advice import MoreTime
 from penstock.config import RunOptions, Tier, TraceLevel
 from penstock.core.denormals import flushing
+from penstock.core.forks import process_lock
 from penstock.core.values import Value
-from penstock.errors import CancelledError, DeadlineExceededError, OpError
+from penstock.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    OpError,
+)
 from penstock.kernels.context import Runner
 from penstock.runtime.ctrl_c import NotingCtrlC
 from penstock.runtime.ending import Ending
@@ -38,7 +44,7 @@ from penstock.state.session_state import SessionState, TensorStore
 #: Numbers steps throughout the process; taken under ``_step_ids_lock``, since ``next`` is not
 #: atomic on every Python.
 _step_ids: Final = itertools.count(1)
-_step_ids_lock: Final = Lock()
+_step_ids_lock: Final = process_lock()
 
 
 def take_step_id() -> int:
@@ -71,6 +77,8 @@ class Step:
         #: Whether somebody may go before the step is done, though no deadline is given.
         self.is_async = False
         self._error: OpError | None = None
+        #: Whether this is the copy of a step that goes on in the parent of this process.
+        self._is_forked = False
 
     # -- from any thread -------------------------------------------------------------
 
@@ -82,6 +90,16 @@ class Step:
     def dump_state(self) -> str:
         """What every unfinished node waits for."""
         return self._ending.report()
+
+    def forget_threads(self) -> None:
+        """Fail, in the child of a fork, when what this thread is at has been done.
+
+        Whatever was under way elsewhere will never be done.
+        """
+        self._is_forked = True
+        self._loop.forget_threads()
+        for activity in self._ending.interrupt.activities.values():
+            activity.forget_threads()
 
     # -- on the calling thread ---------------------------------------------------------
 
@@ -165,6 +183,9 @@ class Step:
         self._loop.stop()
 
     def _poll(self) -> None:
+        if self._is_forked:
+            self._finished(FailedPreconditionError("This process was forked while the step ran"))
+            return
         if self._ending.interrupt.escaping is not None:
             self._ending.tell()
         self._ending.leave_silent()

@@ -49,6 +49,11 @@ class StepLoop:
             self._is_stopped = True
             self._wake.notify()
 
+    def forget_threads(self) -> None:
+        """Look up now and then: in the child of a fork nobody schedules anything."""
+        self._wake = Condition(Lock())
+        self._is_polling = True
+
     def start_polling(self) -> None:
         """Have ``run`` look up now and then from now on, if it does not yet."""
         with self._wake:

@@ -16,6 +16,7 @@ from weakref import WeakSet
 
 from penstock.config import Config, ThreadPoolOption
 from penstock.core.denormals import settle
+from penstock.core.forks import in_children, process_lock
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.context import Runner
 from penstock.kernels.intra_op import in_company
@@ -60,7 +61,7 @@ class Pool:
 
 
 #: Guards ``_pools``.  Innermost.
-_lock: Final = Lock()
+_lock: Final = process_lock()
 #: All pools there are, so that a forked process can start anew.
 _pools: Final[WeakSet[Pool]] = WeakSet()
 #: The process's pools by number of threads.  Like the next it only grows, by ``setdefault``,
@@ -71,15 +72,11 @@ _named: Final[dict[str, tuple[int, Pool]]] = {}
 
 
 def _start_anew() -> None:
-    _lock.release()
     for pool in list(_pools):
         pool.forget_threads()
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(
-        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_start_anew
-    )
+in_children(_start_anew)
 
 
 def thread_count(configured: int) -> int:

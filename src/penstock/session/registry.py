@@ -1,7 +1,8 @@
 """The sessions of this process that are open, for those who reset them all.
 
 In:   sessions, as they open.
-Out:  all of them closed; who waits in a container that is reset hears of that first.
+Out:  all of them closed; who waits in a container that is reset hears of that first.  And in
+      the child of a fork, those that cannot be used there refuse to be.
 Not:  keeps no session alive.
 """
 
@@ -9,10 +10,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from threading import Lock
 from typing import Final, Protocol
 from weakref import WeakSet
 
+from penstock.core.forks import in_children, process_lock
 from penstock.errors import NotFoundError
 from penstock.state.callbacks import call_all
 
@@ -26,9 +27,12 @@ class Resettable(Protocol):
     def close(self) -> None:
         """Give everything up."""
 
+    def forget_threads(self) -> bool:
+        """Start anew in the child of a fork; whether the session can be used there."""
+
 
 #: Held while ``_open`` changes or is read.  Innermost.
-_lock: Final = Lock()
+_lock: Final = process_lock()
 #: Sessions that somebody still refers to; closed ones may be among them.
 _open: Final[WeakSet[Resettable]] = WeakSet()
 
@@ -37,6 +41,16 @@ def remember(session: Resettable) -> None:
     """Note a session that opens."""
     with _lock:
         _open.add(session)
+
+
+def _forget_threads() -> None:
+    """Give up, in the child of a fork, the sessions that other threads were at work in."""
+    for session in list(_open):
+        if not session.forget_threads():
+            _open.discard(session)
+
+
+in_children(_forget_threads)
 
 
 def reset(target: str, containers: Iterable[str] | None) -> None:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from penstock.errors import CancelledError, OpError
+from penstock.errors import CancelledError, FailedPreconditionError, OpError
 
 
 class Endable(Protocol):
@@ -35,6 +35,7 @@ class Run:
         #: Why the run is to end.  Set before ``_current`` is looked at, which is set before
         #: this is: so one of two threads sees both.
         self._reason: OpError | None = None
+        self._is_over = False
         self._result: Any = None
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._work, name="penstock-run", daemon=True)
@@ -45,6 +46,7 @@ class Run:
             self._result = self._do(self)
         except BaseException as error:  # noqa: BLE001  (raised again by ``result``)
             self._error = error
+        self._is_over = True
 
     def turn_to(self, current: Endable) -> None:
         """Note what goes on from now on, and end it if the run was cancelled before."""
@@ -77,6 +79,12 @@ class Run:
         self._thread.join(timeout)
         if self._thread.is_alive():
             raise TimeoutError(f"the run is not done after {timeout} seconds")
+        if not self._is_over:
+            raise FailedPreconditionError(
+                "The run goes on in the process of which this one is a child, which has no "
+                "thread for it",
+                next_step="open a session of its own in the child, and run there",
+            )
         if self._error is not None:
             raise self._error
         return self._result

@@ -35,6 +35,7 @@ from penstock.runtime.new_step import AnyStep, StepMaker
 from penstock.runtime.partial_run import PartialRun
 from penstock.runtime.preparation import milliseconds_to
 from penstock.runtime.prepare import PreparedStep
+from penstock.runtime.step import Step
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session import registry
 from penstock.session.advise import advise
@@ -88,6 +89,9 @@ class Session:
         self._partial_runs: dict[str, PartialRun] = {}
         self._partial_run_count = 0
         self._is_closed = False
+        #: Whether it is the session of a process of which this one is the child, where threads
+        #: were at work in it.
+        self._is_lost = False
         registry.remember(self)
 
     @property
@@ -241,8 +245,8 @@ class Session:
                 self.advise(error)
                 raise
             finally:
-                self.remove_step(job.step)
                 record(job.prepared, job.step.stats, job.options, metadata)
+                self.remove_step(job.step)
             for index, (name, value) in enumerate(zip(request.fetches, results, strict=True)):
                 if value is None and not allow_dead:
                     raise dead_fetch_error(self._graph, index, name)
@@ -437,9 +441,42 @@ class Session:
     def __repr__(self) -> str:
         return f"<Session on {self._graph!r}, {'closed' if self._is_closed else 'open'}>"
 
+    def forget_threads(self) -> bool:
+        """Start anew in the child of a fork; whether the session can be used there.
+
+        It cannot if it was at work, in this thread or in one that only the parent has: what
+        that has begun nobody would end.
+        """
+        if self._is_closed:
+            return False
+        self._lock = threading.Lock()
+        locks = self._graph.lock, self._environment.resources.lock, self._session_state.lock
+        is_busy = bool(self._steps or self._partial_runs)
+        self._is_lost = self._is_closed = is_busy or not all(map(_is_free, locks))
+        if not _is_free(self._graph.lock):
+            self._graph.lock = threading.RLock()  # for sessions that the child opens
+        for step in self._steps:
+            if isinstance(step, Step):
+                step.forget_threads()
+        return not self._is_lost
+
     def _check_open(self) -> None:
+        if self._is_lost:
+            raise FailedPreconditionError(
+                "The session was at work in another thread, or in this one, when this process "
+                "was forked",
+                next_step="open a session of its own in the child",
+            )
         if self._is_closed:
             raise CancelledError("Session has been closed.")
+
+
+def _is_free(lock: Any) -> bool:
+    """Whether no other thread holds a lock."""
+    if not lock.acquire(blocking=False):
+        return False
+    lock.release()
+    return True
 
 
 add_hints(Session)

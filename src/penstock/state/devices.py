@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Final, TypeAlias
 
 from penstock.core.device_names import DeviceName
+from penstock.core.forks import process_lock
 from penstock.errors import AlreadyExistsError, InvalidArgumentError
 
 #: The process that a session without a cluster runs in.
@@ -60,7 +60,7 @@ class _DeviceType:
 
 #: Device types by name.  Grows under ``_lock``; nothing is replaced.
 _types: Final[dict[str, _DeviceType]] = {}
-_lock: Final = Lock()
+_lock: Final = process_lock()
 
 
 def register_device_type(device_type: str, *, priority: int = 50, factory: DeviceFactory) -> None:

@@ -28,6 +28,9 @@ class Activity(Protocol):
     def dump_state(self) -> str:
         """What every unfinished node waits for, as text; from any thread, best effort."""
 
+    def forget_threads(self) -> None:
+        """Let the thread that forked go on in the child, where no other one holds a lock."""
+
     def leave(self, seconds: float) -> Sequence[str]:
         """Wait no longer for kernels that have not answered so long after they were told to end.
 

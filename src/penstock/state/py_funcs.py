@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, Final, TypeAlias
 
 from penstock.advice import RegisterPyFunc
+from penstock.core.forks import process_lock
 from penstock.core.values import Value
 from penstock.errors import InvalidArgumentError
 
@@ -38,7 +38,7 @@ class EagerCall:
 EagerCaller: TypeAlias = Callable[[EagerCall], Any]
 
 #: Held while ``_functions`` changes.  Innermost.
-_lock: Final = Lock()
+_lock: Final = process_lock()
 #: Functions by token.  Read without the lock.
 _functions: Final[dict[str, Callable[..., Any]]] = {}
 #: What ``register_eager_caller`` was given last, alone; or nothing.  Replaced as a whole.

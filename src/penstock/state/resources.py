@@ -29,7 +29,7 @@ class ResourceManager:
         #: Held while ``_resources`` changes, and while a resource is made, so that it is made
         #: once.  Making one may look others up, hence re-entrant; it must not wait for
         #: another thread.  Taken before any resource's own lock.
-        self._lock = RLock()
+        self.lock = RLock()
         #: Resources by (container, type, name).  Read without the lock.
         self._resources: dict[tuple[str, str, str], Any] = {}
 
@@ -52,7 +52,7 @@ class ResourceManager:
         found = self._resources.get(key)
         if found is not None:
             return found
-        with self._lock:
+        with self.lock:
             found = self._resources.get(key)
             if found is None:
                 found = self._resources[key] = create()
@@ -61,13 +61,13 @@ class ResourceManager:
     def create(self, container: str, name: str, type_name: str, resource: Any) -> None:
         """Add a resource; raises AlreadyExistsError if the name is taken."""
         key = container or DEFAULT_CONTAINER, type_name, name
-        with self._lock:
+        with self.lock:
             if self._resources.setdefault(key, resource) is not resource:
                 raise AlreadyExistsError(f"Resource {_spell(container, name, type_name)} exists")
 
     def delete(self, container: str, name: str, type_name: str) -> None:
         """Drop a resource; raises NotFoundError if there is none."""
-        with self._lock:
+        with self.lock:
             key = container or DEFAULT_CONTAINER, type_name, name
             found = self._resources.pop(key, None)
         if found is None:
@@ -94,7 +94,7 @@ class ResourceManager:
         self._drop(lambda _key: True)
 
     def _drop(self, is_meant: Callable[[tuple[str, str, str]], bool]) -> None:
-        with self._lock:
+        with self.lock:
             dropped = [self._resources.pop(key) for key in filter(is_meant, [*self._resources])]
         _close(dropped)
 

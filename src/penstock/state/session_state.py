@@ -20,7 +20,7 @@ class SessionState:
 
     def __init__(self) -> None:
         #: Guards what follows.  Innermost.
-        self._lock = Lock()
+        self.lock = Lock()
         #: Read-only values by handle.
         self._tensors: dict[str, Value] = {}
         #: All smaller ids are given out.
@@ -28,13 +28,13 @@ class SessionState:
 
     def new_id(self) -> int:
         """A number that no other handle of this session has."""
-        with self._lock:
+        with self.lock:
             self._next_id += 1
             return self._next_id - 1
 
     def add(self, handle: str, value: Value) -> None:
         """Keep a value; raises InvalidArgumentError if there is one under the handle."""
-        with self._lock:
+        with self.lock:
             if handle not in self._tensors:
                 self._tensors[handle] = keep(value)
                 return
@@ -44,7 +44,7 @@ class SessionState:
 
     def get(self, handle: str) -> Value:
         """The value; raises InvalidArgumentError if there is none."""
-        with self._lock:
+        with self.lock:
             if handle in self._tensors:
                 return self._tensors[handle]
         raise InvalidArgumentError(
@@ -54,7 +54,7 @@ class SessionState:
 
     def delete(self, handle: str) -> None:
         """Give a value up; raises InvalidArgumentError if there is none."""
-        with self._lock:
+        with self.lock:
             if self._tensors.pop(handle, None) is not None:
                 return
         raise InvalidArgumentError(

@@ -25,6 +25,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from penstock.core.denormals import in_own_setting
+from penstock.core.forks import held_at_forks
 from penstock.core.values import Array, GivenMemory
 from penstock.kernels.intra_op import HELPERS, parallel_equal
 
@@ -33,7 +34,7 @@ Torch: TypeAlias = Any
 Tensor: TypeAlias = Any
 
 #: Guards ``_loaded``.  Taken before Python's import lock.
-_lock: Final = Lock()
+_lock: Final = held_at_forks(Lock(), order=3)
 #: The module once it was imported, or None if that failed; grows once.
 _loaded: Final[list[Torch | None]] = []
 #: The same module if Penstock was the first to import it, and may say how it works.

@@ -18,6 +18,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.dtypes import DType
+from penstock.core.forks import held_at_forks
 from penstock.core.values import Value, as_value, dtype_of
 from penstock.errors import OpError, shown_cause
 from penstock.kernels.arrays import as_array
@@ -27,7 +28,7 @@ from penstock.kernels.xla.stablehlo_main import Spec, XlaModule, jaxlib, stand_i
 _MAX_KEPT: Final = 64
 #: Held while XLA's client is made, so that there is one; no other lock is taken under it but
 #: Python's import locks.
-_lock: Final = Lock()
+_lock: Final = held_at_forks(Lock(), order=3)
 _clients: Final[list[Any]] = []
 
 

@@ -166,6 +166,10 @@ class ExecutorState:
             waits_for = self._executor.params.explain_wait(waits_for)
         return f", waits for {waits_for}" if waits_for else ""
 
+    def forget_threads(self) -> None:
+        """See ``Activity``."""
+        self.lock = Lock()
+
     def leave(self, seconds: float) -> Sequence[str]:
         """Be done without kernels that do not answer; see ``Activity``."""
         with self.lock:
