@@ -18,7 +18,15 @@ from penstock.defs.schema import Example
 from penstock.errors import InvalidArgumentError, shown_cause
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.parsing.examples import Dense, Row, parse, ragged_batch, sparse_batch, titles
+from penstock.kernels.parsing.examples import (
+    Dense,
+    Row,
+    check_counts,
+    parse,
+    ragged_batch,
+    sparse_batch,
+    titles,
+)
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.strings import each_string, items_of
 
@@ -28,6 +36,7 @@ _Keys = tuple[list[str], list[str], list[str]]
 
 def _reader(attrs: Attrs) -> Callable[..., tuple[Value, ...]]:
     """What turns examples into tensors, apart from the keys, which may be inputs."""
+    check_counts(attrs)
     sparse_types = attrs.list("sparse_types")
     dense_types, dense_shapes = attrs.list("Tdense"), attrs.list("dense_shapes")
     is_v2 = attrs.op.name == "ParseExampleV2"
