@@ -17,10 +17,8 @@ def test_a_search_of_everything_can_be_ended(tier: Tier) -> None:
         n = Placeholder() dtype=int32
         found = CTCBeamSearchDecoder(x, n) beam_width=1000000000 top_paths=1
     """)
-    scores = np.zeros((50, 1, 4), np.float32)
-    feeds = {"x:0": scores, "n:0": np.array([50], np.int32)}
-    with (
-        Session(graph, config=Config(tier=tier)) as session,
-        pytest.raises(errors.DeadlineExceededError),
-    ):
-        session.run("found:0", feeds, RunOptions(timeout_in_ms=50))
+    feeds = {"x:0": np.zeros((50, 1, 4), np.float32), "n:0": np.array([50], np.int32)}
+    options = RunOptions(timeout_in_ms=50)
+    session = Session(graph, config=Config(tier=tier))
+    with session, pytest.raises(errors.DeadlineExceededError):
+        session.run("found:0", feeds, options)

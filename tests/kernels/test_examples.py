@@ -66,6 +66,22 @@ def parse(
     )
 
 
+#: Attributes that are lists with something for each feature.
+_LISTS = {
+    "ParseExampleV2": ("Tdense", "ragged_value_types", "ragged_split_types", "dense_shapes"),
+    "ParseSingleExample": ("Tdense", "sparse_keys", "dense_keys", "dense_shapes"),
+}
+
+
+@pytest.mark.parametrize("op", list(_LISTS))
+def test_as_many_outputs_as_features(op: str) -> None:
+    """A node with another number of them makes no sense; TensorFlow refuses it, too."""
+    keys = [strings()] * 4 if op == "ParseExampleV2" else []
+    attrs = dict.fromkeys(_LISTS[op], ()) | {"num_sparse": 1, "sparse_types": ()}
+    with pytest.raises(errors.InvalidArgumentError, match="must match the size of sparse_types"):
+        run_op(op, b"", *keys, [], **attrs)
+
+
 NO_INTS, NO_FLOATS = np.zeros(0, np.int64), np.zeros(0, np.float32)
 
 

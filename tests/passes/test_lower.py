@@ -354,6 +354,34 @@ def test_what_waits_for_a_branch(tier: ps.Tier) -> None:
 
 
 @pytest.mark.parametrize("tier", ps.Tier)
+def test_a_call_with_resources_that_lie_apart(tier: ps.Tier) -> None:
+    """What no node could lie with is called as it is, and nobody need hear of it."""
+    function = """
+        Step(v: resource, m: resource, x: float32) -> (y: float32)
+        a = ResourceApplyAdagrad[T=float32](v, m, x, x)
+        y = ReadVariableOp[dtype=float32](v, ^a)
+        return y = y:value:0
+    """
+    proto = definition(
+        f"""
+        v = VarHandleOp[{V}; shared_name=v]
+        m = VarHandleOp[{V}; shared_name=m]
+        one = Const[value=1]
+        init = AssignVariableOp[dtype=float32](v, one)
+        more = AssignVariableOp[dtype=float32](m, one)
+        y = StatefulPartitionedCall[Tin=resource|resource|float32; Tout=float32; f=Step](v, m, one)
+        """,
+        function,
+    )
+    next(node for node in proto.node if node.name == "m").device = "/device:CPU:1"
+    config = ps.Config(tier=tier, device_count={"CPU": 2}, check_graphs=True)
+    with ps.Session(proto, config=config) as session:
+        session.run(["init", "more"])
+        # The sum of squares is 2 then, and the step 1 / sqrt(2).
+        assert session.run("y:0") == pytest.approx(1 - 0.5**0.5)
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
 def test_calls_among_the_first_kind(tier: ps.Tier) -> None:
     """In a branch that is not taken a call does nothing, in a loop it is one of each turn."""
     text = f"""

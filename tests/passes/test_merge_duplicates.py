@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import penstock as ps
+from penstock.defs import tensors
+from penstock.defs.schema import GraphDef
 from penstock.passes.merge_duplicates import merge_duplicates
 from support.drafts import after, agree, both, draft, unchanged
 
@@ -90,6 +93,21 @@ def test_other_constants_are_two(first: str, second: str) -> None:
     """Another type, shape or sign of zero is another constant; large ones are not compared."""
     text = f"a = Const() value={first}\nb = Const() value={second}\nc = IdentityN(a, b)"
     assert unchanged(merge_duplicates, text)
+
+
+def test_constants_of_one_value_may_declare_two_types() -> None:
+    """One of them is a mistake, which is told of where it stands."""
+    graph = GraphDef()
+    for name, dtype in (("good", 1), ("bad", 3)):
+        node = graph.node.add(name=name, op="Const")
+        node.attr["dtype"].type = dtype
+        node.attr["value"].tensor.CopyFrom(tensors.to_proto(np.float32(1)))
+    with (
+        ps.Session(graph, config=ps.Config(check_graphs=True)) as session,
+        pytest.raises(ps.errors.InvalidArgumentError, match="Type mismatch between value") as info,
+    ):
+        session.run(["good:0", "bad:0"])
+    assert info.value.node_name == "bad"
 
 
 @pytest.mark.parametrize(

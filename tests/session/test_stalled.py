@@ -313,3 +313,24 @@ def test_a_users_kernel_may_say_what_it_waits_for() -> None:
             assert "y (ExAsk), waits for the answer of example.org" in run.dump_state()
             kept[0](np.float32(2))
             assert run.result(10.0) == 2.0
+
+
+@pytest.mark.parametrize("tier", list(ps.Tier))
+def test_a_lock_for_a_dead_node_is_open(tier: ps.Tier) -> None:
+    """Nobody has it any more, so that the next one gets it; TensorFlow does so, too."""
+    text = """
+        p = Placeholder() dtype=bool
+        one = Const() value=1.0
+        s = Switch(one, p)
+        m = MutexV2() shared_name="m"
+        lock = MutexLock(m)
+        neg = Neg(s:1)
+        free = ConsumeMutexLock(lock, ^neg)
+        then = Neg(s, ^lock)
+        again = MutexLock(m, ^then)
+        y = Neg(one, ^again)
+    """
+    options = ps.RunOptions(timeout_in_ms=20_000)
+    config = ps.Config(tier=tier, graph_options=ps.GraphOptions.nothing())
+    with ps.Session(sketch(text), config=config) as session:
+        assert session.run(["y:0", "free"], {"p:0": False}, options)[0] == -1

@@ -61,7 +61,7 @@ class _Merging:
             encoded = node.attrs["value"].scalar_bytes
             if encoded is None:
                 rest.append(node)
-            elif not self.merge(node, self.full_key(node, encoded)):
+            elif not self.merge(node, self.full_key(node, (node.output_types[0], encoded))):
                 written.append(node)
         keys = [(node, _constant_key(node)) for node in rest]
         if any(type(key) is tuple and key[1] == () for _, key in keys):

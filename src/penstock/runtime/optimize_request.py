@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from penstock.config import Config, GraphOptions, Level, Toggle
+from penstock.errors import OpError
 from penstock.graph.check import check_graph, check_pruned
 from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Graph
@@ -47,7 +48,7 @@ def optimize_request(prune: Callable[[], Pruned], config: Config, devices: Devic
         return pruned
     _check_frames(pruned.graph)
     try:
-        made = optimize(_lowered(pruned, kinds, devices), passes)
+        made = optimize(_lowered(pruned, kinds, devices) or prune(), passes)
         if config.check_graphs:
             check_pruned(made)
     except Exception as failure:  # noqa: BLE001  (the step can do without)
@@ -57,7 +58,12 @@ def optimize_request(prune: Callable[[], Pruned], config: Config, devices: Devic
     return made
 
 
-def _lowered(pruned: Pruned, kinds: Kinds, devices: DeviceSet) -> Pruned:
+def _lowered(pruned: Pruned, kinds: Kinds, devices: DeviceSet) -> Pruned | None:
+    """What is lowered in place; None if what is used up by that cannot be placed.
+
+    Resources that lie apart may be handed to one function, but not to one node of its body:
+    on a device of its own, the call does as it is.
+    """
     graph, first = pruned.graph, pruned.graph.next_id
     device_of = lower(
         graph,
@@ -67,7 +73,10 @@ def _lowered(pruned: Pruned, kinds: Kinds, devices: DeviceSet) -> Pruned:
         device_types=devices.prioritized_types,
     )
     if len(devices) > 1 and graph.next_id > first:
-        device_of = place_added(graph, devices, device_of, first)
+        try:
+            device_of = place_added(graph, devices, device_of, first)
+        except OpError:
+            return None
     return dataclasses.replace(pruned, device_of=device_of)
 
 

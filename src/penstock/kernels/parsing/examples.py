@@ -21,6 +21,7 @@ from penstock.core.shapes import TensorShape
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import as_array, shape_text, zeros
+from penstock.kernels.attrs import Attrs
 from penstock.kernels.signatures import type_text
 
 _KINDS: Final = {
@@ -29,6 +30,27 @@ _KINDS: Final = {
     "int64_list": dtypes.int64,
 }
 _LISTS: Final = {dtype: kind for kind, dtype in _KINDS.items()}
+
+
+#: The types of features, by the attribute that says how many such features there are.
+_TYPES: Final = {
+    "Nsparse": "sparse_types",
+    "num_sparse": "sparse_types",
+    "Ncontext_sparse": "context_sparse_types",
+    "Nfeature_list_sparse": "feature_list_sparse_types",
+    "Nfeature_list_dense": "feature_list_dense_types",
+}
+
+
+def check_counts(attrs: Attrs) -> None:
+    """Refuse a node with other numbers of outputs than of features."""
+    for name in dict.fromkeys(output.number_attr for output in attrs.op.outputs):
+        if name:
+            count, types = attrs.int(name), len(attrs.list(_TYPES[name]))
+            if count != types:
+                raise InvalidArgumentError(
+                    f"{name} ({count}) must match the size of {_TYPES[name]} ({types})"
+                )
 
 
 @dataclass(frozen=True, slots=True)

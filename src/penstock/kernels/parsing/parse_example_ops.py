@@ -23,6 +23,7 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.parsing.examples import (
     Dense,
     Row,
+    check_counts,
     checked_titles,
     parse,
     ragged_batch,
@@ -37,6 +38,7 @@ _Keys = tuple[list[str], list[str], list[str]]
 
 def _reader(attrs: Attrs) -> Callable[..., tuple[Value, ...]]:
     """What turns examples into tensors, apart from the keys, which may be inputs."""
+    check_counts(attrs)
     sparse_types = attrs.list("sparse_types")
     dense_types, dense_shapes = attrs.list("Tdense"), attrs.list("dense_shapes")
     is_v2 = attrs.op.name == "ParseExampleV2"

@@ -24,6 +24,7 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.parsing.examples import (
     Dense,
     Row,
+    check_counts,
     feature_values,
     joined,
     parse,
@@ -114,6 +115,7 @@ def _by_column(rows: Sequence[Sequence[Value]], width: int) -> list[Value]:
 @kernel("ParseSequenceExampleV2")
 def make_parse_sequence_example_v2(attrs: Attrs) -> Kernel:
     """Features of a batch of sequence examples, or of a single one."""
+    check_counts(attrs)
 
     def parse_sequences(*inputs: Value) -> tuple[Value, ...]:
         serialized, names = inputs[:2]

@@ -16,7 +16,7 @@ from penstock.defs.schema import SequenceExample
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.parsing.examples import parse, titles
+from penstock.kernels.parsing.examples import check_counts, parse, titles
 from penstock.kernels.parsing.sequence_example_ops import in_context, in_lists, rows_of
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.strings import items_of
@@ -41,6 +41,7 @@ def _texts(items: Sequence[bytes]) -> list[str]:
 @kernel("ParseSequenceExample")
 def make_parse_sequence_example(attrs: Attrs) -> Kernel:
     """Features of a batch of sequence examples."""
+    check_counts(attrs)
     facts = _facts(attrs)
     context_keys = [_texts(attrs.list(f"context_{kind}_keys")) for kind in ("sparse", "dense")]
     list_keys = [_texts(attrs.list(f"feature_list_{kind}_keys")) for kind in ("sparse", "dense")]
@@ -68,6 +69,7 @@ def make_parse_sequence_example(attrs: Attrs) -> Kernel:
 @kernel("ParseSingleSequenceExample")
 def make_parse_single_sequence_example(attrs: Attrs) -> Kernel:
     """Features of one sequence example, whose lists need no lengths."""
+    check_counts(attrs)
     facts = _facts(attrs)
     counts = [
         len(attrs.list("context_sparse_types")),

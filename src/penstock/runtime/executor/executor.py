@@ -231,6 +231,9 @@ class ExecutorState:
                 if item.takes_dead:
                     is_dead, tagged = False, (item, frame, iteration, False)
                 elif not item.is_transfer:
+                    if item.takes_locks:
+                        start = item.input_start
+                        iteration.inputs[start : start + item.num_inputs] = item.no_inputs
                     propagate(item, frame, iteration, None)
                     continue
             try:

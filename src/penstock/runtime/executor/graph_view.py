@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.errors import Where
 from penstock.graph.frames import Frame, build_control_flow_info
@@ -81,6 +82,8 @@ class NodeItem:
     is_transfer: bool
     #: A compiled region: it runs whatever is dead, and finds None in its place.
     takes_dead: bool
+    #: Whether an input may be a lock, which is open when nobody has it any more.
+    takes_locks: bool
     #: Whether an output may be missing: Switch, Recv and regions.
     may_omit_outputs: bool
     #: Whether outputs are compared with the declared types on every activation.
@@ -232,6 +235,7 @@ class GraphView:
             is_control_trigger=node.role is Role.CONTROL_TRIGGER,
             is_transfer=is_recv or node.role is Role.SEND,
             takes_dead=node.role is Role.REGION,
+            takes_locks=any(kind is dtypes.variant for kind in node.input_types),
             may_omit_outputs=is_recv or node.role in {Role.SWITCH, Role.REGION},
             is_checked=(self._check_outputs or is_recv or not kernel.is_builtin)
             and not references.is_read(node),
