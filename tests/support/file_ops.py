@@ -12,6 +12,7 @@ USES: Final = {
     "ReadFile": "y = ReadFile(path)",
     "WriteFile": "y = WriteFile(path, path)",
     "MatchingFiles": "y = MatchingFiles(path)",
+    "RecordInput": "y = RecordInput() file_pattern='$/file' batch_size=1",
     "SaveV2": "y = SaveV2(path, names, parts, number) dtypes=['float32']",
     "RestoreV2": "y = RestoreV2(path, names, parts) dtypes=['float32']",
     "MergeV2Checkpoints": "y = MergeV2Checkpoints(paths, path)",

@@ -140,10 +140,10 @@ def _farm_long(text: bytes) -> int:
 # -- MurmurHash ------------------------------------------------------------------------
 
 
-def murmurhash64(text: bytes) -> int:
-    """MurmurHash64A with the seed that TensorFlow uses everywhere."""
+def murmurhash64(text: bytes, seed: int = _MURMUR_SEED) -> int:
+    """MurmurHash64A, if nothing else is said with the seed that TensorFlow uses everywhere."""
     size = len(text)
-    h = _MURMUR_SEED ^ size * _MURMUR & _MASK
+    h = seed & _MASK ^ size * _MURMUR & _MASK
     whole = size & ~7
     for at in range(0, whole, 8):
         k = _word(text, at) * _MURMUR & _MASK
