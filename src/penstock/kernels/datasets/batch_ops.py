@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.core.values import Array, Value, as_value, keep, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
+from penstock.kernels.arrays import as_array, full, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.datasets.dataset import Dataset, Iterator, dataset_in, declared
 from penstock.kernels.datasets.pulling import Element, Pull
@@ -130,7 +130,7 @@ def _padded(values: Sequence[Value], shape: Sequence[int], fill: Value) -> Value
                 f"Got {largest} in dimension {axis}, and {size} is asked for"
             )
         sizes[axis] = largest if size < 0 else size
-    result = np.full((len(arrays), *sizes), as_array(fill)[()], arrays[0].dtype)
+    result = full((len(arrays), *sizes), as_array(fill)[()], arrays[0].dtype)
     for number, array in enumerate(arrays):
         result[number][tuple(map(slice, array.shape))] = array
     return result
