@@ -11,6 +11,7 @@ shape or number differ, it is called number by number.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Generator, Sequence
 from math import prod
 from typing import Any, Final, TypeAlias
@@ -76,6 +77,12 @@ class _Lanes:
             results = yield from run_function(self._func, row)
             rows.append(results)
         columns = list(zip(*rows, strict=True)) or [()] * len(arrays)
+        for number in itertools.chain.from_iterable(rows):
+            if np.ndim(number):
+                raise InvalidArgumentError(
+                    f"Function {self._func.name} must give single numbers, not arrays of shape "
+                    f"{shape_text(np.shape(number))}"
+                )
         shape = arrays[0].shape
         return tuple(
             np.array(column, np.asarray(column[0] if column else array).dtype).reshape(shape)
@@ -260,7 +267,11 @@ def make_variadic_sort(attrs: Attrs) -> Kernel:
 
     def variadic_sort(*inputs: Value) -> _Run:
         *arrays, axis = map(as_array, inputs)
-        dimension = int(axis[()])
+        dimension, rank = int(axis[()]), arrays[0].ndim
+        if not -rank <= dimension < rank:
+            raise InvalidArgumentError(
+                f"Sort dimension {dimension} is out of bounds for rank {rank}"
+            )
         moved = [np.moveaxis(array, dimension, -1) for array in arrays]
         orders = yield from _orders(_Lanes(func), moved)
         order = np.moveaxis(orders, -1, dimension)

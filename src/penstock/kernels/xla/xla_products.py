@@ -196,6 +196,12 @@ def make_gather(attrs: Attrs) -> Kernel:
         starts = np.zeros((*vectors.shape[:-1], array.ndim), np.int64)
         starts[..., targets] = vectors
         starts = np.clip(starts, 0, np.array(array.shape, np.int64) - sizes)
+        for axis in collapsed:
+            if sizes[axis] != 1:
+                raise InvalidArgumentError(
+                    f"Gather op can only collapse slice dims with bound 1, but bound is "
+                    f"{sizes[axis]} for index {axis}."
+                )
         kept = [axis for axis in range(array.ndim) if axis not in collapsed]
         window = [int(sizes[axis]) for axis in kept]
         index = []
