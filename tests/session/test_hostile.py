@@ -6,6 +6,7 @@ import contextlib
 import random
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -183,6 +184,50 @@ def test_absurd_numbers_of_outputs(count: int) -> None:
     graph = as_def("a = Const() value=0\nx = Const() value=[1.0]\ny = Split(a, x) num_split=1")
     graph.node[2].attr["num_split"].i = count
     assert issubclass(outcome(graph, "y:0"), errors.OpError)
+
+
+ARRAY = "ta = TensorArrayV3(n) dtype=float32 dynamic_size=True\n"
+COUNTS = {
+    "an array of so many places": f"{ARRAY}y = TensorArraySizeV3(ta:0, ta:1)",
+    "the last of so many places": (
+        "one = Const() value=1\nat = Const() value=2147483646\nx = Const() value=1.0\n"
+        f"{ARRAY.replace('(n)', '(one)')}w = TensorArrayWriteV3(ta:0, at, x, ta:1)\n"
+        "y = TensorArraySizeV3(ta:0, w)"
+    ),
+    "numbers": "a = Const() value=0\nd = Const() value=1\ny = Range(a, n, d)",
+    "copies": "x = Const() value=[1, 2, 3, 4, 5, 6, 7, 8, 9]\nm = ExpandDims(n, a)\n"
+    "a = Const() value=0\ny = Tile(x, m)",
+    "characters": "x = Const() value=[1, 2, 3, 4, 5, 6, 7, 8]\ny = AsString(x) width=2147483647",
+}
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+@pytest.mark.parametrize("what", COUNTS)
+def test_absurd_counts(what: str, tier: ps.Tier) -> None:
+    """Two billion of something are refused before they are made, where one would notice them."""
+    graph = sketch(f"n = Const() value=2147483647\n{COUNTS[what]}")
+    config = ps.Config(tier=tier)
+    with (
+        limited_memory(4 << 30),
+        ps.Session(graph, config=config) as session,
+        pytest.raises(errors.ResourceExhaustedError, match="OOM when allocating"),
+    ):
+        session.run("y:0", options=LIMIT)
+
+
+@contextlib.contextmanager
+def limited_memory(size: int) -> Iterator[None]:
+    """Let this process have so many bytes more than it has."""
+    resource, facts = pytest.importorskip("resource"), Path("/proc/self/statm")
+    if not facts.exists():
+        pytest.skip("the system does not tell how much memory there is")
+    pages = int(facts.read_text("ascii").split()[0])
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 @pytest.mark.parametrize("parallel", EXTREMES)

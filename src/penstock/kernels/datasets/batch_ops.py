@@ -17,7 +17,7 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array, EncodedVariant, Value, as_value, keep, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
+from penstock.kernels.arrays import as_array, full, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.datasets.dataset import Dataset, Iterator, dataset_in, declared
 from penstock.kernels.datasets.iterator_state import (
@@ -152,7 +152,7 @@ def _padded(values: Sequence[Value], shape: Sequence[int], fill: Value) -> Value
                 f"Got {largest} in dimension {axis}, and {size} is asked for"
             )
         sizes[axis] = largest if size < 0 else size
-    result = np.full((len(arrays), *sizes), as_array(fill)[()], arrays[0].dtype)
+    result = full((len(arrays), *sizes), as_array(fill)[()], arrays[0].dtype)
     for place, array in enumerate(arrays):
         result[place][tuple(map(slice, array.shape))] = array
     return result

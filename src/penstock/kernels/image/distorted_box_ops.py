@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from penstock.kernels.random.random_ops import Generator
 from penstock.kernels.random.stateless_random_ops import stream_of_seed
 from penstock.kernels.registry import Kernel, kernel
 
+#: A side must be shorter.
+_MOST_PIXELS: Final = 2**31 - 1
 #: Top, left, bottom and right, in pixels.
 _Box: TypeAlias = tuple[int, int, int, int]
 
@@ -108,6 +110,9 @@ def _check(size: Array, boxes: Array, least: float) -> None:
         raise InvalidArgumentError(
             f"image_size must contain 3 elements, got {shape_text(size.shape)}"
         )
+    for name, length in zip(("height", "width"), size.tolist(), strict=False):
+        if not 0 <= length < _MOST_PIXELS:
+            raise InvalidArgumentError(f"image {name} cannot be >= int32 max")
     if boxes.ndim != 3 or boxes.shape[2] != 4:
         raise InvalidArgumentError(
             "input boxes must be 3-dimensional [batch, num_boxes, coords] with 4 coordinates: "
@@ -173,7 +178,8 @@ def _described(
     part: _Box, height: int, width: int, dtype: np.dtype[np.generic]
 ) -> tuple[Array, Array, Array]:
     top, left, bottom, right = part
-    box = [top / height, left / width, bottom / height, right / width]
+    with np.errstate(invalid="ignore"):
+        box = np.divide(part, (height, width, height, width))
     return (
         np.array([top, left, 0], dtype),
         np.array([bottom - top, right - left, -1]).astype(dtype),

@@ -39,8 +39,9 @@ def make_image_projective_transform(attrs: Attrs) -> Kernel:
         _check(images, matrices)
         rows, columns = _size(size)
         background = images.dtype.type(fill[0] if fill else 0)
-        result = np.empty((len(images), rows, columns, images.shape[3]), images.dtype)
-        check_new(result.shape, result.dtype)
+        shape = len(images), rows, columns, images.shape[3]
+        check_new(shape, images.dtype)
+        result = np.empty(shape, images.dtype)
         for number, image in enumerate(images):
             matrix = matrices[number if len(matrices) > 1 else 0]
             x, y, is_seen = _places(matrix, rows, columns)
@@ -66,11 +67,11 @@ def _check(images: Array, matrices: Array) -> None:
 def _size(size: Value) -> list[int]:
     if as_array(size).shape != (2,):
         raise InvalidArgumentError(
-            f"output shape must have two elements {shape_text(shape_of(size))}"
+            f"output shape must have two elements{shape_text(shape_of(size))}"
         )
     sizes = sizes_in(size)
     if min(sizes) <= 0:
-        raise InvalidArgumentError("output shape must be positive")
+        raise InvalidArgumentError("output dimensions must be positive")
     return sizes
 
 

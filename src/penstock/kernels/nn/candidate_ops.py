@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
+from penstock.kernels.arrays import check_room, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.random.plain_random import PlainRandom
 from penstock.kernels.random.random_ops import Generator
@@ -24,6 +24,8 @@ from penstock.kernels.registry import Kernel, kernel
 
 #: So many counters are reserved for each candidate, however many its draws need.
 _RESERVED: Final = 512
+#: Bytes that a candidate takes until all are there.
+_SAMPLE: Final = 64
 _LOWEST: Final = np.finfo(np.float32).min
 
 
@@ -66,6 +68,7 @@ def make_candidate_sampler(attrs: Attrs) -> Kernel:
 
     def sample(true_classes: Value) -> tuple[Array, Array, Array]:
         _check(true_classes, attrs.int("num_true"))
+        check_room(count, _SAMPLE, "samples")
         random = PlainRandom(generator.reserve(count * _RESERVED))
         chosen, tries = _chosen(distribution, random, count, is_unique=is_unique)
 
@@ -120,6 +123,7 @@ def make_all_candidate_sampler(attrs: Attrs) -> Kernel:
 
     def sample(true_classes: Value) -> tuple[Array, Array, Array]:
         _check(true_classes, attrs.int("num_true"))
+        check_room(count, _SAMPLE, "samples")
         return _facts(range(count), true_classes, lambda _: 1.0)
 
     return sample

@@ -7,8 +7,10 @@ Not:  draws no parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -19,6 +21,9 @@ from penstock.kernels.arrays import as_array, check_new, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
 
+_Shape: TypeAlias = Sequence[int]
+#: Where a result is, and what it covers.
+_Part: TypeAlias = tuple[tuple[int, int], tuple[slice, slice]]
 _TYPES: Final = {"T": frozenset({dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64})}
 
 
@@ -32,7 +37,7 @@ def make_fractional_avg_pool_grad(attrs: Attrs) -> Kernel:
         _check(shape, grads)
         check_new(shape, grads.dtype)
         total = np.zeros(shape, np.float64)
-        for at, part in _parts(shape, rows, columns, overlap):
+        for at, part in _parts(shape, grads.shape, rows, columns, overlap):
             covered = total[:, part[0], part[1]]
             count = covered.shape[1] * covered.shape[2]
             covered += (grads[:, at[0], at[1]] / count)[:, None, None]
@@ -56,7 +61,7 @@ def make_fractional_max_pool_grad(attrs: Attrs) -> Kernel:
                 f"and {shape_text(grads.shape)}"
             )
         total = np.zeros(images.shape, grads.dtype)
-        for at, part in _parts(images.shape, rows, columns, overlap):
+        for at, part in _whole(_parts(images.shape, grads.shape, rows, columns, overlap), grads):
             covered = images[:, part[0], part[1]]
             batch, high, wide, depth = covered.shape
             first = covered.reshape(batch, high * wide, depth).argmax(axis=1)
@@ -68,7 +73,7 @@ def make_fractional_max_pool_grad(attrs: Attrs) -> Kernel:
     return max_pool_grad
 
 
-def _check(shape: tuple[int, ...] | list[int], grads: Array) -> None:
+def _check(shape: _Shape, grads: Array) -> None:
     if len(shape) != 4 or grads.ndim != 4 or min(shape) < 0:
         raise InvalidArgumentError(
             f"images and gradients must be 4-dimensional, got {shape_text(shape)} and "
@@ -77,14 +82,48 @@ def _check(shape: tuple[int, ...] | list[int], grads: Array) -> None:
 
 
 def _parts(
-    shape: tuple[int, ...] | list[int], rows: Value, columns: Value, overlap: int
-) -> Iterator[tuple[tuple[int, int], tuple[slice, slice]]]:
-    """Where each part's result is, and what the part covers."""
-    borders = as_array(rows).tolist(), as_array(columns).tolist()
-    for sizes, border in zip(shape[1:3], borders, strict=True):
-        if len(border) < 2 or min(border) < 0 or max(border) > sizes:
-            raise InvalidArgumentError(f"pooling sequence {border} does not fit size {sizes}")
-    for row, (top, bottom) in enumerate(zip(borders[0], borders[0][1:], strict=False)):
-        for column, (left, right) in enumerate(zip(borders[1], borders[1][1:], strict=False)):
-            down, across = min(bottom + overlap, shape[1]), min(right + overlap, shape[2])
-            yield (row, column), (slice(top, down), slice(left, across))
+    shape: _Shape, places: _Shape, rows: Value, columns: Value, overlap: int
+) -> Iterator[_Part]:
+    """Where each part's result is, and what the part covers, unless that is nothing.
+
+    Raises:
+        InvalidArgumentError: there are not enough numbers, or a part begins or ends before zero.
+
+    """
+    sequences = as_array(rows).tolist(), as_array(columns).tolist()
+    for name, count, sequence in zip(("row", "col"), places[1:3], sequences, strict=True):
+        if len(sequence) < count + 1:
+            raise InvalidArgumentError(
+                f"Given out_backprop shape {shape_text(places)}, {name}_seq_tensor must have at "
+                f"least {count + 1} elements, but got {len(sequence)}"
+            )
+    down, across = (
+        _stretches(name, sequence[: count + 1], size, overlap)
+        for name, sequence, count, size in zip(
+            ("Row", "Column"), sequences, places[1:3], shape[1:3], strict=True
+        )
+    )
+    for (row, tall), (column, wide) in itertools.product(enumerate(down), enumerate(across)):
+        if tall.start < tall.stop and wide.start < wide.stop:
+            yield (row, column), (tall, wide)
+
+
+def _whole(parts: Iterator[_Part], grads: Array) -> list[_Part]:
+    """The parts of pooled images, none of which may be empty."""
+    try:
+        found = list(parts)
+    except InvalidArgumentError:
+        found = []
+    if len(found) != math.prod(grads.shape[1:3]):
+        raise InvalidArgumentError("tensor_out_dup is not the same as tensor_out")
+    return found
+
+
+def _stretches(name: str, sequence: list[int], size: int, overlap: int) -> list[slice]:
+    """What the parts cover of a dimension; what lies beyond it is left out."""
+    found = [slice(at, min(end + overlap, size)) for at, end in itertools.pairwise(sequence)]
+    if any(part.start < 0 or part.stop < 1 for part in found):
+        raise InvalidArgumentError(
+            f"{name} sequence tensor values must not be negative, got {sequence}"
+        )
+    return found

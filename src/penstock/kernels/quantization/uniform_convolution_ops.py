@@ -247,7 +247,9 @@ def _convolved(images: Array, filters: Array, facts: _Facts, roles: _Roles) -> A
     strides = facts.strides or ones
     gaps = np.array(facts.gaps[0] or ones), np.array(facts.gaps[1] or ones)
     padding = _padding(facts, x.shape[1:-1], w.shape[:-2], strides, gaps)
-    return convolve(x, w, strides, padding, gaps, facts.groups)
+    sides = padding[:, 0].tolist(), padding[:, 1].tolist()
+    spread = gaps[0].tolist(), gaps[1].tolist()
+    return convolve(x, w, strides, sides, spread, facts.groups)
 
 
 def _padding(

@@ -8,6 +8,7 @@ Not:  looks into no values.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
@@ -17,7 +18,7 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, EncodedVariant, Value, dtype_of, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, sizes_in, zeros
+from penstock.kernels.arrays import as_array, check_new, shape_text, sizes_in, zeros
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.signatures import type_text
@@ -81,6 +82,8 @@ def make_ragged_tensor_to_variant(attrs: Attrs) -> Kernel:
 
     def to_variant(*inputs: Value) -> Value:
         *splits, values = map(as_array, inputs)
+        for cuts, part in itertools.pairwise([*splits, values]):
+            _check_splits(cuts, len(part) - (part is not values))
         if not is_batched:
             return Ragged(tuple(splits), values, dtype)
         if not splits:
@@ -90,6 +93,31 @@ def make_ragged_tensor_to_variant(attrs: Attrs) -> Kernel:
         return _objects([_part(splits[1:], values, at, end, dtype) for at, end in rows])
 
     return to_variant
+
+
+def _check_splits(splits: Array, count: int) -> None:
+    """Raise unless splits cut so many values into rows."""
+    wrong = "Invalid ragged splits:"
+    if not len(splits):
+        raise InvalidArgumentError(
+            f"{wrong} ragged splits must have at least one splits, but is empty"
+        )
+    if splits[0] != 0:
+        raise InvalidArgumentError(
+            f"{wrong} first element of ragged splits  must be 0 but is {splits[0]}"
+        )
+    falls = np.flatnonzero(splits[1:] < splits[:-1])
+    if len(falls):
+        at = int(falls[0]) + 1
+        raise InvalidArgumentError(
+            f"{wrong} ragged splits must be monotonically increasing, but ragged_splits[{at}]="
+            f"{splits[at]} is smaller than row_splits[{at - 1}]={splits[at - 1]}"
+        )
+    if splits[-1] != count:
+        raise InvalidArgumentError(
+            f"{wrong} last element of ragged splits must be the number of ragged values({count}) "
+            f"but is {splits[-1]}"
+        )
 
 
 def _part(splits: Sequence[Array], values: Array, at: int, end: int, dtype: DType) -> Ragged:
@@ -191,6 +219,7 @@ def make_ragged_tensor_to_variant_gradient(attrs: Attrs) -> Kernel:
 
     def gradient(encoded: Value, row_splits: Value, shape: Value) -> Array:
         sizes = sizes_in(shape)
+        check_new(sizes, dtype.numpy)
         items = encoded.reshape(-1).tolist() if shape_of(encoded) else [encoded]
         lengths = np.diff(as_array(row_splits)).tolist() or [None]
         parts = [
@@ -200,7 +229,14 @@ def make_ragged_tensor_to_variant_gradient(attrs: Attrs) -> Kernel:
             for item, length in zip(items, lengths, strict=False)
         ]
         if len(row_splits) == 0 and parts:
-            return parts[0].reshape(sizes)
-        return (np.concatenate(parts) if parts else zeros((0,), dtype)).reshape(sizes)
+            whole = parts[0]
+        else:
+            whole = np.concatenate(parts) if parts else zeros((0,), dtype)
+        if whole.size < math.prod(sizes):
+            raise InvalidArgumentError(
+                f"The gradients are of {whole.size} values, which do not fit the shape "
+                f"{shape_text(sizes)} of the values"
+            )
+        return whole.reshape(-1)[: math.prod(sizes)].reshape(sizes)
 
     return gradient

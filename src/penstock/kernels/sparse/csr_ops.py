@@ -7,6 +7,7 @@ Not:  factorises nothing; looks for no duplicates.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
@@ -16,7 +17,7 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
+from penstock.kernels.arrays import as_array, check_new, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Cost, Kernel, kernel
 from penstock.kernels.signatures import type_text
@@ -24,6 +25,7 @@ from penstock.kernels.sparse.sparse_rows import Rows, SparseRows, matrix_in, row
 from penstock.kernels.types import COMPLEX
 
 _TYPES: Final = COMPLEX | {dtypes.float32, dtypes.float64}
+_MOST_STARTS: Final = 2**31 - 1
 
 
 def _shown(shape: tuple[int, ...]) -> str:
@@ -47,10 +49,22 @@ def make_from_sparse(attrs: Attrs) -> Kernel:
             )
         if len(indices) != len(values):
             raise InvalidArgumentError(f"{len(indices)} places and {len(values)} values were given")
+        _check_size(shape)
         _check_places(indices, shape)
         return _split(indices, values, shape, dtype)
 
     return from_sparse
+
+
+def _check_size(shape: tuple[int, ...]) -> None:
+    """Raise unless the starts of all rows could be numbers of 32 bits, and fit into memory."""
+    starts = math.prod(shape[:-2]) * (shape[-2] + 1)
+    if starts > _MOST_STARTS:
+        raise InvalidArgumentError(
+            "The csr row index size, computed based on the dense_shape, must be <= Int32Max, "
+            f"but is too large. Current value is {starts}"
+        )
+    check_new((*shape[:-2], shape[-2]), np.dtype(np.int64))
 
 
 def _check_places(indices: Array, shape: tuple[int, ...]) -> None:

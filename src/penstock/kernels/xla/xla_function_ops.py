@@ -11,6 +11,7 @@ shape or number differ, it is called number by number.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Generator, Sequence
 from math import prod
 from typing import Any, Final, TypeAlias
@@ -20,11 +21,12 @@ import numpy as np
 from penstock.core.values import Array, Value, as_value
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import InvalidArgumentError, OpError
-from penstock.kernels.arrays import as_array, check_new
+from penstock.kernels.arrays import as_array, check_new, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext
 from penstock.kernels.datasets.pulling import drive, run_function
 from penstock.kernels.registry import Kernel, async_kernel
+from penstock.kernels.xla.xla_checks import dimensions, margins, positive
 from penstock.kernels.xla.xla_ops import padded
 from penstock.kernels.xla.xla_products import fields_of
 
@@ -75,6 +77,12 @@ class _Lanes:
             results = yield from run_function(self._func, row)
             rows.append(results)
         columns = list(zip(*rows, strict=True)) or [()] * len(arrays)
+        for number in itertools.chain.from_iterable(rows):
+            if np.ndim(number):
+                raise InvalidArgumentError(
+                    f"Function {self._func.name} must give single numbers, not arrays of shape "
+                    f"{shape_text(np.shape(number))}"
+                )
         shape = arrays[0].shape
         return tuple(
             np.array(column, np.asarray(column[0] if column else array).dtype).reshape(shape)
@@ -89,6 +97,9 @@ def _may_be_nan(value: Any) -> bool:
 def _folded(lanes: _Lanes, rows: Arrays, starts: Sequence[Value]) -> _Run:
     """Rows along the first axis, combined by halves into one; the start comes first."""
     shape = rows[0].shape[1:]
+    begin = tuple(np.full(shape, start, row.dtype) for start, row in zip(starts, rows, strict=True))
+    if rows[0].size == 0:
+        return begin
     while len(rows[0]) > 1:
         half = len(rows[0]) // 2
         combined = yield from lanes(
@@ -96,9 +107,6 @@ def _folded(lanes: _Lanes, rows: Arrays, starts: Sequence[Value]) -> _Run:
         )
         rest = [row[2 * half :] for row in rows]
         rows = tuple(map(np.concatenate, zip(combined, rest, strict=True)))
-    begin = tuple(np.full(shape, start, row.dtype) for start, row in zip(starts, rows, strict=True))
-    if len(rows[0]) == 0:
-        return begin
     return (yield from lanes(*begin, *(row[0] for row in rows)))
 
 
@@ -134,7 +142,7 @@ def make_reduce(attrs: Attrs) -> Kernel:
 
 def _first(array: Array, dims: Sequence[int]) -> Array:
     """The given dimensions as one, which comes first."""
-    moved = np.moveaxis(array, dims, range(len(dims)))
+    moved = np.moveaxis(array, dimensions(dims, array.ndim), range(len(dims)))
     shape = moved.shape
     return moved.reshape(prod(shape[: len(dims)]), *shape[len(dims) :])
 
@@ -145,30 +153,30 @@ def make_reduce_window(attrs: Attrs) -> Kernel:
     func = attrs.func("computation")
 
     def reduce_window(x: Value, start: Value, *numbers: Value) -> _Run:
-        sizes, strides, base, gaps, padding = map(as_array, numbers)
-        rows = _windows(as_array(x), start, sizes, strides, base, gaps, padding)
+        rows = _windows(as_array(x), start, *numbers)
         return (yield from _folded(_Lanes(func), (rows,), (start,)))
 
     return _driven(reduce_window, is_bare=True)
 
 
 def _windows(
-    x: Array, fill: Value, sizes: Array, strides: Array, base: Array, gaps: Array, padding: Array
+    x: Array, fill: Value, window: Value, stride: Value, base: Value, gap: Value, padding: Value
 ) -> Array:
     """The elements of all windows: places in a window first, then the windows."""
-    low, high = padding[:, 0].tolist(), padding[:, 1].tolist()
-    whole = padded(x, fill, low, high, (base - 1).tolist())
-    reach = [int((n - 1) * gap + 1) for n, gap in zip(sizes, gaps, strict=True)]
+    sizes, strides = positive("dimension", window, x.ndim), positive("stride", stride, x.ndim)
+    spread = positive("base area dilation factor", base, x.ndim)
+    gaps = positive("window dilation factor", gap, x.ndim)
+    whole = padded(x, fill, *margins(padding, x.ndim), [n - 1 for n in spread])
+    reach = [(n - 1) * apart + 1 for n, apart in zip(sizes, gaps, strict=True)]
     counts = [
-        max(0, -(-(n - want + 1) // int(step)))
+        max(0, -(-(n - want + 1) // step))
         for n, want, step in zip(whole.shape, reach, strides, strict=True)
     ]
-    check_new([*sizes.tolist(), *counts], x.dtype)
+    check_new([*sizes, *counts], x.dtype)
     if 0 in counts:
-        return np.zeros((int(prod(sizes.tolist())), *counts), x.dtype)
+        return np.zeros((prod(sizes), *counts), x.dtype)
     windows = np.lib.stride_tricks.sliding_window_view(whole, reach)
-    steps = [slice(None, None, int(step)) for step in strides]
-    steps += [slice(None, None, int(gap)) for gap in gaps]
+    steps = [slice(None, None, step) for step in (*strides, *gaps)]
     chosen = windows[tuple(steps)]
     rank = x.ndim
     return _first(chosen, range(rank, 2 * rank))
@@ -184,10 +192,17 @@ def make_select_and_scatter(attrs: Attrs) -> Kernel:
     ) -> _Run:
         array, ones = as_array(x), np.ones_like(as_array(sizes))
         places = np.arange(array.size).reshape(array.shape)
-        geometry = (as_array(sizes), as_array(strides), ones, ones, as_array(padding))
+        geometry = sizes, strides, ones, ones, padding
         values = _windows(array, array.dtype.type(0), *geometry)
         wheres = _windows(places, np.int64(-1), *geometry)
         chosen, at = values[0], wheres[0]
+        if np.shape(source) != chosen.shape:
+            raise InvalidArgumentError(
+                f"Source shape {shape_text(np.shape(source))} does not match the shape of "
+                f"window-reduced operand {shape_text(chosen.shape)}"
+            )
+        if not chosen.size:
+            return (np.full(array.shape, start, array.dtype),)
         lanes = _Lanes(select)
         for value, where in zip(values[1:], wheres[1:], strict=True):
             (keeps,) = yield from lanes(chosen, value)
@@ -252,7 +267,11 @@ def make_variadic_sort(attrs: Attrs) -> Kernel:
 
     def variadic_sort(*inputs: Value) -> _Run:
         *arrays, axis = map(as_array, inputs)
-        dimension = int(axis[()])
+        dimension, rank = int(axis[()]), arrays[0].ndim
+        if not -rank <= dimension < rank:
+            raise InvalidArgumentError(
+                f"Sort dimension {dimension} is out of bounds for rank {rank}"
+            )
         moved = [np.moveaxis(array, dimension, -1) for array in arrays]
         orders = yield from _orders(_Lanes(func), moved)
         order = np.moveaxis(orders, -1, dimension)

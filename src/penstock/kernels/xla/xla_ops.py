@@ -182,7 +182,8 @@ def make_broadcast_helper(_: Attrs) -> Kernel:
                 raise InvalidArgumentError("broadcast_dims must be the identity for equal ranks")
             return lhs, rhs
         small, rank = min(left, right, key=np.ndim), max(left.ndim, right.ndim)
-        if len(places) != small.ndim or sorted(set(places)) != places or places[-1] >= rank:
+        is_inside = min(places) >= 0 and max(places) < rank
+        if len(places) != small.ndim or sorted(set(places)) != places or not is_inside:
             raise InvalidArgumentError(f"broadcast_dims {places} do not fit rank {small.ndim}")
         shape = [1] * rank
         for place, size in zip(places, small.shape, strict=True):

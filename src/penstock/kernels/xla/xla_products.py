@@ -24,9 +24,12 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.blas import keeps_alone
 from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.types import NUMBERS
+from penstock.kernels.xla.xla_checks import margins, positive, slice_sizes
 from penstock.kernels.xla.xla_ops import padded
 
 _Fields = Mapping[int, list[int]]
+#: What is added before and after each dimension.
+_Sides = tuple[Sequence[int], Sequence[int]]
 
 
 def fields_of(data: bytes) -> _Fields:
@@ -106,10 +109,16 @@ def make_conv(attrs: Attrs) -> Kernel:
     wide = _wide(result)
 
     def conv(lhs: Value, rhs: Value, *numbers: Value) -> Value:
-        strides, padding, lhs_gaps, rhs_gaps, groups = map(as_array, numbers)
+        stride, padding, lhs_gap, rhs_gap, groups = numbers
+        rank = len(images) - 2
+        strides = positive("stride", stride, rank)
+        gaps = (
+            positive("base area dilation factor", lhs_gap, rank),
+            positive("window dilation factor", rhs_gap, rank),
+        )
+        sides = margins(padding, rank)
         x, w = lhs.transpose(images).astype(wide), rhs.transpose(filters).astype(wide)
-        gaps = lhs_gaps, rhs_gaps
-        y = convolve(x, w, strides.tolist(), padding, gaps, (int(groups[()]), batches))
+        y = convolve(x, w, strides, sides, gaps, (int(as_array(groups)[()]), batches))
         return y.transpose(np.argsort(output)).astype(result, copy=False)
 
     return conv
@@ -119,25 +128,25 @@ def convolve(
     x: Array,
     w: Array,
     strides: Sequence[int],
-    padding: Array,
-    gaps: tuple[Array, Array],
+    sides: _Sides,
+    gaps: tuple[Sequence[int], Sequence[int]],
     groups: tuple[int, int],
 ) -> Array:
     """Images [batch, ..., depth] by filters [..., depth, count], in groups of one kind."""
-    x, w = _spread(x, padding, gaps[0]), _spread_filters(w, gaps[1])
+    x, w = _spread(x, sides, gaps[0]), _spread_filters(w, gaps[1])
     parts = _grouped(x, w, *groups)
     return np.concatenate([_correlate(a, b, strides) for a, b in parts], axis=-1)
 
 
-def _spread(x: Array, padding: Array, gaps: Array) -> Array:
+def _spread(x: Array, sides: _Sides, gaps: Sequence[int]) -> Array:
     """Images with gaps between their elements, and padding around them."""
-    low, high = [0, *padding[:, 0].tolist(), 0], [0, *padding[:, 1].tolist(), 0]
-    return padded(x, x.dtype.type(0), low, high, [0, *(gaps - 1).tolist(), 0])
+    low, high = ([0, *side, 0] for side in sides)
+    return padded(x, x.dtype.type(0), low, high, [0, *(gap - 1 for gap in gaps), 0])
 
 
-def _spread_filters(w: Array, gaps: Array) -> Array:
+def _spread_filters(w: Array, gaps: Sequence[int]) -> Array:
     nothing = [0] * w.ndim
-    return padded(w, w.dtype.type(0), nothing, nothing, [*(gaps - 1).tolist(), 0, 0])
+    return padded(w, w.dtype.type(0), nothing, nothing, [*(gap - 1 for gap in gaps), 0, 0])
 
 
 def _grouped(x: Array, w: Array, features: int, batches: int) -> list[tuple[Array, Array]]:
@@ -145,6 +154,8 @@ def _grouped(x: Array, w: Array, features: int, batches: int) -> list[tuple[Arra
     count = features * batches
     if features > 1 and batches > 1:
         raise InvalidArgumentError("only one of feature and batch groups can be more than 1")
+    if features < 1 or batches < 1:
+        raise InvalidArgumentError(f"there must be at least one group, got {features}, {batches}")
     if w.shape[-1] % count or (x.shape[0] % batches) or x.shape[-1] != w.shape[-2] * features:
         raise InvalidArgumentError(
             f"{count} groups do not fit images {shape_text(x.shape)} and filters "
@@ -178,13 +189,19 @@ def make_gather(attrs: Attrs) -> Kernel:
     if fields.get(5):
         raise InvalidArgumentError("XlaGather with operand_batching_dims is not supported")
 
-    def gather(operand: Value, indices: Value, slice_sizes: Value) -> Value:
+    def gather(operand: Value, indices: Value, wanted: Value) -> Value:
         array, places = as_array(operand), as_array(indices)
-        sizes = as_array(slice_sizes)
+        sizes = slice_sizes(wanted, array.shape)
         vectors = places[..., None] if vector == places.ndim else np.moveaxis(places, vector, -1)
         starts = np.zeros((*vectors.shape[:-1], array.ndim), np.int64)
         starts[..., targets] = vectors
         starts = np.clip(starts, 0, np.array(array.shape, np.int64) - sizes)
+        for axis in collapsed:
+            if sizes[axis] != 1:
+                raise InvalidArgumentError(
+                    f"Gather op can only collapse slice dims with bound 1, but bound is "
+                    f"{sizes[axis]} for index {axis}."
+                )
         kept = [axis for axis in range(array.ndim) if axis not in collapsed]
         window = [int(sizes[axis]) for axis in kept]
         index = []
