@@ -984,7 +984,9 @@ def test_closed_pipes() -> None:
 def test_ctrl_c(tmp_path: Path, repeat: int) -> None:
     """Ctrl-C ends the run, and the process ends with 130."""
     arguments = ["run", str(saved(tmp_path, ENDLESS)), "--fetch", "exit", f"--repeat={repeat}"]
+    # What a shell starts in the background ignores Ctrl-C, and so would these tests.
     code = (
+        "from signal import *; signal(SIGINT, default_int_handler); "
         "from penstock.cli import main; import sys; print('ready', file=sys.stderr, flush=True); "
         f"main({arguments!r})"
     )
@@ -995,12 +997,15 @@ def test_ctrl_c(tmp_path: Path, repeat: int) -> None:
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
     )
-    assert process.stderr is not None
-    assert process.stderr.readline() == "ready\n"  # until then, Ctrl-C would end the import
-    time.sleep(0.5)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "ready\n"  # until then, Ctrl-C would end the import
+        time.sleep(0.5)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
 
     assert (process.returncode, out) == (130, "")
     assert err.strip().splitlines()[-1] == "interrupted"
