@@ -1,0 +1,216 @@
+"""What the meaning of a graph leaves open, each time with a proof.
+
+In:   a mutant, what it means, and what a way of running it gave instead.
+Out:  the ``Kind`` of the reason why that is right as well; None if there is none.
+Not:  takes nothing for granted: behind each excuse stands an account of the executor's own.
+
+- *Racy*: what is ready may be taken in any order, and of nodes that fail any may be the first.
+  Each value and each error that was found is what the executor gives in some order.  Where it gives
+  another value each time in one order, the op draws at random, and any value of the type will do;
+  also where it does so with another seed in a function, if that has been opened: in TensorFlow,
+  too, one kernel draws for all calls of a function, but each call has its own once it is opened.
+- *Unread*: who optimises may leave out what is only waited for, and its errors with it.  What was
+  found is what the executor gives if nobody waits for the node that failed.
+- *Sensitive*: who folds a batch norm into a convolution rounds elsewhere.  What was found is hardly
+  further off than what the executor gives if constants and feeds differ in their last bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from fuzzing.answers import DEADLINE, Outcome, Values, code_of, culprit, difference, ending, same
+from fuzzing.mutant import Mutant
+from fuzzing.neighbours import nudged, reading_late, reseeded, with_ways_into_merges, without_waits
+from fuzzing.orders import kept_back
+from fuzzing.running import DEFINITION, Way
+from fuzzing.verdict import Kind
+
+#: How many random orders are tried, how many nodes may fail, how many other last bits there are.
+_SHUFFLED, _CULPRITS, _NUDGED = 12, 100, 8
+#: After so many orders that end in a deadline no more are tried.
+_HANGS: Final = 10
+#: Errors of rounding add up: how often that of one last bit.
+_TIMES: Final = 16
+#: Runs a mutant in some way.
+Run: TypeAlias = Callable[[Mutant, Way], list[Outcome]]
+#: A step, a slot, and the value there; or -1, and how the step ended.
+_Part: TypeAlias = tuple[int, int, Any]
+
+
+class _Account(NamedTuple):
+    """What came of the steps of a mutant, and how it was run."""
+
+    mutant: Mutant
+    way: Way
+    steps: list[Outcome]
+
+
+class Latitude:
+    """What may come of one mutant; more of it is tried as long as something is not excused."""
+
+    def __init__(self, mutant: Mutant, meant: list[Outcome], run: Run) -> None:
+        self._mutant, self._meant, self._run = mutant, meant, run
+        self._accounts = _Accounts(mutant, meant, run)
+
+    def excuse(self, found: Sequence[Outcome], way: Way) -> Kind | None:
+        """Why what was found may be right nevertheless."""
+        if self._accounts.allow(found, way):
+            return Kind.RACY
+        if way.is_optimised and self._is_unread(found, way):
+            return Kind.UNREAD
+        if way.tolerance and self._is_sensitive(found):
+            return Kind.SENSITIVE
+        return None
+
+    def _is_unread(self, found: Sequence[Outcome], way: Way) -> bool:
+        """Whether that comes if nobody waits for the nodes that fail, one after the other."""
+        mutant, meant = self._mutant, self._meant
+        for _ in range(_CULPRITS):
+            without = without_waits(mutant, culprit(meant))
+            if without is None:
+                break
+            mutant, meant = without, self._run(without, DEFINITION)
+            if not difference(meant, found, way.tolerance):
+                return True
+        is_other = mutant is not self._mutant
+        return is_other and _Accounts(mutant, meant, self._run).allow(found, way)
+
+    def _is_sensitive(self, found: Sequence[Outcome]) -> bool:
+        """Whether that is hardly further off than what comes of other last bits."""
+        others = [self._run(nudged(self._mutant, seed), DEFINITION) for seed in range(_NUDGED)]
+        accounts = [self._meant, found, *others]
+        if len(set(map(len, accounts))) > 1 or any(ending(a) != "OK" for a in accounts):
+            return False
+        values = [
+            [a for step in account if isinstance(step, Values) for a in step.arrays]
+            for account in accounts
+        ]
+        return all(map(_is_near, *values))
+
+
+class _Accounts:
+    """What the executor gives in one order after the other; made as far as they are asked for."""
+
+    def __init__(self, mutant: Mutant, meant: list[Outcome], run: Run) -> None:
+        self._mutant, self._run = mutant, run
+        self._known = [_Account(mutant, DEFINITION, meant)]
+        self._others = self._in_other_orders(meant)
+
+    def allow(self, found: Sequence[Outcome], way: Way) -> bool:
+        """Whether each value of each step, and how it ended, stands in some account."""
+        missing = _parts(found)
+        for account in self._all():
+            missing = [part for part in missing if not _has(account.steps, part, way.tolerance)]
+            if not missing:
+                return True
+        return all(self._is_random(part, way) for part in missing)
+
+    def _all(self) -> Iterator[_Account]:
+        yield from list(self._known)
+        hangs = 0
+        while hangs < _HANGS and (account := next(self._others, None)) is not None:
+            # Who is kept back may be what others wait for: a hang is no proof of anything.
+            if ending(account.steps) == DEADLINE:
+                hangs += 1
+            else:
+                self._known.append(account)
+                yield account
+
+    def _in_other_orders(self, meant: list[Outcome]) -> Iterator[_Account]:
+        yield from self._failing_elsewhere(self._mutant, meant, frozenset())
+        patient = with_ways_into_merges(self._mutant)
+        for mutant in (patient, reading_late(patient)):
+            # What cannot be made so fails from the beginning, and says nothing.
+            if ending(self._run(mutant, DEFINITION)) == ending(meant):
+                yield from self._in_orders_of(mutant)
+        yield from self._in_orders_of(self._mutant)
+
+    def _in_orders_of(self, mutant: Mutant) -> Iterator[_Account]:
+        for seed in range(_SHUFFLED):
+            yield self._made(mutant, replace(DEFINITION, name=f"order {seed}", order=seed))
+        for names in kept_back(mutant):
+            account = self._made(mutant, _late(names))
+            yield account
+            yield from self._failing_elsewhere(mutant, account.steps, names)
+
+    def _failing_elsewhere(
+        self, mutant: Mutant, found: Sequence[Outcome], late: frozenset[str]
+    ) -> Iterator[_Account]:
+        """What comes if nodes that fail are taken last, so that others may fail before them."""
+        for _ in range(_CULPRITS):
+            if culprit(found) in {"", *late}:
+                return
+            late |= {culprit(found)}
+            account = self._made(mutant, _late(late))
+            yield account
+            found = account.steps
+
+    def _made(self, mutant: Mutant, way: Way) -> _Account:
+        return _Account(mutant, way, self._run(mutant, way))
+
+    def _is_random(self, part: _Part, way: Way) -> bool:
+        """Whether there is another value of the same type each time, in one and the same order."""
+        step, slot, found = part
+        for account in self._known:
+            outcome = account.steps[step] if step < len(account.steps) else None
+            if slot >= 0 and isinstance(outcome, Values):
+                mutant = reseeded(account.mutant) if way.is_optimised else account.mutant
+                again = _parts(self._run(mutant, account.way))
+                values = [v for at, place, v in again if (at, place) == (step, slot)]
+                first = outcome.arrays[slot]
+                return bool(values) and found.dtype == first.dtype and not same(first, values[0])
+        return False
+
+
+def _late(names: frozenset[str]) -> Way:
+    return replace(DEFINITION, name=f"{', '.join(sorted(names))[:80]} last", kept_back=names)
+
+
+# -- parts of accounts --------------------------------------------------------------------------
+
+
+def _parts(account: Sequence[Outcome]) -> list[_Part]:
+    ends = [(step, -1, _end(account, step)) for step in range(len(account) + 1)]
+    values = [
+        (step, slot, array)
+        for step, outcome in enumerate(account)
+        if isinstance(outcome, Values)
+        for slot, array in enumerate(outcome.arrays)
+    ]
+    return [*ends, *values]
+
+
+def _end(account: Sequence[Outcome], step: int) -> str:
+    """How a step ended; empty if there was none."""
+    return code_of(account[step]) if step < len(account) else ""
+
+
+def _has(account: Sequence[Outcome], part: _Part, tolerance: float) -> bool:
+    step, slot, wanted = part
+    if slot < 0:
+        return _end(account, step) == wanted
+    outcome = account[step] if step < len(account) else None
+    return isinstance(outcome, Values) and same(outcome.arrays[slot], wanted, tolerance)
+
+
+# -- rounding ------------------------------------------------------------------------------------
+
+
+def _is_near(meant: Any, found: Any, *others: Any) -> bool:
+    """Whether an array is off by no more than a few times what the others are."""
+    if any(other.shape != meant.shape or other.dtype != meant.dtype for other in (found, *others)):
+        return False
+    if meant.dtype.kind not in "fc":
+        return same(meant, found)
+    is_number = np.isfinite(meant)
+    if any(not np.array_equal(np.isfinite(other), is_number) for other in (found, *others)):
+        return False
+    exact = np.complex128 if meant.dtype.kind == "c" else np.float64
+    want, got = meant[is_number].astype(exact), found[is_number].astype(exact)
+    spread = np.max([np.abs(other[is_number].astype(exact) - want) for other in others], initial=0)
+    return bool(np.all(np.abs(got - want) <= _TIMES * spread))

@@ -1,0 +1,300 @@
+"""The tiers agree on graphs that are changed at random, and the judge of that can be relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fuzzing import judge as judging
+from fuzzing import workers
+from fuzzing.__main__ import summary
+from fuzzing.answers import Failure, Outcome, Values
+from fuzzing.mutant import Mutant, Run
+from fuzzing.recipe import Recipe, recipe
+from fuzzing.running import Way, outcomes
+from fuzzing.verdict import Kind, Verdict
+from fuzzing.workers import judged
+from penstock.graph.export import graph_to_def
+from support.sketch import sketch
+
+#: What is done with an account before it is judged.
+Change = Callable[[list[Outcome]], list[Outcome]]
+
+
+def findings(seed: int, numbers: Sequence[int]) -> list[str]:
+    """What is wrong with the graphs of some numbers, each with how to run it again."""
+    reports = judged([recipe(seed, number) for number in numbers], jobs=1)
+    return [
+        f"python -m fuzzing --seed {seed} --replay {report.recipe.number}: {report.reason}"
+        for report in reports
+        if report.kind == Kind.FINDING.name
+    ]
+
+
+def test_both_tiers_agree() -> None:
+    """A sample of all graphs that there are; others than in the long run."""
+    assert findings(1, range(60)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 1500, 250))
+def test_both_tiers_agree_on_many(start: int) -> None:
+    """The same, of more graphs."""
+    assert findings(2, range(start, start + 250)) == []
+
+
+def test_a_recipe_makes_the_same_graph_each_time() -> None:
+    """Also when it was written down."""
+    for number in range(20):
+        made, again = recipe(3, number), Recipe.of(recipe(3, number).as_json())
+        first, second = made.mutant(), again.mutant()
+        assert made == again
+        assert (first and first.graph_bytes) == (second and second.graph_bytes)
+        assert (first and first.trail) == (second and second.trail)
+
+
+# -- the judge ----------------------------------------------------------------------------------
+
+
+def judged_with(
+    monkeypatch: pytest.MonkeyPatch, text: str, change: Change, name: str = "compiled", **step: Any
+) -> Verdict:
+    """The verdict on a graph if one way of running it gives something else."""
+
+    def changed(mutant: Mutant, way: Way) -> list[Outcome]:
+        found = outcomes(mutant, way)
+        return change(found) if way.name == name else found
+
+    run = Run(step.get("feeds", {}), step.get("fetches", []), step.get("targets", []))
+    mutant = Mutant(graph_to_def(sketch(text)), [run, replace(run)], device_count=1)
+    monkeypatch.setattr(judging, "outcomes", changed)
+    return judging.judge(mutant, int(name == "as by default"), lambda _way: None)
+
+
+PLAIN = """
+    x = Const() value=[1.0, 2.0]
+    y = Neg(x)
+"""
+
+
+def giving(*values: Any) -> Change:
+    """Has the first step give other values."""
+    return lambda found: [Values(tuple(map(np.asarray, values))), *found[1:]]
+
+
+def failing(code: str, message: str = "") -> Change:
+    """Has the first step fail."""
+    return lambda _found: [Failure(code, "", message)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        giving(np.float32([-1, np.nextafter(np.float32(-2), np.float32(0))])),
+        giving(np.float64([-1, -2])),
+        giving(np.float32([[-1, -2]])),
+        failing("INVALID_ARGUMENT"),
+        failing("(TypeError)"),
+        failing("INTERNAL", "please report it"),
+        failing("DEADLINE_EXCEEDED"),
+        lambda found: found[:1],
+    ],
+)
+def test_whatever_is_different_is_found(monkeypatch: pytest.MonkeyPatch, change: Change) -> None:
+    """A bit, a type, a shape, an error or a missing step."""
+    assert judged_with(monkeypatch, PLAIN, change, fetches=["y:0"]).kind is Kind.FINDING
+
+
+def test_a_changed_feed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is fed belongs to the caller."""
+    x = np.float32([1, 2])
+
+    def change(found: list[Outcome]) -> list[Outcome]:
+        x[0] = 7
+        return found
+
+    text = "x = Placeholder() dtype=float32"
+    found = judged_with(monkeypatch, text, change, feeds={"x:0": x}, fetches=["x:0"])
+    assert found.kind is Kind.FINDING
+
+
+RACY = """
+    v = VarHandleOp() dtype=float32 shape=[] shared_name="v"
+    one = Const() value=1.0
+    two = Const() value=2.0
+    sum = Add(one, two)
+    first = AssignVariableOp(v, one)
+    then = AssignVariableOp(v, sum)
+    read = ReadVariableOp(v, ^first, ^then) dtype=float32
+    sure = Neg(one)
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ((3, -1), Kind.AGREED),
+        ((1, -1), Kind.RACY),
+        ((2, -1), Kind.FINDING),
+        ((1, 1), Kind.FINDING),
+    ],
+)
+def test_an_order_that_is_open_excuses_what_it_can_give(
+    monkeypatch: pytest.MonkeyPatch, values: tuple[float, float], kind: Kind
+) -> None:
+    """The last of two writes counts; but no third value, and nothing beside it, is excused."""
+    change = giving(*map(np.float32, values))
+    fetches = ["read:0", "sure:0"]
+    found = judged_with(monkeypatch, RACY, change, fetches=fetches, targets=["then"])
+    assert found.kind is kind, found
+
+
+MERGE = """
+    x = Placeholder() dtype=float32
+    y = Neg(x)
+    merge = Merge(x, y)
+"""
+
+
+@pytest.mark.parametrize(("value", "kind"), [(-1, Kind.RACY), (2, Kind.FINDING)])
+def test_a_merge_may_take_what_comes_later(
+    monkeypatch: pytest.MonkeyPatch, value: float, kind: Kind
+) -> None:
+    """Of two live values either one, though one is computed from the other; but no third one."""
+    feeds = {"x:0": np.float32(1)}
+    change = giving(np.float32(value))
+    found = judged_with(monkeypatch, MERGE, change, feeds=feeds, fetches=["merge:0"])
+    assert found.kind is kind, found
+
+
+READ = """
+    v = VariableV2() dtype=float32 shape=[]
+    one = Const() value=1.0
+    init = Assign(v, one)
+    read = Identity(v, ^init)
+    more = AssignAdd(v, one, ^read)
+"""
+
+
+@pytest.mark.parametrize(("value", "kind"), [(2, Kind.RACY), (3, Kind.FINDING)])
+def test_what_is_read_of_a_reference_may_be_looked_at_later(
+    monkeypatch: pytest.MonkeyPatch, value: float, kind: Kind
+) -> None:
+    """Then it has changed, but only as it does change."""
+    change = giving(np.float32(value))
+    found = judged_with(monkeypatch, READ, change, fetches=["read:0"], targets=["more"])
+    assert found.kind is kind, found
+
+
+RANDOM = """
+    shape = Const() value=[2]
+    x = RandomUniform(shape) dtype=float32
+    y = Neg(shape)
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (lambda found: found, Kind.RACY),
+        (giving(np.float64([0, 1]), np.int32([-2])), Kind.FINDING),
+        (giving(np.float32([0, 1]), np.int32([2])), Kind.FINDING),
+    ],
+)
+def test_random_numbers_may_be_others(
+    monkeypatch: pytest.MonkeyPatch, change: Change, kind: Kind
+) -> None:
+    """Of the same type; what stands beside them may not."""
+    found = judged_with(monkeypatch, RANDOM, change, fetches=["x:0", "y:0"])
+    assert found.kind is kind, found
+
+
+CANCELLING = """
+    x = Placeholder() dtype=float32
+    many = Const() value=1e8
+    as_many = Const() value=1e8
+    sum = Add(x, many)
+    y = Sub(sum, as_many)
+"""
+
+
+@pytest.mark.parametrize(("value", "kind"), [(16, Kind.SENSITIVE), (1000, Kind.FINDING)])
+def test_rounding_excuses_what_rounding_can_do(
+    monkeypatch: pytest.MonkeyPatch, value: float, kind: Kind
+) -> None:
+    """The last bit of a hundred million is 8: an answer of 0 may be 16, but not 1000."""
+    change, feeds = giving(np.float32(value)), {"x:0": np.float32(0)}
+    found = judged_with(
+        monkeypatch, CANCELLING, change, "as by default", feeds=feeds, fetches=["y:0"]
+    )
+    assert found.kind is kind, found
+
+
+FAILING = """
+    x = Placeholder() dtype=int32
+    zero = Placeholder() dtype=int32
+    bad = FloorDiv(x, zero)
+    v = VarHandleOp() dtype=int32 shape=[] shared_name="v"
+    empty = ReadVariableOp(v) dtype=int32
+    y = Neg(x, ^bad)
+"""
+
+
+@pytest.mark.parametrize("code", ["INVALID_ARGUMENT", "FAILED_PRECONDITION", "INTERNAL"])
+def test_of_several_errors_any_may_be_the_first(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """A division by zero, or a variable without a value; but no error that no node gives."""
+    feeds = {"x:0": np.int32(7), "zero:0": np.int32(0)}
+    fetches = ["bad:0", "empty:0"]
+    found = judged_with(monkeypatch, FAILING, failing(code), feeds=feeds, fetches=fetches)
+    assert (found.kind is Kind.FINDING) == (code == "INTERNAL"), found
+    assert found.kind in (Kind.AGREED, Kind.RACY, Kind.FINDING)
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "kind"),
+    [
+        (-7, "optimised", Kind.UNREAD),
+        (7, "optimised", Kind.FINDING),
+        (-7, "compiled", Kind.FINDING),
+    ],
+)
+def test_only_who_optimises_may_leave_errors_out(
+    monkeypatch: pytest.MonkeyPatch, value: int, name: str, kind: Kind
+) -> None:
+    """The error of what is only waited for; what is given instead must be right."""
+    feeds = {"x:0": np.int32(7), "zero:0": np.int32(0)}
+    answers: list[Outcome] = [Values((np.asarray(np.int32(value)),))] * 2
+    found = judged_with(
+        monkeypatch, FAILING, lambda _: answers, name=name, feeds=feeds, fetches=["y:0"]
+    )
+    assert found.kind is kind, found
+
+
+# -- limits and sums ----------------------------------------------------------------------------
+
+
+def test_who_takes_too_long_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that has had its time is ended, and its recipe is told."""
+    monkeypatch.setattr(workers, "SECONDS", 0.0)
+    [report] = judged([recipe(1, 0)], jobs=1)
+    assert report.kind == Kind.FINDING.name
+    assert "processor seconds" in report.reason
+
+
+def test_the_summary_counts() -> None:
+    """Answers, errors by kind, findings."""
+    [report] = judged([recipe(1, 1)], jobs=1)
+    reports = [
+        replace(report, kind="AGREED", ending="OK"),
+        replace(report, kind="RACY", ending="INTERNAL"),
+        replace(report, kind="FINDING", ending="INTERNAL"),
+    ]
+    assert summary(reports).splitlines()[:3] == [
+        "3 graphs: 1 gave answers, 2 errors; 1 findings",
+        "  errors: 2 INTERNAL",
+        "  otherwise: 1 AGREED, 1 RACY",
+    ]
