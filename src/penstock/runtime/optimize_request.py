@@ -24,6 +24,7 @@ from penstock.passes.fold_constants import MAX_BYTES
 from penstock.passes.lower import Kinds, lower
 from penstock.passes.optimize import NO_PASSES, Passes, optimize, optimize_graph
 from penstock.passes.place import place_added
+from penstock.passes.read_in_place import read_in_place
 from penstock.state.checkpoints import checkpoint
 from penstock.state.devices import DeviceSet
 
@@ -45,6 +46,7 @@ def optimize_request(prune: Callable[[], Pruned], config: Config, devices: Devic
     passes = _passes_for(config)
     kinds = kinds_of(config, passes)
     if passes == NO_PASSES and not kinds:
+        read_in_place(pruned.graph, pruned.device_of)
         return pruned
     _check_frames(pruned.graph)
     try:
@@ -54,7 +56,9 @@ def optimize_request(prune: Callable[[], Pruned], config: Config, devices: Devic
     except Exception as failure:  # noqa: BLE001  (the step can do without)
         checkpoint()
         _complain(failure, config)
-        return prune()
+        pruned = prune()
+        read_in_place(pruned.graph, pruned.device_of)
+        return pruned
     return made
 
 
@@ -77,6 +81,7 @@ def _lowered(pruned: Pruned, kinds: Kinds, devices: DeviceSet) -> Pruned | None:
             device_of = place_added(graph, devices, device_of, first)
         except OpError:
             return None
+    read_in_place(graph, device_of)
     return dataclasses.replace(pruned, device_of=device_of)
 
 
@@ -91,10 +96,12 @@ def optimize_body(graph: Graph, config: Config, device_types: Collection[str]) -
     passes = _passes_for(config)
     kinds = kinds_of(config, passes)
     if passes == NO_PASSES and not kinds:
+        read_in_place(graph, {})
         return
     _check_frames(graph)
     try:
         lower(graph, {}, kinds=kinds, device_types=device_types)
+        read_in_place(graph, {})
         optimize_graph(graph, {}, passes)
     except Exception as failure:  # noqa: BLE001  (the step can do without)
         checkpoint()
