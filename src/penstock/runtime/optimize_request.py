@@ -46,20 +46,23 @@ def optimize_request(prune: Callable[[], Pruned], config: Config, devices: Devic
     passes = _passes_for(config)
     kinds = kinds_of(config, passes)
     if passes == NO_PASSES and not kinds:
-        read_in_place(pruned.graph, pruned.device_of)
-        return pruned
+        return _as_written(pruned)
     _check_frames(pruned.graph)
     try:
-        made = optimize(_lowered(pruned, kinds, devices) or prune(), passes)
+        made = optimize(_lowered(pruned, kinds, devices) or _as_written(prune()), passes)
         if config.check_graphs:
             check_pruned(made)
     except Exception as failure:  # noqa: BLE001  (the step can do without)
         checkpoint()
         _complain(failure, config)
-        pruned = prune()
-        read_in_place(pruned.graph, pruned.device_of)
-        return pruned
+        return _as_written(prune())
     return made
+
+
+def _as_written(pruned: Pruned) -> Pruned:
+    """A graph of which nothing is lowered."""
+    read_in_place(pruned.graph, pruned.device_of)
+    return pruned
 
 
 def _lowered(pruned: Pruned, kinds: Kinds, devices: DeviceSet) -> Pruned | None:
