@@ -15,7 +15,7 @@ def test_a_search_of_everything_can_be_ended(tier: Tier) -> None:
     graph = sketch("""
         x = Placeholder() dtype=float32
         n = Placeholder() dtype=int32
-        found = CTCBeamSearchDecoder(x, n) beam_width=1000000000 top_paths=1
+        found = CTCBeamSearchDecoder(x, n) beam_width=1000000 top_paths=1
     """)
     feeds = {"x:0": np.zeros((50, 1, 4), np.float32), "n:0": np.array([50], np.int32)}
     options = RunOptions(timeout_in_ms=50)
