@@ -42,6 +42,9 @@ from security.sweep import SPECIAL
 from support.corpus import Case, all_cases
 from support.op_cases import OpCase, all_op_cases
 
+#: Each process is a copy of one that has all it needs.
+_PROCESSES: Final = multiprocessing.get_context("forkserver")
+_PROCESSES.set_forkserver_preload(["security.attack", "support.op_cases"])
 #: Bytes that an attack may take, and seconds that it may work.
 _ROOM: Final = 4 << 30
 _MOST_WORK: Final = 5.0
@@ -202,9 +205,8 @@ def attacked(case: Case | OpCase, every: int = 1) -> Report:
 
 def _attacked_from(case: Case | OpCase, every: int, start: int, report: Report) -> int | None:
     """Make attacks until all are made, or a process dies; returns where to go on."""
-    context = multiprocessing.get_context("forkserver")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_attack_all, args=(case, every, start, theirs))
+    ours, theirs = _PROCESSES.Pipe(duplex=False)
+    process = _PROCESSES.Process(target=_attack_all, args=(case, every, start, theirs))
     process.start()
     theirs.close()
     number, what = start - 1, "the case itself"
@@ -241,9 +243,6 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
     chosen = [case for case in cases() if fnmatchcase(str(case), args.case)]
-    multiprocessing.get_context("forkserver").set_forkserver_preload(
-        ["security.attack", "support.op_cases"]
-    )
     outcomes: Counter[str] = Counter()
     begin = time.monotonic()
     with ThreadPoolExecutor(args.jobs) as pool:
