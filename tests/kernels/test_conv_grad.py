@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from penstock import errors
 from support.ops import run_op
 
 Array = np.ndarray[Any, Any]
@@ -151,3 +152,12 @@ def test_shapes_must_fit(sizes: Any, grads: tuple[int, ...], message: str) -> No
     with pytest.raises(ValueError, match=message):
         run_op("Conv2DBackpropInput", np.int32(sizes), random(3, 3, 2, 4), random(*grads),
                strides=[1, 1, 1, 1], padding="SAME")  # fmt: skip
+
+
+@pytest.mark.parametrize("op", ["Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter"])
+def test_filters_that_are_too_large(op: str) -> None:
+    """Sizes of which nothing could be made are refused before anything is."""
+    images = np.ones((1, 4, 4, 2), np.float32)
+    sizes = np.full(4, 2**31 - 1, np.int32)
+    with pytest.raises(errors.InvalidArgumentError, match="would have more than"):
+        run_op(op, images, sizes, images, strides=[1, 1, 1, 1], padding="SAME")

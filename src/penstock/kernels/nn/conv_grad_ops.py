@@ -303,6 +303,7 @@ def _for_filters(attrs: Attrs, gradient: _FilterGrad, check_depth: _CheckDepth) 
 
     def backprop(images: Array, sizes: Value, grads: Array) -> Array:
         shape = read_shape(sizes, grads, images)
+        check_new(shape, grads.dtype)
         check_rank(len(layout), input=images, filter=np.broadcast_to(0, shape))
         windows = make_windows(shape[:-2])
 
