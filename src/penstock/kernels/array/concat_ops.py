@@ -171,8 +171,7 @@ def make_concat_offset(attrs: Attrs) -> Kernel:
 
 
 def _offsets(axis: Value, shapes: tuple[Array, ...], dtype: np.dtype[Any]) -> tuple[Array, ...]:
-    number = _offset_axis(axis, shapes)
-    first = shapes[0].tolist()
+    number, first = _offset_axis(axis, shapes), shapes[0].tolist()
     offset, place = 0, [0] * len(first)
     offsets = []
     for i, shape in enumerate(shapes):
