@@ -8,9 +8,9 @@ Not:  takes nothing for granted: behind each excuse stands an account of the exe
   the executor gives in some order.  Of nodes that fail any may be the first, or a loop that never
   ends may leave them no time.
 - *Racy*, too: what is drawn at random.  Where the executor gives another value each time in one and
-  the same order, any value of the type will do; also where it does so with other seeds in functions,
-  if these have been opened: in TensorFlow, too, one kernel draws for all calls of a function, but
-  each call has its own once it is opened.
+  the same order, any value of the type will do.  So it will where it does with other seeds in
+  functions, if these have been opened: in TensorFlow, too, one kernel draws for all calls of a
+  function, but each call has its own once it is opened.
 - *Unread*: who optimises may leave out what is only waited for, and its errors with it.  What was
   found is what the executor gives if nobody waits for the node that failed.
 - *Sensitive*: who folds a batch norm into a convolution rounds elsewhere.  What was found is hardly
