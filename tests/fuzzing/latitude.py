@@ -4,11 +4,13 @@ In:   a mutant, what it means, and what a way of running it gave instead.
 Out:  the ``Kind`` of the reason why that is right as well; None if there is none.
 Not:  takes nothing for granted: behind each excuse stands an account of the executor's own.
 
-- *Racy*: what is ready may be taken in any order, and of nodes that fail any may be the first.
-  Each value and each error that was found is what the executor gives in some order.  Where it gives
-  another value each time in one order, the op draws at random, and any value of the type will do;
-  also where it does so with another seed in a function, if that has been opened: in TensorFlow,
-  too, one kernel draws for all calls of a function, but each call has its own once it is opened.
+- *Racy*: what is ready may be taken in any order.  Each value and each error that was found is what
+  the executor gives in some order.  Of nodes that fail any may be the first, or a loop that never
+  ends may leave them no time.
+- *Racy*, too: what is drawn at random.  Where the executor gives another value each time in one and
+  the same order, any value of the type will do.  So it will where it does with other seeds in
+  functions, if these have been opened: in TensorFlow, too, one kernel draws for all calls of a
+  function, but each call has its own once it is opened.
 - *Unread*: who optimises may leave out what is only waited for, and its errors with it.  What was
   found is what the executor gives if nobody waits for the node that failed.
 - *Sensitive*: who folds a batch norm into a convolution rounds elsewhere.  What was found is hardly
@@ -112,25 +114,31 @@ class _Accounts:
 
     def _all(self) -> Iterator[_Account]:
         yield from list(self._known)
-        hangs = 0
-        while hangs < _HANGS and (account := next(self._others, None)) is not None:
-            # Who is kept back may be what others wait for: a hang is no proof of anything.
-            if ending(account.steps) == DEADLINE:
-                hangs += 1
-            else:
-                self._known.append(account)
-                yield account
+        for account in self._others:
+            self._known.append(account)
+            yield account
 
     def _in_other_orders(self, meant: list[Outcome]) -> Iterator[_Account]:
         yield from self._failing_elsewhere(self._mutant, meant, frozenset())
         patient = with_ways_into_merges(self._mutant)
-        for mutant in (patient, reading_late(patient)):
-            # What cannot be made so fails from the beginning, and says nothing.
-            if ending(self._run(mutant, DEFINITION)) == ending(meant):
-                yield from self._in_orders_of(mutant)
-        yield from self._in_orders_of(self._mutant)
+        graphs = {each.graph_bytes: each for each in (patient, reading_late(patient))}
+        # What cannot be made so fails from the beginning, and says nothing.
+        possible = [m for m in graphs.values() if ending(self._run(m, DEFINITION)) == ending(meant)]
+        for mutant in possible or [self._mutant]:
+            yield from self._in_orders_of(mutant)
 
     def _in_orders_of(self, mutant: Mutant) -> Iterator[_Account]:
+        """What comes in orders that may have nodes wait for ever: a hang is no proof then."""
+        hangs = 0
+        for account in self._tried(mutant):
+            is_hang = ending(account.steps) == DEADLINE
+            hangs += is_hang
+            if hangs == _HANGS:
+                return
+            if not is_hang:
+                yield account
+
+    def _tried(self, mutant: Mutant) -> Iterator[_Account]:
         for seed in range(_SHUFFLED):
             yield self._made(mutant, replace(DEFINITION, name=f"order {seed}", order=seed))
         for names in kept_back(mutant):
@@ -141,7 +149,7 @@ class _Accounts:
     def _failing_elsewhere(
         self, mutant: Mutant, found: Sequence[Outcome], late: frozenset[str]
     ) -> Iterator[_Account]:
-        """What comes if nodes that fail are taken last, so that others may fail before them."""
+        """What comes if nodes that fail are taken last: others fail before, or loops never end."""
         for _ in range(_CULPRITS):
             if culprit(found) in {"", *late}:
                 return

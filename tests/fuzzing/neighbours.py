@@ -75,7 +75,12 @@ def reading_late(mutant: Mutant) -> Mutant:
 
 def _instead(read: Mapping[tuple[str, int], str], text: str) -> str:
     endpoint = parse_endpoint(text)
-    return read.get((endpoint.node, endpoint.slot), text)
+    source = read.get((endpoint.node, endpoint.slot))
+    if source is None:
+        return text
+    # What is fetched without a slot is a node, and not its output.
+    found = parse_endpoint(source)
+    return f"{found.node}:{found.slot}"
 
 
 # -- a node that nobody reads -------------------------------------------------------------------

@@ -556,3 +556,25 @@ def test_a_predicate_is_looked_at_where_a_switch_is_live(
         want = [-3.0 if p else 3.0, 9.0 if r else 3.0, 3.0]
         good = session.run(["m:0", "n:0", "c:0"], {**feeds, "q:0": np.True_})
         assert good == want
+
+
+@pytest.mark.parametrize("q", [True, False])
+def test_a_predicate_may_come_again_later(q: bool) -> None:
+    """First in a branch, then beside it and after something that it decided."""
+    text = """
+        x = Placeholder() dtype=float32
+        p = Placeholder() dtype=bool
+        q = Placeholder() dtype=bool
+        a = Switch(x, p)
+        s = Switch(a:1, q)
+        on = Neg(s:1)
+        inner = Merge(s, on)
+        m = Merge(a, inner)
+        again = Identity(q, ^m)
+        t = Switch(x, again)
+        up = Square(t:1)
+        n = Merge(t, up)
+    """
+    feeds = {"x:0": np.float32(3), "p:0": True, "q:0": q}
+    want = [-3, 9] if q else [3, 3]
+    assert answers(lambda: sketch(text), ["m:0", "n:0"], feeds) == [want] * 2

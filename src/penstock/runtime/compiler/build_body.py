@@ -36,8 +36,7 @@ from penstock.runtime.compiler.program import (
     Statement,
     Test,
     Var,
-    operands_of,
-    targets_of,
+    free_names,
     variable_of,
 )
 from penstock.state.checkpoints import checkpoint
@@ -80,6 +79,8 @@ class BodyBuilder:
         self.nodes: dict[int, tuple[Predicate, tuple[Statement, ...]]] = {}
         #: The test of each condition, by the variable that it is about.
         self._tests: dict[Var, Test] = {}
+        #: The predicate that each test looks at.
+        self._tested: dict[Test, Value] = {}
 
     # -- units -------------------------------------------------------------------------
 
@@ -157,7 +158,7 @@ class BodyBuilder:
         """
         var, value = variable_of(pred), self._value(node.input(1))
         known = self._tests.get(var)
-        if known is not None and self._is_made(known, live, value):
+        if known is not None and self._is_made(known, live):
             return known
         if live == value.live:
             waits = value.waits
@@ -167,15 +168,17 @@ class BodyBuilder:
         self.body.conditions.append(target)
         known = Test(node, live, waits, condition, pred, target)
         self._tests[var] = self._tests[target] = known
+        self._tested[known] = value
         self._add(known)
         return known
 
-    def _is_made(self, test: Test, live: Predicate, value: Value) -> bool:
+    def _is_made(self, test: Test, live: Predicate) -> bool:
         """Whether a test is made under a predicate; it may become one that always is."""
-        predicates = self.body.predicates
-        if test.live != NEVER and predicates.or_(test.live, live) == value.live:
+        value, or_ = self._tested[test], self.body.predicates.or_
+        if test.live != NEVER and or_(test.live, live) == value.live:
+            # By what this predicate waits for: another Switch may have it later.
             test.live, test.waits = value.live, value.waits
-        return predicates.implies(live, test.live)
+        return self.body.predicates.implies(live, test.live)
 
     def _add_merge(self, node: Node) -> None:
         """One move for each input that may be live."""
@@ -371,7 +374,7 @@ class _LoopBuilder(BodyBuilder):
         repeat = Repeat(
             loop.condition, live, waits, loop.name, body, test.condition, tuple(variables), exits
         )
-        repeat.free = _free(repeat)
+        repeat.free = free_names(repeat)
         return repeat
 
     def _check_live(self, node: Node, live: Predicate, wanted: Predicate) -> None:
@@ -384,16 +387,6 @@ class _LoopBuilder(BodyBuilder):
     def exit_value(self, exit_: Node) -> Var:
         """The name under which an Exit's value is known after the last turn."""
         return self._value(exit_.input(0)).var
-
-
-def _free(repeat: Repeat) -> frozenset[Var]:
-    """Names that a loop's body uses and does not define."""
-    used: set[Var] = {variable_of(following) for _, _, following in repeat.variables}
-    defined = {var for var, _, _ in repeat.variables}
-    for statement in repeat.body.statements:
-        used.update(map(variable_of, operands_of(statement)))
-        defined.update(targets_of(statement))
-    return frozenset(var for var in used - defined if not isinstance(var, Constant))
 
 
 def hint_of(node: Node, slot: int) -> str:

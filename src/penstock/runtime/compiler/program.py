@@ -192,3 +192,13 @@ def targets_of(statement: Statement) -> Sequence[Var]:
     if isinstance(statement, Repeat):
         return statement.exits
     return ()
+
+
+def free_names(repeat: Repeat) -> frozenset[Var]:
+    """Names that a loop's body uses and does not define."""
+    used: set[Var] = {variable_of(following) for _, _, following in repeat.variables}
+    defined = {var for var, _, _ in repeat.variables}
+    for statement in repeat.body.statements:
+        used.update(map(variable_of, operands_of(statement)))
+        defined.update(targets_of(statement))
+    return frozenset(var for var in used - defined if not isinstance(var, Constant))
