@@ -27,8 +27,9 @@ _STRAY: Final = (
     b"penstock: a kernel in a thread of a pool has forked, and came back in the child, where "
     b"nobody waits for it; the child ends. Use os._exit there, or fork elsewhere.\n"
 )
-#: Locks under which other ones of the process are taken, in that order.  All three, and the
-#: next, grow while modules are imported.
+#: Locks under which other ones of the process are taken, by their order: 1 for packages of ops,
+#: 2 for families of kernels, 3 for libraries that kernels need.  Like the two that follow it
+#: grows while modules are imported.
 _outer: Final[list[Any]] = []
 #: Locks under which none is taken.
 _innermost: Final[list[Any]] = []
