@@ -121,16 +121,18 @@ class _Accounts:
     def _in_other_orders(self, meant: list[Outcome]) -> Iterator[_Account]:
         yield from self._failing_elsewhere(self._mutant, meant, frozenset())
         patient = with_ways_into_merges(self._mutant)
-        graphs = {each.graph_bytes: each for each in (patient, reading_late(patient))}
-        # What cannot be made so fails from the beginning, and says nothing.
-        possible = [m for m in graphs.values() if ending(self._run(m, DEFINITION)) == ending(meant)]
-        for mutant in possible or [self._mutant]:
-            yield from self._in_orders_of(mutant)
+        graphs = (self._mutant, patient, reading_late(patient))
+        for mutant in {each.graph_bytes: each for each in graphs}.values():
+            # What cannot be made so fails from the beginning, and says nothing.
+            if ending(self._run(mutant, DEFINITION)) == ending(meant):
+                yield from self._in_orders_of(mutant)
 
     def _in_orders_of(self, mutant: Mutant) -> Iterator[_Account]:
-        """What comes in orders that may have nodes wait for ever: a hang is no proof then."""
+        for seed in range(_SHUFFLED):
+            yield self._made(mutant, replace(DEFINITION, name=f"order {seed}", order=seed))
         hangs = 0
-        for account in self._tried(mutant):
+        for account in self._with_some_late(mutant):
+            # Others may wait for who is kept back: that such an order hangs is no proof.
             is_hang = ending(account.steps) == DEADLINE
             hangs += is_hang
             if hangs == _HANGS:
@@ -138,9 +140,7 @@ class _Accounts:
             if not is_hang:
                 yield account
 
-    def _tried(self, mutant: Mutant) -> Iterator[_Account]:
-        for seed in range(_SHUFFLED):
-            yield self._made(mutant, replace(DEFINITION, name=f"order {seed}", order=seed))
+    def _with_some_late(self, mutant: Mutant) -> Iterator[_Account]:
         for names in kept_back(mutant):
             account = self._made(mutant, _late(names))
             yield account

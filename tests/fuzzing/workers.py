@@ -25,7 +25,7 @@ from fuzzing.verdict import Kind
 SECONDS: Final = 5.0
 BYTES: Final = 4 << 30
 #: Seconds by the clock, after which a run is taken to hang.
-_HANGING: Final = 60.0
+_HANGING: Final = 300.0
 #: A worker makes way for a new one after so many recipes, so that what leaks does not add up.
 _LIFE: Final = 300
 _TESTS: Final = Path(__file__).parent.parent
