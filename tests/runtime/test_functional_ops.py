@@ -474,6 +474,22 @@ def test_for_in_the_wrong_direction(start: int, limit: int, delta: int) -> None:
         run(FOR, PLUS, "r:0", {"a:0": start, "b:0": limit, "d:0": delta})
 
 
+@pytest.mark.parametrize(
+    ("start", "limit", "delta", "says"),
+    [
+        ([0], 3, 1, r"start must be a scalar, but \[1\]"),
+        (0, [3, 4], 1, r"limit must be a scalar, but \[2\]"),
+        (0, 3, [[1]], r"delta must be a scalar, but \[1,1\]"),
+        (0, [], [], r"limit must be a scalar, but \[0\]"),
+        ([3], [3], 0, r"start must be a scalar, but \[1\]"),
+    ],
+)
+def test_for_by_arrays(start: Any, limit: Any, delta: Any, says: str) -> None:
+    """Start, limit and delta are one number each; the first that is not is named."""
+    with pytest.raises(errors.InvalidArgumentError, match=says):
+        run(FOR, PLUS, "r:0", {"a:0": start, "b:0": limit, "d:0": delta})
+
+
 FOR = """
 a = Placeholder[dtype=int32]
 b = Placeholder[dtype=int32]
