@@ -1,9 +1,10 @@
 """Random programs of functions, compared with the same programs in Python.
 
 A program has a few numbers and some fuel, which loops burn, so that it ends.  Its functions
-call each other, branch and loop; now and then they note a number, which is an effect.  However
-functions are run, the results are Python's, and so are the notes: in their order if each waits
-for the one before, and otherwise in any.
+call each other, branch and loop; now and then they note a number, which is an effect that they
+name (``control_ret``), and some nodes ask for a device.  However and wherever functions are run,
+the results are Python's, and so are the notes: in their order if each waits for the one before,
+and otherwise in any.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ RESULTS = ", ".join(f"r{i}: int32" for i in range(ALL))
 
 #: Steps that may have effects; the last of their nodes has the step's name.
 _EFFECTS = ("note", "if", "while", "call", "case")
+#: What a node may ask for; most ask for nothing.
+_PLACES = ("", "", " @/device:CPU:0", " @/device:CPU:1")
 
 Numbers = list[int]
 Run = Callable[[Numbers, Numbers], Numbers]
@@ -57,6 +60,7 @@ class Program:
         """A new function's name, and what it does: (numbers, notes) to numbers."""
         lines, at = [], [f"a{i}" for i in range(ALL)]
         steps: list[Run] = []
+        named: list[str] = []
         last = ""
         for number in range(self.draw(st.integers(1, 3))):
             kinds = ["add", "constant", "note", "swap"]
@@ -66,12 +70,13 @@ class Program:
             if kind in _EFFECTS:
                 made[-1] = made[-1].removesuffix(")") + f"{last})"
                 last = f", ^s{number}" if self.is_ordered else ""
-            lines += made
+                named.append(f"control s{number} = s{number}")
+            lines += [line + self.draw(st.sampled_from(_PLACES)) for line in made]
             steps.append(step)
         name = f"F{len(self.texts)}"
         returns = [f"return r{i} = {endpoint}" for i, endpoint in enumerate(at)]
         head = f"{name}({ARGS}) -> ({RESULTS}) stateful"
-        self.texts.append("\n".join([head, *lines, *returns]))
+        self.texts.append("\n".join([head, *lines, *returns, *named]))
 
         def run(numbers: Numbers, notes: Numbers) -> Numbers:
             for step in steps:
@@ -156,7 +161,8 @@ class Program:
         one = Const[value=1; dtype=int32]
         less = Sub[T=int32](call:output:{NUMBERS}, one:output)
         {returns}
-        return r{NUMBERS} = less:z""")
+        return r{NUMBERS} = less:z
+        control call = call""")
         line = f"{name} = While[T={TYPES}; cond={goes_on}; body={turn}]({', '.join(at)})"
         at[:] = [f"{name}:output:{i}" for i in range(ALL)]
 
@@ -217,13 +223,30 @@ CONFIGS = {
     },
     "compiled": {},
     "two devices": {"device_count": {"CPU": 2}},
+    "two devices, dataflow": {
+        "tier": ps.Tier.DATAFLOW,
+        "ready_order_seed": 7,
+        "device_count": {"CPU": 2},
+    },
+    "two devices, called": {
+        "device_count": {"CPU": 2},
+        "disable_functional_ops_lowering": True,
+        "graph_options": ps.GraphOptions(rewrite_options=OFF),
+    },
+    "two devices, called, dataflow": {
+        "tier": ps.Tier.DATAFLOW,
+        "ready_order_seed": 8,
+        "device_count": {"CPU": 2},
+        "disable_functional_ops_lowering": True,
+        "graph_options": ps.GraphOptions(rewrite_options=OFF),
+    },
 }
 
 
 @pytest.mark.parametrize("way", CONFIGS)
 @given(program=programs(), values=st.lists(st.integers(0, 5), min_size=NUMBERS, max_size=NUMBERS))
 def test_programs_do_what_they_do_in_python(way: str, program: Program, values: list[int]) -> None:
-    """Results and effects, by calls, inlined, and lowered on both tiers."""
+    """Results and effects, by calls, inlined, and lowered, on both tiers and on two devices."""
     noted: list[int] = []
     expected_notes: list[int] = []
     expected = program.run([*values, 4], expected_notes)
@@ -234,16 +257,18 @@ def test_programs_do_what_they_do_in_python(way: str, program: Program, values: 
 
     graph = "\n".join(f"x{i} = Placeholder[dtype=int32]" for i in range(ALL))
     inputs = ", ".join(f"x{i}" for i in range(ALL))
-    proto = graph_def_with(f"{graph}\nr = {program.main}({inputs})", "\n\n".join(program.texts))
-    if way == "two devices":
-        proto.node[-1].device = "/device:CPU:1"
+    call = f"{program.main}({inputs})"
+    if way.startswith("two devices"):
+        facts = f"Tin={TYPES}; Tout={TYPES}; f={program.main}"
+        call = f"StatefulPartitionedCall[{facts}]({inputs}) @/device:CPU:1"
+    proto = graph_def_with(f"{graph}\nr = {call}", "\n\n".join(program.texts))
     asks = (lambda _: True) if way not in ("called", "inlined") else lower.asks
     with (
         custom_kernels("Note(x: int32) -> (y: int32) stateful"),
         mock.patch.object(lower, "asks", asks),
     ):
         kernel("Note")(lambda _: note)
-        config = ps.Config(check_outputs=True, **CONFIGS[way])  # type: ignore[arg-type]
+        config = ps.Config(check_outputs=True, check_graphs=True, **CONFIGS[way])  # type: ignore[arg-type]
         with ps.Session(proto, config=config) as session:
             feeds = {f"x{i}:0": np.int32(v) for i, v in enumerate([*values, 4])}
             found = session.run([f"r:{i}" for i in range(ALL)], feeds)

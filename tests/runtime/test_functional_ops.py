@@ -165,8 +165,11 @@ def test_functions_without_results() -> None:
     assert run(graph, functions, "after_named:0", {"x:0": 4.0}) == 4
 
 
-def test_effects_that_no_result_needs() -> None:
-    """Inside a function, what has effects runs although nothing consumes it."""
+def test_effects_that_no_result_needs(way: str) -> None:
+    """Who waits for a call that was opened waits for all that has effects in its function.
+
+    A call that stays does what its results need, and what its function names.
+    """
     functions = """
         Quietly(v: resource, x: float32) -> (y: float32) stateful
         store = AssignVariableOp[dtype=float32](v, x)
@@ -175,11 +178,14 @@ def test_effects_that_no_result_needs() -> None:
     graph = """
         v = VarHandleOp[dtype=float32; shape=; shared_name=v]
         x = Placeholder
+        init = AssignVariableOp[dtype=float32](v, x)
         call = StatefulPartitionedCall[Tin=resource|float32; Tout=float32; f=Quietly](v, x)
         after = ReadVariableOp[dtype=float32](v, ^call)
     """
+    with session_with(graph, functions, config=CONFIG) as session:
+        session.run("init", {"x:0": 3.0})
 
-    assert run(graph, functions, "after:0", {"x:0": 5.0}) == 5
+        assert session.run("after:0", {"x:0": 5.0}) == (3 if way == "called" else 5)
 
 
 def test_loops_inside_functions() -> None:
@@ -471,6 +477,22 @@ def test_for(start: int, limit: int, delta: int, total: int) -> None:
 def test_for_in_the_wrong_direction(start: int, limit: int, delta: int) -> None:
     """A range that would never end is refused."""
     with pytest.raises(errors.InvalidArgumentError, match="Invalid start/limit/delta"):
+        run(FOR, PLUS, "r:0", {"a:0": start, "b:0": limit, "d:0": delta})
+
+
+@pytest.mark.parametrize(
+    ("start", "limit", "delta", "says"),
+    [
+        ([0], 3, 1, r"start must be a scalar, but \[1\]"),
+        (0, [3, 4], 1, r"limit must be a scalar, but \[2\]"),
+        (0, 3, [[1]], r"delta must be a scalar, but \[1,1\]"),
+        (0, [], [], r"limit must be a scalar, but \[0\]"),
+        ([3], [3], 0, r"start must be a scalar, but \[1\]"),
+    ],
+)
+def test_for_by_arrays(start: Any, limit: Any, delta: Any, says: str) -> None:
+    """Start, limit and delta are one number each; the first that is not is named."""
+    with pytest.raises(errors.InvalidArgumentError, match=says):
         run(FOR, PLUS, "r:0", {"a:0": start, "b:0": limit, "d:0": delta})
 
 

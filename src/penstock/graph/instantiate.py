@@ -39,6 +39,11 @@ class FunctionBody:
     #: What must have run before the function is over, as its definition says (``control_ret``).
     controls: tuple[Node, ...] = ()
 
+    @property
+    def wanted(self) -> list[Node]:
+        """The nodes that the others are there for: results, and what must have run."""
+        return [*(node for node in self.graph if node.role is Role.RETVAL), *self.controls]
+
 
 @dataclass(frozen=False, slots=True)
 class _Outputs:
@@ -57,8 +62,23 @@ def instantiate(library: FunctionLibrary, name: str, attrs: Mapping[str, Attr]) 
         InvalidArgumentError: the definition contradicts itself.
 
     """
-    function = library.get(name)
-    return _Instantiation(library, function, library.op_def(name), attrs).run()
+    body = instantiate_whole(library, name, attrs)
+    prune_body(body.graph, body.wanted)
+    return body
+
+
+def instantiate_whole(
+    library: FunctionLibrary, name: str, attrs: Mapping[str, Attr]
+) -> FunctionBody:
+    """The body of ``name`` with all of its nodes; raises what ``instantiate`` raises.
+
+    What has no use may still say where others lie, unless it asks for what is no device.
+    """
+    body = _Instantiation(library, library.get(name), library.op_def(name), attrs).run()
+    if any(map(_is_lost, body.graph)):
+        prune_body(body.graph, body.wanted)
+        _check_devices(body.graph)
+    return body
 
 
 class _Instantiation:
@@ -81,23 +101,21 @@ class _Instantiation:
         self.outputs: dict[str, _Outputs] = {}
 
     def run(self) -> FunctionBody:
-        """Arguments, nodes, their edges, results; then drop what has no use."""
+        """Arguments, nodes, their edges, results."""
         self.add_args()
         for proto in self.function.node_def:
             self.add_node(proto)
         for proto in self.function.node_def:
             self.add_edges(proto)
         self.join_boundary()
-        results, controls = self.add_results(), self.controls()
+        self.add_results()
         check_cycles(self.graph)
-        prune_body(self.graph, [*results, *controls])
-        _check_devices(self.graph)
         return FunctionBody(
             self.signature.name,
             self.graph,
             self.signature.input_types(self.attrs),
             self.signature.output_types(self.attrs),
-            tuple(controls),
+            self.controls(),
         )
 
     def bound_attrs(self, given: Mapping[str, Attr]) -> dict[str, Attr]:
@@ -239,23 +257,21 @@ class _Instantiation:
         is_index = len(rest) == 1 and rest[0].isdecimal() and int(rest[0]) < len(endpoints)
         return [endpoints[int(rest[0])]] if is_index else None
 
-    def add_results(self) -> list[Node]:
+    def add_results(self) -> None:
         """One ``_Retval`` per result tensor."""
-        op = get_op("_Retval")
-        results: list[Node] = []
+        op, index = get_op("_Retval"), 0
         names = [out.name for out in self.signature.outputs]
         for position, out in enumerate(self.signature.outputs):
             if out.name in names[:position]:
                 raise InvalidArgumentError(f"Duplicated ret name {out.name}")
             for item, (src, slot) in enumerate(self.result(out)):
                 name = f"{out.name}_RetVal_{item}" if out.is_list else f"{out.name}_RetVal"
-                facts = {"T": src.output_types[slot].base, "index": len(results)}
+                facts = {"T": src.output_types[slot].base, "index": index}
                 ret = self.graph.add_node(name, op, facts)
                 self.graph.add_edge(src, slot, ret, 0)
-                results.append(ret)
-        return results
+                index += 1
 
-    def controls(self) -> list[Node]:
+    def controls(self) -> tuple[Node, ...]:
         """What the function names as having to run, each node once."""
         found: dict[Node, None] = {}
         for name, target in self.function.control_ret.items():
@@ -263,7 +279,7 @@ class _Instantiation:
             if source is None:
                 raise InvalidArgumentError(f"control output {name} -> {target} is not found")
             found[source] = None
-        return list(found)
+        return tuple(found)
 
     def result(self, out: ArgDef) -> list[tuple[Node, int]]:
         """The endpoints that one result, which may be a list, is taken from."""
@@ -284,12 +300,14 @@ class _Instantiation:
 
 def _check_devices(graph: Graph) -> None:
     """Refuse what is no name of a device; whether there is such a one does not matter here."""
-    for node in graph:
-        wanted = node.requested_device
-        if wanted and DeviceName.try_parse(wanted) is None:
-            raise InvalidArgumentError(
-                f"Malformed device specification '{wanted}' in node: {node.name}"
-            )
+    for node in filter(_is_lost, graph):
+        raise InvalidArgumentError(
+            f"Malformed device specification '{node.requested_device}' in node: {node.name}"
+        )
+
+
+def _is_lost(node: Node) -> bool:
+    return bool(node.requested_device) and DeviceName.try_parse(node.requested_device) is None
 
 
 def _input_at(node: Node, slot: int) -> tuple[str, int, int]:
@@ -308,20 +326,24 @@ def _tag(node: Node) -> str:
     return f"{{{{node {node.name}}}}}"
 
 
-def prune_body(graph: Graph, wanted: Iterable[Node]) -> None:
-    """Keep what results need, and whatever has effects: in a function, effects happen."""
+def prune_body(graph: Graph, wanted: Iterable[Node], *, keeps_effects: bool = True) -> None:
+    """Keep what is wanted, what that needs, and all that has effects unless told otherwise."""
+    effects = filter(_has_effects, graph) if keeps_effects else ()
+    graph.remove_nodes(idle_nodes(graph, [*wanted, *effects]))
+
+
+def idle_nodes(graph: Graph, wanted: Iterable[Node]) -> list[Node]:
+    """What nobody needs, if only some nodes are wanted."""
     keep = set(wanted)
-    keep |= {
-        node
-        for node in graph
-        if (node.op.is_stateful and node.role is not Role.ARG) or node.role in CONTROL_FLOW
-    }
     waiting = list(keep)
     while waiting:
         for edge in waiting.pop().in_edges():
             if edge.src not in keep:
                 keep.add(edge.src)
                 waiting.append(edge.src)
-    for node in reversed(list(graph)):
-        if node not in keep:
-            graph.remove_node(node)
+    return [node for node in graph if node not in keep]
+
+
+def _has_effects(node: Node) -> bool:
+    is_stateful = node.op.is_stateful and node.role is not Role.ARG
+    return is_stateful or node.role in CONTROL_FLOW

@@ -7,6 +7,7 @@ and get an ``OpKernelContext`` as their first argument.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
@@ -27,6 +28,18 @@ Done: TypeAlias = Callable[[object], None]
 Runner: TypeAlias = Callable[[Callable[[], None]], None]
 
 
+class CallKind(enum.Enum):
+    """How a function is called."""
+
+    #: All of it runs on one device, with all that has effects; all of its results must be alive.
+    NATIVE = enum.auto()
+    #: The same, but dead results come out as empty tensors.
+    CAPTURED = enum.auto()
+    #: What its results need, and what it names (``control_ret``), runs where it asks to; dead
+    #: results come out as empty tensors.
+    PARTITIONED = enum.auto()
+
+
 class FunctionCaller(Protocol):
     """Runs functions of the graph's library on behalf of kernels."""
 
@@ -38,11 +51,12 @@ class FunctionCaller(Protocol):
         context: OpKernelContext,
         done: Done,
         *,
-        allow_dead: bool = False,
+        kind: CallKind = CallKind.NATIVE,
+        device: str = "",
     ) -> None:
         """Start a function; ``done`` gets a tuple of its results, or the error.
 
-        A dead result is an error, or an empty tensor if ``allow_dead``.
+        It runs on a device, the caller's own if none is named.
         """
 
     def check(self, name: str, attrs: Mapping[str, Attr]) -> None:
@@ -101,6 +115,8 @@ class StepContext:
     flush: bool = False
     #: How many function calls the step is inside of.
     call_depth: int = 0
+    #: Who watches the functions that are called; None if nobody does.  Kernels have no use for it.
+    observers: object | None = None
 
 
 @dataclass(frozen=False, slots=True)

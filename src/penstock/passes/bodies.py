@@ -11,11 +11,11 @@ op without a kernel here.  As a branch or in a loop, a function that others may 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from penstock.catalogue.registry import get_op
-from penstock.defs.attrs import FuncAttr
+from penstock.defs.attrs import Attr, FuncAttr
 from penstock.errors import OpError
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Graph, Node
@@ -23,12 +23,21 @@ from penstock.graph.instantiate import FunctionBody, instantiate
 from penstock.graph.roles import CONTROL_FLOW
 from penstock.kernels.registry import find_kernel
 
+#: Makes a body out of a function's name and attributes.
+Instantiate: TypeAlias = Callable[[FunctionLibrary, str, Mapping[str, Attr]], FunctionBody]
+
 
 class Bodies:
     """The bodies of functions; each is read any number of times and never changed."""
 
-    def __init__(self, library: FunctionLibrary, device_types: Collection[str]) -> None:
+    def __init__(
+        self,
+        library: FunctionLibrary,
+        device_types: Collection[str],
+        instantiate: Instantiate = instantiate,
+    ) -> None:
         self._library = library
+        self._instantiate = instantiate
         self._device_types = device_types
         #: By name and identity of the attributes; None if the function makes no sense.  The
         #: attributes are kept, so that no others get their place in memory.  All that have none
@@ -69,7 +78,7 @@ class Bodies:
 
     def _instantiated(self, function: FuncAttr) -> FunctionBody | None:
         try:
-            return instantiate(self._library, function.name, function.attrs)
+            return self._instantiate(self._library, function.name, function.attrs)
         except OpError:  # it is told when the function is called
             return None
 

@@ -15,19 +15,21 @@ from __future__ import annotations
 import enum
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from penstock.catalogue.registry import get_op
 from penstock.core import dtypes
-from penstock.defs.attrs import FuncAttr
+from penstock.defs.attrs import Attr, FuncAttr
 from penstock.graph.graph import Graph, Node
-from penstock.graph.instantiate import FunctionBody
+from penstock.graph.instantiate import FunctionBody, instantiate, instantiate_whole
 from penstock.graph.roles import CONTROL_FLOW
 from penstock.kernels.control_flow.functional_ops import LOWERED
 from penstock.passes.bodies import Bodies
 from penstock.passes.lower_branches import lower_case, lower_if
 from penstock.passes.lower_call import lower_call
-from penstock.passes.lower_loop import lower_while, unchanged
+from penstock.passes.lower_loop import lower_while
+from penstock.passes.needs import Needs
+from penstock.passes.places import group_of
 from penstock.passes.site import Endpoint, Inlined, Replacement, Site
 from penstock.state.checkpoints import begin, checkpoint
 
@@ -48,11 +50,17 @@ _MUST_COMPILE: Final = "_XlaMustCompile"
 class Kinds(enum.Flag):
     """Which nodes are lowered."""
 
-    CALLS = enum.auto()
+    #: Calls of functions by their own names.
+    NATIVE_CALLS = enum.auto()
+    #: PartitionedCall and StatefulPartitionedCall.
+    PARTITIONED_CALLS = enum.auto()
+    CALLS = NATIVE_CALLS | PARTITIONED_CALLS
     #: If, Case and While.
     CHOICES = enum.auto()
 
 
+#: Gives devices to nodes that have none; gets those of a graph's nodes by id.
+Place: TypeAlias = Callable[[Mapping[int, str]], Mapping[int, str]]
 #: All that can be lowered.
 ALL: Final = Kinds.CALLS | Kinds.CHOICES
 
@@ -64,6 +72,9 @@ def lower(
     kinds: Kinds = ALL,
     targets: Collection[str] = (),
     device_types: Collection[str] = ("CPU",),
+    place: Place | None = None,
+    keeps_effects: bool = False,
+    idle: Collection[Node] = (),
 ) -> Mapping[int, str]:
     """Lower a graph in place; returns the devices of the nodes that it has afterwards.
 
@@ -74,15 +85,26 @@ def lower(
         targets: the names of nodes that somebody asks for.  Of an If, Case or While, a node of
             the same name does all that it would have done.
         device_types: the types of devices that nodes may run on.
+        place: finds devices for the nodes that were added, before those that nobody needs are
+            taken away: they may say where others lie.  Without it each lies with its call.
+        keeps_effects: whether all that has effects runs, and not only what somebody asks for or
+            functions name, as in a function that is called by its own name.
+        idle: nodes that nobody needs, and that go once the others have devices.
 
     """
     wanted = _Wanted(kinds)
-    calls = [node for node in graph if wanted.has(node) and functions_of(node)]
-    if not calls:
+    calls = [node for node in graph if wanted.has(node) and functions_of(node) and node not in idle]
+    if not calls and place is None:
         return device_of
     begin("putting functions where they are called")
-    lowering = _Lowering(graph, device_of, wanted, device_types, lambda n: n.name in targets)
-    lowering.run(calls)
+    make = instantiate if place is None else instantiate_whole
+    bodies = Bodies(graph.library, device_types, make)
+    lowering = _Lowering(graph, device_of, wanted, bodies, lambda node: node.name in targets)
+    lowering.stays_with_call = place is None
+    lowering.run(calls, keeps_effects=keeps_effects)
+    if place is not None:
+        lowering.device_of = dict(place(lowering.device_of))
+    lowering.drop_unneeded(idle)
     return lowering.device_of
 
 
@@ -100,28 +122,27 @@ def lower_choices(graph: Graph, device_types: Collection[str]) -> frozenset[str]
         they are over when it would have been.
 
     """
-    wanted = _Wanted(Kinds.CHOICES)
+    wanted, start = _Wanted(Kinds.CHOICES), graph.next_id
     calls = [node for node in graph if wanted.has(node) and functions_of(node)]
-    if calls:
-        start = graph.next_id
-        _Lowering(graph, {}, wanted, device_types, lambda node: node.id < start).run(calls)
+    bodies = Bodies(graph.library, device_types, instantiate_whole)
+    lowering = _Lowering(graph, {}, wanted, bodies, lambda node: node.id < start)
+    lowering.run(calls, keeps_effects=False)
     return frozenset(node.name for node in calls if graph.find(node.name) is not node)
 
 
 class _Wanted:
     """The nodes of some kinds."""
 
-    __slots__ = ("_calls", "_ops")
+    __slots__ = ("_has_native", "_ops")
 
     def __init__(self, kinds: Kinds) -> None:
-        self._calls = Kinds.CALLS in kinds
-        self._ops = (_CALLS if self._calls else frozenset()) | (
-            _CHOICES if Kinds.CHOICES in kinds else frozenset()
-        )
+        self._has_native = Kinds.NATIVE_CALLS in kinds
+        ops = {Kinds.PARTITIONED_CALLS: _CALLS, Kinds.CHOICES: _CHOICES}
+        self._ops = frozenset().union(*(ops[kind] for kind in ops if kind in kinds))
 
     def has(self, node: Node) -> bool:
         """Whether a node is of one of the kinds; each node of a graph is asked."""
-        return node.op.name in self._ops or (node.op.is_function and self._calls)
+        return node.op.name in self._ops or (node.op.is_function and self._has_native)
 
 
 def functions_of(node: Node) -> list[FuncAttr]:
@@ -167,7 +188,7 @@ class _Call:
         self.gate = gate
         #: The functions in whose bodies it stands.
         self.callers = callers
-        #: Whether it is in a function that is called, where all that has effects counts.
+        #: Whether it is in a function called by its own name, where all that has effects counts.
         self.keeps_effects = keeps_effects
 
 
@@ -179,7 +200,7 @@ class _Lowering:
         graph: Graph,
         device_of: Mapping[int, str],
         wanted: _Wanted,
-        device_types: Collection[str],
+        bodies: Bodies,
         is_target: Callable[[Node], bool],
     ) -> None:
         self.graph = graph
@@ -190,21 +211,23 @@ class _Lowering:
         #: Whether a node outside of all functions may be dead, or in a frame.
         self.may_be_dead = any(node.role in CONTROL_FLOW for node in graph)
         self.loop_constants: set[Node] = set()
-        self.bodies = Bodies(graph.library, device_types)
+        self.bodies = bodies
+        #: Whether what is added lies where the call does.
+        self.stays_with_call = False
         #: The id of the first node that this pass adds.
         self.start = graph.next_id
-        #: Nodes that were added and run for their own sake.
-        self.roots: list[Node] = []
+        #: Which of the nodes that were added must stay.
+        self.needs = Needs()
+        #: Groups of nodes that lie together, named after one of them, of all bodies.
+        self.groups: set[Attr] = set()
 
-    def run(self, nodes: list[Node]) -> None:
+    def run(self, nodes: list[Node], *, keeps_effects: bool) -> None:
         """Lower what can be lowered."""
-        callers, is_body = frozenset({self.graph.function}), bool(self.graph.function)
-        waiting = deque(_Call(node, None, callers, keeps_effects=is_body) for node in nodes)
+        callers = frozenset({self.graph.function})
+        waiting = deque(_Call(node, None, callers, keeps_effects=keeps_effects) for node in nodes)
         while waiting and self.graph.next_id < self.start + MAX_NEW_NODES:
             checkpoint()
             waiting.extend(self.lower(waiting.popleft()))
-        if self.graph.next_id > self.start:
-            self.drop_unneeded()
 
     def lower(self, call: _Call) -> Iterator[_Call]:
         """Lower one node, if it can be; yields the calls that come to light."""
@@ -214,7 +237,7 @@ class _Lowering:
         bodies = self.bodies_of(call, functions)
         if bodies is None or not _fits(node, bodies):
             return
-        keeps_effects = call.keeps_effects or node.op.name not in _CHOICES
+        keeps_effects = _keeps_effects(call, bodies)
         start = self.graph.next_id
         site = Site(
             self.graph,
@@ -227,12 +250,16 @@ class _Lowering:
         if call.gate is None and self.may_be_dead:
             site.seal()
         made = _replacement(site, bodies)
-        if self.is_target(node):
+        has_effects = keeps_effects or node.op.name not in _CHOICES
+        brings = [effect for part in made.inlined for effect in part.effects if has_effects]
+        if self.is_target(node) or (brings and node.id >= self.start):
             made = made._replace(outputs=_owned(site, made.outputs, start))
-        self.replace(node, made)
+        device = self.device_of.get(node.id)
+        self.replace(node, made, brings)
+        if self.stays_with_call and device is not None:
+            self.device_of.update((new.id, device) for new in site.added)
         for inlined in made.inlined:
-            if keeps_effects:
-                self.roots += inlined.effects
+            self.needs.effects.update(inlined.effects)
             yield from self.calls_in(inlined, call.callers | names, keeps_effects=keeps_effects)
 
     def bodies_of(self, call: _Call, functions: Sequence[FuncAttr]) -> list[FunctionBody] | None:
@@ -247,61 +274,86 @@ class _Lowering:
         self, inlined: Inlined, callers: frozenset[str], *, keeps_effects: bool
     ) -> Iterator[_Call]:
         """The nodes of a body that may be lowered in turn."""
+        self.groups.update(*(node.attrs.get("_class", ()) for node in inlined.nodes))
         for node in inlined.nodes:
             if self.wanted.has(node) and functions_of(node):
                 yield _Call(node, inlined.gate, callers, keeps_effects=keeps_effects)
 
-    def replace(self, call: Node, made: Replacement) -> None:
-        """Let what reads the call, or waits for it, turn to what takes its place."""
+    def replace(self, call: Node, made: Replacement, brings: Sequence[Node]) -> None:
+        """Let what reads the call, or waits for it, turn to what takes its place.
+
+        What it brings happens whenever the call runs.
+        """
         waiting = [edge for edge in call.out_edges if edge.is_control]
         is_target = self.is_target(call)
-        if is_target or not call.out_edges:
-            self.roots += (node for node, _ in made.outputs)
-        needs_stand_in = is_target and call.op.name in _CHOICES
-        end = made.add_end() if waiting or needs_stand_in else None
+        is_choice = call.op.name in _CHOICES
+        is_awaited = is_choice and (is_target or call in self.needs.effects)
+        end = made.add_end() if waiting or is_awaited else None
+        self.note_needs(call, made, brings, end if is_awaited else None)
         for edge in waiting:
             assert end is not None
             self.graph.remove_edge(edge)
             self.graph.add_control_edge(end, edge.dst)
         self.graph.redirect({call: made.outputs})
-        device = self.device_of.pop(call.id, None)
+        device = self.device_of.pop(call.id, "")
         self.graph.remove_nodes([call])
-        if needs_stand_in and end is not None:
-            self.add_stand_in(call, made.outputs, end, device)
+        if is_choice and is_target and end is not None:
+            self.needs.roots.append(self.add_stand_in(call, device, made.outputs, [end]))
+        elif group_of(call.name) in self.groups:
+            self.add_stand_in(call, device)
+
+    def note_needs(
+        self, call: Node, made: Replacement, effects: Sequence[Node], end: Node | None
+    ) -> None:
+        """What runs because a call does: of a node of the graph surely, else if it is needed."""
+        results = [node for node, _ in made.outputs]
+        if call.id >= self.start:
+            self.needs.note(call, results, effects, end)
+            return
+        self.needs.roots += effects
+        if self.is_target(call) or not call.out_edges:
+            self.needs.roots += results
 
     def add_stand_in(
-        self, call: Node, outputs: Sequence[Endpoint], end: Node, device: str | None
-    ) -> None:
-        """A node of the call's name, with its outputs, which runs when all of it is done."""
+        self,
+        call: Node,
+        device: str,
+        outputs: Sequence[Endpoint] = (),
+        waits: Sequence[Node] = (),
+    ) -> Node:
+        """A node of the call's name and place: to be asked for, or for others to lie with."""
         types = tuple(src.output_types[slot] for src, slot in outputs)
         node = self.graph.add_node(
             call.name,
             get_op("IdentityN" if types else "NoOp"),
             {"T": types} if types else {},
-            device=call.requested_device,
+            device=device or call.requested_device,
             assigned_device=call.assigned_device,
         )
         for slot, (src, src_slot) in enumerate(outputs):
             self.graph.add_edge(src, src_slot, node, slot)
-        self.graph.add_control_edge(end, node)
-        if device is not None:
+        self.graph.add_control_edges(waits, node)
+        if device and self.stays_with_call:
             self.device_of[node.id] = device
-        self.roots.append(node)
+        return node
 
-    def drop_unneeded(self) -> None:
-        """Take away what was added and nothing needs, loops included."""
-        needed = {node for node in self.graph if node.id < self.start}
-        needed |= {node for node in self.roots if node.name in self.graph}
-        waiting = list(needed)
-        while waiting:
-            for edge in waiting.pop().in_edges():
-                if edge.src not in needed:
-                    needed.add(edge.src)
-                    waiting.append(edge.src)
+    def drop_unneeded(self, idle: Collection[Node]) -> None:
+        """Take away what was added and nothing needs, loops included, and what is idle."""
+        if self.graph.next_id == self.start and not idle:
+            return
+        own = (node for node in self.graph if node.id < self.start and node not in idle)
+        needed = self.needs.reached(own)
         unneeded = [node for node in self.graph if node not in needed]
         self.graph.remove_nodes(unneeded)
         for node in unneeded:
             self.device_of.pop(node.id, None)
+
+
+def _keeps_effects(call: _Call, bodies: Sequence[FunctionBody]) -> bool:
+    """Whether all that has effects in the functions of a node counts."""
+    if call.node.op.name in _CHOICES:
+        return call.keeps_effects
+    return call.node.op.is_function or not bodies[0].wanted
 
 
 def _owned(site: Site, values: Sequence[Endpoint], start: int) -> list[Endpoint]:
@@ -327,8 +379,8 @@ def _fits(node: Node, bodies: Sequence[FunctionBody]) -> bool:
         taken, given = node.input_types[1:], [node.output_types] * len(bodies)
     elif node.op.name in _LOOPS:
         taken, given = node.input_types, [(dtypes.bool_,), node.output_types]
-        if len(unchanged(bodies[1])) == len(taken):
-            return False
+        if not taken:
+            return False  # nothing would tell its turns apart
     else:
         taken, given = node.input_types, [node.output_types]
     return all(

@@ -46,22 +46,22 @@ def _lower_chain(
 ) -> Replacement:
     """Branches one after the other; ``ask`` says by the first input if it is this one."""
     told, *inputs = site.inputs
-    token: Endpoint = site.identity("asked", site.gated(told), site.waits), 0
+    token: Endpoint = site.token("asked", site.gated(told), site.waits), 0
     used = {index for body in bodies for index in used_args(body)}
     values = {index: value for index, value in enumerate(inputs) if index in used}
     branches, pivots = [], []
 
     def switch(value: Endpoint, pred: Endpoint) -> Node:
-        return site.add("switch", "Switch", {"T": type_of(value)}, [value, pred])
+        return site.add_joined("switch", "Switch", {"T": type_of(value)}, [value, pred])
 
     for number, body in enumerate(bodies[:-1]):
         pred = ask(number, token)
-        taken = switch(token, pred)
+        taken = site.add("switch", "Switch", {"T": type_of(token)}, [token, pred])
         sides = {index: switch(value, pred) for index, value in values.items()}
-        pivots.append(site.identity(f"pivot_{names[number]}", (taken, 1)))
+        pivots.append(site.token(f"pivot_{names[number]}", (taken, 1)))
         args = {index: (side, 1) for index, side in sides.items()}
         branches.append(site.inline(f"{names[number]}/", body, args, pivots[-1]))
-        token = site.identity(f"pivot_{names[number + 1]}", (taken, 0)), 0
+        token = site.token(f"pivot_{names[number + 1]}", (taken, 0)), 0
         values = {index: (side, 0) for index, side in sides.items()}
     pivots.append(token[0])
     branches.append(site.inline(f"{names[-1]}/", bodies[-1], values, token[0]))
@@ -74,7 +74,7 @@ def _lower_chain(
 def _end(site: Site, pivots: Sequence[Node], branches: Sequence[Inlined]) -> Node:
     """What is done when the branch that was taken is over."""
     over = [
-        (site.identity("over", (pivot, 0), branch.ends()), 0)
+        (site.token("over", (pivot, 0), branch.effects), 0)
         for pivot, branch in zip(pivots, branches, strict=True)
     ]
     return _merged(site, over)[0]

@@ -21,6 +21,9 @@ def lower_call(site: Site, body: FunctionBody) -> Replacement:
 
     def add_end() -> Node:
         ends = [*inlined.ends(), *([gate] if gate else [])]
-        return site.add("over", "NoOp", {}, (), ends)
+        if site.node.op.is_stateful:
+            # As in TensorFlow, who waits for a call waits for more than the call does if it stays.
+            ends += (node for node in inlined.nodes if node.op.is_stateful)
+        return site.add("over", "NoOp", {}, (), dict.fromkeys(ends))
 
     return Replacement([site.gated(value) for value in inlined.results], [inlined], add_end)

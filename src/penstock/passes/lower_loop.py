@@ -10,7 +10,7 @@ for constants, and what reads it after the loop reads what went in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from penstock.defs.attrs import Attr
 from penstock.graph.graph import Node
@@ -21,12 +21,12 @@ from penstock.passes.site import Endpoint, Inlined, Replacement, Site, type_of, 
 
 def lower_while(site: Site, cond: FunctionBody, body: FunctionBody) -> Replacement:
     """What takes the place of a While with these functions."""
-    loop = _Loop(site, unchanged(body))
+    loop = _Loop(site, fixed_variables(body))
     constants = loop.add_constants({*used_args(cond), *used_args(body)})
     merges = loop.add_merges()
     asked = site.inline("cond/", cond, _first_outputs(merges) | constants, _any(merges))
     switches = loop.add_switches(merges, asked)
-    gate = site.identity("turn", (_any(switches), 1))
+    gate = site.token("turn", (_any(switches), 1))
     args: dict[int, Endpoint] = {index: (switch, 1) for index, switch in switches.items()}
     turn = site.inline("body/", body, args | constants, gate)
     loop.close(merges, turn)
@@ -34,23 +34,26 @@ def lower_while(site: Site, cond: FunctionBody, body: FunctionBody) -> Replaceme
     return Replacement(
         loop.outputs(exits),
         [asked, turn],
-        lambda: site.add("over", "NoOp", {}, (), exits.values()),
+        lambda: site.add("over", "NoOp", {}, (), loop.ends(exits)),
     )
 
 
-def unchanged(body: FunctionBody) -> set[int]:
-    """Which loop variables a turn hands on as they are."""
+def fixed_variables(body: FunctionBody) -> set[int]:
+    """Which loop variables need not go round: those that a turn hands on as they are.
+
+    One goes round whatever happens to it, to begin the next turn.
+    """
     found = set()
     for node in body.graph:
         if node.role is Role.RETVAL:
             src = node.input(0).src
             if src.role is Role.ARG and src.attrs["index"] == node.attrs["index"]:
                 found.add(node.attrs["index"])
-    return found
+    return found - {0} if len(found) == len(body.arg_types) else found
 
 
 class _Loop:
-    """The nodes of a loop, by loop variable."""
+    """The nodes of a loop, by loop variable; each lies where the variable comes from."""
 
     def __init__(self, site: Site, fixed: set[int]) -> None:
         self.site = site
@@ -78,8 +81,8 @@ class _Loop:
     def _add_merge(self, value: Endpoint) -> Node:
         facts = {"T": type_of(value)}
         enter = {**self.frame, **facts, "is_constant": False}
-        entered = self.site.add("enter", "Enter", enter, [value], self.site.waits)
-        return self.site.add("merge", "Merge", {**facts, "N": 2}, [(entered, 0)])
+        entered = self.site.add("enter", "Enter", enter, [value], self.site.waits, beside=value[0])
+        return self.site.add("merge", "Merge", {**facts, "N": 2}, [(entered, 0)], beside=entered)
 
     def add_switches(self, merges: Mapping[int, Node], asked: Inlined) -> dict[int, Node]:
         """What goes on into the body, or out of the loop, as the condition says.
@@ -89,7 +92,7 @@ class _Loop:
         waits = asked.effects if self.site.keeps_effects else []
         goes_on = self.site.add("loop_cond", "LoopCond", {}, asked.results, waits)
         return {
-            index: self._add_typed("switch", "Switch", (merge, 0), (goes_on, 0))
+            index: self._add_beside(merge, "switch", "Switch", (merge, 0), (goes_on, 0))
             for index, merge in merges.items()
         }
 
@@ -99,14 +102,14 @@ class _Loop:
         done = [self.site.add("turn_over", "NoOp", {}, (), effects)] if effects else []
         for index, merge in merges.items():
             value = self.site.behind(turn.gate, turn.results[index])
-            turned = self._add_typed("next", "NextIteration", value)
+            turned = self._add_beside(merge, "next", "NextIteration", value)
             self.site.graph.add_control_edges(done, turned)
             self.site.graph.add_edge(turned, 0, merge, 1)
 
     def add_exits(self, switches: Mapping[int, Node]) -> dict[int, Node]:
         """What leaves the loop."""
         return {
-            index: self._add_typed("exit", "Exit", (switch, 0))
+            index: self._add_beside(switch, "exit", "Exit", (switch, 0))
             for index, switch in switches.items()
         }
 
@@ -117,8 +120,13 @@ class _Loop:
             for index, value in enumerate(self.site.inputs)
         ]
 
-    def _add_typed(self, name: str, op: str, *inputs: Endpoint) -> Node:
-        return self.site.add(name, op, {"T": type_of(inputs[0])}, inputs)
+    def ends(self, exits: Mapping[int, Node]) -> Iterable[Node]:
+        """What must be done before the loop is over: all variables, read or not."""
+        fixed = (self.site.inputs[index][0] for index in sorted(self.fixed))
+        return dict.fromkeys([*exits.values(), *fixed])
+
+    def _add_beside(self, beside: Node, name: str, op: str, *inputs: Endpoint) -> Node:
+        return self.site.add(name, op, {"T": type_of(inputs[0])}, inputs, beside=beside)
 
 
 def _first_outputs(nodes: Mapping[int, Node]) -> dict[int, Endpoint]:

@@ -76,6 +76,8 @@ def place_added(
         OpError: a new node can lie nowhere, not even where it does not ask to.
 
     """
+    if graph.next_id == first:
+        return device_of
     assigned = {node.name: device_of[node.id] for node in graph if node.id < first}
     return place(graph, devices, PlacerOptions(assigned=assigned)).device_of
 

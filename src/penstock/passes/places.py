@@ -11,7 +11,9 @@ function's own name has all of its body in one place.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
+from penstock.core import dtypes
 from penstock.core.device_names import DeviceName
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
@@ -38,25 +40,30 @@ class Places:
             return own  # the placer says what is wrong
         return str(given.narrowed_to(wanted))
 
+    def join(
+        self, body: Graph, copies: Mapping[Node, Node], args: Mapping[int, tuple[Node, int]]
+    ) -> None:
+        """Let copies lie with copies, and with what an argument is, as the nodes of a body do.
 
-def join_like(
-    body: Graph, copies: Mapping[Node, Node], args: Mapping[int, tuple[Node, int]]
-) -> None:
-    """Let copies lie with copies, and with what an argument is, as the nodes of a body do.
+        Names of nodes that the body does not have stay: they are those of the graph around it.
+        """
+        grouped = [copy for copy in copies.values() if "_class" in copy.attrs]
+        if not grouped:
+            return
+        groups: dict[bytes, tuple[bytes, ...]] = {
+            group_of(node.name): (group_of(copy.name),) for node, copy in copies.items()
+        }
+        for node in body:
+            if node.role is Role.ARG and node.attrs["index"] in args:
+                # A value comes to where all of the body is; only a resource stays where it lies.
+                follows = not self._is_one or node.output_types[0] is dtypes.resource
+                source = group_of(args[node.attrs["index"]][0].name)
+                groups[group_of(node.name)] = (source,) if follows else ()
+        for copy in grouped:
+            moved = (groups.get(group, (group,)) for group in copy.attrs["_class"])
+            copy.attrs = {**copy.attrs, "_class": tuple(chain.from_iterable(moved))}
 
-    Names of nodes that the body does not have stay: they are those of the graph around it.
-    """
-    grouped = [copy for copy in copies.values() if "_class" in copy.attrs]
-    if not grouped:
-        return
-    moved = {_group(node.name): _group(copy.name) for node, copy in copies.items()}
-    for node in body:
-        if node.role is Role.ARG and node.attrs["index"] in args:
-            moved[_group(node.name)] = _group(args[node.attrs["index"]][0].name)
-    for copy in grouped:
-        groups = tuple(moved.get(group, group) for group in copy.attrs["_class"])
-        copy.attrs = {**copy.attrs, "_class": groups}
 
-
-def _group(name: str) -> bytes:
+def group_of(name: str) -> bytes:
+    """What stands in ``_class`` for lying with a node."""
     return LOCATION + name.encode()

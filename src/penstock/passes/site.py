@@ -27,7 +27,7 @@ from penstock.defs.attrs import Attr
 from penstock.graph.graph import INLINED_FROM, Edge, Graph, Node
 from penstock.graph.instantiate import FunctionBody
 from penstock.graph.roles import Role
-from penstock.passes.places import Places, join_like
+from penstock.passes.places import Places, group_of
 
 Endpoint: TypeAlias = tuple[Node, int]
 
@@ -39,11 +39,11 @@ class Inlined(NamedTuple):
     #: Alive exactly when these nodes may run; None if that is always.
     gate: Node | None
     results: list[Endpoint]
-    #: What the function does beside its results: it is not over before they are done.
+    #: What the function does beside its results.
     effects: list[Node]
 
     def ends(self) -> list[Node]:
-        """All that must be done before the function is over."""
+        """All that must be done before a call of the function is over."""
         own = set(self.nodes)
         return [*self.effects, *(src for src, _ in self.results if src in own)]
 
@@ -63,7 +63,7 @@ class Site:
     def __init__(
         self,
         graph: Graph,
-        device_of: dict[int, str],
+        device_of: Mapping[int, str],
         loop_constants: set[Node],
         node: Node,
         gate: Node | None,
@@ -83,9 +83,9 @@ class Site:
         #: What must be done before the call.
         self.waits = [edge.src for edge in node.control_inputs]
         self._device_of = device_of
-        self._places = Places(
-            device_of.get(node.id) or node.requested_device, is_one=node.op.is_function
-        )
+        self._places = Places(self.device(node), is_one=node.op.is_function)
+        #: All nodes that were put here.
+        self.added: list[Node] = []
         #: Nodes that bring constants into loops.
         self._loop_constants = loop_constants
         #: How many nodes were named after each part of the call.
@@ -106,23 +106,46 @@ class Site:
         attrs: Mapping[str, Attr],
         inputs: Iterable[Endpoint] = (),
         controls: Iterable[Node] = (),
+        *,
+        beside: Node | None = None,
     ) -> Node:
-        """A new node on the call's device."""
-        new = self._add(name, get_op(op), attrs)
+        """A new node for the call's device, or for that of the node that it is to lie beside."""
+        new = self._add(name, get_op(op), attrs, self.device(beside or self.node))
         for slot, (src, src_slot) in enumerate(inputs):
             self.graph.add_edge(src, src_slot, new, slot)
         self.graph.add_control_edges(controls, new)
         return new
 
+    def device(self, node: Node) -> str:
+        """The device that a node has, or asks for."""
+        return self._device_of.get(node.id) or node.requested_device
+
+    def add_joined(
+        self,
+        name: str,
+        op: str,
+        attrs: Mapping[str, Attr],
+        inputs: Sequence[Endpoint],
+        controls: Iterable[Node] = (),
+    ) -> Node:
+        """A new node that lies where its first input does, wherever that will be."""
+        beside = inputs[0][0]
+        if beside.id not in self._device_of:
+            attrs = {**attrs, "_class": (group_of(beside.name),)}
+        return self.add(name, op, attrs, inputs, controls, beside=beside)
+
     def identity(self, name: str, endpoint: Endpoint, controls: Iterable[Node] = ()) -> Node:
         """A new node that hands a value on."""
+        return self.add_joined(name, "Identity", {"T": type_of(endpoint)}, [endpoint], controls)
+
+    def token(self, name: str, endpoint: Endpoint, controls: Iterable[Node] = ()) -> Node:
+        """The same on the call's device, for what is only waited for."""
         return self.add(name, "Identity", {"T": type_of(endpoint)}, [endpoint], controls)
 
     def add_loop_constant(self, name: str, attrs: Mapping[str, Attr], value: Endpoint) -> Endpoint:
         """A new Enter that brings the same value into all turns of a loop."""
-        enter = self.add(
-            name, "Enter", {**attrs, "T": type_of(value), "is_constant": True}, [value]
-        )
+        facts = {**attrs, "T": type_of(value), "is_constant": True}
+        enter = self.add(name, "Enter", facts, [value], beside=value[0])
         self._loop_constants.add(enter)
         return enter, 0
 
@@ -166,7 +189,7 @@ class Site:
             if gate is not None and (is_free or (holds_effects and node.op.is_stateful)):
                 waits.append(gate)
             self.graph.add_control_edges(waits, copy)
-        join_like(body.graph, copies, args)
+        self._places.join(body.graph, copies, args)
         results = {
             node.attrs["index"]: find.endpoint(node.input(0))
             for node in body.graph
@@ -178,20 +201,15 @@ class Site:
         in_order = [results[index] for index in sorted(results)]
         return Inlined(list(copies.values()), gate, in_order, list(effects))
 
-    def _add(
-        self, name: str, op: OpDef, attrs: Mapping[str, Attr], requested: str | None = None
-    ) -> Node:
+    def _add(self, name: str, op: OpDef, attrs: Mapping[str, Attr], device: str) -> Node:
         like, free = self.node, f"{self.node.name}/{name}"
-        wanted = like.requested_device if requested is None else requested
         while free in self.graph:
             self._named[name] += 1
             free = f"{like.name}/{name}_{self._named[name]}"
         new = self.graph.add_node(
-            free, op, attrs, device=wanted, assigned_device=like.assigned_device
+            free, op, attrs, device=device, assigned_device=like.assigned_device
         )
-        device = self._device_of.get(like.id)
-        if device is not None:
-            self._device_of[new.id] = device
+        self.added.append(new)
         return new
 
 

@@ -10,28 +10,27 @@ recursion possible.  It shares the caller's step: rendezvous, step container, ca
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from threading import Lock
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from penstock.core.denormals import in_own_setting
 from penstock.core.dtypes import DType
-from penstock.core.values import Value, freeze
+from penstock.core.values import ResourceHandle, Value, freeze
 from penstock.defs.attrs import Attr, FuncAttr, TensorAttr
 from penstock.errors import CancelledError, OpError, ResourceExhaustedError
 from penstock.graph.functions import FunctionLibrary
-from penstock.graph.instantiate import FunctionBody, instantiate
-from penstock.kernels.context import Done, OpKernelContext, StepContext
-from penstock.runtime.compiler.region import Region
-from penstock.runtime.executor.params import ExecutorArgs
-from penstock.runtime.runnable import Runnable
-from penstock.runtime.step_loop import Trampoline
+from penstock.graph.instantiate import FunctionBody, instantiate_whole
+from penstock.kernels.context import CallKind, Done, OpKernelContext
+from penstock.runtime.function_instance import FunctionInstance, Pinned
+from penstock.runtime.make_instance import InstanceMaker
 from penstock.state.call_frame import CallFrame
-from penstock.state.checkpoints import heeding
+from penstock.state.checkpoints import checkpoint, heeding
+from penstock.state.interrupt import Interrupt
 
 #: Deeper recursion than this is taken for endless.
 MAX_CALL_DEPTH: Final = 5000
@@ -41,33 +40,40 @@ MAX_CALLS_IN_FLIGHT: Final = 100_000
 _GRADIENT: Final = "SymbolicGradient"
 #: Call sites whose attributes are kept; a kernel may make new ones for every call.
 MAX_KNOWN_SITES: Final = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Instance:
-    """One function for one set of attributes, ready to run."""
-
-    body: FunctionBody
-    runnable: Runnable
+#: Asked for in every call: to find them in their class takes time.
+_NATIVE: Final = CallKind.NATIVE
+_PARTITIONED: Final = CallKind.PARTITIONED
+#: Name and attributes of a function, whether the call is partitioned, and where its resource
+#: arguments lie if it may lie on several devices.
+_Key: TypeAlias = tuple[str, str, bool, Pinned]
+#: Name of a function, identity of its attributes, and whether the call is partitioned.
+_Site: TypeAlias = tuple[str, int, bool]
 
 
 class FunctionRuntime:
     """Functions of one library on one device."""
 
     def __init__(
-        self, library: FunctionLibrary, new_runnable: Callable[[FunctionBody], Runnable]
+        self,
+        library: FunctionLibrary,
+        device: str,
+        maker: InstanceMaker,
+        runtime_of: Callable[[str], FunctionRuntime],
     ) -> None:
         self._library = library
-        self._new_runnable = new_runnable
+        self._device = device
+        self._maker = maker
+        #: The runtime of another device.
+        self._runtime_of = runtime_of
         #: Guards ``_instances`` and ``_bodies``.  Not held while a body is instantiated: the
         #: loser of a race throws its work away.
         self._lock = Lock()
-        self._instances: dict[tuple[str, str], _Instance] = {}
+        self._instances: dict[_Key, FunctionInstance] = {}
         #: Bodies that were looked at and never called; each is used up by its instance.
         self._bodies: dict[tuple[str, str], FunctionBody] = {}
-        #: The same, by name and identity of the attributes, which are kept so that no others
+        #: Instances by name and identity of the attributes, which are kept so that no others
         #: get their place in memory.  A call site has the same ones every time.
-        self._known: dict[tuple[str, int], tuple[Mapping[str, Attr], _Instance]] = {}
+        self._known: dict[_Site, tuple[Mapping[str, Attr], FunctionInstance]] = {}
         #: Calls that are not finished.  Also guarded by ``_lock``.
         self._in_flight = 0
 
@@ -79,9 +85,14 @@ class FunctionRuntime:
         context: OpKernelContext,
         done: Done,
         *,
-        allow_dead: bool = False,
+        kind: CallKind = CallKind.NATIVE,
+        device: str = "",
     ) -> None:
         """Start a function; see ``FunctionCaller``."""
+        if device and device != self._device:
+            other = self._runtime_of(device)
+            other.call(name, attrs, args, context, done, kind=kind)
+            return
         if context.interrupt.loops_end or context.cancellation_manager.is_cancelled:
             # What makes a loop of calls end when something else in its step has failed, or when
             # Ctrl-C was pressed.
@@ -89,47 +100,30 @@ class FunctionRuntime:
         depth = context.step.call_depth + 1
         if depth > MAX_CALL_DEPTH:
             raise _endless(f"Function {name} is called more than {MAX_CALL_DEPTH} levels deep")
-        site = self._known.get((name, id(attrs)))
-        if site is not None:
+        site = self._known.get((name, id(attrs), kind is _PARTITIONED))
+        if site is not None and (not site[1].pinned or _pinned(args) == site[1].pinned):
             instance = site[1]
         else:
-            instance = heeding(context.interrupt, partial(self._instance, name, attrs))
-        frame = CallFrame(instance.body.arg_types, instance.body.ret_types)
+            instance = self._instance(name, attrs, args, kind, context.interrupt)
+        frame = CallFrame(instance.arg_types, instance.ret_types)
         frame.set_args(args)
         self._begin(name)
 
         def finished(error: BaseException | None) -> None:
             self._end()
-            done(error if error is not None else _results(frame, instance.body, allow_dead))
+            done(error if error is not None else _results(frame, instance, kind))
 
-        step = context.step
-        whole = instance.runnable.whole
-        if whole is not None:
-            _run_whole(whole, step, args, frame, finished)
-            return
-        instance.runnable.executor(step.interrupt).run_async(
-            ExecutorArgs(
-                step_id=step.step_id,
-                rendezvous=step.rendezvous,
-                call_frame=frame,
-                cancellation_manager=step.cancellation_manager,
-                session_state=step.session_state,
-                tensor_store=step.tensor_store,
-                step_container=step.step_container,
-                runner=step.runner,
-                pool=step.pool,
-                interrupt=step.interrupt,
-                flush=step.flush,
-                call_depth=depth,
-            ),
-            finished,
-        )
+        try:
+            instance.start(frame, context.step, depth, finished)
+        except BaseException:
+            self._end()
+            raise
 
     def check(self, name: str, attrs: Mapping[str, Attr]) -> None:
         """Raise OpError unless a function is there, and its definition makes sense."""
-        key = (name, _canonical(attrs))
+        key = name, _canonical(attrs)
         with self._lock:
-            is_known = key in self._instances or key in self._bodies
+            is_known = key in self._bodies or any(known[:2] == key for known in self._instances)
         if not is_known:
             body = self._body(name, attrs)
             with self._lock:
@@ -147,20 +141,56 @@ class FunctionRuntime:
         with self._lock:
             self._in_flight -= 1
 
-    def _instance(self, name: str, attrs: Mapping[str, Attr]) -> _Instance:
-        key = (name, _canonical(attrs))
+    def _instance(
+        self,
+        name: str,
+        attrs: Mapping[str, Attr],
+        args: Sequence[Value],
+        kind: CallKind,
+        interrupt: Interrupt,
+    ) -> FunctionInstance:
+        """What runs a call from a site that is new, or has arguments on other devices."""
+        is_partitioned = kind is _PARTITIONED
+        pinned = _pinned(args) if is_partitioned and self._maker.spreads else ()
+        found = heeding(interrupt, partial(self._made_instance, name, attrs, kind, pinned))
+        with self._lock:
+            if len(self._known) < MAX_KNOWN_SITES:
+                self._known[name, id(attrs), is_partitioned] = (attrs, found)
+        return found
+
+    def _made_instance(
+        self, name: str, attrs: Mapping[str, Attr], kind: CallKind, pinned: Pinned
+    ) -> FunctionInstance:
+        key = (name, _canonical(attrs), kind is _PARTITIONED, pinned)
         with self._lock:
             known = self._instances.get(key)
-            body = None if known else self._bodies.pop(key, None)
-        if known is None:
-            body = body or self._body(name, attrs)
-            # Kernels are made, and perhaps libraries imported, in the thread's own setting.
-            known = _Instance(body, in_own_setting(self._new_runnable, body))
-        with self._lock:
-            known = self._instances.setdefault(key, known)
-            if len(self._known) < MAX_KNOWN_SITES:
-                self._known[name, id(attrs)] = (attrs, known)
+            body = None if known else self._bodies.pop(key[:2], None)
+        if known is not None:
             return known
+        body = body or self._body(name, attrs)
+        # Kernels are made, and perhaps libraries imported, in the thread's own setting.
+        made = in_own_setting(self._make, body, name, attrs, kind, pinned)
+        with self._lock:
+            return self._instances.setdefault(key, made)
+
+    def _make(
+        self,
+        body: FunctionBody,
+        name: str,
+        attrs: Mapping[str, Attr],
+        kind: CallKind,
+        pinned: Pinned,
+    ) -> FunctionInstance:
+        """What runs a body, which is used up; a new one takes its place if need be."""
+        try:
+            return self._maker.make(body, self._device, kind, pinned)
+        except OpError:
+            checkpoint()
+            if not pinned:
+                raise
+        # A node may take resources that lie apart: devices share them, so any will do.
+        made = self._maker.make(self._body(name, attrs), self._device, kind, ())
+        return dataclasses.replace(made, pinned=pinned)
 
     def _body(self, name: str, attrs: Mapping[str, Attr]) -> FunctionBody:
         if name == _GRADIENT:
@@ -168,42 +198,25 @@ class FunctionRuntime:
             from penstock.graph.gradients.body import instantiate_gradient  # noqa: PLC0415
 
             return instantiate_gradient(self._library, attrs["f"])
-        return instantiate(self._library, name, attrs)
+        return instantiate_whole(self._library, name, attrs)
 
 
-def _run_whole(
-    region: Region,
-    step: StepContext,
-    args: Sequence[Value],
-    frame: CallFrame,
-    finished: Callable[[BaseException | None], None],
-) -> None:
-    """Run a body that is one compiled function, when the step's thread comes to it."""
-
-    def run() -> None:
-        try:
-            with np.errstate(all="ignore"):
-                results = region.run(step, *args)
-            for index, result in enumerate(results):
-                if result is not None:
-                    frame.set_retval(index, result)
-        except BaseException as error:  # noqa: BLE001  (handed to the node's own done)
-            finished(error)
-            return
-        finished(None)
-
-    # Not at once: a function that calls the next one when it is done would never return.
-    (step.runner or Trampoline().schedule)(run)
+def _pinned(args: Sequence[Value]) -> Pinned:
+    """The devices of resources among arguments, by index."""
+    return tuple(
+        (index, arg.device) for index, arg in enumerate(args) if isinstance(arg, ResourceHandle)
+    )
 
 
-def _results(frame: CallFrame, body: FunctionBody, allow_dead: bool) -> object:  # noqa: FBT001
+def _results(frame: CallFrame, instance: FunctionInstance, kind: CallKind) -> object:
     """What ``done`` is told: a tuple of results, or the error that one is missing."""
+    allow_dead = kind is not _NATIVE
     try:
         results = frame.consume_retvals(allow_dead=allow_dead)
     except OpError as missing:
         return missing
     if allow_dead and any(result is None for result in results):
-        results = list(map(_or_empty, results, body.ret_types))
+        results = list(map(_or_empty, results, instance.ret_types))
     return tuple(results)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from penstock.config import Config, GraphOptions, Level, Toggle
@@ -17,11 +17,12 @@ from penstock.errors import OpError
 from penstock.graph.check import check_graph, check_pruned
 from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Graph
+from penstock.graph.instantiate import FunctionBody, idle_nodes
 from penstock.graph.roles import Role
 from penstock.graph.stages import Pruned
 from penstock.kernels.host import CLOSED, WITHOUT_FILES, Host
 from penstock.passes.fold_constants import MAX_BYTES
-from penstock.passes.lower import Kinds, lower
+from penstock.passes.lower import Kinds, Place, lower
 from penstock.passes.optimize import NO_PASSES, Passes, optimize, optimize_graph
 from penstock.passes.place import place_added
 from penstock.passes.read_in_place import read_in_place
@@ -49,7 +50,7 @@ def optimize_request(prune: Callable[[], Pruned], config: Config, devices: Devic
         return _as_written(pruned)
     _check_frames(pruned.graph)
     try:
-        made = optimize(_lowered(pruned, kinds, devices) or _as_written(prune()), passes)
+        made = optimize(_opened(pruned, kinds, devices) or _as_written(prune()), passes)
         if config.check_graphs:
             check_pruned(made)
     except Exception as failure:  # noqa: BLE001  (the step can do without)
@@ -65,31 +66,42 @@ def _as_written(pruned: Pruned) -> Pruned:
     return pruned
 
 
-def _lowered(pruned: Pruned, kinds: Kinds, devices: DeviceSet) -> Pruned | None:
+def _opened(pruned: Pruned, kinds: Kinds, devices: DeviceSet) -> Pruned | None:
     """What is lowered in place; None if what is used up by that cannot be placed.
 
     Resources that lie apart may be handed to one function, but not to one node of its body:
     on a device of its own, the call does as it is.
     """
+    try:
+        return _lowered(pruned, kinds, devices)
+    except OpError:
+        if len(devices) == 1:
+            raise
+        return None
+
+
+def _lowered(pruned: Pruned, kinds: Kinds, devices: DeviceSet) -> Pruned:
     graph, first = pruned.graph, pruned.graph.next_id
+
+    def place(device_of: Mapping[int, str]) -> Mapping[int, str]:
+        return place_added(graph, devices, device_of, first)
+
     device_of = lower(
         graph,
         pruned.device_of,
         kinds=kinds,
         targets=pruned.targets,
         device_types=devices.prioritized_types,
+        place=place if len(devices) > 1 else None,
     )
-    if len(devices) > 1 and graph.next_id > first:
-        try:
-            device_of = place_added(graph, devices, device_of, first)
-        except OpError:
-            return None
     read_in_place(graph, device_of)
     return dataclasses.replace(pruned, device_of=device_of)
 
 
-def optimize_body(graph: Graph, config: Config, device_types: Collection[str]) -> None:
-    """Lower and optimise the body of a function in place.
+def optimize_body(
+    body: FunctionBody, config: Config, device_types: Collection[str], *, keeps_effects: bool
+) -> None:
+    """Lower and optimise the body of a function in place; for its effects see ``lower``.
 
     Raises:
         OpError: a frame is malformed, or whoever waits for it waits no more.
@@ -98,12 +110,20 @@ def optimize_body(graph: Graph, config: Config, device_types: Collection[str]) -
     """
     passes = _passes_for(config)
     kinds = kinds_of(config, passes)
+    graph = body.graph
     if passes == NO_PASSES and not kinds:
         read_in_place(graph, {})
         return
     _check_frames(graph)
     try:
-        lower(graph, {}, kinds=kinds, device_types=device_types)
+        lower(
+            graph,
+            {},
+            kinds=kinds,
+            targets={node.name for node in body.controls},
+            device_types=device_types,
+            keeps_effects=keeps_effects,
+        )
         read_in_place(graph, {})
         optimize_graph(graph, {}, passes)
     except Exception as failure:  # noqa: BLE001  (the step can do without)
@@ -111,6 +131,55 @@ def optimize_body(graph: Graph, config: Config, device_types: Collection[str]) -
         _complain(failure, config)
         # Passes look first and change then: most likely they have not begun.
         check_graph(graph)
+
+
+def place_body(body: FunctionBody, config: Config, devices: DeviceSet, place: Place) -> Pruned:
+    """Make nodes of what a body calls, place all of them, and keep what is needed.
+
+    As in TensorFlow, no option keeps the calls of a body that lies on several devices, and what
+    nobody needs may still say where others lie.
+
+    Raises:
+        OpError: a frame is malformed, or a node can lie nowhere.
+
+    """
+    graph = body.graph
+    kinds = Kinds.PARTITIONED_CALLS
+    if not config.disable_functional_ops_lowering:
+        kinds |= Kinds.CHOICES
+    _check_frames(graph)
+    targets = frozenset(node.name for node in body.controls)
+    device_of = lower(
+        graph,
+        {},
+        kinds=kinds,
+        targets=targets,
+        device_types=devices.prioritized_types,
+        place=place,
+        keeps_effects=not body.wanted,
+        idle=set(idle_nodes(graph, body.wanted)) if body.wanted else (),
+    )
+    return Pruned(graph, device_of, body.arg_types, body.ret_types, targets)
+
+
+def optimize_spread(body: Pruned, config: Config, devices: DeviceSet) -> Pruned:
+    """Lower calls of a body that lies on several devices, and optimise it; it is used up.
+
+    Raises:
+        OpError: whoever waits for it waits no more.
+        InternalError: the optimiser failed, and left no graph.
+
+    """
+    passes = _passes_for(config)
+    if passes == NO_PASSES:
+        return _as_written(body)
+    try:
+        return optimize(_lowered(body, kinds_of(config, passes), devices), passes)
+    except Exception as failure:  # noqa: BLE001  (the step can do without)
+        checkpoint()
+        _complain(failure, config)
+        check_graph(body.graph)
+        return body
 
 
 def _check_frames(graph: Graph) -> None:

@@ -49,7 +49,7 @@ def place_for(
     wanted, fed = find_wanted(graph, request)
     needed = sorted(needed_nodes(wanted, fed), key=lambda node: node.id)
     if _lowers(graph, devices, config):
-        needed += [node for node, _ in fed if node not in needed]
+        needed = list(dict.fromkeys([*needed, *(node for node, _ in fed)]))
         return _place_lowered(graph, needed, devices, options)
     return _place_part(graph, needed, devices, options)
 

@@ -8,7 +8,6 @@ Not:  runs nothing, and caches nothing; the session keeps what this makes.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from threading import Lock
@@ -16,26 +15,26 @@ from threading import Lock
 from penstock.config import Config, Tier
 from penstock.core.collector import collector_paused
 from penstock.core.denormals import is_supported
-from penstock.graph.check import check_graph, check_partitions, check_placed
-from penstock.graph.graph import Graph, Node
-from penstock.graph.instantiate import FunctionBody
+from penstock.errors import InternalError
+from penstock.graph.check import check_partitions, check_placed
+from penstock.graph.graph import Graph
 from penstock.graph.roles import Role
 from penstock.graph.stages import Partition, Placed, Pruned
-from penstock.kernels.bound import BoundKernel
 from penstock.kernels.host import CLOSED, OPEN
 from penstock.passes.prune import ClientDevice, Request, prune
 from penstock.passes.split import split
 from penstock.passes.tell_apart import tell_apart
 from penstock.runtime.bind_kernels import KernelBinder
 from penstock.runtime.call_functions import FunctionRuntime
-from penstock.runtime.compiler.compile_regions import Compiler
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.cost_model import CostModel
 from penstock.runtime.executor.executor import Executor
 from penstock.runtime.executor.params import LocalExecutorParams
 from penstock.runtime.explain_wait import explain_wait
 from penstock.runtime.flushing import Flushing
-from penstock.runtime.optimize_request import optimize_body, optimize_request
+from penstock.runtime.join_devices import join_devices
+from penstock.runtime.make_instance import InstanceMaker
+from penstock.runtime.optimize_request import optimize_request
 from penstock.runtime.ready_order import ready_queues
 from penstock.runtime.runnable import Runnable
 from penstock.runtime.thread_pool import thread_count
@@ -154,56 +153,58 @@ class Environment:
     def __init__(self, graph: Graph, config: Config, devices: DeviceSet) -> None:
         self.config = config
         self.devices = devices
+        self._graph = graph
         self.resources = ResourceManager()
         client = devices.client_device
         assert client is not None  # local_devices always makes a CPU
         self.client = ClientDevice(client.name, client.incarnation)
+        maker = InstanceMaker(config, devices, self.params_of, self._new_binder)
+        self._functions = {
+            device.name: FunctionRuntime(graph.library, device.name, maker, self.functions_of)
+            for device in devices
+        }
         self._params: Mapping[str, LocalExecutorParams] = {
-            device.name: self._device_params(device.name, graph) for device in devices
+            device.name: self._device_params(device.name) for device in devices
         }
 
     def params_of(self, device: str) -> LocalExecutorParams:
         """What executors on ``device`` have in common."""
         return self._params[device]
 
+    def functions_of(self, device: str) -> FunctionRuntime:
+        """The functions on ``device``; raises InternalError if there is no such device."""
+        found = self.devices.find(device)
+        if found is None:
+            raise InternalError(
+                f"Currently don't support instantiating functions on device: {device}"
+            )
+        return self._functions[found.name]
+
     def incarnation_of(self, device: str) -> int:
         """The number that tells this instance of a device from earlier ones."""
         return self.devices.lookup(device).incarnation
 
-    def _device_params(self, device: str, graph: Graph) -> LocalExecutorParams:
-        host = OPEN if self.config.allow_files else CLOSED
-        # What has no kernel for the device runs as on a CPU.
-        device_types = {self.devices.lookup(device).device_type, "CPU"}
-
-        def new_binder() -> KernelBinder:
-            return KernelBinder(
-                device,
-                accelerate=self.config.accelerate,
-                by_trial=not self.config.exact_repetition,
-                host=host,
-            )
-
-        def new_runnable(body: FunctionBody) -> Runnable:
-            optimize_body(body.graph, self.config, device_types)
-            if self.config.check_graphs:
-                check_graph(body.graph)
-            # Each body has kernels of its own, so that equal node names share no state.
-            own = dataclasses.replace(params, make_kernel=new_binder().bind)
-            ends = len(body.arg_types), len(body.ret_types)
-            return Runnable(own, body.graph, self.config.tier, ends)
-
-        params = LocalExecutorParams(
+    def _device_params(self, device: str) -> LocalExecutorParams:
+        return LocalExecutorParams(
             device=device,
-            make_kernel=new_binder().bind,
+            make_kernel=self._new_binder(device).bind,
             resources=self.resources,
-            functions=FunctionRuntime(graph.library, new_runnable),
-            explain_wait=partial(explain_wait, graph),
+            functions=self._functions[device],
+            explain_wait=partial(explain_wait, self._graph),
             make_ready_queue=ready_queues(self.config.ready_order_seed),
             offload_seconds=self.config.offload_seconds,
             check_outputs=self.config.check_outputs,
             threads=thread_count(self.config.inter_op_parallelism_threads),
         )
-        return params
+
+    def _new_binder(self, device: str) -> KernelBinder:
+        host = OPEN if self.config.allow_files else CLOSED
+        return KernelBinder(
+            device,
+            accelerate=self.config.accelerate,
+            by_trial=not self.config.exact_repetition,
+            host=host,
+        )
 
 
 @collector_paused
@@ -237,27 +238,14 @@ def prepare_nothing(environment: Environment) -> PreparedStep:
 
 
 def _join(pruned: Pruned, environment: Environment) -> Region | None:
-    """All partitions as one function, if their devices are but names for this host.
-
-    What one of its CPUs sends to another one is the same memory, so that in compiled code a
-    transfer is nothing at all.
-    """
-    config, device_of = environment.config, pruned.device_of
-    devices = {environment.devices.lookup(name) for name in device_of.values()}
-    if config.tier is Tier.DATAFLOW or any(device.device_type != "CPU" for device in devices):
-        return None
-
-    def make_kernel(node: Node) -> BoundKernel:
-        return environment.params_of(device_of[node.id]).make_kernel(node)
-
-    compiler = Compiler(
-        device=environment.client.name,
-        make_kernel=make_kernel,
-        checks_outputs=config.check_outputs,
-        device_of=device_of,
-        ends=(len(pruned.feed_types), len(pruned.fetch_types)),
+    """All partitions as one function, if they can be that."""
+    return join_devices(
+        pruned,
+        environment.config,
+        environment.devices,
+        environment.client.name,
+        lambda device: environment.params_of(device).make_kernel,
     )
-    return compiler.compile_whole(pruned.graph)
 
 
 def prune_for(placed: Placed, request: Request, environment: Environment) -> Pruned:

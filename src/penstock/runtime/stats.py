@@ -70,20 +70,37 @@ def _behind_reference(value: Value) -> Value:
     return value.value if isinstance(value, Ref) else value
 
 
+class FunctionStats:
+    """Records of the functions that one step calls, by device."""
+
+    def __init__(self) -> None:
+        #: Grows; ``setdefault`` is atomic, so threads need no lock.
+        self.devices: dict[str, DeviceStats] = {}
+
+    def on(self, device: str) -> DeviceStats:
+        """What watches on a device."""
+        return self.devices.setdefault(device, DeviceStats())
+
+
 class StatsCollector:
     """Records of one step on all its devices."""
 
     def __init__(self, devices: Sequence[str]) -> None:
         self.devices = {device: DeviceStats() for device in devices}
+        #: Nodes of the functions that the step calls; names of theirs may be those of its own.
+        self.functions = FunctionStats()
         # perf_counter has no defined zero; messages want microseconds since 1970.
         self._epoch = time.time() - time.perf_counter()
 
     def step_stats(self) -> Message:
         """Everything as a StepStats message."""
         proto = schema.StepStats()
-        for device, stats in self.devices.items():
+        called = self.functions.devices
+        for device in dict.fromkeys([*self.devices, *called]):
             device_proto = proto.dev_stats.add(device=device)
-            for record in sorted(stats.records, key=lambda r: r.start):
+            found = [by.get(device) for by in (self.devices, called)]
+            records = [record for stats in found if stats for record in stats.records]
+            for record in sorted(records, key=lambda r: r.start):
                 self._add_node(device_proto, record)
         return proto
 
@@ -110,7 +127,7 @@ class StatsCollector:
             description.allocation_description.allocator_name = "cpu"
 
     def records(self) -> dict[str, Sequence[Record]]:
-        """Everything by device, in order of completion."""
+        """What the step's own nodes did, by device, in order of completion."""
         return {device: stats.records for device, stats in self.devices.items()}
 
 

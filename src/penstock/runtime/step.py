@@ -152,6 +152,7 @@ class Step:
                 step_id=step_id,
                 rendezvous=ending.rendezvous,
                 stats_collector=self.stats.devices[device] if self.stats else None,
+                observers=self.stats.functions if self.stats else None,
                 call_frame=frame,
                 cancellation_manager=ending.cancellation,
                 session_state=self._session_state,

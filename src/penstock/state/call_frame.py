@@ -45,6 +45,11 @@ class CallFrame:
                 )
         self._args = args
 
+    @property
+    def args(self) -> Sequence[Value]:
+        """All arguments; empty before ``set_args``."""
+        return self._args
+
     def get_arg(self, index: int) -> Value:
         """One argument; raises InvalidArgumentError if there is none."""
         if not 0 <= index < len(self._args):

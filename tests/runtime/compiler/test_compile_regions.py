@@ -435,9 +435,9 @@ def test_bodies_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     made: dict[str, bool] = {}
     instance = FunctionRuntime._instance
 
-    def watched(self: FunctionRuntime, name: str, attrs: Any) -> Any:
-        found = instance(self, name, attrs)
-        made[name] = found.runnable.whole is not None
+    def watched(self: FunctionRuntime, name: str, *call: Any) -> Any:
+        found = instance(self, name, *call)
+        made[name] = found.whole is not None
         return found
 
     monkeypatch.setattr(FunctionRuntime, "_instance", watched)

@@ -15,13 +15,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from penstock.core.device_names import ANY, DeviceName
 from penstock.core.dtypes import DType
-from penstock.core.values import Value, describe, has_dtype, shape_of
+from penstock.core.values import Value, as_value, describe, has_dtype, shape_of
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import InternalError, InvalidArgumentError, NotFoundError
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, FunctionCaller, OpKernelContext, Waiting
+from penstock.kernels.context import CallKind, Done, FunctionCaller, OpKernelContext, Waiting
 from penstock.kernels.registry import Kernel, async_kernel
 
 #: The attribute by which If, Case and While ask to become Switches and Merges; those of
@@ -36,11 +37,12 @@ def call(
     args: Sequence[Value],
     done: Done,
     *,
-    allow_dead: bool = False,
+    kind: CallKind = CallKind.NATIVE,
+    device: str = "",
 ) -> None:
     """Start a function of the graph's library."""
     context.waits_for = context.waits_for or f"the function {func.name}"
-    _caller(context).call(func.name, func.attrs, args, context, done, allow_dead=allow_dead)
+    _caller(context).call(func.name, func.attrs, args, context, done, kind=kind, device=device)
 
 
 def _caller(context: OpKernelContext) -> FunctionCaller:
@@ -120,18 +122,23 @@ def make_call(attrs: Attrs) -> Kernel:
         )
 
     def run(context: OpKernelContext, done: Done, *args: Value) -> None:
-        call(context, func, args, expecting(types, done), allow_dead=True)
+        call(context, func, args, expecting(types, done), kind=CallKind.PARTITIONED)
 
     return run
 
 
 @async_kernel("RemoteCall")
 def make_remote_call(attrs: Attrs) -> Kernel:
-    """Call a function on another device; here all devices share the process."""
-    func, types = attrs.func("f"), attrs.output_types
+    """Call a function on the device that is named; what the name leaves out is as here."""
+    func, types, own = attrs.func("f"), attrs.output_types, DeviceName.try_parse(attrs.device)
 
-    def run(context: OpKernelContext, done: Done, _target: Value, *args: Value) -> None:
-        call(context, func, args, expecting(types, done))
+    def run(context: OpKernelContext, done: Done, target: Value, *args: Value) -> None:
+        text = as_value(target).decode("utf-8", "replace")
+        named = DeviceName.try_parse(text) or DeviceName.try_parse(f"/device:{text}")
+        if named is None:
+            raise InvalidArgumentError(f"Could not parse {text} into a device specification.")
+        device = str((own or ANY).narrowed_to(named))
+        call(context, func, args, expecting(types, done), device=device)
 
     return run
 

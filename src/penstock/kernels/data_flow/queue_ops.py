@@ -111,7 +111,7 @@ def _maker(attrs: Attrs, spec: QueueSpec, make_store: Callable[[], Store]) -> Ke
         if found.spec != spec:
             check_shared(found, spec, attrs.op.name)
         if has_resource:
-            return ResourceHandle(context.step.device, container, name, _KIND)
+            return ResourceHandle(attrs.device, container, name, _KIND)
         return Ref(name, dtypes.string, string_array((container.encode(), name.encode()), (2,)))
 
     return queue

@@ -119,9 +119,8 @@ def make_stack(attrs: Attrs) -> Kernel:
         made = Stack(unique, dtype, int(max_size))
         home.create(unique, _KIND, made)
         if has_resource:
-            device = context.step.device
             return StackHandle(
-                device, _CONTAINER, unique, _KIND, dtype=dtype, home=home, stack=made
+                attrs.device, _CONTAINER, unique, _KIND, dtype=dtype, home=home, stack=made
             )
         return Ref(
             unique, dtypes.string, string_array((_CONTAINER.encode(), unique.encode()), (2,))

@@ -143,7 +143,7 @@ def make_iterator_handle(attrs: Attrs) -> Kernel:
     def iterator(context: OpKernelContext) -> Value:
         where = resource_name(attrs) if name else (container, attrs.node_name)
         context.resources.lookup_or_create(*where, ITERATOR, IteratorResource)
-        return ResourceHandle(context.step.device, *where, ITERATOR)
+        return ResourceHandle(attrs.device, *where, ITERATOR)
 
     return iterator
 
@@ -157,7 +157,7 @@ def make_anonymous_iterator(attrs: Attrs) -> Kernel:
         number = context.step_container.unique_id()
         name = f"{attrs.node_name}/{context.step.step_id}/{number}"
         context.resources.create("", name, ITERATOR, IteratorResource())
-        handle = ResourceHandle(context.step.device, "", name, ITERATOR)
+        handle = ResourceHandle(attrs.device, "", name, ITERATOR)
         return (handle, EMPTY) if has_deleter else handle
 
     return anonymous_iterator
@@ -190,7 +190,7 @@ def make_one_shot_iterator(attrs: Attrs) -> Kernel:
     factory, (container, name) = attrs.func("dataset_factory"), resource_name(attrs)
 
     def one_shot_iterator(context: OpKernelContext, done: Done) -> None:
-        handle = ResourceHandle(context.step.device, container, name, ITERATOR)
+        handle = ResourceHandle(attrs.device, container, name, ITERATOR)
         if context.resources.find(container, name, ITERATOR) is not None:
             done(handle)
             return
@@ -294,14 +294,14 @@ def make_iterator_to_string_handle(_: Attrs) -> Kernel:
 
 
 @context_kernel("IteratorFromStringHandle", "IteratorFromStringHandleV2")
-def make_iterator_from_string_handle(_: Attrs) -> Kernel:
+def make_iterator_from_string_handle(attrs: Attrs) -> Kernel:
     """The handle that was made into a string."""
 
     def from_string(context: OpKernelContext, text: Value) -> Value:
         container, has_name, name = as_value(text).decode("utf-8", "replace").partition("\n")
         if not has_name or context.resources.find(container, name, ITERATOR) is None:
             raise NotFoundError(f"No iterator is known by the string handle {as_value(text)!r}")
-        return ResourceHandle(context.step.device, container, name, ITERATOR)
+        return ResourceHandle(attrs.device, container, name, ITERATOR)
 
     return from_string
 

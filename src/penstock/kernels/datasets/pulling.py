@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias
 from penstock.core.values import Value
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.context import CallKind, Done, OpKernelContext
 from penstock.kernels.control_flow.functional_ops import call
 from penstock.state.cancellation import CancellationManager
 from penstock.state.interrupt import Activity, Interrupt
@@ -178,7 +178,7 @@ class _Driver:
         try:
             inner = self._enter()
             self._context.waits_for = f"the function {request.func.name}"
-            call(inner, request.func, request.args, self._receive, allow_dead=True)
+            call(inner, request.func, request.args, self._receive, kind=CallKind.CAPTURED)
         except BaseException as error:  # noqa: BLE001  (thrown into the coroutine)
             self._receive(error)
 

@@ -94,7 +94,7 @@ def make_anonymous_seed_generator(attrs: Attrs) -> Kernel:
         name = f"{attrs.node_name}/{context.step_container.unique_id()}/{context.step.step_id}"
         made = SeedGenerator(int(seed), int(seed2), is_fixed=is_fixed)
         context.resources.create("", name, SEED_GENERATOR, made)
-        handle = ResourceHandle(context.step.device, "", name, SEED_GENERATOR)
+        handle = ResourceHandle(attrs.device, "", name, SEED_GENERATOR)
         return handle, EMPTY
 
     return anonymous_seed_generator

@@ -23,7 +23,7 @@ from penstock.kernels.context import OpKernelContext
 from penstock.kernels.files import path_in
 from penstock.kernels.logging.summary_media_ops import PICTURES, audio_values, image_values
 from penstock.kernels.logging.summary_ops import histogram_of, tensor_value
-from penstock.kernels.registry import Cost, Kernel, context_kernel
+from penstock.kernels.registry import Cost, Kernel, context_kernel, kernel
 from penstock.kernels.state.handles import resource_of
 from penstock.kernels.state.variables import resource_name, single_handle
 from penstock.kernels.strings import items_of
@@ -32,11 +32,11 @@ from penstock.kernels.types import REALS
 _KIND: Final = "SummaryWriterInterface"
 
 
-@context_kernel("SummaryWriter", cost=Cost.CHEAP)
+@kernel("SummaryWriter", cost=Cost.CHEAP)
 def make_summary_writer(attrs: Attrs) -> Kernel:
     """A handle of a writer, which need not be there yet."""
-    container, name = resource_name(attrs)
-    return lambda context: ResourceHandle(context.step.device, container, name, _KIND)
+    handle = ResourceHandle(attrs.device, *resource_name(attrs), _KIND)
+    return lambda: handle
 
 
 @context_kernel("CreateSummaryFileWriter")

@@ -128,7 +128,7 @@ def _find_or_make(
             f"{type_text(there.value_dtype)} for table {name}"
         )
     if attrs.output_types[0] is dtypes.resource:
-        return ResourceHandle(context.step.device, container or DEFAULT_CONTAINER, name, _KIND)
+        return ResourceHandle(attrs.device, container or DEFAULT_CONTAINER, name, _KIND)
     texts = (container or DEFAULT_CONTAINER).encode(), name.encode()
     return Ref(name, dtypes.string, string_array(texts, (2,)))
 

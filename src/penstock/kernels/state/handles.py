@@ -28,9 +28,7 @@ def make_handle(
     container, name = resource_name(attrs)
     found = context.resources.lookup_or_create(container, name, kind, lambda: create(name))
     if attrs.output_types[0] is dtypes.resource:
-        return ResourceHandle(
-            context.step.device, container or DEFAULT_CONTAINER, name, kind
-        ), found
+        return ResourceHandle(attrs.device, container or DEFAULT_CONTAINER, name, kind), found
     texts = string_array(((container or DEFAULT_CONTAINER).encode(), name.encode()), (2,))
     return Ref(name, dtypes.string, texts), found
 

@@ -486,6 +486,7 @@ def _step_context(params: LocalExecutorParams, args: ExecutorArgs, runner: Runne
         interrupt=args.interrupt,
         flush=args.flush,
         call_depth=args.call_depth,
+        observers=args.observers,
     )
 
 

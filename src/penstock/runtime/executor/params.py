@@ -41,6 +41,13 @@ class Observer(Protocol):
         """A kernel ran; times are in seconds of ``perf_counter``."""
 
 
+class Observers(Protocol):
+    """Watch the functions that a step calls."""
+
+    def on(self, device: str) -> Observer:
+        """Who watches on a device."""
+
+
 def _describe(waiting: Waiting) -> str:
     return waiting.describe()
 
@@ -89,3 +96,5 @@ class ExecutorArgs:
     flush: bool = False
     #: How many function calls this run is inside of.
     call_depth: int = 0
+    #: Who watches the functions that are called; None if nobody does.
+    observers: Observers | None = None

@@ -1,0 +1,149 @@
+"""A function of the library, ready to run any number of times.
+
+In:   arguments and the caller's step.
+Out:  ``done`` is told of the end, with None or the error; results are in the call frame.
+Not:  instantiates nothing; asks nobody whether the function may be called.
+
+It is one runnable, or one for each device that its nodes lie on.  These meet in a rendezvous of
+their own, so that two calls of a step never mix their values up.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+import numpy as np
+
+from penstock.config import Tier
+from penstock.core.dtypes import DType
+from penstock.errors import CancelledError
+from penstock.kernels.context import StepContext
+from penstock.runtime.compiler.region import Region
+from penstock.runtime.executor.barrier import ExecutorBarrier
+from penstock.runtime.executor.executor import Executor
+from penstock.runtime.executor.params import ExecutorArgs, Observers
+from penstock.runtime.runnable import Runnable
+from penstock.runtime.step_loop import Trampoline
+from penstock.state.call_frame import CallFrame
+from penstock.state.rendezvous import Rendezvous
+
+#: The devices of resources among a call's arguments, by index.
+Pinned: TypeAlias = tuple[tuple[int, str], ...]
+#: Called once, with None or the error, when nothing of the call runs any more.
+Finished: TypeAlias = Callable[[BaseException | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionInstance:
+    """One function for one set of attributes."""
+
+    arg_types: tuple[DType, ...]
+    ret_types: tuple[DType, ...]
+    #: One for each device that it runs on.
+    runnables: tuple[Runnable, ...]
+    #: All devices' parts as one function, if they can be that.
+    joined: Region | None = None
+    #: The devices of its resource arguments, by index, where it was made for these.
+    pinned: Pinned = ()
+
+    @property
+    def whole(self) -> Region | None:
+        """The one function that is all of it, if there is one."""
+        if self.joined is not None or len(self.runnables) != 1:
+            return self.joined
+        return self.runnables[0].whole
+
+    def start(self, frame: CallFrame, step: StepContext, depth: int, done: Finished) -> None:
+        """Run it on behalf of a step, which is then inside of so many calls."""
+        runnable = self.runnables[0]
+        if step.observers is not None or len(self.runnables) > 1:
+            self._start_parts(frame, step, depth, done)
+        elif (whole := runnable.whole) is not None:
+            _run_whole(whole, step, frame, done)
+        else:
+            runnable.executor(step.interrupt).run_async(_args_of(step, frame, depth), done)
+
+    def _start_parts(self, frame: CallFrame, step: StepContext, depth: int, done: Finished) -> None:
+        """The same for a part on each device, or if somebody watches."""
+        is_watched = step.observers is not None
+        if self.joined is not None and not is_watched:
+            _run_whole(self.joined, step, frame, done)
+            return
+        tier = Tier.DATAFLOW if is_watched else Tier.COMPILED
+        args = _args_of(step, frame, depth)
+        executors = [runnable.executor(step.interrupt, tier) for runnable in self.runnables]
+        if len(executors) == 1:
+            executors[0].run_async(_watched(args, executors[0], step), done)
+        else:
+            _run_parts(executors, step, args, done)
+
+
+def _run_whole(region: Region, step: StepContext, frame: CallFrame, done: Finished) -> None:
+    """Run a body that is one compiled function, when the step's thread comes to it."""
+    args = frame.args
+
+    def run() -> None:
+        try:
+            with np.errstate(all="ignore"):
+                results = region.run(step, *args)
+            for index, result in enumerate(results):
+                if result is not None:
+                    frame.set_retval(index, result)
+        except BaseException as error:  # noqa: BLE001  (handed to the node's own done)
+            done(error)
+            return
+        done(None)
+
+    # Not at once: a function that calls the next one when it is done would never return.
+    (step.runner or Trampoline().schedule)(run)
+
+
+def _run_parts(
+    executors: Sequence[Executor], step: StepContext, args: ExecutorArgs, done: Finished
+) -> None:
+    """Run the parts on several devices, which end together."""
+    rendezvous, manager = Rendezvous(), step.cancellation_manager
+    token = manager.get_cancellation_token()
+
+    def cancel() -> None:
+        rendezvous.start_abort(CancelledError("The step was cancelled", derived=True))
+
+    def finished(error: BaseException | None) -> None:
+        manager.try_deregister_callback(token)
+        done(error)
+
+    if not manager.register_callback(token, cancel):
+        raise CancelledError("Function was cancelled before it was started", derived=True)
+    barrier = ExecutorBarrier(len(executors), rendezvous, finished)
+    own = dataclasses.replace(args, rendezvous=rendezvous)
+    for executor in executors:
+        executor.run_async(_watched(own, executor, step), barrier.arrive)
+
+
+def _watched(args: ExecutorArgs, executor: Executor, step: StepContext) -> ExecutorArgs:
+    """What an executor gets, with those who watch its device."""
+    if step.observers is None:
+        return args
+    observers = cast("Observers", step.observers)
+    watching = observers.on(executor.params.device)
+    return dataclasses.replace(args, stats_collector=watching, observers=observers)
+
+
+def _args_of(step: StepContext, frame: CallFrame, depth: int) -> ExecutorArgs:
+    return ExecutorArgs(
+        step_id=step.step_id,
+        rendezvous=step.rendezvous,
+        call_frame=frame,
+        cancellation_manager=step.cancellation_manager,
+        session_state=step.session_state,
+        tensor_store=step.tensor_store,
+        step_container=step.step_container,
+        runner=step.runner,
+        pool=step.pool,
+        interrupt=step.interrupt,
+        flush=step.flush,
+        call_depth=depth,
+    )
