@@ -6,7 +6,8 @@ Not:  takes nothing for granted: behind each excuse stands an account of the exe
 
 - *Racy*: what is ready may be taken in any order.  Each value and each error that was found is what
   the executor gives in some order.  Of nodes that fail any may be the first, or a loop that never
-  ends may leave them no time.
+  ends may leave them no time.  Where a loop races in each iteration, there are more orders than can
+  be tried: a value for which they give very many may be another one of the same type and shape.
 - *Racy*, too: what is drawn at random.  Where the executor gives another value each time in one and
   the same order, any value of the type will do.  So it will where it does with other seeds in
   functions, if these have been opened: in TensorFlow, too, one kernel draws for all calls of a
@@ -33,9 +34,11 @@ from fuzzing.running import DEFINITION, Way
 from fuzzing.verdict import Kind
 
 #: How many random orders are tried, how many nodes may fail, how many other last bits there are.
-_SHUFFLED, _CULPRITS, _NUDGED = 12, 100, 8
+_SHUFFLED, _CULPRITS, _NUDGED = 24, 100, 8
 #: After so many orders that end in a deadline no more are tried.
 _HANGS: Final = 10
+#: A value that comes in so many ways may come in others: a race in each iteration has 2**n ends.
+_MANY: Final = 16
 #: Errors of rounding add up: how often that of one last bit.
 _TIMES: Final = 16
 #: Runs a mutant in some way.
@@ -110,7 +113,7 @@ class _Accounts:
             missing = [part for part in missing if not _has(account.steps, part, way.tolerance)]
             if not missing:
                 return True
-        return all(self._is_random(part, way) for part in missing)
+        return all(self._varies(part) or self._is_random(part, way) for part in missing)
 
     def _all(self) -> Iterator[_Account]:
         yield from list(self._known)
@@ -160,6 +163,14 @@ class _Accounts:
 
     def _made(self, mutant: Mutant, way: Way) -> _Account:
         return _Account(mutant, way, self._run(mutant, way))
+
+    def _varies(self, part: _Part) -> bool:
+        """Whether orders give so many values that there are sure to be others."""
+        step, slot, found = part
+        known = (p for account in self._known for p in _parts(account.steps))
+        values = [v for at, place, v in known if slot >= 0 and (at, place) == (step, slot)]
+        alike = {v.tobytes() for v in values if (v.dtype, v.shape) == (found.dtype, found.shape)}
+        return len(alike) >= _MANY
 
     def _is_random(self, part: _Part, way: Way) -> bool:
         """Whether there is another value of the same type each time, in one and the same order."""

@@ -234,6 +234,48 @@ def test_rounding_excuses_what_rounding_can_do(
     assert found.kind is kind, found
 
 
+RACING_LOOP = """
+    zero = Const() value=0
+    one = Const() value=1
+    ten = Const() value=10
+    i0 = Enter(zero) frame_name="f"
+    x0 = Enter(one) frame_name="f"
+    limit = Enter(ten) frame_name="f" is_constant=True
+    step = Enter(one) frame_name="f" is_constant=True
+    i = Merge(i0, i2)
+    x = Merge(x0, x2)
+    less = Less(i, limit)
+    go = LoopCond(less)
+    is_ = Switch(i, go)
+    xs = Switch(x, go)
+    i1 = Add(is_:1, step)
+    twice = Add(xs:1, xs:1)
+    either = Merge(xs:1, twice)
+    x1 = Add(either, step)
+    i2 = NextIteration(i1)
+    x2 = NextIteration(x1)
+    out = Exit(xs)
+    count = Exit(is_)
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ((77, 10), Kind.RACY),
+        (([77], 10), Kind.FINDING),
+        ((77, 11), Kind.FINDING),
+    ],
+)
+def test_a_race_in_each_iteration_has_more_ends_than_can_be_tried(
+    monkeypatch: pytest.MonkeyPatch, values: Any, kind: Kind
+) -> None:
+    """A number among a thousand may be another one; but no array, and nothing beside it."""
+    change = giving(*map(np.int32, values))
+    found = judged_with(monkeypatch, RACING_LOOP, change, fetches=["out:0", "count:0"])
+    assert found.kind is kind, found
+
+
 FAILING = """
     x = Placeholder() dtype=int32
     zero = Placeholder() dtype=int32
