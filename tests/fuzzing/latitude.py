@@ -125,7 +125,9 @@ class _Accounts:
         yield from self._failing_elsewhere(self._mutant, meant, frozenset())
         patient = with_ways_into_merges(self._mutant)
         graphs = (self._mutant, patient, reading_late(patient))
-        for mutant in {each.graph_bytes: each for each in graphs}.values():
+        for mutant in {
+            (m.graph_bytes, *(tuple(s.fetches) for s in m.steps)): m for m in graphs
+        }.values():
             # What cannot be made so fails from the beginning, and says nothing.
             if ending(self._run(mutant, DEFINITION)) == ending(meant):
                 yield from self._in_orders_of(mutant)
