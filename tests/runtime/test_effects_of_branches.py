@@ -143,3 +143,56 @@ def test_what_is_not_lowered_does_all_that_has_effects(kind: str) -> None:
         else:
             message.experimental.disable_functional_ops_lowering = True
         assert grown(proto, ps.Config.of(message)) == [times] * 3
+
+
+@pytest.mark.parametrize("config", OPTIONS)
+@pytest.mark.parametrize("is_named", [False, True])
+def test_who_waits_for_a_loop_waits_for_all_of_its_variables(
+    config: ps.Config, *, is_named: bool
+) -> None:
+    """Also for one that no turn reads or changes; who reads another one does not."""
+    proto = loop_with_a_bad_variable(is_named=is_named)
+    with ps.Session(proto, config=config) as session:
+        if is_named:
+            with pytest.raises(ps.errors.InvalidArgumentError, match="oops"):
+                session.run("r:0", {"p:0": True, "x:0": float("nan")})
+        else:
+            assert session.run("r:0", {"p:0": True, "x:0": float("nan")}) == -3
+
+
+def loop_with_a_bad_variable(*, is_named: bool) -> Message:
+    """A call of a function that waits for a loop, or only reads what is good of it."""
+    functions = f"""
+        Few(x: float32, y: float32) -> (go: bool)
+        three = Const[value=3]
+        less = Less(x, three:output)
+        return go = less:z
+
+        More(x: float32, y: float32) -> (a: float32, b: float32)
+        unit = Const[value=1]
+        sum = Add(x, unit:output)
+        return a = sum:z
+        return b = y
+
+        Loops(x: float32) -> (y: float32)
+        zero = Const[value=0]
+        bad = CheckNumerics[message=oops](x)
+        r = While[T=float32|float32; cond=Few; body=More](zero:output, bad:output)
+        reads = Neg(r:output:0)
+        return y = reads:y
+        {"control r = r" if is_named else ""}
+    """
+    facts = "Tcond=bool; Tin=float32; Tout=float32; then_branch=Loops; else_branch=Loops"
+    graph = f"""
+        p = Placeholder[dtype=bool]
+        x = Placeholder
+        c = If[{facts}](p, x)
+        waits = Neg(c, ^c)
+        r = Neg(waits)
+    """
+    proto = graph_def_with(graph, functions)
+    for nodes in (proto.node, proto.library.function[2].node_def):
+        for node in nodes:
+            if node.op in ("If", "While"):
+                node.attr["_lower_using_switch_merge"].b = True
+    return proto

@@ -280,3 +280,12 @@ def test_calls_of_one_function_do_not_mix(tier: ps.Tier) -> None:
                 node.attr["_lower_using_switch_merge"].b = True
     with ps.Session(proto, config=three_cpus(tier)) as session:
         assert session.run("r:0", {"n:0": 9}, ps.RunOptions(timeout_in_ms=60_000)) == 34
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+def test_a_function_of_nothing_lies_nowhere(tier: ps.Tier) -> None:
+    """Without arguments, results and nodes, a call of it is done at once."""
+    graph = "x = Const[value=3]\nc = PartitionedCall[Tin=; Tout=; f=Hollow]\nr = Neg(x, ^c)"
+    proto = graph_def_with(graph, "Hollow() -> ()\n")
+    with ps.Session(proto, config=three_cpus(tier)) as session:
+        assert session.run("r:0") == -3

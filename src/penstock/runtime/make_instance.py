@@ -69,9 +69,9 @@ class InstanceMaker:
 
         """
         is_partitioned = kind is CallKind.PARTITIONED
-        if is_partitioned and self.spreads:
+        if is_partitioned and self.spreads and len(body.graph):
             return self._on_several(body, device, pinned)
-        # Where there is neither, TensorFlow takes nothing away.
+        # Of a function that neither returns nor names anything, TensorFlow takes nothing away.
         keeps_effects = not (is_partitioned and body.wanted)
         return self._on_one(body, device, keeps_effects=keeps_effects)
 
