@@ -133,7 +133,8 @@ def _in_folder(value: Any, folder: bytes) -> Any:
 
 
 def _without_folder(value: Any, folder: bytes) -> Any:
-    array = np.asarray(value)
+    # As numpy's own kind of text, a scalar would lose its last zeros.
+    array = np.array(bytes(value), object) if isinstance(value, bytes) else np.asarray(value)
     return replaced(array, folder, _FOLDER) if _is_text(array) else array
 
 

@@ -15,7 +15,7 @@ from fuzzing.__main__ import summary
 from fuzzing.answers import Failure, Outcome, Values
 from fuzzing.mutant import Mutant, Run
 from fuzzing.recipe import Recipe, recipe
-from fuzzing.running import Way, outcomes
+from fuzzing.running import DEFINITION, Way, outcomes
 from fuzzing.verdict import Kind, Verdict
 from fuzzing.workers import judged
 from penstock.graph.export import graph_to_def
@@ -107,6 +107,16 @@ def failing(code: str, message: str = "") -> Change:
 def test_whatever_is_different_is_found(monkeypatch: pytest.MonkeyPatch, change: Change) -> None:
     """A bit, a type, a shape, an error or a missing step."""
     assert judged_with(monkeypatch, PLAIN, change, fetches=["y:0"]).kind is Kind.FINDING
+
+
+def test_a_text_is_all_of_its_bytes() -> None:
+    """Also the last one, if that is zero and there is but one text."""
+    graph = graph_to_def(sketch("x = Const() value='a'"))
+    graph.node[0].attr["value"].tensor.string_val[:] = [b"a\0"]
+    mutant = Mutant(graph, [Run({}, ["x:0"], [])], device_count=1)
+    [step] = outcomes(mutant, DEFINITION)
+    assert isinstance(step, Values)
+    assert step.arrays[0].tolist() == b"a\0"
 
 
 def test_a_changed_feed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
