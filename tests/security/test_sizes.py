@@ -24,13 +24,13 @@ def _of_each_op() -> list[Case | OpCase]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", _of_each_op(), ids=str)
+@pytest.mark.parametrize("case", _of_each_op()[::10], ids=str)
 def test_absurd_numbers(case: Case | OpCase) -> None:
-    """No bare exception, no mistake of ours, no hour of work, no memory without a bound."""
+    """For some ops: no bare exception, no mistake of ours, no hour of work, no memory without end."""
     assert attacked(case, every=17).findings == []
 
 
 @pytest.mark.parametrize("case", _of_each_op()[::60], ids=str)
 def test_some_absurd_numbers(case: Case | OpCase) -> None:
-    """The same for some."""
+    """The same for fewer."""
     assert attacked(case, every=EVERY).findings == []
