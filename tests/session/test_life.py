@@ -240,11 +240,22 @@ def living(*kinds: type) -> int:
     return sum(issubclass(type(thing), kinds) for thing in gc.get_objects())
 
 
+def settled(*kinds: type) -> int:
+    """The same, when what earlier tests have ended is gone, which other threads see to."""
+    count = living(*kinds)
+    for _ in range(100):
+        time.sleep(0.05)
+        last, count = count, living(*kinds)
+        if count == last:
+            break
+    return count
+
+
 def test_runs_leave_nothing_behind() -> None:
     """After 2,000 runs from 8 threads no step, frame or iteration is alive."""
     kinds = (Step, ExecutorState, FrameState, IterationState)
     with ps.Session(sketch(counting_loop())) as session:
-        before = living(*kinds)
+        before = settled(*kinds)
 
         def work(number: int) -> None:
             for _ in range(250):
@@ -261,7 +272,7 @@ def test_failed_and_cancelled_runs_leave_nothing_behind() -> None:
     kinds = (Step, ExecutorState, FrameState, IterationState)
     text = counting_loop() + "bad = Placeholder() dtype=int32\nboth = Add(exit, bad)"
     with ps.Session(sketch(text)) as session:
-        before = living(*kinds)
+        before = settled(*kinds)
         for _ in range(20):
             with pytest.raises(errors.InvalidArgumentError):
                 session.run("both:0", {"limit": 3})
