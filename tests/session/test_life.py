@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import time
 import tracemalloc
 import weakref
 from typing import Any
