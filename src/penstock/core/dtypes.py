@@ -12,7 +12,7 @@ are object arrays of ``bytes``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import ml_dtypes
@@ -30,16 +30,19 @@ class DType:
     name: str
     number: int
     numpy: np.dtype[Any]
+    # Passes ask these of each edge of a graph, so they are no properties.
+    #: Whether this is the reference form of a type.
+    is_ref: bool = field(init=False)
+    #: The value type: the type itself, unless it is a reference.
+    base: DType = field(init=False)
+    #: Whether values are real floating-point numbers, bfloat16 and float8 included.
+    is_floating: bool = field(init=False)
 
-    @property
-    def is_ref(self) -> bool:
-        """Whether this is the reference form of a type."""
-        return self.number > _REF
-
-    @property
-    def base(self) -> DType:
-        """The value type: the type itself, unless it is a reference."""
-        return _BY_NUMBER[self.number - _REF] if self.is_ref else self
+    def __post_init__(self) -> None:
+        is_ref = self.number > _REF
+        object.__setattr__(self, "is_ref", is_ref)
+        object.__setattr__(self, "base", _BY_NUMBER[self.number - _REF] if is_ref else self)
+        object.__setattr__(self, "is_floating", self.base.name in _FLOATING)
 
     @property
     def ref(self) -> DType:
@@ -49,11 +52,6 @@ class DType:
     def may_feed(self, wanted: DType) -> bool:
         """Whether an output of this type may feed an input of ``wanted``: references are read."""
         return self is wanted or (not wanted.is_ref and self.base is wanted)
-
-    @property
-    def is_floating(self) -> bool:
-        """Whether values are real floating-point numbers, bfloat16 and float8 included."""
-        return self.base.name in _FLOATING
 
     @property
     def is_integer(self) -> bool:
@@ -138,7 +136,8 @@ _BY_NAME: Final[dict[str, DType]] = {}
 _BY_NUMPY: Final[dict[np.dtype[Any], DType]] = {}
 
 for _number, _name, _numpy in _TABLE:
-    for _dtype in (DType(_name, _number, _numpy), DType(_name + "_ref", _number + _REF, _numpy)):
+    for _suffix, _more in (("", 0), ("_ref", _REF)):
+        _dtype = DType(_name + _suffix, _number + _more, _numpy)
         _BY_NUMBER[_dtype.number] = _dtype
         _BY_NAME[_dtype.name] = _dtype
         _BY_NAME[_dtype.proto_name] = _dtype

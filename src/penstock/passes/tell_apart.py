@@ -25,7 +25,7 @@ from penstock.catalogue.registry import get_op, is_builtin_op
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.graph.graph import Graph, Node
-from penstock.graph.roles import Role
+from penstock.graph.roles import Role, role_of
 
 #: Stateful by declaration, though their values live no longer than the step.
 _FLEETING: Final = frozenset({Role.ARG, Role.RETVAL, Role.SEND, Role.RECV})
@@ -70,36 +70,30 @@ def _keeps(node: Node) -> bool:
     """Whether some of a node's inputs may live on when the step is over."""
     if node.role is Role.RETVAL:
         return node.input_types[0].base is dtypes.variant
-    return _lasts(node) and any(map(_is_value, node.input_types))
+    types = node.input_types
+    return _lasts(node.op.name, types) and any(map(_is_value, types))
 
 
 def _gives(node: Node) -> bool:
     """Whether a node's outputs may be somebody else's memory, which may be written to."""
     if node.op.name in _READING and node.output_types[0].base is not dtypes.variant:
         return False
-    return _lasts(node) and any(map(_is_value, node.output_types))
+    lasts = _lasts(node.op.name, node.input_types)
+    return lasts and any(map(_is_value, node.output_types))
 
 
-def _lasts(node: Node) -> bool:
-    """Whether a node has to do with what outlives the step."""
-    if node.role in _FLEETING:
+@functools.lru_cache(maxsize=4096)
+def _lasts(op: str, input_types: tuple[DType, ...]) -> bool:
+    """Whether nodes of an op have to do with what outlives the step."""
+    if role_of(op) in _FLEETING or op.startswith((*_OF_THE_STEP, *_WATCHING)):
         return False
-    if not is_builtin_op(node.op.name):
+    if not is_builtin_op(op):
         return True  # a function, or the user's own
-    verdict = _verdict(node.op.name)
-    if verdict is not None:
-        return verdict
-    return any(kind.is_ref or kind.base in _PLACES for kind in node.input_types)
-
-
-@functools.cache
-def _verdict(op: str) -> bool | None:
-    """The same for all nodes of an op; None if it depends on their types."""
-    if op.startswith((*_OF_THE_STEP, *_WATCHING)):
-        return False
     found = get_op(op)
     calls = any("func" in attr.kind for attr in found.attrs.values())
-    return True if found.is_stateful or calls or op in _CALLING_OUT else None
+    if found.is_stateful or calls or op in _CALLING_OUT:
+        return True
+    return any(kind.is_ref or kind.base in _PLACES for kind in input_types)
 
 
 def _is_value(kind: DType) -> bool:

@@ -100,9 +100,8 @@ class KernelBinder:
             raise
         except Exception as cause:  # noqa: BLE001  (the one border of makers)
             raise from_exception(cause) from shown_cause(cause)
-        is_pure = _makes_handle(node) or (
-            found.calling is Calling.PLAIN and not node.op.is_stateful
-        )
+        is_plain = found.calling is Calling.PLAIN and not node.op.is_stateful
+        is_pure = is_plain or _makes_handle(node)
         return BoundKernel(compute, found.calling, found.cost, found.is_builtin, is_pure)
 
 

@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
+from penstock.core import dtypes
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Value, shape_of
 from penstock.defs.attrs import TensorAttr
@@ -30,6 +31,10 @@ from penstock.graph.static_shapes import shape_of_output
 _WORK: Final = 1 << 18
 #: ... or nodes alone are so many.
 _NODES: Final = 4096
+#: Their references included.
+_FLOATING: Final = frozenset(
+    kind for base in dtypes.ALL if base.is_floating for kind in (base, base.ref)
+)
 #: Tells of the values that are fed whether a step with them flushes.
 Flushes: TypeAlias = Callable[[Sequence[Value]], bool]
 
@@ -43,8 +48,7 @@ class Flushing:
         #: Whether the configuration and the machine allow it.
         self.is_wanted = is_wanted
         computing = sum(map(_computes, graph))
-        longest = max(map(_length, graph), default=0)
-        is_large = computing >= _NODES or computing * longest >= _WORK
+        is_large = computing >= _NODES or computing * _longest(graph) >= _WORK
         has_loop = computing > 0 and any(node.role is Role.NEXT_ITERATION for node in graph)
         self._always = is_wanted and (is_large or has_loop or any(map(_calls, graph)))
         #: Feeds that may be long, by number, and from how many elements on they are.
@@ -86,13 +90,17 @@ def _ever(_feeds: Sequence[Value]) -> bool:
 
 def _computes(node: Node) -> bool:
     """Whether a node may compute floating-point numbers."""
-    return node.role is Role.OTHER and any(kind.base.is_floating for kind in node.output_types)
+    return node.role is Role.OTHER and not _FLOATING.isdisjoint(node.output_types)
 
 
 def _calls(node: Node) -> bool:
     """Whether a node calls a function, which is not looked into."""
     kinds = (attr.kind for attr in node.op.attrs.values())
     return node.role is Role.CALL or node.op.is_function or any("func" in kind for kind in kinds)
+
+
+def _longest(graph: Graph) -> int:
+    return max(map(_length, graph), default=0)
 
 
 def _length(node: Node) -> int:
