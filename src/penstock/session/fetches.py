@@ -99,6 +99,12 @@ def _no_memory_for_copy(name: str, cause: MemoryError) -> OpError:
     return error
 
 
+#: What most single results are: nobody can change them, and callers have no other form of them.
+_AS_THEY_ARE: Final = frozenset(
+    {np.float32, np.float64, np.int32, np.int64, np.bool_, np.uint8, bytes}
+)
+
+
 def handed_out(values: Sequence[Value], names: Sequence[str]) -> list[Any]:
     """Values that the caller may keep and change: arrays that others hold are copied.
 
@@ -110,12 +116,17 @@ def handed_out(values: Sequence[Value], names: Sequence[str]) -> list[Any]:
     #: Identities of arrays that are given: an array may have come under two names.
     own: set[int] = set()
     for value in values:
+        if type(value) in _AS_THEY_ARE:
+            given.append(value)
+            continue
         if isinstance(value, np.ndarray) and value.ndim:
             is_shared = value.base is not None and not _is_alone(value)
             if is_shared or not value.flags.writeable or id(value) in own:
                 value = copy_of(value, names[len(given)])
             own.add(id(value))
-        given.append(_in_callers_form(as_value(value)))
+            given.append(value if value.dtype.char not in "OV" else _in_callers_form(value))
+        else:
+            given.append(_in_callers_form(as_value(value)))
     return given
 
 
