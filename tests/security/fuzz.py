@@ -237,6 +237,8 @@ def main() -> None:
             attempt((here / args.replay).read_bytes())
             return
         keep = [str(here / args.keep)] if args.keep else []
+        for kept in keep:
+            Path(kept).mkdir(parents=True, exist_ok=True)
         options = [
             f"-max_total_time={args.seconds}", f"-seed={args.seed}", f"-max_len={2 * _LARGEST}",
             "-timeout=20", "-rss_limit_mb=4096", f"-artifact_prefix={here}/",
