@@ -18,7 +18,8 @@ from google.protobuf.message import Message as ProtobufMessage
 from penstock.core.options import Options
 from penstock.defs import schema
 from penstock.defs.schema import Message
-from penstock.errors import InvalidArgumentError, shown_cause
+from penstock.errors import InvalidArgumentError
+from penstock.exceptions import shown_cause
 
 #: What is said about a field whose numbers begin at 0.
 _NOT_NEGATIVE: Final = {"minimum": 0}

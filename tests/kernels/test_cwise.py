@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from penstock.errors import from_exception
+from penstock.exceptions import from_exception
 from support.ops import run_op
 
 NAN, INF = np.nan, np.inf

@@ -14,12 +14,15 @@ from penstock.kernels.context import Interrupt, OpKernelContext
 from penstock.runtime import Executor, ExecutorArgs
 from penstock.state.cancellation import CancellationManager
 from penstock.state.rendezvous import Rendezvous
+from penstock.state.step_state import StepState
 from support.custom import custom_kernels
 from support.loops import counting_loop
 from support.sketch import executor_of, sketch
 
 
-def outcome_of(executor: Executor, **args: Any) -> errors.OpError | None:
+def outcome_of(
+    executor: Executor, step: StepState | None = None, **args: Any
+) -> errors.OpError | None:
     """The error of one run, which must end within seconds."""
     outcome: list[errors.OpError | None] = []
     finished = threading.Event()
@@ -28,7 +31,7 @@ def outcome_of(executor: Executor, **args: Any) -> errors.OpError | None:
         outcome.append(error)
         finished.set()
 
-    executor.run_async(ExecutorArgs(**args), done)
+    executor.run_async(ExecutorArgs(step or StepState(), **args), done)
     assert finished.wait(10.0), "the step hangs"
     return outcome[0]
 
@@ -72,7 +75,7 @@ def test_independent_branches_go_on_after_an_error() -> None:
             two = ExSee(one)
             three = ExSee(two)
         """)
-        error = outcome_of(executor, rendezvous=rendezvous, cancellation_manager=manager)
+        error = outcome_of(executor, StepState(rendezvous=rendezvous, cancellation_manager=manager))
     assert error is not None
     assert error.node_name == "bad"
     assert seen == ["one", "two", "three"]
@@ -106,7 +109,7 @@ def test_an_error_of_a_cancelled_step_is_derived() -> None:
         manager = CancellationManager()
         manager.start_cancel()
         executor = executor_of("x = Const() value=1.0\na = ExFail(x)")
-        error = outcome_of(executor, cancellation_manager=manager)
+        error = outcome_of(executor, StepState(cancellation_manager=manager))
     assert error is not None
     assert error.derived
 
@@ -116,7 +119,7 @@ def test_a_cancelled_loop_ends() -> None:
     manager = CancellationManager()
     manager.start_cancel()
     executor = executor_of(counting_loop(limit="Const() value=2147483647"))
-    error = outcome_of(executor, cancellation_manager=manager)
+    error = outcome_of(executor, StepState(cancellation_manager=manager))
     assert isinstance(error, errors.CancelledError)
     assert "Loop execution was cancelled." in error.message
     assert error.derived
@@ -129,7 +132,9 @@ def test_an_interrupt_drops_what_is_ready() -> None:
         register("ExSee", lambda x: (seen.append("seen"), x)[1])
         interrupt = Interrupt()
         interrupt.reason = errors.DeadlineExceededError("too late")
-        error = outcome_of(executor_of("x = Const() value=1.0\na = ExSee(x)"), interrupt=interrupt)
+        error = outcome_of(
+            executor_of("x = Const() value=1.0\na = ExSee(x)"), StepState(interrupt=interrupt)
+        )
     assert isinstance(error, errors.DeadlineExceededError)
     assert seen == []
 
@@ -164,7 +169,7 @@ def test_a_failing_stranger_does_not_hang_the_step() -> None:
         manager = CancellationManager()
         manager.register_callback(manager.get_cancellation_token(), fail)
         executor = executor_of("x = Const() value=1.0\nw = ExWait(x)\na = ExFail(x)")
-        error = outcome_of(executor, cancellation_manager=manager)
+        error = outcome_of(executor, StepState(cancellation_manager=manager))
     assert error is not None
     assert error.node_name == "a"
 
@@ -180,7 +185,7 @@ def test_an_error_behind_an_asynchronous_kernel_does_not_hang_either() -> None:
         manager = CancellationManager()
         manager.register_callback(manager.get_cancellation_token(), fail)
         executor = executor_of("x = Const() value=1.0\na = ExLater(x)")
-        error = outcome_of(executor, cancellation_manager=manager)
+        error = outcome_of(executor, StepState(cancellation_manager=manager))
     assert error is not None
     assert error.node_name == "a"
 

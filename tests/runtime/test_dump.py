@@ -13,6 +13,7 @@ from penstock.kernels.context import Interrupt, OpKernelContext
 from penstock.runtime import ExecutorArgs
 from penstock.runtime.executor.executor import ExecutorState
 from penstock.state.rendezvous import Rendezvous
+from penstock.state.step_state import StepState
 from support.custom import custom_kernels
 from support.loops import counting_loop
 from support.sketch import CPU, executor_of
@@ -26,7 +27,9 @@ def started(text: str, rendezvous: Rendezvous, **args: Any) -> tuple[ExecutorSta
     """A run that waits for the rendezvous, and the list that its outcome will be in."""
     outcome: list[errors.OpError | None] = []
     executor = executor_of(text)
-    return executor.run_async(ExecutorArgs(rendezvous=rendezvous, **args), outcome.append), outcome
+    return executor.run_async(
+        ExecutorArgs(StepState(rendezvous=rendezvous), **args), outcome.append
+    ), outcome
 
 
 def test_a_dump_names_what_runs_and_what_waits() -> None:
@@ -120,7 +123,7 @@ def test_a_dump_can_be_taken_while_the_step_runs() -> None:
             is_there.set()
             threading.Thread(target=drive).start()
 
-        args = ExecutorArgs(interrupt=interrupt, runner=runner)
+        args = ExecutorArgs(StepState(interrupt=interrupt), runner=runner)
         states.append(executor.run_async(args, outcome.append))
 
     work()

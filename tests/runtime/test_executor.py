@@ -17,6 +17,7 @@ from penstock.graph.graph import Graph
 from penstock.kernels import registry as kernels
 from penstock.runtime import Executor, ExecutorArgs
 from penstock.state.rendezvous import Rendezvous
+from penstock.state.step_state import StepState
 from support.custom import custom_kernels
 from support.sketch import executor_of
 
@@ -35,7 +36,7 @@ def run(executor: Executor, rendezvous: Rendezvous, **sent: Any) -> Any:
     """Send values, run, and receive ``output``."""
     for name, value in sent.items():
         rendezvous.send(name, value)
-    executor.run(ExecutorArgs(rendezvous=rendezvous))
+    executor.run(ExecutorArgs(StepState(rendezvous=rendezvous)))
     return rendezvous.recv("output", timeout=5.0)
 
 
@@ -165,7 +166,7 @@ def test_abort_ends_a_run_that_waits(rendezvous: Rendezvous) -> None:
         outcome.append(error)
         finished.set()
 
-    executor.run_async(ExecutorArgs(rendezvous=rendezvous), done)
+    executor.run_async(ExecutorArgs(StepState(rendezvous=rendezvous)), done)
     jobs = [
         lambda name=name: rendezvous.send(name, np.float32(1))  # type: ignore[misc]
         for name in "abc"
@@ -191,7 +192,7 @@ def test_abort_from_another_thread_ends_a_blocking_run(rendezvous: Rendezvous) -
     timer.start()
 
     with pytest.raises(errors.AbortedError):
-        executor.run(ExecutorArgs(rendezvous=rendezvous))
+        executor.run(ExecutorArgs(StepState(rendezvous=rendezvous)))
     timer.join()
 
 

@@ -17,6 +17,7 @@ from penstock.runtime import ExecutorArgs
 from penstock.runtime.ready_order import ShuffledQueue, ready_queues
 from penstock.runtime.step_loop import StepLoop, Trampoline
 from penstock.runtime.thread_pool import SessionPools, thread_count
+from penstock.state.step_state import StepState
 from support.custom import custom_kernels
 from support.loops import NESTED_LOOPS
 from support.sketch import executor_of, sketch
@@ -176,7 +177,7 @@ def test_a_pool_that_is_shut_down_does_not_hang_the_step() -> None:
     executor = executor_of(
         "x = Const() value=1.0\na = Neg(x)\nb = Neg(x)\nc = Add(a, b)", offload_seconds=0.0
     )
-    args = ExecutorArgs(pool=lambda closure: pool.submit(closure) and None)
+    args = ExecutorArgs(StepState(pool=lambda closure: pool.submit(closure) and None))
     outcome: list[errors.OpError | None] = []
     thread = threading.Thread(
         target=lambda: outcome.append(executor.run_async(args, outcome.append) and None)

@@ -14,6 +14,7 @@ from penstock import errors
 from penstock.core.values import DEAD
 from penstock.kernels.context import OpKernelContext
 from penstock.runtime import ExecutorArgs
+from penstock.state.step_state import StepState
 from support.custom import custom_kernels
 from support.sketch import executor_of, sketch
 
@@ -275,7 +276,7 @@ def test_a_kernel_knows_where_it_stands() -> None:
     with custom_kernels(ONE) as register:
         register("ExOne", note, "context")
         executor = executor_of("x = Const() value=1.0\nhere = ExOne(x)")
-        executor.run(ExecutorArgs(step_id=7))
+        executor.run(ExecutorArgs(StepState(id=7)))
     assert seen == [("here", "ExOne", "CPU:0", "", 0, False)]
 
 

@@ -337,3 +337,33 @@ def test_two_devices() -> None:
         handle = setup(session)
         assert session.partial_run(handle, "ab:0", {"a": 1, "b": 2}) == 3.0
         assert session.partial_run(handle, "abc:0", {"c": 17}) == 51.0
+
+
+def test_each_partial_run_has_resources_of_its_own() -> None:
+    """What one run names after its step, such as an iterator, does not meet that of the next."""
+    text = """
+        x = Placeholder() dtype=int32
+        it = AnonymousIterator(^x) output_types=["int32"] output_shapes=[[]]
+        y = Neg(x, ^it)
+    """
+    with ps.Session(sketch(text)) as session:
+        for number in (1, 2):
+            handle = session.partial_run_setup(["y:0"], ["x"])
+            assert session.partial_run(handle, "y:0", {"x": number}) == -number
+
+
+def test_a_fetched_handle_keeps_its_tensor() -> None:
+    """A tensor that a partial run keeps is there for later runs, once its handle is fetched."""
+    text = """
+        a = Placeholder() dtype=float32
+        kept = GetSessionHandle(a)
+        b = Placeholder() dtype=float32
+        sum = Add(a, b)
+        handle = Placeholder() dtype=string
+        again = GetSessionTensor(handle) dtype=float32
+    """
+    with ps.Session(sketch(text)) as session:
+        run = session.partial_run_setup(["kept:0", "sum:0"], ["a", "b"])
+        handle = session.partial_run(run, "kept:0", {"a": 3.0})
+        assert session.run("again:0", {"handle:0": bytes(handle)}) == 3.0
+        assert session.partial_run(run, "sum:0", {"b": 1.0}) == 4.0

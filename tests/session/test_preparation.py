@@ -19,7 +19,7 @@ from penstock import errors
 from penstock.defs.schema import Message
 from penstock.passes import lower
 from penstock.passes.bodies import Bodies
-from penstock.runtime.whole_step import WholeStep
+from penstock.runtime.compiled_step import CompiledStep
 from support.functions import graph_def_with
 from support.graphs import graph_def
 
@@ -215,13 +215,13 @@ def test_a_deadline_counts_from_the_call(
 ) -> None:
     """What preparing takes is not given once more to the step."""
     given: list[int] = []
-    run = WholeStep.run
+    run = CompiledStep.run
 
-    def noted(self: WholeStep, feeds: Any, timeout_in_ms: int) -> Any:
+    def noted(self: CompiledStep, feeds: Any, timeout_in_ms: int) -> Any:
         given.append(timeout_in_ms)
         return run(self, feeds, 0)
 
-    monkeypatch.setattr(WholeStep, "run", noted)
+    monkeypatch.setattr(CompiledStep, "run", noted)
     with ps.Session(graph_def(FOLDED)) as session:
         threading.Timer(0.3, blocking.may_end.set).start()
         assert session.run("y:0", options=ps.RunOptions(timeout_in_ms=60_000)) == 6.0

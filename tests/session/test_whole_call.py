@@ -11,7 +11,7 @@ import pytest
 
 import penstock as ps
 from penstock import errors
-from penstock.session.whole_call import WholeCall
+from penstock.session.compiled_callable import CompiledCallable
 from support.sketch import sketch
 
 GRAPH = """
@@ -40,7 +40,7 @@ def session(request: pytest.FixtureRequest) -> Iterator[ps.Session]:
 
 def is_whole(call: Any) -> bool:
     """Whether a callable goes the short way."""
-    return any(isinstance(cell.cell_contents, WholeCall) for cell in call.__closure__)
+    return any(isinstance(cell.cell_contents, CompiledCallable) for cell in call.__closure__)
 
 
 def test_what_is_one_function_goes_the_short_way() -> None:

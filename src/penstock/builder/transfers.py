@@ -8,7 +8,7 @@ A rendezvous that is given a bare name means the client's own transfer of that n
     with graph.as_default():
         send(receive("float32", "input") * 2.0, "output")
     rendezvous.send("input", np.float32(3.0))
-    executor.run(ExecutorArgs(rendezvous=rendezvous))
+    executor.run(ExecutorArgs(StepState(rendezvous=rendezvous)))
     rendezvous.recv("output")
 """
 

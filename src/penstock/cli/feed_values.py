@@ -38,7 +38,8 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
 from penstock.core.values import Array
-from penstock.errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError, shown_cause
+from penstock.errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError
+from penstock.exceptions import shown_cause
 from penstock.graph.graph import Graph
 from penstock.printable import printable
 from penstock.session.feeds import signature_of

@@ -16,7 +16,8 @@ import numpy as np
 
 from penstock.cli.layout import columns
 from penstock.core.values import Array, Value, dtype_of, shape_of
-from penstock.errors import InvalidArgumentError, from_exception
+from penstock.errors import InvalidArgumentError
+from penstock.exceptions import from_exception
 from penstock.printable import printable
 from penstock.session.handles import handle_in
 

@@ -17,7 +17,8 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array
-from penstock.errors import InvalidArgumentError, NotFoundError, shown_cause
+from penstock.errors import InvalidArgumentError, NotFoundError
+from penstock.exceptions import shown_cause
 from penstock.kernels.extras import require
 
 #: Names that end so are images.

@@ -18,7 +18,7 @@ from penstock.passes.prune import Request
 from penstock.printable import printable
 from penstock.runtime.compiler.compile_regions import Compiler
 from penstock.runtime.compiler.explain import Explained
-from penstock.runtime.prepare import Environment, PreparedStep, prepare
+from penstock.runtime.prepare import Environment, PreparedRequest, prepare
 from penstock.session.placement import Placement
 from penstock.state.devices import local_devices
 
@@ -69,7 +69,7 @@ def _sinks(graph: Graph) -> Iterator[str]:
             yield from [f"{node.name}:{s}" for s in range(len(node.output_types))] or [node.name]
 
 
-def _pieces(prepared: PreparedStep, environment: Environment) -> Iterator[str]:
+def _pieces(prepared: PreparedRequest, environment: Environment) -> Iterator[str]:
     """Texts of regions, and comments."""
     if prepared.whole is not None:
         yield prepared.whole.source.listing

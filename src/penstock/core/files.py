@@ -35,9 +35,8 @@ from penstock.errors import (
     PermissionDeniedError,
     ResourceExhaustedError,
     UnimplementedError,
-    from_exception,
-    shown_cause,
 )
+from penstock.exceptions import from_exception, shown_cause
 
 _SCHEME: Final = re.compile(r"([a-zA-Z][0-9a-zA-Z.]+)://")
 #: Opening never waits, as it would for the other end of a FIFO.

@@ -17,7 +17,8 @@ import numpy as np
 from penstock.core.dtypes import DType
 from penstock.core.memory import fits_memory
 from penstock.core.values import Array, Value
-from penstock.errors import InvalidArgumentError, ResourceExhaustedError, no_memory_for
+from penstock.errors import InvalidArgumentError, ResourceExhaustedError
+from penstock.exceptions import no_memory_for
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.registry import Kernel
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 from penstock.core.values import Value
@@ -20,12 +20,11 @@ from penstock.state.interrupt import Interrupt
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.resources import ResourceManager, StepContainer
 from penstock.state.session_state import SessionState, TensorStore
+from penstock.state.step_state import Runner, StepState
 
 #: Called exactly once by an asynchronous kernel, from any thread: with its outputs (as a
 #: synchronous kernel would return them) or with the exception that it would raise.
 Done: TypeAlias = Callable[[object], None]
-#: Has a closure run, now or later, on this thread or another.
-Runner: TypeAlias = Callable[[Callable[[], None]], None]
 
 
 class CallKind(enum.Enum):
@@ -94,29 +93,52 @@ class FrameTag(Protocol):
 class StepContext:
     """What all kernels of one step on one device share."""
 
-    step_id: int
+    state: StepState
     device: str
     #: Resources that live as long as the session: variables, queues, tables.
     resources: ResourceManager
-    #: Resources that live for this step only: stacks, tensor arrays.
-    step_container: StepContainer
-    cancellation_manager: CancellationManager
-    rendezvous: Rendezvous | None = None
-    call_frame: CallFrame | None = None
-    session_state: SessionState | None = None
-    tensor_store: TensorStore | None = None
     functions: FunctionCaller | None = None
+    #: Arguments and results of the graph, or of the function that it is the body of.
+    call_frame: CallFrame | None = None
     #: Schedules a closure within the step.
     runner: Runner | None = None
-    #: Where slow kernels run; None keeps them on the step's own thread.
-    pool: Runner | None = None
-    interrupt: Interrupt = field(default_factory=Interrupt)
-    #: Whether denormal numbers are zeros, wherever the step runs.
-    flush: bool = False
     #: How many function calls the step is inside of.
     call_depth: int = 0
-    #: Who watches the functions that are called; None if nobody does.  Kernels have no use for it.
-    observers: object | None = None
+
+    @property
+    def step_id(self) -> int:
+        """A number that no other step of the process has."""
+        return self.state.id
+
+    @property
+    def interrupt(self) -> Interrupt:
+        """Whether, and why, the step must end."""
+        return self.state.interrupt
+
+    @property
+    def cancellation_manager(self) -> CancellationManager:
+        """Wakes what waits."""
+        return self.state.cancellation_manager
+
+    @property
+    def step_container(self) -> StepContainer:
+        """Resources that live for this step only: stacks, tensor arrays."""
+        return self.state.container
+
+    @property
+    def rendezvous(self) -> Rendezvous | None:
+        """Where what is sent and received meets; None if nothing is."""
+        return self.state.rendezvous
+
+    @property
+    def session_state(self) -> SessionState | None:
+        """Where tensors are kept between steps; None without a session."""
+        return self.state.session_state
+
+    @property
+    def tensor_store(self) -> TensorStore:
+        """What the step wants to keep for later ones."""
+        return self.state.tensor_store
 
 
 @dataclass(frozen=False, slots=True)
@@ -136,12 +158,12 @@ class OpKernelContext:
     @property
     def interrupt(self) -> Interrupt:
         """The step's; whatever may go on for long asks it now and then."""
-        return self.step.interrupt
+        return self.step.state.interrupt
 
     @property
     def cancellation_manager(self) -> CancellationManager:
         """The step's; blocking kernels register here to be woken."""
-        return self.step.cancellation_manager
+        return self.step.state.cancellation_manager
 
     @property
     def resources(self) -> ResourceManager:
@@ -151,4 +173,4 @@ class OpKernelContext:
     @property
     def step_container(self) -> StepContainer:
         """Resources of this step."""
-        return self.step.step_container
+        return self.step.state.container

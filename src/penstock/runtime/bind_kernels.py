@@ -17,7 +17,8 @@ from typing import Any
 from penstock.core import dtypes
 from penstock.core.denormals import in_own_setting
 from penstock.core.device_names import DeviceName
-from penstock.errors import InternalError, OpError, from_exception, shown_cause
+from penstock.errors import InternalError, OpError
+from penstock.exceptions import from_exception, shown_cause
 from penstock.graph.graph import Node
 from penstock.graph.roles import Role
 

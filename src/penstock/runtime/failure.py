@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import current_thread, main_thread
 
-from penstock.errors import OpError, Where, from_exception, shown_cause
+from penstock.errors import OpError, Where
+from penstock.exceptions import from_exception, shown_cause
 from penstock.state.interrupt import Interrupt
 
 

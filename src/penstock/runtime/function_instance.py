@@ -59,7 +59,7 @@ class FunctionInstance:
     def start(self, frame: CallFrame, step: StepContext, depth: int, done: Finished) -> None:
         """Run it on behalf of a step, which is then inside of so many calls."""
         runnable = self.runnables[0]
-        if step.observers is not None or len(self.runnables) > 1:
+        if step.state.observers is not None or len(self.runnables) > 1:
             self._start_parts(frame, step, depth, done)
         elif (whole := runnable.whole) is not None:
             _run_whole(whole, step, frame, done)
@@ -68,7 +68,7 @@ class FunctionInstance:
 
     def _start_parts(self, frame: CallFrame, step: StepContext, depth: int, done: Finished) -> None:
         """The same for a part on each device, or if somebody watches."""
-        is_watched = step.observers is not None
+        is_watched = step.state.observers is not None
         if self.joined is not None and not is_watched:
             _run_whole(self.joined, step, frame, done)
             return
@@ -118,32 +118,18 @@ def _run_parts(
     if not manager.register_callback(token, cancel):
         raise CancelledError("Function was cancelled before it was started", derived=True)
     barrier = ExecutorBarrier(len(executors), rendezvous, finished)
-    own = dataclasses.replace(args, rendezvous=rendezvous)
+    own = dataclasses.replace(args, step=step.state.within(rendezvous))
     for executor in executors:
         executor.run_async(_watched(own, executor, step), barrier.arrive)
 
 
 def _watched(args: ExecutorArgs, executor: Executor, step: StepContext) -> ExecutorArgs:
     """What an executor gets, with those who watch its device."""
-    if step.observers is None:
+    if step.state.observers is None:
         return args
-    observers = cast("Observers", step.observers)
-    watching = observers.on(executor.params.device)
-    return dataclasses.replace(args, stats_collector=watching, observers=observers)
+    observers = cast("Observers", step.state.observers)
+    return dataclasses.replace(args, stats_collector=observers.on(executor.params.device))
 
 
 def _args_of(step: StepContext, frame: CallFrame, depth: int) -> ExecutorArgs:
-    return ExecutorArgs(
-        step_id=step.step_id,
-        rendezvous=step.rendezvous,
-        call_frame=frame,
-        cancellation_manager=step.cancellation_manager,
-        session_state=step.session_state,
-        tensor_store=step.tensor_store,
-        step_container=step.step_container,
-        runner=step.runner,
-        pool=step.pool,
-        interrupt=step.interrupt,
-        flush=step.flush,
-        call_depth=depth,
-    )
+    return ExecutorArgs(step.state, frame, step.runner, depth)

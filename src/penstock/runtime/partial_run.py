@@ -13,39 +13,33 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 
-from penstock.advice import MoreTime
 from penstock.core.names import parse_endpoint
 from penstock.core.values import DEAD, Value
-from penstock.errors import (
-    DeadlineExceededError,
-    InvalidArgumentError,
-    OpError,
-    from_exception,
-)
+from penstock.errors import InvalidArgumentError, OpError
+from penstock.exceptions import from_exception
 from penstock.graph.graph import Graph
 from penstock.graph.roles import Role
-from penstock.kernels.context import Runner
 from penstock.runtime.ctrl_c import NotingCtrlC
-from penstock.runtime.ending import Ending
+from penstock.runtime.deadline import Alarm, timed_out
 from penstock.runtime.executor.barrier import ExecutorBarrier
 from penstock.runtime.executor.params import ExecutorArgs
-from penstock.runtime.prepare import PreparedStep
-from penstock.runtime.step_loop import POLL_SECONDS, Alarm
+from penstock.runtime.prepare import PreparedRequest
+from penstock.runtime.step_loop import POLL_SECONDS
 from penstock.state.rendezvous import Rendezvous
-from penstock.state.resources import StepContainer
-from penstock.state.session_state import SessionState, TensorStore
+from penstock.state.step_state import StepState
 
 
 class PartialRun:
     """One such step."""
 
-    def __init__(self, graph: Graph, prepared: PreparedStep, session_state: SessionState) -> None:
+    def __init__(
+        self, graph: Graph, prepared: PreparedRequest, state: StepState, rendezvous: Rendezvous
+    ) -> None:
+        """Get ready to run ``prepared``, which takes feeds from a rendezvous, and puts fetches."""
         self._graph = graph
         self._prepared = prepared
-        self._session_state = session_state
-        self._rendezvous = Rendezvous()
-        self._ending = Ending(self._rendezvous)
-        self._container = StepContainer()
+        self._state = state
+        self._rendezvous = rendezvous
         #: Held during each call, so that calls come one after another.
         self._lock = threading.Lock()
         #: What is still to be fed and fetched.
@@ -57,28 +51,18 @@ class PartialRun:
         #: Whether nothing more can come of this run.
         self.is_done = False
 
-    def start(self, pool: Runner | None) -> None:
+    def start(self) -> None:
         """Start all executors; they run until they wait for a feed."""
-        ending = self._ending
-        with NotingCtrlC(ending.interrupt):
-            executors = self._prepared.executors(ending.interrupt)
+        state = self._state
+        with NotingCtrlC(state.interrupt):
+            executors = self._prepared.executors(state.interrupt)
         barrier = ExecutorBarrier(len(executors), self._rendezvous, self._finish)
-        args = ExecutorArgs(
-            rendezvous=self._rendezvous,
-            cancellation_manager=ending.cancellation,
-            session_state=self._session_state,
-            tensor_store=TensorStore(),
-            step_container=self._container,
-            pool=pool,
-            interrupt=ending.interrupt,
-            flush=self._prepared.flushing.is_wanted,
-        )
-        with NotingCtrlC(ending.interrupt):
+        with NotingCtrlC(state.interrupt):
             for executor in executors:
-                executor.run_async(args, barrier.arrive)
-        if ending.interrupt.escaping is not None:
+                executor.run_async(ExecutorArgs(state), barrier.arrive)
+        if state.interrupt.escaping is not None:
             self._wait()
-            ending.let_escape()
+            state.raise_escaping()
 
     def _finish(self, error: OpError | None) -> None:
         self._error = error
@@ -86,25 +70,22 @@ class PartialRun:
 
     def cancel(self, reason: OpError) -> None:
         """End the run; waits until nothing of it is active, or only what does not answer."""
-        self._ending.end(reason)
+        self._state.end(reason)
+        self._close()
+
+    def _close(self) -> None:
+        """Wait for the end of the step, and give up what lives as long."""
         self._wait()
-        self._container.close()
+        self._state.close()
         self.is_done = True
 
     def dump_state(self) -> str:
         """What every unfinished node waits for."""
-        return self._ending.report()
+        return self._state.report()
 
     def _wait(self) -> None:
-        """Wait for the end of the step."""
         while not self._finished.wait(POLL_SECONDS):
-            self._look_up()
-
-    def _look_up(self) -> None:
-        """Do now and then what nobody can be told to do."""
-        if self._ending.interrupt.escaping is not None:
-            self._ending.tell()
-        self._ending.leave_silent()
+            self._state.look_up()
 
     def step(
         self, feeds: Mapping[str, Value], fetches: Sequence[str], timeout_in_ms: int
@@ -119,26 +100,22 @@ class PartialRun:
         """
         with self._lock:
             self._check(feeds, fetches)
-            with Alarm(timeout_in_ms, self._expire), NotingCtrlC(self._ending.interrupt):
+            with Alarm(timeout_in_ms, self._expire), NotingCtrlC(self._state.interrupt):
                 try:
                     values = self._exchange(feeds, fetches)
                     self._close_if_served()
                 except BaseException as cause:
                     # What was taken out of the rendezvous is lost, so nobody could go on.
                     self.cancel(from_exception(cause))
-                    self._ending.let_escape()
+                    self._state.raise_escaping()
                     if isinstance(cause, OpError):
-                        raise self._ending.told(cause) from cause.__cause__
+                        raise self._state.told(cause) from cause.__cause__
                     raise
+            self._state.keep_fetched(fetches)
             return values
 
     def _expire(self) -> None:
-        self._ending.end(
-            DeadlineExceededError(
-                "Timed out waiting for notification",
-                next_step=MoreTime("operation_timeout_in_ms", instead="feed what is missing"),
-            )
-        )
+        self._state.end(timed_out("operation_timeout_in_ms", instead="feed what is missing"))
 
     def _check(self, feeds: Mapping[str, Value], fetches: Sequence[str]) -> None:
         request = self._prepared.request
@@ -199,7 +176,7 @@ class PartialRun:
 
         self._rendezvous.recv_async(name, done)
         while not is_there.wait(POLL_SECONDS):
-            self._look_up()
+            self._state.look_up()
         if isinstance(answer[0], OpError):
             raise answer[0].copy()
         return answer[0]
@@ -208,6 +185,4 @@ class PartialRun:
         """When all feeds and fetches are served, wait for the rest of the step."""
         if self.is_done or self._pending_feeds or self._pending_fetches:
             return
-        self._wait()
-        self._container.close()
-        self.is_done = True
+        self._close()

@@ -7,16 +7,13 @@ Not:  prepares nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from time import monotonic
 from typing import TypeVar
 
-from penstock.advice import MoreTime
-from penstock.errors import CancelledError, DeadlineExceededError, OpError, from_exception
+from penstock.errors import CancelledError, OpError
+from penstock.exceptions import from_exception
 from penstock.runtime.ctrl_c import NotingCtrlC
-from penstock.runtime.ending import with_details
-from penstock.runtime.step_loop import Alarm
+from penstock.runtime.deadline import Alarm, milliseconds_to, timed_out
 from penstock.state.checkpoints import heeding
 from penstock.state.interrupt import Interrupt
 
@@ -48,7 +45,7 @@ class Preparation:
                 raise interrupt.escaping from None
             raise
         except MemoryError as cause:
-            raise with_details(from_exception(cause), [self.dump_state()]) from cause
+            raise from_exception(cause).with_details([self.dump_state()]) from cause
         if interrupt.escaping is not None:
             raise interrupt.escaping
         return made
@@ -56,17 +53,11 @@ class Preparation:
     def cancel(self, reason: OpError | None = None) -> None:
         """End the preparation; whoever prepares raises ``reason``."""
         reason = reason or CancelledError("Run call was cancelled")
-        self._interrupt.end(with_details(reason, [self.dump_state()]))
+        self._interrupt.end(reason.with_details([self.dump_state()]))
 
     def dump_state(self) -> str:
         """What it is doing."""
         return f"  preparing  {self._interrupt.doing or 'nothing yet'}"
 
     def _expire(self) -> None:
-        advice = MoreTime("timeout_in_ms")
-        self.cancel(DeadlineExceededError("Timed out waiting for notification", next_step=advice))
-
-
-def milliseconds_to(deadline: float) -> int:
-    """How long it is to a ``monotonic`` time, at least 1; 0 if it never comes."""
-    return 0 if deadline == math.inf else max(1, math.ceil((deadline - monotonic()) * 1000))
+        self.cancel(timed_out())

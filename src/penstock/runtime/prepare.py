@@ -1,7 +1,7 @@
 """The whole journey of a request, one call per stage.
 
 In:   a placed graph, a request, and the session's ``Environment``.
-Out:  ``PreparedStep``: one function for all devices, or a runnable for each, to be run any
+Out:  ``PreparedRequest``: one function for all devices, or a runnable for each, to be run any
       number of times.
 Not:  runs nothing, and caches nothing; the session keeps what this makes.
 """
@@ -44,7 +44,7 @@ from penstock.state.interrupt import Interrupt
 from penstock.state.resources import ResourceManager
 
 
-class PreparedStep:
+class PreparedRequest:
     """One request, ready to run."""
 
     def __init__(
@@ -208,7 +208,7 @@ class Environment:
 
 
 @collector_paused
-def prepare(placed: Placed, request: Request, environment: Environment) -> PreparedStep:
+def prepare(placed: Placed, request: Request, environment: Environment) -> PreparedRequest:
     """Turn a placed graph and a request into what runs it, any number of times.
 
     Raises:
@@ -229,12 +229,12 @@ def prepare(placed: Placed, request: Request, environment: Environment) -> Prepa
     partitions = split(pruned, incarnation_of=environment.incarnation_of)
     if is_checked:
         check_partitions(partitions)
-    return PreparedStep(request, pruned, partitions, environment)
+    return PreparedRequest(request, pruned, partitions, environment)
 
 
-def prepare_nothing(environment: Environment) -> PreparedStep:
+def prepare_nothing(environment: Environment) -> PreparedRequest:
     """The step of a request in which everything that is fetched is fed."""
-    return PreparedStep(Request(), Pruned(Graph(), {}, (), ()), (), environment)
+    return PreparedRequest(Request(), Pruned(Graph(), {}, (), ()), (), environment)
 
 
 def _join(pruned: Pruned, environment: Environment) -> Region | None:

@@ -1,6 +1,6 @@
-"""One step: feeds in, results out.
+"""One run of a request by executors: feeds in, results out.
 
-In:   a ``PreparedStep`` and the values to feed.
+In:   a ``PreparedRequest``, the ``StepState`` of this run, and the values to feed.
 Out:  the fetched values, or the step's error.
 Not:  parses no names and no nestings; that is the session's.
 
@@ -11,46 +11,24 @@ woken, and when nothing runs any more the error is raised.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from threading import current_thread, main_thread
 from time import perf_counter
-from typing import Final
 
-from penstock.advice import MoreTime
-from penstock.config import RunOptions, Tier, TraceLevel
+from penstock.config import Tier
 from penstock.core.denormals import flushing
-from penstock.core.forks import process_lock
 from penstock.core.values import Value
-from penstock.errors import (
-    CancelledError,
-    DeadlineExceededError,
-    FailedPreconditionError,
-    OpError,
-)
-from penstock.kernels.context import Runner
+from penstock.errors import CancelledError, FailedPreconditionError, OpError
 from penstock.runtime.ctrl_c import NotingCtrlC
-from penstock.runtime.ending import Ending
+from penstock.runtime.deadline import Alarm, timed_out
 from penstock.runtime.executor.barrier import ExecutorBarrier
 from penstock.runtime.executor.params import ExecutorArgs
-from penstock.runtime.prepare import PreparedStep
+from penstock.runtime.flushing import Flushes
+from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.stats import StatsCollector
-from penstock.runtime.step_loop import POLL_SECONDS, Alarm, StepLoop
+from penstock.runtime.step_loop import POLL_SECONDS, StepLoop
 from penstock.state.call_frame import CallFrame
-from penstock.state.rendezvous import Rendezvous
-from penstock.state.resources import StepContainer
-from penstock.state.session_state import SessionState, TensorStore
-
-#: Numbers steps throughout the process; taken under ``_step_ids_lock``, since ``next`` is not
-#: atomic on every Python.
-_step_ids: Final = itertools.count(1)
-_step_ids_lock: Final = process_lock()
-
-
-def take_step_id() -> int:
-    """A number that no other step of the process has."""
-    with _step_ids_lock:
-        return next(_step_ids)
+from penstock.state.step_state import StepState
 
 
 class Step:
@@ -58,22 +36,17 @@ class Step:
 
     def __init__(
         self,
-        prepared: PreparedStep,
-        options: RunOptions,
-        session_state: SessionState,
-        pool: Runner | None,
+        prepared: PreparedRequest,
+        state: StepState,
+        stats: StatsCollector | None,
+        flushes: Flushes,
     ) -> None:
         self._prepared = prepared
-        self._options = options
-        self._is_traced = options.trace_level > TraceLevel.NO_TRACE
-        self._pool = pool
-        self._session_state = session_state
-        #: Without a rendezvous if nothing in this step sends or receives.
-        self._ending = Ending(Rendezvous() if prepared.has_transfers else None)
+        self._state = state
+        #: What is recorded; None if nothing is.
+        self.stats = stats
+        self._flushes = flushes
         self._loop = StepLoop()
-        self.tensor_store = TensorStore()
-        #: What was recorded, if the options ask for it.
-        self.stats: StatsCollector | None = None
         #: Whether somebody may go before the step is done, though no deadline is given.
         self.is_async = False
         self._error: OpError | None = None
@@ -84,12 +57,12 @@ class Step:
 
     def cancel(self, reason: OpError | None = None) -> None:
         """End the step early; ``run`` raises ``reason``, unless it is done already."""
-        self._ending.end(reason or CancelledError("Run call was cancelled"))
+        self._state.end(reason or CancelledError("Run call was cancelled"))
         self._loop.start_polling()
 
     def dump_state(self) -> str:
         """What every unfinished node waits for."""
-        return self._ending.report()
+        return self._state.report()
 
     def forget_threads(self) -> None:
         """Fail, in the child of a fork, when what this thread is at has been done.
@@ -98,8 +71,7 @@ class Step:
         """
         self._is_forked = True
         self._loop.forget_threads()
-        for activity in self._ending.interrupt.activities.values():
-            activity.forget_threads()
+        self._state.forget_threads()
 
     # -- on the calling thread ---------------------------------------------------------
 
@@ -114,55 +86,40 @@ class Step:
         """
         frame = CallFrame(self._prepared.feed_types, self._prepared.fetch_types)
         frame.set_args(feeds)
-        interrupt = self._ending.interrupt
+        state, interrupt = self._state, self._state.interrupt
         interrupt.may_be_left = self.is_async or timeout_in_ms > 0
-        container = StepContainer()
-        flush = self._prepared.flushing.on_pool(self._options.inter_op_thread_pool)(feeds)
+        state.flush = self._flushes(feeds)
         start = perf_counter()
         try:
             with Alarm(timeout_in_ms, self._expire), NotingCtrlC(interrupt):
-                self._start(frame, container, flush=flush)
-                with flushing(flush):
+                self._start(frame)
+                with flushing(state.flush):
                     self._work()
         except OpError:
-            self._ending.let_escape()
+            state.raise_escaping()
             raise
         finally:
-            interrupt.activities.clear()  # breaks a cycle: memory is freed at once
-            container.close()
-        self._ending.let_escape()
+            state.close()
+        state.raise_escaping()
         if self._error is not None:
-            raise self._ending.told(self._error)
+            raise state.told(self._error)
         if self.stats is None:  # nobody watched each node
             self._prepared.note(None, perf_counter() - start, interrupt)
         return list(frame.consume_retvals(allow_dead=True))
 
-    def _start(self, frame: CallFrame, container: StepContainer, *, flush: bool) -> None:
+    def keep_fetched(self, fetches: Iterable[str]) -> None:
+        """Let the session keep the tensors whose handles were fetched."""
+        self._state.keep_fetched(fetches)
+
+    def _start(self, frame: CallFrame) -> None:
         """Start all executors; they run when the loop does."""
-        ending = self._ending
-        tier = Tier.DATAFLOW if self._is_traced else Tier.COMPILED
-        executors = self._prepared.executors(ending.interrupt, tier)
-        if self._is_traced:
-            self.stats = StatsCollector([part.device for part in self._prepared.partitions])
-        barrier = ExecutorBarrier(len(executors), ending.rendezvous, self._finished)
-        step_id = take_step_id()
+        state, stats = self._state, self.stats
+        tier = Tier.COMPILED if stats is None else Tier.DATAFLOW
+        executors = self._prepared.executors(state.interrupt, tier)
+        barrier = ExecutorBarrier(len(executors), state.rendezvous, self._finished)
         for executor in executors:
-            device = executor.params.device
-            args = ExecutorArgs(
-                step_id=step_id,
-                rendezvous=ending.rendezvous,
-                stats_collector=self.stats.devices[device] if self.stats else None,
-                observers=self.stats.functions if self.stats else None,
-                call_frame=frame,
-                cancellation_manager=ending.cancellation,
-                session_state=self._session_state,
-                tensor_store=self.tensor_store,
-                step_container=container,
-                runner=self._loop.schedule,
-                interrupt=ending.interrupt,
-                pool=self._pool,
-                flush=flush,
-            )
+            observer = stats.devices[executor.params.device] if stats is not None else None
+            args = ExecutorArgs(state, frame, self._loop.schedule, stats_collector=observer)
             executor.run_async(args, barrier.arrive)
 
     def _work(self) -> None:
@@ -187,14 +144,7 @@ class Step:
         if self._is_forked:
             self._finished(FailedPreconditionError("This process was forked while the step ran"))
             return
-        if self._ending.interrupt.escaping is not None:
-            self._ending.tell()
-        self._ending.leave_silent()
+        self._state.look_up()
 
     def _expire(self) -> None:
-        self.cancel(
-            DeadlineExceededError(
-                "Timed out waiting for notification",
-                next_step=MoreTime("timeout_in_ms", instead="feed what is missing"),
-            )
-        )
+        self.cancel(timed_out(instead="feed what is missing"))

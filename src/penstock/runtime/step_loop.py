@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from threading import TIMEOUT_MAX, Condition, Lock, Timer
+from threading import Condition, Lock
 from typing import Final
 
 #: Seconds between two looks at what does not come as a closure: Ctrl-C, kernels that are silent.
@@ -115,23 +115,3 @@ class Trampoline:
                 raised = raised or error
         if raised is not None:
             raise raised
-
-
-class Alarm:
-    """A ``with`` block after whose time ``expire`` is called, on another thread; 0 is never."""
-
-    __slots__ = ("_timer",)
-
-    def __init__(self, timeout_in_ms: int, expire: Callable[[], None]) -> None:
-        self._timer: Timer | None = None
-        if timeout_in_ms > 0:
-            self._timer = Timer(min(timeout_in_ms / 1000, TIMEOUT_MAX), expire)
-            self._timer.daemon = True
-
-    def __enter__(self) -> None:
-        if self._timer is not None:
-            self._timer.start()
-
-    def __exit__(self, *_raised: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()

@@ -18,8 +18,8 @@ from penstock.config import Config, ThreadPoolOption
 from penstock.core.denormals import settle
 from penstock.core.forks import in_children, process_lock
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.context import Runner
 from penstock.kernels.intra_op import in_company
+from penstock.state.step_state import Runner
 
 
 class Pool:

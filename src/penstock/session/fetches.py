@@ -22,7 +22,8 @@ import numpy as np
 
 from penstock.core.names import parse_endpoint
 from penstock.core.values import Array, ResourceHandle, Value, as_value, copied, owns_memory
-from penstock.errors import InvalidArgumentError, OpError, from_exception
+from penstock.errors import InvalidArgumentError, OpError
+from penstock.exceptions import from_exception
 from penstock.graph.graph import Graph
 from penstock.session.handles import as_bytes
 

@@ -12,7 +12,7 @@ import dataclasses
 from penstock.config import RunMetadata, RunOptions, TraceLevel
 from penstock.graph.export import graph_to_def
 from penstock.runtime.cost_model import CostModel
-from penstock.runtime.prepare import PreparedStep
+from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.stats import StatsCollector
 
 
@@ -24,7 +24,7 @@ def watched(options: RunOptions, costs: CostModel) -> RunOptions:
 
 
 def record(
-    prepared: PreparedStep,
+    prepared: PreparedRequest,
     stats: StatsCollector | None,
     options: RunOptions,
     metadata: RunMetadata | None,

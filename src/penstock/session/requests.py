@@ -1,7 +1,7 @@
 """What the requests of one session need of the runtime, prepared when it is first asked for.
 
 In:   plans of fetches, and the names that are fed.
-Out:  ``PreparedStep``, made once for each request.
+Out:  ``PreparedRequest``, made once for each request.
 Not:  runs nothing.
 
 To prepare a request may take long, so it can be ended like a step: by a deadline, by ``close``,
@@ -22,7 +22,7 @@ from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.preparation import Preparation
 from penstock.runtime.prepare import (
     Environment,
-    PreparedStep,
+    PreparedRequest,
     prepare,
     prepare_nothing,
     prune_for,
@@ -57,7 +57,7 @@ class Requests:
         self._placement = Placement(graph, devices, config)
         self._registry = registry
         #: What was prepared.  Grows under the graph's lock; read without.
-        self._prepared: dict[Request, PreparedStep] = {}
+        self._prepared: dict[Request, PreparedRequest] = {}
 
     def prepared_for(
         self,
@@ -65,7 +65,7 @@ class Requests:
         fed: tuple[str, ...],
         deadline: float = math.inf,
         run: Run | None = None,
-    ) -> PreparedStep:
+    ) -> PreparedRequest:
         """What a plan needs of the runtime; fed tensors that are fetched need nothing.
 
         Args:
@@ -90,16 +90,16 @@ class Requests:
             return prepare_nothing(self.environment)
         return self._endable(partial(self._known_or_new, request), deadline, run)
 
-    def prepare(self, request: Request) -> PreparedStep:
+    def prepare(self, request: Request) -> PreparedRequest:
         """Prepare a request that nobody else has; raises OpError like ``prepared_for``."""
         return self._endable(partial(self._new, request))
 
     def _endable(
         self,
-        work: Callable[[], PreparedStep],
+        work: Callable[[], PreparedRequest],
         deadline: float = math.inf,
         run: Run | None = None,
-    ) -> PreparedStep:
+    ) -> PreparedRequest:
         preparation = Preparation(may_be_left=run is not None or deadline < math.inf)
         if run is not None:
             run.turn_to(preparation)
@@ -109,13 +109,13 @@ class Requests:
         finally:
             self._registry.remove_step(preparation)
 
-    def _known_or_new(self, request: Request) -> PreparedStep:
+    def _known_or_new(self, request: Request) -> PreparedRequest:
         with holding(self._graph.lock, _PREPARING):
             if request not in self._prepared:
                 self._prepared[request] = self._new(request)
             return self._prepared[request]
 
-    def _new(self, request: Request) -> PreparedStep:
+    def _new(self, request: Request) -> PreparedRequest:
         with holding(self._graph.lock, _PREPARING):
             begin("placing the graph")
             return prepare(self._placement.placed_for(request), request, self.environment)

@@ -30,15 +30,16 @@ from penstock.errors import (
 )
 from penstock.habits import add_hints
 from penstock.passes.prune import Medium, Request
+from penstock.runtime.deadline import milliseconds_to
 from penstock.runtime.explain_dead import dead_fetch_error
-from penstock.runtime.new_step import AnyStep, StepMaker
 from penstock.runtime.partial_run import PartialRun
-from penstock.runtime.preparation import milliseconds_to
-from penstock.runtime.prepare import PreparedStep
+from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.step import Step
+from penstock.runtime.step_factory import AnyStep, StepFactory
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session import registry
 from penstock.session.advise import advise
+from penstock.session.compiled_callable import CompiledCallable
 from penstock.session.extend import extend_graph
 from penstock.session.feeds import Feeds, kept, signature_of
 from penstock.session.fetches import FetchPlan, copies, handed_out, plan_fetches
@@ -46,7 +47,6 @@ from penstock.session.graphs import DEFAULT, graph_of, opened
 from penstock.session.metadata import record, watched
 from penstock.session.requests import Requests
 from penstock.session.run import Endable, Run
-from penstock.session.whole_call import WholeCall
 from penstock.state import default_session
 from penstock.state.devices import Device, local_devices
 from penstock.state.session_state import SessionState
@@ -193,16 +193,16 @@ class Session:
         return call
 
     def _whole_call(
-        self, plan: FetchPlan, prepared: PreparedStep, keys: Sequence[Any], options: RunOptions
-    ) -> WholeCall | None:
+        self, plan: FetchPlan, prepared: PreparedRequest, keys: Sequence[Any], options: RunOptions
+    ) -> CompiledCallable | None:
         """The short way, for what is one compiled function; None if that does not suit."""
         is_suitable = prepared.whole is not None and not prepared.whole.needs_context
         fed = [self._feeds.feeder(key, shared=prepared.shared_feeds) for key in keys]
         if not is_suitable or len(dict(fed)) < len(fed):
             return None
         pool = self._pools.runner(options.inter_op_thread_pool)
-        maker = StepMaker(prepared, options, self._session_state, pool)
-        return WholeCall(plan, prepared, fed, maker, self, self._timeout_of(options))
+        maker = StepFactory(prepared, options, self._session_state, pool)
+        return CompiledCallable(plan, prepared, fed, maker, self, self._timeout_of(options))
 
     def _job(self, plan: FetchPlan, feed_dict: Mapping[Any, Any], options: RunOptions) -> _Job:
         """What a call wants; its time begins now."""
@@ -216,11 +216,11 @@ class Session:
         deadline = monotonic() + timeout / 1000 if timeout > 0 else math.inf
         return _Job(plan, self._feeds.values(feed_dict), options, deadline)
 
-    def _prepared_for(self, job: _Job, run: Run | None = None) -> PreparedStep:
+    def _prepared_for(self, job: _Job, run: Run | None = None) -> PreparedRequest:
         fed = tuple(sorted(job.fed))
         return self._requests.prepared_for(job.plan, fed, job.deadline, run)
 
-    def _set_step(self, job: _Job, prepared: PreparedStep) -> None:
+    def _set_step(self, job: _Job, prepared: PreparedRequest) -> None:
         """Make the step of a job that is about to run."""
         if prepared.costs.every > 0:
             job.options = watched(job.options, prepared.costs)
@@ -228,7 +228,7 @@ class Session:
             job.fed = kept(job.fed, prepared.shared_feeds)
         pool = self._pools.runner(job.options.inter_op_thread_pool)
         job.prepared = prepared
-        job.step = StepMaker(prepared, job.options, self._session_state, pool).new()
+        job.step = StepFactory(prepared, job.options, self._session_state, pool).new()
 
     def _finish(
         self, job: _Job, metadata: RunMetadata | None, *, allow_dead: bool = False
@@ -252,8 +252,7 @@ class Session:
                     raise dead_fetch_error(self._graph, index, name)
                 dtype = job.prepared.fetch_types[index]
                 values[name] = np.empty(0, dtype.numpy) if value is None else value
-            if job.step.tensor_store is not None:
-                job.step.tensor_store.save_tensors(request.fetches, self._session_state)
+            job.step.keep_fetched(request.fetches)
         if job.prepared.shared_fetches:
             values = copies(values, job.prepared.shared_fetches)
         names = job.plan.endpoints
@@ -298,14 +297,16 @@ class Session:
             signature_of(self._graph, name)
         request = Request(fed, plan.endpoints, plan.targets, Medium.RENDEZVOUS)
         prepared = self._requests.prepare(request)
-        run = PartialRun(self._graph, prepared, self._session_state)
+        pool = self._pools.runner(0)
+        factory = StepFactory(prepared, RunOptions(), self._session_state, pool)
+        run = factory.new_partial(self._graph)
         with self._lock:
             self._check_open()
             self._partial_run_count += 1
             handle = f"partial_run;{self._partial_run_count}"
             self._partial_runs[handle] = run
         try:
-            run.start(self._pools.runner(0))
+            run.start()
         except BaseException:  # Ctrl-C, say
             with self._lock:
                 self._partial_runs.pop(handle, None)
@@ -492,5 +493,5 @@ class _Job:
     #: The ``monotonic`` time at which it must be done.
     deadline: float
     #: Set when it is known what the call needs.
-    prepared: PreparedStep = field(init=False)
+    prepared: PreparedRequest = field(init=False)
     step: AnyStep = field(init=False)

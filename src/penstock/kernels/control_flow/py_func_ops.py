@@ -17,7 +17,8 @@ from penstock import errors
 from penstock.core.denormals import in_own_setting
 from penstock.core.dtypes import DType
 from penstock.core.values import Value
-from penstock.errors import InvalidArgumentError, OpError, shown_cause
+from penstock.errors import InvalidArgumentError, OpError
+from penstock.exceptions import shown_cause
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import OpKernelContext
 from penstock.kernels.control_flow.py_func_results import converted_results, exact_results

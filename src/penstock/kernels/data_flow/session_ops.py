@@ -30,8 +30,6 @@ def make_get_session_handle(attrs: Attrs) -> Kernel:
 
     def get_session_handle(context: OpKernelContext, value: Value) -> Value:
         step = context.step
-        if step.tensor_store is None:
-            raise InternalError("GetSessionHandle needs a tensor store, and the step has none")
         handle = f"{context.node_name};{_session(context).new_id()};{step.device}"
         step.tensor_store.add(context.node_name, handle, value)
         if is_resource:

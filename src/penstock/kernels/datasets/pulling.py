@@ -185,12 +185,12 @@ class _Driver:
     def _enter(self) -> OpKernelContext:
         if self._inner is None:
             outer = self._context.step
-            step = dataclasses.replace(
-                outer,
-                cancellation_manager=CancellationManager(outer.cancellation_manager),
-                rendezvous=Rendezvous(),
+            inner = outer.state.within(
+                Rendezvous(),
                 interrupt=_Within(outer.interrupt),
+                cancellation_manager=CancellationManager(outer.cancellation_manager),
             )
+            step = dataclasses.replace(outer, state=inner)
             self._inner = dataclasses.replace(self._context, step=step)
         return self._inner
 

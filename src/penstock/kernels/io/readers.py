@@ -22,12 +22,8 @@ from penstock.core.files import FileSystem
 from penstock.core.memory import available_memory
 from penstock.core.unpacking import GZIP, ZLIB, unpack
 from penstock.defs.schema import ReaderBaseState
-from penstock.errors import (
-    DataLossError,
-    InvalidArgumentError,
-    UnimplementedError,
-    from_exception,
-)
+from penstock.errors import DataLossError, InvalidArgumentError, UnimplementedError
+from penstock.exceptions import from_exception
 from penstock.kernels.context import Done
 
 #: Key and value.

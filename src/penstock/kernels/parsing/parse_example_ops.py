@@ -17,7 +17,8 @@ from google.protobuf import json_format
 
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.defs.schema import Example
-from penstock.errors import InvalidArgumentError, shown_cause
+from penstock.errors import InvalidArgumentError
+from penstock.exceptions import shown_cause
 from penstock.kernels.arrays import as_array, shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.parsing.examples import (

@@ -18,7 +18,8 @@ from typing import Any, Final, cast
 import numpy as np
 
 from penstock.core.values import Value, as_value, shape_of
-from penstock.errors import InvalidArgumentError, shown_cause
+from penstock.errors import InvalidArgumentError
+from penstock.exceptions import shown_cause
 from penstock.kernels.arrays import shape_text
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.extras import require

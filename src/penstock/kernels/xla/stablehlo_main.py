@@ -22,7 +22,8 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
-from penstock.errors import InvalidArgumentError, UnimplementedError, shown_cause
+from penstock.errors import InvalidArgumentError, UnimplementedError
+from penstock.exceptions import shown_cause
 from penstock.kernels.extras import require
 
 #: Element types: what MLIR and XLA call them.

@@ -35,7 +35,7 @@ from penstock.core.values import DEAD, Value
 from penstock.errors import CancelledError, OpError, Where
 from penstock.graph.graph import Graph
 from penstock.kernels.at_once import WAIT
-from penstock.kernels.context import OpKernelContext, Runner, StepContext, Waiting
+from penstock.kernels.context import OpKernelContext, Waiting
 from penstock.runtime.executor.completion import Completion
 from penstock.runtime.executor.dump import dump
 from penstock.runtime.executor.graph_view import GraphView, NodeItem, Step
@@ -46,6 +46,7 @@ from penstock.runtime.executor.state import IterationState, ReadyQueue, TaggedNo
 from penstock.runtime.failure import judged
 from penstock.runtime.outputs import as_outputs, check_outputs
 from penstock.runtime.step_loop import StepLoop, Trampoline
+from penstock.state.step_state import Runner
 
 #: A kernel that gets so many elements may be slow, as long as nobody knows.
 _LARGE: Final = 1 << 16
@@ -119,8 +120,8 @@ class ExecutorState:
         self._args = args
         self._runner = runner
         self._done = done
-        self._interrupt = args.interrupt
-        self._step = _step_context(executor.params, args, runner)
+        self._interrupt = args.step.interrupt
+        self._step = executor.params.context(args.step, args.call_frame, runner, args.call_depth)
         #: Guards ``_inbox``, ``_driving``, ``is_left`` and the state of each ``Completion``.
         #: Innermost: nothing is called under it.
         self.lock = Lock()
@@ -189,7 +190,7 @@ class ExecutorState:
         """Run whatever is ready until there is nothing to do but wait."""
         self._driver = get_ident()
         is_finished = False
-        with flushing(self._args.flush), np.errstate(all="ignore"):
+        with flushing(self._args.step.flush), np.errstate(all="ignore"):
             while True:
                 try:
                     self._take_completions()
@@ -217,7 +218,7 @@ class ExecutorState:
     def _run_ready(self) -> None:
         ready, interrupt, executor = self._ready, self._interrupt, self._executor
         propagate, args = self._propagator.propagate, self._args
-        costs = executor.costs if args.pool is not None else executor.no_costs
+        costs = executor.costs if args.step.pool is not None else executor.no_costs
         is_observed = args.stats_collector is not None or args.node_outputs_callback is not None
         outputs: Sequence[Value] | None
         while ready:
@@ -291,14 +292,14 @@ class ExecutorState:
             inputs = self._take_inputs(item, iteration)
             if step == _CONTEXT:
                 inputs = (self._context(tagged, inputs), *inputs)
-            cost, pool = self._executor.costs[item.id], self._args.pool
+            cost, pool = self._executor.costs[item.id], self._args.step.pool
             if pool is not None and self._goes_elsewhere(item, cost, inputs):
                 self._run_on_pool(pool, tagged, inputs)
                 return None
             outputs = as_outputs(item, item.compute(*inputs))
             self._note_cost(item, cost, perf_counter() - start)
         elif step == _LOOP_COND:
-            if self._args.cancellation_manager.is_cancelled:
+            if self._args.step.cancellation_manager.is_cancelled:
                 raise CancelledError("Loop execution was cancelled.", derived=True)
             outputs = self._take_inputs(item, iteration)
         elif step == _CONTEXT:
@@ -358,7 +359,7 @@ class ExecutorState:
     def _run_on_pool(self, pool: Runner, tagged: TaggedNode, inputs: Sequence[Any]) -> None:
         item, start = tagged[0], perf_counter()
         compute, cost = item.compute, self._executor.costs[item.id]
-        flush = self._args.flush
+        flush = self._args.step.flush
 
         def run() -> None:
             begin = perf_counter()
@@ -435,13 +436,13 @@ class ExecutorState:
         return self._judged(cause, lambda: item.where(device, frame.label, iteration.number))
 
     def _judged(self, cause: BaseException, find_place: Callable[[], Where | None]) -> OpError:
-        interrupt, manager = self._interrupt, self._args.cancellation_manager
+        interrupt, manager = self._interrupt, self._args.step.cancellation_manager
         is_late = interrupt.loops_end or manager.is_cancelled or manager.is_cancelling
         return judged(cause, interrupt, find_place, is_late=is_late)
 
     def _abort(self, error: OpError) -> None:
         """Something failed: keep the first error, and cancel what can be cancelled."""
-        manager, rendezvous = self._args.cancellation_manager, self._args.rendezvous
+        step = self._args.step
         if self._error is not None:
             # What a function's error cancels may be heard of before the function itself.
             if self._error.derived and not error.derived:
@@ -450,11 +451,11 @@ class ExecutorState:
         self._error = error
         self._interrupt.loops_end = True
         # Those who are told may fail in turn; the error that matters is known already.
-        if rendezvous is not None:
+        if step.rendezvous is not None:
             with contextlib.suppress(Exception):
-                rendezvous.start_abort(error)
+                step.rendezvous.start_abort(error)
         with contextlib.suppress(Exception):
-            manager.start_cancel()
+            step.cancellation_manager.start_cancel()
 
     def _finish(self) -> None:
         """Report the outcome; nothing of this step runs any more."""
@@ -467,27 +468,6 @@ class ExecutorState:
                 except BaseException as cause:  # noqa: BLE001  (the one border of devices)
                     self._error = self._judged(cause, lambda: None)
         self._done(self._error)
-
-
-def _step_context(params: LocalExecutorParams, args: ExecutorArgs, runner: Runner) -> StepContext:
-    return StepContext(
-        step_id=args.step_id,
-        device=params.device,
-        resources=params.resources,
-        step_container=args.step_container,
-        cancellation_manager=args.cancellation_manager,
-        rendezvous=args.rendezvous,
-        call_frame=args.call_frame,
-        session_state=args.session_state,
-        tensor_store=args.tensor_store,
-        functions=params.functions,
-        runner=runner,
-        pool=args.pool,
-        interrupt=args.interrupt,
-        flush=args.flush,
-        call_depth=args.call_depth,
-        observers=args.observers,
-    )
 
 
 def _is_large(value: object) -> bool:

@@ -16,15 +16,12 @@ from penstock.core.values import Value
 from penstock.errors import OpError
 from penstock.graph.graph import Node
 from penstock.kernels.bound import BoundKernel
-from penstock.kernels.context import FunctionCaller, Runner, Waiting
+from penstock.kernels.context import FunctionCaller, StepContext, Waiting
 from penstock.runtime.executor.graph_view import NodeItem
 from penstock.runtime.executor.state import ReadyQueue
 from penstock.state.call_frame import CallFrame
-from penstock.state.cancellation import CancellationManager
-from penstock.state.interrupt import Interrupt
-from penstock.state.rendezvous import Rendezvous
-from penstock.state.resources import ResourceManager, StepContainer
-from penstock.state.session_state import SessionState, TensorStore
+from penstock.state.resources import ResourceManager
+from penstock.state.step_state import Runner, StepState
 
 #: Called once, with None or the error, when nothing of a step runs any more.
 DoneCallback: TypeAlias = Callable[[OpError | None], None]
@@ -71,30 +68,31 @@ class LocalExecutorParams:
     #: Waits for work that a device still does when its kernels have returned.
     sync_device: Callable[[], None] | None = None
 
+    def context(
+        self,
+        step: StepState,
+        call_frame: CallFrame | None = None,
+        runner: Runner | None = None,
+        call_depth: int = 0,
+    ) -> StepContext:
+        """What kernels on the device see of a step."""
+        return StepContext(
+            step, self.device, self.resources, self.functions, call_frame, runner, call_depth
+        )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True)
 class ExecutorArgs:
-    """What one step brings along."""
+    """What one run brings along."""
 
-    step_id: int = 0
-    rendezvous: Rendezvous | None = None
-    stats_collector: Observer | None = None
+    step: StepState = field(default_factory=StepState)
+    #: Arguments and results; None if the graph has neither.
     call_frame: CallFrame | None = None
-    cancellation_manager: CancellationManager = field(default_factory=CancellationManager)
-    session_state: SessionState | None = None
-    tensor_store: TensorStore | None = None
-    step_container: StepContainer = field(default_factory=StepContainer)
-    #: Wait for the device before ``done`` is called.
-    sync_on_finish: bool = False
     #: Schedules the driver when a step starts and when an asynchronous kernel is done.
     runner: Runner | None = None
-    node_outputs_callback: NodeOutputsCallback | None = None
-    interrupt: Interrupt = field(default_factory=Interrupt)
-    #: Where slow kernels run; None keeps them in the driver.
-    pool: Runner | None = None
-    #: Whether denormal numbers are zeros.
-    flush: bool = False
     #: How many function calls this run is inside of.
     call_depth: int = 0
-    #: Who watches the functions that are called; None if nobody does.
-    observers: Observers | None = None
+    stats_collector: Observer | None = None
+    node_outputs_callback: NodeOutputsCallback | None = None
+    #: Wait for the device before ``done`` is called.
+    sync_on_finish: bool = False

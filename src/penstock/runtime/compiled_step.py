@@ -1,4 +1,4 @@
-"""One step that is one compiled function: no executor, no thread, no rendezvous.
+"""One run of a request that is one compiled function: no executor, no thread, no rendezvous.
 
 In:   the values to feed.
 Out:  the fetched values, or the step's error.
@@ -9,7 +9,7 @@ Not:  catches no Ctrl-C: nothing here has critical sections, so Python's own Key
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import get_ident
@@ -18,62 +18,60 @@ from typing import Any
 
 import numpy as np
 
-from penstock.advice import MoreTime
 from penstock.core.denormals import flushing
 from penstock.core.values import Value
-from penstock.errors import CancelledError, DeadlineExceededError, OpError
+from penstock.errors import CancelledError, OpError
 from penstock.kernels.beside import Beside
 from penstock.kernels.bound import BRIEF
-from penstock.kernels.context import Runner, StepContext
 from penstock.runtime.compiler.region import Region
-from penstock.runtime.ending import left_behind, with_details
+from penstock.runtime.deadline import Alarm, timed_out
 from penstock.runtime.executor.params import LocalExecutorParams
 from penstock.runtime.flushing import Flushes
 from penstock.runtime.stats import StatsCollector
-from penstock.runtime.step import take_step_id
-from penstock.runtime.step_loop import POLL_SECONDS, Alarm
-from penstock.state.cancellation import CancellationManager
+from penstock.runtime.step_loop import POLL_SECONDS
 from penstock.state.interrupt import Interrupt
-from penstock.state.resources import StepContainer
-from penstock.state.session_state import SessionState, TensorStore
+from penstock.state.step_state import StepState, left_behind
 
 
 @dataclass(frozen=True, slots=True)
-class WholeStepFacts:
+class CompiledStepFacts:
     """What the steps of one compiled request have in common."""
 
     params: LocalExecutorParams
-    session_state: SessionState
-    pool: Runner | None
+    #: Makes the state of a step whose kernels ask for more than its interrupt.
+    new_state: Callable[[Interrupt], StepState]
     #: Whether a step takes denormal numbers for zeros, by its feeds.
     flushes: Flushes
     #: Told the region, the seconds and the interrupt of each step that succeeds.
     note: Callable[[Region | None, float, Interrupt], None]
+    #: Whether there are other threads than the caller's.
+    has_pool: bool
 
 
-class WholeStep:
+class CompiledStep:
     """One run of one compiled request; used once."""
 
-    __slots__ = ("_facts", "_region", "_thread", "interrupt", "is_async", "tensor_store")
+    __slots__ = ("_facts", "_region", "_state", "_thread", "interrupt", "is_async")
 
     #: Nothing is recorded: whoever traces a step wants to see its nodes.
     stats: StatsCollector | None = None
 
-    def __init__(self, region: Region, facts: WholeStepFacts) -> None:
+    def __init__(self, region: Region, facts: CompiledStepFacts) -> None:
         self._region = region
         self._facts = facts
         #: The thread that runs the step; that made it, before it runs.
         self._thread = get_ident()
         self.interrupt = Interrupt()
+        #: None if no kernel asks for more than the interrupt: to make one takes as long as the
+        #: shortest steps.
+        self._state = facts.new_state(self.interrupt) if region.needs_context else None
         #: Whether somebody may go before the step is done, though no deadline is given.
         self.is_async = False
-        #: What kernels want to keep for later steps; None if none can.
-        self.tensor_store = TensorStore() if region.needs_context else None
 
     def cancel(self, reason: OpError | None = None) -> None:
-        """End the step at the next turn of a loop; ``run`` raises ``reason``."""
+        """End the step at the next iteration of a loop; ``run`` raises ``reason``."""
         reason = reason or CancelledError("Run call was cancelled")
-        self.interrupt.end(with_details(reason, [self.dump_state()]))
+        self.interrupt.end(reason.with_details([self.dump_state()]))
 
     def dump_state(self) -> str:
         """What the step is doing; compiled code does not wait for anything."""
@@ -96,7 +94,7 @@ class WholeStep:
                 start = perf_counter()
                 if self._facts.flushes(feeds):
                     with flushing(True):  # noqa: FBT003  (the only thing to say)
-                        results = self._run(feeds)
+                        results = self._run(feeds, flush=True)
                 else:
                     results = self._run(feeds)
                 seconds = perf_counter() - start
@@ -109,10 +107,15 @@ class WholeStep:
         self._facts.note(self._region, seconds, self.interrupt)
         return results
 
+    def keep_fetched(self, fetches: Iterable[str]) -> None:
+        """Let the session keep the tensors whose handles were fetched."""
+        if self._state is not None:
+            self._state.keep_fetched(fetches)
+
     def _run_for(self, feeds: Sequence[Value], timeout_in_ms: int) -> Sequence[Value | None]:
         """Run for somebody who may have to go: beside this thread, if that does no harm."""
         self.is_async = False
-        if self._facts.pool is None or not self._region.source.is_pure:
+        if not self._facts.has_pool or not self._region.source.is_pure:
             with Alarm(timeout_in_ms, self._expire):
                 return self.run(feeds, 0)
         work = Beside(partial(self.run, feeds, 0))
@@ -131,37 +134,17 @@ class WholeStep:
                 self._expire()
             reason = self.interrupt.reason
             if reason is not None and not work.wait(BRIEF):
-                raise with_details(reason, [left_behind(f"{self.dump_state()} and computes")])
+                raise reason.with_details([left_behind(f"{self.dump_state()} and computes")])
 
-    def _run(self, feeds: Sequence[Value]) -> Sequence[Value | None]:
-        region = self._region
-        if not region.needs_context:
-            return region.run(self, *feeds)
-        container = StepContainer()
+    def _run(self, feeds: Sequence[Value], *, flush: bool = False) -> Sequence[Value | None]:
+        state = self._state
+        if state is None:
+            return self._region.run(self, *feeds)
+        state.flush = flush
         try:
-            return region.run(self._context(container), *feeds)
+            return self._region.run(self._facts.params.context(state), *feeds)
         finally:
-            container.close()
-
-    def _context(self, container: StepContainer) -> StepContext:
-        facts = self._facts
-        return StepContext(
-            step_id=take_step_id(),
-            device=facts.params.device,
-            resources=facts.params.resources,
-            step_container=container,
-            cancellation_manager=CancellationManager(),
-            session_state=facts.session_state,
-            tensor_store=self.tensor_store,
-            functions=facts.params.functions,
-            pool=facts.pool,
-            interrupt=self.interrupt,
-        )
+            state.close()
 
     def _expire(self) -> None:
-        self.cancel(
-            DeadlineExceededError(
-                "Timed out waiting for notification",
-                next_step=MoreTime("timeout_in_ms"),
-            )
-        )
+        self.cancel(timed_out())

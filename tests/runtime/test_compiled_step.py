@@ -12,8 +12,8 @@ import pytest
 
 import penstock as ps
 from penstock import errors
+from penstock.runtime.compiled_step import CompiledStep
 from penstock.runtime.compiler import compile_regions, emit
-from penstock.runtime.whole_step import WholeStep
 from support.compiled import leaving_out
 from support.custom import custom_kernels
 from support.functions import graph_def_with
@@ -227,12 +227,12 @@ def test_a_step_that_is_cancelled_first_does_nothing() -> None:
 
 def test_the_first_reason_counts() -> None:
     """Cancelling twice does not change why."""
-    seen: list[WholeStep] = []
+    seen: list[CompiledStep] = []
     with ps.Session(sketch(COUNT)) as session:
         run = session.run_async("c:0", {"limit": FOREVER})
 
         def is_seen() -> bool:
-            seen[:] = [step for step in session._steps if isinstance(step, WholeStep)]
+            seen[:] = [step for step in session._steps if isinstance(step, CompiledStep)]
             return bool(seen)
 
         wait_until(is_seen)

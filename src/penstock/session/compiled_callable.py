@@ -14,8 +14,8 @@ import numpy as np
 
 from penstock.core.values import Value
 from penstock.errors import OpError
-from penstock.runtime.new_step import AnyStep, StepMaker
-from penstock.runtime.prepare import PreparedStep
+from penstock.runtime.prepare import PreparedRequest
+from penstock.runtime.step_factory import AnyStep, StepFactory
 from penstock.session.feeds import Feeder
 from penstock.session.fetches import FetchPlan, copy_of, handed_out
 
@@ -33,7 +33,7 @@ class Registry(Protocol):
         """Complete an error that it raised."""
 
 
-class WholeCall:
+class CompiledCallable:
     """One request, ready to be called."""
 
     __slots__ = (
@@ -52,9 +52,9 @@ class WholeCall:
     def __init__(
         self,
         plan: FetchPlan,
-        prepared: PreparedStep,
+        prepared: PreparedRequest,
         fed: Sequence[tuple[str, Feeder]],
-        steps: StepMaker,
+        steps: StepFactory,
         registry: Registry,
         timeout_in_ms: int,
     ) -> None:

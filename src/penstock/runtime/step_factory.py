@@ -1,0 +1,81 @@
+"""The kind of step that suits a request and its options.
+
+In:   a prepared request, and how this run is to be watched.
+Out:  a ``CompiledStep`` if the request is one compiled function and nobody traces it, or else a
+      ``Step``; or a ``PartialRun``.  Each gets its ``StepState`` here.
+Not:  runs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from penstock.config import RunOptions, TraceLevel
+from penstock.graph.graph import Graph
+from penstock.runtime.compiled_step import CompiledStep, CompiledStepFacts
+from penstock.runtime.partial_run import PartialRun
+from penstock.runtime.prepare import PreparedRequest
+from penstock.runtime.stats import StatsCollector
+from penstock.runtime.step import Step
+from penstock.state.interrupt import Interrupt
+from penstock.state.rendezvous import Rendezvous
+from penstock.state.session_state import SessionState
+from penstock.state.step_state import Runner, StepState
+
+AnyStep: TypeAlias = Step | CompiledStep
+
+
+class StepFactory:
+    """Makes the steps of one request."""
+
+    __slots__ = ("_facts", "_is_traced", "_pool", "_prepared", "_session_state")
+
+    def __init__(
+        self,
+        prepared: PreparedRequest,
+        options: RunOptions,
+        session_state: SessionState,
+        pool: Runner | None,
+    ) -> None:
+        self._prepared = prepared
+        self._session_state = session_state
+        self._pool = pool
+        self._is_traced = options.trace_level > TraceLevel.NO_TRACE
+        self._facts = CompiledStepFacts(
+            prepared.params,
+            self._compiled_state,
+            prepared.flushing.on_pool(options.inter_op_thread_pool),
+            prepared.note,
+            has_pool=pool is not None,
+        )
+
+    def new(self) -> AnyStep:
+        """One run of the request, ready to start."""
+        region = self._prepared.take() if not self._is_traced else None
+        if region is not None:
+            return CompiledStep(region, self._facts)
+        stats = None
+        if self._is_traced:  # each node is to be seen
+            stats = StatsCollector([part.device for part in self._prepared.partitions])
+        state = StepState(
+            rendezvous=Rendezvous() if self._prepared.has_transfers else None,
+            session_state=self._session_state,
+            pool=self._pool,
+            observers=stats.functions if stats is not None else None,
+        )
+        return Step(self._prepared, state, stats, self._facts.flushes)
+
+    def new_partial(self, graph: Graph) -> PartialRun:
+        """One run of a request whose feeds and fetches come one by one."""
+        rendezvous = Rendezvous()
+        state = StepState(
+            rendezvous=rendezvous,
+            session_state=self._session_state,
+            pool=self._pool,
+            flush=self._prepared.flushing.is_wanted,
+        )
+        return PartialRun(graph, self._prepared, state, rendezvous)
+
+    def _compiled_state(self, interrupt: Interrupt) -> StepState:
+        """The step of a compiled function with kernels that ask for more than its interrupt."""
+        return StepState(interrupt=interrupt, session_state=self._session_state, pool=self._pool)
