@@ -18,8 +18,8 @@ from penstock.passes.prune import Request
 from penstock.printable import printable
 from penstock.runtime.compiler.compile_regions import Compiler
 from penstock.runtime.compiler.explain import Explained
-from penstock.runtime.prepare import Environment, PreparedRequest, prepare
-from penstock.session.placement import Placement
+from penstock.runtime.environment import Environment
+from penstock.runtime.prepare import PreparedRequest, prepare
 from penstock.state.devices import local_devices
 
 
@@ -37,12 +37,10 @@ def python_text(graph: Graph, fetches: Sequence[str], feeds: Sequence[str]) -> s
 
     """
     config = Config()
-    devices = local_devices(config.device_count)
-    environment = Environment(graph, config, devices)
+    environment = Environment(graph, config, local_devices(config.device_count))
     request = _request(graph, fetches or list(_sinks(graph)), feeds)
     with graph.lock:
-        placed = Placement(graph, devices, config).placed_for(request)
-        prepared = prepare(placed, request, environment)
+        prepared = prepare(request, environment)
     return "\n".join(_pieces(prepared, environment))
 
 
@@ -71,12 +69,14 @@ def _sinks(graph: Graph) -> Iterator[str]:
 
 def _pieces(prepared: PreparedRequest, environment: Environment) -> Iterator[str]:
     """Texts of regions, and comments."""
-    if prepared.whole is not None:
-        yield prepared.whole.source.listing
+    whole = prepared.runnable.whole
+    if whole is not None:
+        yield whole.source.listing
         return
+    ends = len(prepared.feed_types), len(prepared.fetch_types)
     for part in prepared.partitions:
         make_kernel = environment.params_of(part.device).make_kernel
-        compiler = Compiler(device=part.device, make_kernel=make_kernel, ends=prepared.ends)
+        compiler = Compiler(device=part.device, make_kernel=make_kernel, ends=ends)
         explained = compiler.explain(part.graph)
         for region in explained.regions:
             yield region.source.listing

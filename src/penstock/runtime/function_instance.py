@@ -42,43 +42,29 @@ class FunctionInstance:
 
     arg_types: tuple[DType, ...]
     ret_types: tuple[DType, ...]
-    #: One for each device that it runs on.
-    runnables: tuple[Runnable, ...]
-    #: All devices' parts as one function, if they can be that.
-    joined: Region | None = None
+    runnable: Runnable
     #: The devices of its resource arguments, by index, where it was made for these.
     pinned: Pinned = ()
 
     @property
     def whole(self) -> Region | None:
         """The one function that is all of it, if there is one."""
-        if self.joined is not None or len(self.runnables) != 1:
-            return self.joined
-        return self.runnables[0].whole
+        return self.runnable.whole
 
     def start(self, frame: CallFrame, step: StepContext, depth: int, done: Finished) -> None:
         """Run it on behalf of a step, which is then inside of so many calls."""
-        runnable = self.runnables[0]
-        if step.state.observers is not None or len(self.runnables) > 1:
-            self._start_parts(frame, step, depth, done)
-        elif (whole := runnable.whole) is not None:
-            _run_whole(whole, step, frame, done)
-        else:
-            runnable.executor(step.interrupt).run_async(_args_of(step, frame, depth), done)
-
-    def _start_parts(self, frame: CallFrame, step: StepContext, depth: int, done: Finished) -> None:
-        """The same for a part on each device, or if somebody watches."""
         is_watched = step.state.observers is not None
-        if self.joined is not None and not is_watched:
-            _run_whole(self.joined, step, frame, done)
+        whole = self.runnable.whole if not is_watched else None
+        if whole is not None:
+            _run_whole(whole, step, frame, done)
             return
         tier = Tier.DATAFLOW if is_watched else Tier.COMPILED
-        args = _args_of(step, frame, depth)
-        executors = [runnable.executor(step.interrupt, tier) for runnable in self.runnables]
+        executors = self.runnable.executors(step.interrupt, tier)
+        args = ExecutorArgs(step.state, frame, step.runner, depth)
         if len(executors) == 1:
-            executors[0].run_async(_watched(args, executors[0], step), done)
+            executors[0].run_async(_watched(args, executors[0]), done)
         else:
-            _run_parts(executors, step, args, done)
+            _run_parts(executors, args, done)
 
 
 def _run_whole(region: Region, step: StepContext, frame: CallFrame, done: Finished) -> None:
@@ -101,11 +87,9 @@ def _run_whole(region: Region, step: StepContext, frame: CallFrame, done: Finish
     (step.runner or Trampoline().schedule)(run)
 
 
-def _run_parts(
-    executors: Sequence[Executor], step: StepContext, args: ExecutorArgs, done: Finished
-) -> None:
+def _run_parts(executors: Sequence[Executor], args: ExecutorArgs, done: Finished) -> None:
     """Run the parts on several devices, which end together."""
-    rendezvous, manager = Rendezvous(), step.cancellation_manager
+    rendezvous, manager = Rendezvous(), args.step.cancellation_manager
     token = manager.get_cancellation_token()
 
     def cancel() -> None:
@@ -118,18 +102,14 @@ def _run_parts(
     if not manager.register_callback(token, cancel):
         raise CancelledError("Function was cancelled before it was started", derived=True)
     barrier = ExecutorBarrier(len(executors), rendezvous, finished)
-    own = dataclasses.replace(args, step=step.state.within(rendezvous))
+    own = dataclasses.replace(args, step=args.step.within(rendezvous))
     for executor in executors:
-        executor.run_async(_watched(own, executor, step), barrier.arrive)
+        executor.run_async(_watched(own, executor), barrier.arrive)
 
 
-def _watched(args: ExecutorArgs, executor: Executor, step: StepContext) -> ExecutorArgs:
+def _watched(args: ExecutorArgs, executor: Executor) -> ExecutorArgs:
     """What an executor gets, with those who watch its device."""
-    if step.state.observers is None:
+    if args.step.observers is None:
         return args
-    observers = cast("Observers", step.state.observers)
+    observers = cast("Observers", args.step.observers)
     return dataclasses.replace(args, stats_collector=observers.on(executor.params.device))
-
-
-def _args_of(step: StepContext, frame: CallFrame, depth: int) -> ExecutorArgs:
-    return ExecutorArgs(step.state, frame, step.runner, depth)

@@ -19,7 +19,7 @@ from penstock.config import Config
 from penstock.graph.check import check_graph, check_partitions
 from penstock.graph.instantiate import FunctionBody, prune_body
 from penstock.graph.roles import Role
-from penstock.graph.stages import Pruned
+from penstock.graph.stages import Partition, Pruned
 from penstock.kernels.context import CallKind
 from penstock.passes.place import PlacerOptions, place
 from penstock.passes.split import split
@@ -82,8 +82,9 @@ class InstanceMaker:
         optimize_body(body, self._config, types, keeps_effects=keeps_effects)
         if self._config.check_graphs:
             check_graph(body.graph)
-        runnable = Runnable(self._own_params(device), body.graph, self._config.tier, _ends_of(body))
-        return FunctionInstance(body.arg_types, body.ret_types, (runnable,))
+        part = Partition(device, body.graph)
+        runnable = Runnable((part,), self._own_params, self._config.tier, _ends_of(body))
+        return FunctionInstance(body.arg_types, body.ret_types, runnable)
 
     def _on_several(self, body: FunctionBody, device: str, pinned: Pinned) -> FunctionInstance:
         placed = self._placed(body, device, dict(pinned))
@@ -98,13 +99,8 @@ class InstanceMaker:
             joined = join_devices(
                 made, self._config, self._devices, device, lambda name: params[name].make_kernel
             )
-        return FunctionInstance(
-            body.arg_types,
-            body.ret_types,
-            tuple(Runnable(params[part.device], part.graph, tier, ends) for part in partitions),
-            joined,
-            pinned,
-        )
+        runnable = Runnable(partitions, params.__getitem__, tier, ends, joined=joined)
+        return FunctionInstance(body.arg_types, body.ret_types, runnable, pinned)
 
     def _placed(self, body: FunctionBody, device: str, pinned: Mapping[int, str]) -> Pruned:
         assigned = {}

@@ -55,7 +55,7 @@ class PartialRun:
         """Start all executors; they run until they wait for a feed."""
         state = self._state
         with NotingCtrlC(state.interrupt):
-            executors = self._prepared.executors(state.interrupt)
+            executors = self._prepared.runnable.executors(state.interrupt)
         barrier = ExecutorBarrier(len(executors), self._rendezvous, self._finish)
         with NotingCtrlC(state.interrupt):
             for executor in executors:

@@ -1,145 +1,100 @@
-"""One partition, or one function's body, on the tier that suits it.
+"""A request, or the body of a function, on the tier that suits it.
 
-In:   a graph, and what its device's executors have in common.
-Out:  ``Runnable``: a function, if all of the graph could be compiled; and an executor, whose
-      graph has compiled regions in it or, where a run is watched node by node, has none.
+In:   partitions, each on a device; and all of them as one function, if they can be that.
+Out:  ``Runnable``: the function for the next step, or an executor for each partition.
 Not:  runs nothing.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from functools import partial
+from collections.abc import Callable, Sequence
 from threading import Lock
 
 from penstock.config import Tier
-from penstock.graph.graph import Graph, Node
-from penstock.kernels.bound import BoundKernel
-from penstock.kernels.registry import Calling, Cost
-from penstock.runtime.compiler.compile_regions import Compiled, Compiler
-from penstock.runtime.compiler.profile import Profile
+from penstock.graph.stages import Partition
 from penstock.runtime.compiler.region import Region
-from penstock.runtime.executor.executor import Executor, new_local_executor
+from penstock.runtime.executor.executor import Executor
 from penstock.runtime.executor.params import LocalExecutorParams
-from penstock.runtime.tune import Better, Tuner
+from penstock.runtime.partition_runner import PartitionRunner
+from penstock.runtime.tune import Tuner
 from penstock.state.checkpoints import heeding, holding
 from penstock.state.interrupt import Interrupt
 
 
 class Runnable:
-    """One graph on one device, ready to run any number of times."""
+    """Partitions that run together, any number of times."""
 
     def __init__(
-        self, params: LocalExecutorParams, graph: Graph, tier: Tier, ends: tuple[int, int]
+        self,
+        partitions: Sequence[Partition],
+        params_of: Callable[[str], LocalExecutorParams],
+        tier: Tier,
+        ends: tuple[int, int],
+        *,
+        joined: Region | None = None,
     ) -> None:
         """Compile what can be compiled, and get ready to run the rest.
 
         Args:
-            params: what all runs on the device have in common.
-            graph: what is to be run.
+            partitions: what is to be run, one for each device.
+            params_of: what all runs on a device have in common.
             tier: whether anything is to be compiled.
             ends: how many arguments and results whoever runs the graph has for it.
+            joined: all partitions as one function; None if they cannot be that, or are one.
 
         Raises:
             OpError: a frame is malformed, or a kernel cannot be made; the node is named.
 
         """
-        #: What all runs on the device have in common.
-        self.params = params
-        self._graph = graph
-        self._compiler = Compiler(
-            device=params.device,
-            make_kernel=params.make_kernel,
-            checks_outputs=params.check_outputs,
-            ends=ends,
-        )
-        #: Held while executors are made, which are read without.  Outermost but for the graph's
-        #: and a tuner's.
+        self._partitions = partitions
+        self._params_of = params_of
+        self._tier = tier
+        self._ends = ends
+        #: Held while runners are made, which are read without.  Outermost but for the graph's.
         self._lock = Lock()
-        self._executors: dict[Tier, Executor] = {}
-        compiled = self._compiler.compile(graph) if tier is Tier.COMPILED else None
-        #: The graph with regions for the executor; None if there are none, as long as all of
-        #: it is one function.  Set once more, when a profile says so.
-        self._parts: Compiled | None = None
-        #: What makes the one function better; None if there is none.
+        #: One per partition; none before they are needed.
+        self._runners: tuple[PartitionRunner, ...] = ()
+        #: The function that is all of it, and what makes that better; None if it is none.
         self._tuner: Tuner | None = None
-        if compiled is not None and compiled.whole is not None:
-            lines = len(compiled.whole.source.lines)
-            self._tuner = Tuner(compiled.whole, self._probing, self._improve, lines=lines)
+        if joined is not None:
+            self._tuner = Tuner.settled(joined)
         else:
-            self._parts = compiled
-            self._made_executor(self._tier_of(tier))
+            runners = self._made_runners()
+            if len(runners) == 1:
+                self._tuner = runners[0].tuner
 
     @property
     def whole(self) -> Region | None:
-        """All of the graph as one function; None if there is more to it."""
+        """All of it as one function; None if there is more to it."""
         return self._tuner.region if self._tuner is not None else None
 
     def take(self) -> Region | None:
-        """The function for one step, or None for a step by the executor.
+        """The function for one step, or None for a step by executors.
 
         The step must report by ``note`` if it succeeds.
         """
         return self._tuner.take() if self._tuner is not None else None
 
     def note(self, region: Region | None, seconds: float, interrupt: Interrupt) -> None:
-        """A step with ``region``, or by the executor, took so long; ``interrupt`` is its own."""
+        """A step with ``region``, or by executors, took so long; ``interrupt`` is its own."""
         if self._tuner is not None:
             self._tuner.note(region, seconds, interrupt)
 
-    def executor(self, interrupt: Interrupt, tier: Tier = Tier.COMPILED) -> Executor:
-        """What runs the graph where one function does not; made when first asked for.
+    def executors(self, interrupt: Interrupt, tier: Tier = Tier.COMPILED) -> list[Executor]:
+        """What runs the partitions; without compiled regions on the dataflow tier.
 
         Raises:
-            OpError: the reason of ``interrupt``, that of the step for which it is made.
+            OpError: the reason of ``interrupt``, that of the step for which they are made.
 
         """
-        tier = self._tier_of(tier)
-        made = self._executors.get(tier)
-        return made if made is not None else heeding(interrupt, partial(self._made_executor, tier))
+        runners = self._runners or heeding(interrupt, self._made_runners)
+        return [runner.executor(interrupt, tier) for runner in runners]
 
-    def _tier_of(self, tier: Tier) -> Tier:
-        """The same, or the other one if they do not differ."""
-        return tier if self._parts is not None else Tier.DATAFLOW
+    def _made_runners(self) -> tuple[PartitionRunner, ...]:
+        with holding(self._lock, "executors, which another thread makes"):
+            if not self._runners:
+                self._runners = tuple(map(self._new_runner, self._partitions))
+            return self._runners
 
-    def _made_executor(self, tier: Tier) -> Executor:
-        with holding(self._lock, "an executor, which another thread makes"):
-            made = self._executors.get(tier)
-            if made is None:
-                made = self._executors[tier] = self._new_executor(tier)
-            return made
-
-    def _new_executor(self, tier: Tier) -> Executor:
-        if tier is Tier.COMPILED and self._parts is not None:
-            params = _with_regions(self.params, self._parts)
-            return new_local_executor(params, self._parts.graph)
-        return new_local_executor(self.params, self._graph)
-
-    def _probing(self, profile: Profile) -> Region:
-        return self._compiler.probing(self._graph, profile)
-
-    def _improve(self, profile: Profile) -> Better:
-        better = self._compiler.improve(self._graph, profile, self.params.threads)
-        if better is None or better.whole is not None:
-            return Better(better.whole if better is not None else None)
-        self._parts = better
-        whole = self._compiler.improve(self._graph, profile, 1)
-        return Better(whole.whole if whole is not None else None, has_parts=True)
-
-
-def _with_regions(params: LocalExecutorParams, compiled: Compiled) -> LocalExecutorParams:
-    """The same, where a region is a kernel like any other."""
-
-    def make_kernel(node: Node) -> BoundKernel:
-        region = compiled.regions.get(node)
-        if region is None:
-            return params.make_kernel(node)
-        return BoundKernel(
-            region.compute,
-            Calling.CONTEXT,
-            Cost.MEASURED,
-            is_pure=region.source.is_pure,
-            explain=region.explain,
-        )
-
-    return dataclasses.replace(params, make_kernel=make_kernel)
+    def _new_runner(self, part: Partition) -> PartitionRunner:
+        return PartitionRunner(self._params_of(part.device), part.graph, self._tier, self._ends)

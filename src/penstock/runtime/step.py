@@ -104,7 +104,7 @@ class Step:
         if self._error is not None:
             raise state.told(self._error)
         if self.stats is None:  # nobody watched each node
-            self._prepared.note(None, perf_counter() - start, interrupt)
+            self._prepared.runnable.note(None, perf_counter() - start, interrupt)
         return list(frame.consume_retvals(allow_dead=True))
 
     def keep_fetched(self, fetches: Iterable[str]) -> None:
@@ -115,7 +115,7 @@ class Step:
         """Start all executors; they run when the loop does."""
         state, stats = self._state, self.stats
         tier = Tier.COMPILED if stats is None else Tier.DATAFLOW
-        executors = self._prepared.executors(state.interrupt, tier)
+        executors = self._prepared.runnable.executors(state.interrupt, tier)
         barrier = ExecutorBarrier(len(executors), state.rendezvous, self._finished)
         for executor in executors:
             observer = stats.devices[executor.params.device] if stats is not None else None

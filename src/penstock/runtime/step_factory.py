@@ -45,13 +45,13 @@ class StepFactory:
             prepared.params,
             self._compiled_state,
             prepared.flushing.on_pool(options.inter_op_thread_pool),
-            prepared.note,
+            prepared.runnable.note,
             has_pool=pool is not None,
         )
 
     def new(self) -> AnyStep:
         """One run of the request, ready to start."""
-        region = self._prepared.take() if not self._is_traced else None
+        region = self._prepared.runnable.take() if not self._is_traced else None
         if region is not None:
             return CompiledStep(region, self._facts)
         stats = None

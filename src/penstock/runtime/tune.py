@@ -92,6 +92,13 @@ class Tuner:
         self._whole = math.inf
         self._parts: list[float] = []
 
+    @classmethod
+    def settled(cls, region: Region) -> Tuner:
+        """A tuner that leaves a region as it is."""
+        made = cls(region, _no_probing, _no_improving)
+        made._settle()
+        return made
+
     @property
     def region(self) -> Region | None:
         """The best region so far; None if it is best to run parts."""

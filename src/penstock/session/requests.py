@@ -19,18 +19,12 @@ from penstock.config import Config
 from penstock.graph.graph import Graph
 from penstock.passes.prune import Request
 from penstock.passes.split import colocate_loop_nodes
+from penstock.runtime.environment import Environment
 from penstock.runtime.preparation import Preparation
-from penstock.runtime.prepare import (
-    Environment,
-    PreparedRequest,
-    prepare,
-    prepare_nothing,
-    prune_for,
-)
+from penstock.runtime.prepare import PreparedRequest, place_and_prune, prepare, prepare_nothing
 from penstock.session.fetches import FetchPlan
-from penstock.session.placement import Placement
 from penstock.session.run import Endable, Run
-from penstock.state.checkpoints import begin, holding
+from penstock.state.checkpoints import holding
 from penstock.state.devices import DeviceSet
 
 _PREPARING: Final = "the graph, which another thread prepares or extends"
@@ -54,7 +48,6 @@ class Requests:
     ) -> None:
         self.environment = Environment(graph, config, devices)
         self._graph = graph
-        self._placement = Placement(graph, devices, config)
         self._registry = registry
         #: What was prepared.  Grows under the graph's lock; read without.
         self._prepared: dict[Request, PreparedRequest] = {}
@@ -117,15 +110,13 @@ class Requests:
 
     def _new(self, request: Request) -> PreparedRequest:
         with holding(self._graph.lock, _PREPARING):
-            begin("placing the graph")
-            return prepare(self._placement.placed_for(request), request, self.environment)
+            return prepare(request, self.environment)
 
     def placement(self, plan: FetchPlan) -> dict[str, str]:
         """The device of every node that a plan needs, by name, before any optimisation."""
         request = Request((), plan.endpoints, plan.targets)
         with self._graph.lock:
-            placed = self._placement.placed_for(request)
-            pruned = colocate_loop_nodes(prune_for(placed, request, self.environment))
+            pruned = colocate_loop_nodes(place_and_prune(request, self.environment))
         return {
             node.name: pruned.device_of[node.id]
             for node in pruned.graph

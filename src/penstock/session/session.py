@@ -196,7 +196,8 @@ class Session:
         self, plan: FetchPlan, prepared: PreparedRequest, keys: Sequence[Any], options: RunOptions
     ) -> CompiledCallable | None:
         """The short way, for what is one compiled function; None if that does not suit."""
-        is_suitable = prepared.whole is not None and not prepared.whole.needs_context
+        whole = prepared.runnable.whole
+        is_suitable = whole is not None and not whole.needs_context
         fed = [self._feeds.feeder(key, shared=prepared.shared_feeds) for key in keys]
         if not is_suitable or len(dict(fed)) < len(fed):
             return None

@@ -26,8 +26,8 @@ def text_of(graph: str, *fetches: str, **config: object) -> str:
     with ps.Session(sketch(graph), config=ps.Config(**config)) as session:  # type: ignore[arg-type]
         session.make_callable(list(fetches), ["x:0"])
         [prepared] = session._requests._prepared.values()
-        assert prepared.whole is not None
-        return prepared.whole.source.listing
+        assert prepared.runnable.whole is not None
+        return prepared.runnable.whole.source.listing
 
 
 def test_a_long_row_is_one_line() -> None:

@@ -43,8 +43,8 @@ def test_numbers_are_spread_where_arrays_were(monkeypatch: pytest.MonkeyPatch) -
         for _ in range(8):
             call(np.ones(4, np.float32))
         [prepared] = session._requests._prepared.values()
-        assert prepared.whole is not None
-        objects = prepared.whole.source.function.__globals__
+        assert prepared.runnable.whole is not None
+        objects = prepared.runnable.whole.source.function.__globals__
     spread = [v for v in objects.values() if isinstance(v, np.ndarray) and v.shape == ()]
     assert spread
     assert not any(array.flags.writeable for array in spread)

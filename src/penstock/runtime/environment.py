@@ -1,0 +1,89 @@
+"""What a session gives to all of its requests: devices, their state, their kernels.
+
+In:   the session's graph, configuration and devices.
+Out:  what the executors of each device have in common, functions included.
+Not:  prepares and runs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from penstock.config import Config
+from penstock.errors import InternalError
+from penstock.graph.graph import Graph
+from penstock.kernels.host import CLOSED, OPEN
+from penstock.passes.prune import ClientDevice
+from penstock.runtime.bind_kernels import KernelBinder
+from penstock.runtime.call_functions import FunctionRuntime
+from penstock.runtime.executor.params import LocalExecutorParams
+from penstock.runtime.explain_wait import explain_wait
+from penstock.runtime.make_instance import InstanceMaker
+from penstock.runtime.placement import Placement
+from penstock.runtime.ready_order import ready_queues
+from penstock.runtime.thread_pool import thread_count
+from penstock.state.devices import DeviceSet
+from penstock.state.resources import ResourceManager
+
+
+class Environment:
+    """Devices, their state and their kernels, of one session."""
+
+    def __init__(self, graph: Graph, config: Config, devices: DeviceSet) -> None:
+        self.config = config
+        self.devices = devices
+        self._graph = graph
+        #: Where the nodes of the graph lie.
+        self.placement = Placement(graph, devices, config)
+        self.resources = ResourceManager()
+        client = devices.client_device
+        assert client is not None  # local_devices always makes a CPU
+        self.client = ClientDevice(client.name, client.incarnation)
+        maker = InstanceMaker(config, devices, self.params_of, self._new_binder)
+        self._functions = {
+            device.name: FunctionRuntime(graph.library, device.name, maker, self.functions_of)
+            for device in devices
+        }
+        self._params: Mapping[str, LocalExecutorParams] = {
+            device.name: self._device_params(device.name) for device in devices
+        }
+
+    def params_of(self, device: str) -> LocalExecutorParams:
+        """What executors on ``device`` have in common."""
+        return self._params[device]
+
+    def functions_of(self, device: str) -> FunctionRuntime:
+        """The functions on ``device``; raises InternalError if there is no such device."""
+        found = self.devices.find(device)
+        if found is None:
+            raise InternalError(
+                f"Currently don't support instantiating functions on device: {device}"
+            )
+        return self._functions[found.name]
+
+    def incarnation_of(self, device: str) -> int:
+        """The number that tells this instance of a device from earlier ones."""
+        return self.devices.lookup(device).incarnation
+
+    def _device_params(self, device: str) -> LocalExecutorParams:
+        return LocalExecutorParams(
+            device=device,
+            make_kernel=self._new_binder(device).bind,
+            resources=self.resources,
+            functions=self._functions[device],
+            explain_wait=partial(explain_wait, self._graph),
+            make_ready_queue=ready_queues(self.config.ready_order_seed),
+            offload_seconds=self.config.offload_seconds,
+            check_outputs=self.config.check_outputs,
+            threads=thread_count(self.config.inter_op_parallelism_threads),
+        )
+
+    def _new_binder(self, device: str) -> KernelBinder:
+        host = OPEN if self.config.allow_files else CLOSED
+        return KernelBinder(
+            device,
+            accelerate=self.config.accelerate,
+            by_trial=not self.config.exact_repetition,
+            host=host,
+        )

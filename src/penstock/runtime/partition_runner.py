@@ -1,0 +1,128 @@
+"""One partition on the tier that suits it.
+
+In:   a graph, and what its device's executors have in common.
+Out:  a function, if all of the graph could be compiled; and an executor, whose graph has compiled
+      regions in it or, where a run is watched node by node, has none.
+Not:  runs nothing, and knows no other partition.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+from threading import Lock
+
+from penstock.config import Tier
+from penstock.graph.graph import Graph, Node
+from penstock.kernels.bound import BoundKernel
+from penstock.kernels.registry import Calling, Cost
+from penstock.runtime.compiler.compile_regions import Compiled, Compiler
+from penstock.runtime.compiler.profile import Profile
+from penstock.runtime.compiler.region import Region
+from penstock.runtime.executor.executor import Executor, new_local_executor
+from penstock.runtime.executor.params import LocalExecutorParams
+from penstock.runtime.tune import Better, Tuner
+from penstock.state.checkpoints import heeding, holding
+from penstock.state.interrupt import Interrupt
+
+
+class PartitionRunner:
+    """One partition, ready to run any number of times."""
+
+    def __init__(
+        self, params: LocalExecutorParams, graph: Graph, tier: Tier, ends: tuple[int, int]
+    ) -> None:
+        """Compile what can be compiled, and get ready to run the rest.
+
+        Args:
+            params: what all runs on the device have in common.
+            graph: what is to be run.
+            tier: whether anything is to be compiled.
+            ends: how many arguments and results whoever runs the graph has for it.
+
+        Raises:
+            OpError: a frame is malformed, or a kernel cannot be made; the node is named.
+
+        """
+        #: What all runs on the device have in common.
+        self.params = params
+        self._graph = graph
+        self._compiler = Compiler(
+            device=params.device,
+            make_kernel=params.make_kernel,
+            checks_outputs=params.check_outputs,
+            ends=ends,
+        )
+        #: Held while executors are made, which are read without.  Outermost but for the graph's
+        #: and a tuner's.
+        self._lock = Lock()
+        self._executors: dict[Tier, Executor] = {}
+        compiled = self._compiler.compile(graph) if tier is Tier.COMPILED else None
+        #: The graph with regions for the executor; None if there are none, as long as all of
+        #: it is one function.  Set once more, when a profile says so.
+        self._parts: Compiled | None = None
+        #: All of the partition as one function, and what makes that better; None if it is none.
+        self.tuner: Tuner | None = None
+        if compiled is not None and compiled.whole is not None:
+            lines = len(compiled.whole.source.lines)
+            self.tuner = Tuner(compiled.whole, self._probing, self._improve, lines=lines)
+        else:
+            self._parts = compiled
+            self._made_executor(self._tier_of(tier))
+
+    def executor(self, interrupt: Interrupt, tier: Tier = Tier.COMPILED) -> Executor:
+        """What runs the graph where one function does not; made when first asked for.
+
+        Raises:
+            OpError: the reason of ``interrupt``, that of the step for which it is made.
+
+        """
+        tier = self._tier_of(tier)
+        made = self._executors.get(tier)
+        return made if made is not None else heeding(interrupt, partial(self._made_executor, tier))
+
+    def _tier_of(self, tier: Tier) -> Tier:
+        """The same, or the other one if they do not differ."""
+        return tier if self._parts is not None else Tier.DATAFLOW
+
+    def _made_executor(self, tier: Tier) -> Executor:
+        with holding(self._lock, "an executor, which another thread makes"):
+            made = self._executors.get(tier)
+            if made is None:
+                made = self._executors[tier] = self._new_executor(tier)
+            return made
+
+    def _new_executor(self, tier: Tier) -> Executor:
+        if tier is Tier.COMPILED and self._parts is not None:
+            params = _with_regions(self.params, self._parts)
+            return new_local_executor(params, self._parts.graph)
+        return new_local_executor(self.params, self._graph)
+
+    def _probing(self, profile: Profile) -> Region:
+        return self._compiler.probing(self._graph, profile)
+
+    def _improve(self, profile: Profile) -> Better:
+        better = self._compiler.improve(self._graph, profile, self.params.threads)
+        if better is None or better.whole is not None:
+            return Better(better.whole if better is not None else None)
+        self._parts = better
+        whole = self._compiler.improve(self._graph, profile, 1)
+        return Better(whole.whole if whole is not None else None, has_parts=True)
+
+
+def _with_regions(params: LocalExecutorParams, compiled: Compiled) -> LocalExecutorParams:
+    """The same, where a region is a kernel like any other."""
+
+    def make_kernel(node: Node) -> BoundKernel:
+        region = compiled.regions.get(node)
+        if region is None:
+            return params.make_kernel(node)
+        return BoundKernel(
+            region.compute,
+            Calling.CONTEXT,
+            Cost.MEASURED,
+            is_pure=region.source.is_pure,
+            explain=region.explain,
+        )
+
+    return dataclasses.replace(params, make_kernel=make_kernel)
