@@ -22,7 +22,7 @@ from penstock.catalogue.registry import find_op
 from penstock.core import dtypes
 from penstock.core.names import parse_endpoint
 from penstock.runtime import prepare
-from penstock.runtime.executor.executor import ExecutorState
+from penstock.runtime.executor.driver import ExecutorState
 from penstock.runtime.executor.state import TaggedNode
 
 #: How many nodes are kept back alone, and how many sets of them.

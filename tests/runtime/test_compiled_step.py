@@ -118,7 +118,7 @@ def test_close_ends_compiled_loops(name: str) -> None:
     thread = threading.Thread(target=work)
     run = session.run_async(fetch, feeds)
     thread.start()
-    wait_until(lambda: len(session._steps) == 2)
+    wait_until(lambda: len(session._under_way.steps) == 2)
     session.close()
     thread.join(5.0)
     assert not thread.is_alive()
@@ -232,7 +232,7 @@ def test_the_first_reason_counts() -> None:
         run = session.run_async("c:0", {"limit": FOREVER})
 
         def is_seen() -> bool:
-            seen[:] = [step for step in session._steps if isinstance(step, CompiledStep)]
+            seen[:] = [step for step in session._under_way.steps if isinstance(step, CompiledStep)]
             return bool(seen)
 
         wait_until(is_seen)

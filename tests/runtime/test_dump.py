@@ -11,7 +11,7 @@ from penstock import errors
 from penstock.core.values import Value
 from penstock.kernels.context import Interrupt, OpKernelContext
 from penstock.runtime import ExecutorArgs
-from penstock.runtime.executor.executor import ExecutorState
+from penstock.runtime.executor.driver import ExecutorState
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.step_state import StepState
 from support.custom import custom_kernels

@@ -16,7 +16,7 @@ import pytest
 import penstock as ps
 from penstock import builder, errors
 from penstock.graph.export import graph_to_def
-from penstock.runtime.executor.executor import ExecutorState
+from penstock.runtime.executor.driver import ExecutorState
 from penstock.runtime.executor.state import FrameState, IterationState
 from penstock.runtime.step import Step
 from support.graphs import graph_def
@@ -263,7 +263,7 @@ def test_runs_leave_nothing_behind() -> None:
                 assert session.run("exit:0", {"limit": number % 3}) == number % 3
 
         in_threads(8, work)
-        assert not session._steps
+        assert not session._under_way.steps
         assert living(*kinds) == before
 
 
@@ -283,7 +283,7 @@ def test_failed_and_cancelled_runs_leave_nothing_behind() -> None:
                 run.result(5.0)
         del run
         assert living(*kinds) == before
-        assert not session._steps
+        assert not session._under_way.steps
 
 
 def test_feeds_are_freed_at_once() -> None:

@@ -82,7 +82,7 @@ def test_a_finished_run_is_over(session: ps.Session) -> None:
     session.partial_run(handle, ["ab:0", "abc:0"], {"a": 1, "b": 2, "c": 3})
     with pytest.raises(errors.InvalidArgumentError, match="Must run 'setup'"):
         session.partial_run(handle, "ab:0")
-    assert not session._partial_runs
+    assert not session._under_way.partial_runs
 
 
 def test_two_runs_at_once(session: ps.Session) -> None:
@@ -188,7 +188,7 @@ def test_bad_setups(session: ps.Session, fetches: Any, feeds: Any, text: str) ->
     with pytest.raises(errors.OpError) as caught:
         session.partial_run_setup(fetches, feeds)
     assert text in str(caught.value)
-    assert not session._partial_runs
+    assert not session._under_way.partial_runs
 
 
 @pytest.mark.parametrize("handle", ["", "nonsense", "partial_run;99", None, 3])
@@ -221,7 +221,7 @@ def test_an_error_ends_the_run(session: ps.Session) -> None:
             with pytest.raises(errors.InvalidArgumentError, match="no good") as caught:
                 other.partial_run(handle, "later:0", {"b": 1, "c": 1})
             assert caught.value.node_name == "bad"
-            assert not other._partial_runs
+            assert not other._under_way.partial_runs
     del session
 
 
@@ -292,7 +292,7 @@ def test_the_sessions_timeout_ends_a_call(fetch: str) -> None:
         handle = session.partial_run_setup([fetch, "twice:0"], feeds)
         with pytest.raises(errors.DeadlineExceededError):
             session.partial_run(handle, fetch, {"a": 1.0, "limit": 2**31 - 1})
-        assert not session._partial_runs
+        assert not session._under_way.partial_runs
         session.run("put", {"a": 2.0})
         assert session.run("late:0", {"a": 1.0}) == -2.0
 

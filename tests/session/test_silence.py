@@ -211,7 +211,7 @@ def test_a_partial_run_ends_without_an_answer(silent: Silent, how: str) -> None:
     thread.start()
     wait_until(lambda: silent.kept)
     if how == "cancel":
-        session._partial_runs[handle].cancel(errors.CancelledError("enough"))
+        session._under_way.partial_runs.get(handle).cancel(errors.CancelledError("enough"))
     if how == "close":
         session.close()
     thread.join(10.0)

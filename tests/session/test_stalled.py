@@ -233,7 +233,7 @@ def test_a_partial_run_says_which_feed_is_missing() -> None:
     session = ps.Session(graph_def("x = Placeholder\ny = Placeholder\nz = Add(x, y)"))
     handle = session.partial_run_setup(["z:0"], ["x", "y"])
     session.partial_run(handle, [], {"x": 1.0})
-    run = session._partial_runs[handle]
+    run = session._under_way.partial_runs.get(handle)
     told = run.dump_state()
     session.close()
     assert "(_Recv), waits for y:0, which the client feeds" in told

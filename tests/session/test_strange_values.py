@@ -206,7 +206,7 @@ def go_on(session: ps.Session, name: str, value: Any) -> Any:
         return session.partial_run(handle, f"{name}o:0", {f"{name}:0": value})
     finally:
         with pytest.MonkeyPatch.context():
-            session._partial_runs.pop(handle, None)
+            session._under_way.partial_runs.take_all()
 
 
 @pytest.mark.parametrize("feed", [run, call, go_on])

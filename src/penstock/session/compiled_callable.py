@@ -8,29 +8,19 @@ Not:  parses no name, builds no dictionary, and takes no thread: all that was do
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from penstock.core.values import Value
 from penstock.errors import OpError
+from penstock.graph.graph import Graph
 from penstock.runtime.prepare import PreparedRequest
-from penstock.runtime.step_factory import AnyStep, StepFactory
+from penstock.runtime.step_factory import StepFactory
+from penstock.session.advise import advise
 from penstock.session.feeds import Feeder
 from penstock.session.fetches import FetchPlan, copy_of, handed_out
-
-
-class Registry(Protocol):
-    """Where a session keeps what runs, so that closing it can end it."""
-
-    def add_step(self, step: AnyStep) -> None:
-        """Note a step; raises CancelledError if the session is closed."""
-
-    def remove_step(self, step: AnyStep) -> None:
-        """Forget it."""
-
-    def advise(self, error: OpError) -> None:
-        """Complete an error that it raised."""
+from penstock.session.under_way import UnderWay
 
 
 class CompiledCallable:
@@ -39,14 +29,15 @@ class CompiledCallable:
     __slots__ = (
         "_dtypes",
         "_feeders",
+        "_graph",
         "_names",
         "_order",
         "_places",
         "_rebuild",
-        "_registry",
         "_shared",
         "_steps",
         "_timeout",
+        "_under_way",
     )
 
     def __init__(
@@ -55,7 +46,8 @@ class CompiledCallable:
         prepared: PreparedRequest,
         fed: Sequence[tuple[str, Feeder]],
         steps: StepFactory,
-        registry: Registry,
+        under_way: UnderWay,
+        graph: Graph,
         timeout_in_ms: int,
     ) -> None:
         """Decide everything that does not depend on values.
@@ -65,7 +57,8 @@ class CompiledCallable:
             prepared: the request.
             fed: canonical endpoints in the caller's order, and how to take their values.
             steps: makes the step of each call.
-            registry: where steps are noted.
+            under_way: where steps are noted as long as they run.
+            graph: the session's, which errors speak of.
             timeout_in_ms: how long a call may take; 0 means any time.
 
         """
@@ -87,7 +80,8 @@ class CompiledCallable:
         self._shared = [(i, name) for i, name in enumerate(request.fetches) if name in shared]
         self._names = plan.endpoints
         self._steps = steps
-        self._registry = registry
+        self._under_way = under_way
+        self._graph = graph
         self._timeout = timeout_in_ms
 
     def __call__(self, values: Sequence[Any]) -> Any:
@@ -95,14 +89,14 @@ class CompiledCallable:
         fed = [feed(value) for feed, value in zip(self._feeders, values, strict=True)]
         args = fed if self._order is None else [fed[index] for index in self._order]
         step = self._steps.new()
-        self._registry.add_step(step)
+        self._under_way.add_step(step)
         try:
             results = step.run(args, self._timeout)
         except OpError as error:
-            self._registry.advise(error)
+            advise(error, self._graph)
             raise
         finally:
-            self._registry.remove_step(step)
+            self._under_way.remove_step(step)
         for result in results:
             if result is None:
                 results = self._without_dead(results)

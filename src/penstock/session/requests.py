@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from penstock.config import Config
 from penstock.graph.graph import Graph
@@ -23,32 +23,23 @@ from penstock.runtime.environment import Environment
 from penstock.runtime.preparation import Preparation
 from penstock.runtime.prepare import PreparedRequest, place_and_prune, prepare, prepare_nothing
 from penstock.session.fetches import FetchPlan
-from penstock.session.run import Endable, Run
+from penstock.session.run import Run
+from penstock.session.under_way import UnderWay
 from penstock.state.checkpoints import holding
 from penstock.state.devices import DeviceSet
 
 _PREPARING: Final = "the graph, which another thread prepares or extends"
 
 
-class Registry(Protocol):
-    """Where a session keeps what goes on, so that closing it can end it."""
-
-    def add_step(self, step: Endable) -> None:
-        """Note what goes on; raises CancelledError if the session is closed."""
-
-    def remove_step(self, step: Endable) -> None:
-        """Forget it."""
-
-
 class Requests:
     """The requests of one session."""
 
     def __init__(
-        self, graph: Graph, config: Config, devices: DeviceSet, registry: Registry
+        self, graph: Graph, config: Config, devices: DeviceSet, under_way: UnderWay
     ) -> None:
         self.environment = Environment(graph, config, devices)
         self._graph = graph
-        self._registry = registry
+        self._under_way = under_way
         #: What was prepared.  Grows under the graph's lock; read without.
         self._prepared: dict[Request, PreparedRequest] = {}
 
@@ -96,11 +87,11 @@ class Requests:
         preparation = Preparation(may_be_left=run is not None or deadline < math.inf)
         if run is not None:
             run.turn_to(preparation)
-        self._registry.add_step(preparation)
+        self._under_way.add_step(preparation)
         try:
             return preparation.run(work, deadline)
         finally:
-            self._registry.remove_step(preparation)
+            self._under_way.remove_step(preparation)
 
     def _known_or_new(self, request: Request) -> PreparedRequest:
         with holding(self._graph.lock, _PREPARING):

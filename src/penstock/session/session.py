@@ -8,34 +8,25 @@ Not:  does no work of its own: it keeps what the runtime prepared, and the sessi
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from threading import RLock
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-
 from penstock.config import Config, RunMetadata, RunOptions
 from penstock.core.memory import keep_freed_memory
-from penstock.core.values import Value
 from penstock.defs.codec import load_graph_def
 from penstock.errors import (
-    CancelledError,
     FailedPreconditionError,
     InvalidArgumentError,
     OpError,
 )
 from penstock.habits import add_hints
 from penstock.passes.prune import Medium, Request
-from penstock.runtime.deadline import milliseconds_to
-from penstock.runtime.explain_dead import dead_fetch_error
-from penstock.runtime.partial_run import PartialRun
 from penstock.runtime.prepare import PreparedRequest
-from penstock.runtime.step import Step
-from penstock.runtime.step_factory import AnyStep, StepFactory
+from penstock.runtime.step_factory import StepFactory
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session import registry
 from penstock.session.advise import advise
@@ -44,9 +35,11 @@ from penstock.session.extend import extend_graph
 from penstock.session.feeds import Feeds, kept, signature_of
 from penstock.session.fetches import FetchPlan, copies, handed_out, plan_fetches
 from penstock.session.graphs import DEFAULT, graph_of, opened
-from penstock.session.metadata import record, watched
+from penstock.session.job import Job
+from penstock.session.metadata import watched
 from penstock.session.requests import Requests
-from penstock.session.run import Endable, Run
+from penstock.session.run import Run
+from penstock.session.under_way import UnderWay
 from penstock.state import default_session
 from penstock.state.devices import Device, local_devices
 from penstock.state.session_state import SessionState
@@ -76,22 +69,14 @@ class Session:
         self._graph = graph_of(graph)
         self._pools = SessionPools(self._config)
         devices = local_devices(self._config.device_count)
-        self._requests = Requests(self._graph, self._config, devices, self)
+        #: What goes on, to be ended when the session closes.
+        self._under_way = UnderWay()
+        self._requests = Requests(self._graph, self._config, devices, self._under_way)
         self._environment = self._requests.environment
         self._session_state = SessionState()
         self._feeds = Feeds(self._graph, self._session_state.get)
         #: What single names mean as fetches.  Only grows; lost updates do no harm.
         self._plans: dict[str, FetchPlan] = {}
-        #: Guards what follows.  Not held while a request is prepared or run.
-        self._lock = threading.Lock()
-        #: Steps and preparations under way, to be cancelled when the session closes.
-        self._steps: set[Endable] = set()
-        self._partial_runs: dict[str, PartialRun] = {}
-        self._partial_run_count = 0
-        self._is_closed = False
-        #: Whether it is the session of a process of which this one is the child, where threads
-        #: were at work in it.
-        self._is_lost = False
         registry.remember(self)
 
     @property
@@ -130,7 +115,7 @@ class Session:
         plan = self._plan(fetches)
         job = self._job(plan, feed_dict or {}, RunOptions.of(options))
         self._set_step(job, self._prepared_for(job))
-        return plan.rebuild(self._finish(job, run_metadata))
+        return plan.rebuild(job.run(self._graph, self._under_way, run_metadata))
 
     def _plan(self, fetches: Any) -> FetchPlan:
         """What is fetched; that of a single name is made once."""
@@ -160,7 +145,7 @@ class Session:
             self._set_step(job, self._prepared_for(job, run))
             job.step.is_async = True
             run.turn_to(job.step)
-            return plan.rebuild(self._finish(job, run_metadata))
+            return plan.rebuild(job.run(self._graph, self._under_way, run_metadata))
 
         return Run(work)
 
@@ -171,7 +156,7 @@ class Session:
 
         A dead fetch gives an empty array, where ``run`` would raise.
         """
-        self._check_open()
+        self._under_way.check_open()
         plan, run_options = plan_fetches(fetches, self._graph), RunOptions.of(options)
         keys = list(feed_list or ())
         # However long that takes: a deadline is one of each call.
@@ -188,7 +173,7 @@ class Session:
                 return whole(values)
             job = self._job(plan, dict(zip(keys, values, strict=True)), run_options)
             self._set_step(job, prepared)
-            return plan.rebuild(self._finish(job, None, allow_dead=True))
+            return plan.rebuild(job.run(self._graph, self._under_way, None, allow_dead=True))
 
         return call
 
@@ -203,11 +188,13 @@ class Session:
             return None
         pool = self._pools.runner(options.inter_op_thread_pool)
         maker = StepFactory(prepared, options, self._session_state, pool)
-        return CompiledCallable(plan, prepared, fed, maker, self, self._timeout_of(options))
+        return CompiledCallable(
+            plan, prepared, fed, maker, self._under_way, self._graph, self._timeout_of(options)
+        )
 
-    def _job(self, plan: FetchPlan, feed_dict: Mapping[Any, Any], options: RunOptions) -> _Job:
+    def _job(self, plan: FetchPlan, feed_dict: Mapping[Any, Any], options: RunOptions) -> Job:
         """What a call wants; its time begins now."""
-        self._check_open()
+        self._under_way.check_open()
         if options.output_partition_graphs and self._config.disable_output_partition_graphs:
             raise InvalidArgumentError(
                 "RunOptions.output_partition_graphs() is not supported when "
@@ -215,13 +202,13 @@ class Session:
             )
         timeout = self._timeout_of(options)
         deadline = monotonic() + timeout / 1000 if timeout > 0 else math.inf
-        return _Job(plan, self._feeds.values(feed_dict), options, deadline)
+        return Job(plan, self._feeds.values(feed_dict), options, deadline)
 
-    def _prepared_for(self, job: _Job, run: Run | None = None) -> PreparedRequest:
+    def _prepared_for(self, job: Job, run: Run | None = None) -> PreparedRequest:
         fed = tuple(sorted(job.fed))
         return self._requests.prepared_for(job.plan, fed, job.deadline, run)
 
-    def _set_step(self, job: _Job, prepared: PreparedRequest) -> None:
+    def _set_step(self, job: Job, prepared: PreparedRequest) -> None:
         """Make the step of a job that is about to run."""
         if prepared.costs.every > 0:
             job.options = watched(job.options, prepared.costs)
@@ -231,52 +218,9 @@ class Session:
         job.prepared = prepared
         job.step = StepFactory(prepared, job.options, self._session_state, pool).new()
 
-    def _finish(
-        self, job: _Job, metadata: RunMetadata | None, *, allow_dead: bool = False
-    ) -> list[Any]:
-        """Run a job's step, and put fed, fetched and dead values in their places."""
-        request = job.prepared.request
-        values: dict[str, Any] = dict(job.fed)
-        if request.fetches or request.targets:
-            self.add_step(job.step)
-            try:
-                feeds = [job.fed[name] for name in request.feeds]
-                results = job.step.run(feeds, milliseconds_to(job.deadline))
-            except OpError as error:
-                self.advise(error)
-                raise
-            finally:
-                record(job.prepared, job.step.stats, job.options, metadata)
-                self.remove_step(job.step)
-            for index, (name, value) in enumerate(zip(request.fetches, results, strict=True)):
-                if value is None and not allow_dead:
-                    raise dead_fetch_error(self._graph, index, name)
-                dtype = job.prepared.fetch_types[index]
-                values[name] = np.empty(0, dtype.numpy) if value is None else value
-            job.step.keep_fetched(request.fetches)
-        if job.prepared.shared_fetches:
-            values = copies(values, job.prepared.shared_fetches)
-        names = job.plan.endpoints
-        return handed_out([values[name] for name in names], names)
-
     def _timeout_of(self, options: RunOptions) -> int:
         timeout = options.timeout_in_ms
         return timeout if timeout > 0 else self._config.operation_timeout_in_ms
-
-    def add_step(self, step: Endable) -> None:
-        """Note what goes on, so that ``close`` can end it; raises CancelledError if it has."""
-        with self._lock:
-            self._check_open()
-            self._steps.add(step)
-
-    def advise(self, error: OpError) -> None:
-        """Let the advice of a step's error name nodes of the graph."""
-        advise(error, self._graph)
-
-    def remove_step(self, step: Endable) -> None:
-        """Forget what does not go on any more."""
-        with self._lock:
-            self._steps.discard(step)
 
     def placement(self, fetches: Any) -> dict[str, str]:
         """The device of every node that ``fetches`` need, by name, before any optimisation."""
@@ -291,27 +235,17 @@ class Session:
             InvalidArgumentError: no fetches, or names that mean nothing.
 
         """
-        self._check_open()
+        self._under_way.check_open()
         plan = plan_fetches(fetches, self._graph)
         fed = tuple(map(self._feeds.endpoint, feeds or ()))
         for name in fed:
             signature_of(self._graph, name)
         request = Request(fed, plan.endpoints, plan.targets, Medium.RENDEZVOUS)
         prepared = self._requests.prepare(request)
-        pool = self._pools.runner(0)
-        factory = StepFactory(prepared, RunOptions(), self._session_state, pool)
+        factory = StepFactory(prepared, RunOptions(), self._session_state, self._pools.runner(0))
         run = factory.new_partial(self._graph)
-        with self._lock:
-            self._check_open()
-            self._partial_run_count += 1
-            handle = f"partial_run;{self._partial_run_count}"
-            self._partial_runs[handle] = run
-        try:
-            run.start()
-        except BaseException:  # Ctrl-C, say
-            with self._lock:
-                self._partial_runs.pop(handle, None)
-            raise
+        handle = self._under_way.add_partial_run(run)
+        self._under_way.partial_runs.start(handle, run)
         return handle
 
     def partial_run(
@@ -324,28 +258,23 @@ class Session:
                 depends on a feed that is still to come.
 
         """
-        self._check_open()
-        run = self._partial_runs.get(handle)
-        if run is None:
-            raise InvalidArgumentError("Must run 'setup' before performing partial runs!")
+        self._under_way.check_open()
+        run = self._under_way.partial_runs.get(handle)
         plan = plan_fetches(fetches, self._graph)
         if plan.targets:
             raise InvalidArgumentError("partial_run() requires empty target_list.")
         fed = self._feeds.values(feed_dict or {})
         fed = kept(fed, fed)
-        fetches = [name for name in plan.endpoints if name not in fed]
+        wanted = [name for name in plan.endpoints if name not in fed]
         try:
-            results = run.step(fed, fetches, self._config.operation_timeout_in_ms)
+            results = run.step(fed, wanted, self._config.operation_timeout_in_ms)
         except OpError as error:
-            self.advise(error)
+            advise(error, self._graph)
             raise
         finally:
-            if run.is_done:
-                with self._lock:
-                    self._partial_runs.pop(handle, None)
-        values = fed | dict(zip(fetches, results, strict=True))
+            self._under_way.partial_runs.drop_done(handle, run)
         # The step goes on, and may yet read what was fetched.
-        values = copies(values, fetches)
+        values = copies(fed | dict(zip(wanted, results, strict=True)), wanted)
         names = plan.endpoints
         return plan.rebuild(handed_out([values[name] for name in names], names))
 
@@ -360,7 +289,7 @@ class Session:
             FailedPreconditionError: the configuration says that the graph is final.
 
         """
-        self._check_open()
+        self._under_way.check_open()
         if self._config.optimize_for_static_graph:
             raise FailedPreconditionError(
                 "Extending the graph is not supported when optimize_for_static_graph is true."
@@ -399,18 +328,9 @@ class Session:
 
     def close(self) -> None:
         """Cancel what runs, and give up variables, queues and tables.  May be called twice."""
-        with self._lock:
-            if self._is_closed:
-                return
-            self._is_closed = True
-            steps, runs = list(self._steps), list(self._partial_runs.values())
-            self._partial_runs.clear()
-        for step in steps:
-            step.cancel(CancelledError("Session has been closed."))
-        for run in runs:
-            run.cancel(CancelledError("PRun cancellation"))
-        self._environment.resources.close()
-        self._pools.close()
+        if self._under_way.close():
+            self._environment.resources.close()
+            self._pools.close()
 
     @contextmanager
     def as_default(self) -> Iterator[Session]:
@@ -441,36 +361,17 @@ class Session:
         )
 
     def __repr__(self) -> str:
-        return f"<Session on {self._graph!r}, {'closed' if self._is_closed else 'open'}>"
+        return f"<Session on {self._graph!r}, {'closed' if self._under_way.is_closed else 'open'}>"
 
     def forget_threads(self) -> bool:
-        """Start anew in the child of a fork; whether the session can be used there.
-
-        It cannot if it was at work, in this thread or in one that only the parent has: what
-        that has begun nobody would end.
-        """
-        if self._is_closed:
+        """Start anew in the child of a fork; whether the session can be used there."""
+        if self._under_way.is_closed:
             return False
-        self._lock = threading.Lock()
         locks = self._graph.lock, self._environment.resources.lock, self._session_state.lock
-        is_busy = bool(self._steps or self._partial_runs)
-        self._is_lost = self._is_closed = is_busy or not all(map(_is_free, locks))
+        is_usable = all(map(_is_free, locks))
         if not _is_free(self._graph.lock):
-            self._graph.lock = threading.RLock()  # for sessions that the child opens
-        for step in self._steps:
-            if isinstance(step, Step):
-                step.forget_threads()
-        return not self._is_lost
-
-    def _check_open(self) -> None:
-        if self._is_lost:
-            raise FailedPreconditionError(
-                "The session was at work in another thread, or in this one, when this process "
-                "was forked",
-                next_step="open a session of its own in the child",
-            )
-        if self._is_closed:
-            raise CancelledError("Session has been closed.")
+            self._graph.lock = RLock()  # for sessions that the child opens
+        return self._under_way.forget_threads(is_usable=is_usable)
 
 
 def _is_free(lock: Any) -> bool:
@@ -482,17 +383,3 @@ def _is_free(lock: Any) -> bool:
 
 
 add_hints(Session)
-
-
-@dataclass(frozen=False, slots=True)
-class _Job:
-    """Everything about one call of ``run``."""
-
-    plan: FetchPlan
-    fed: dict[str, Value]
-    options: RunOptions
-    #: The ``monotonic`` time at which it must be done.
-    deadline: float
-    #: Set when it is known what the call needs.
-    prepared: PreparedRequest = field(init=False)
-    step: AnyStep = field(init=False)

@@ -7,20 +7,18 @@ Not:  propagates nothing; a second call, and one that comes when nobody waits, i
 
 from __future__ import annotations
 
-from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
 
 from penstock.errors import OpError
+from penstock.runtime.executor.inbox import Inbox
 from penstock.runtime.executor.state import TaggedNode
 
 
 class Waiting(Protocol):
     """The step that started the kernel, on one device."""
 
-    #: Guards the state of each completion.
-    lock: Lock
-    #: Whether nobody waits any more.
-    is_left: bool
+    #: Its lock guards the state of each completion.
+    inbox: Inbox[Any]
 
     def failure(self, tagged: TaggedNode, cause: BaseException) -> OpError:
         """The error of a node, on the thread where it comes up."""
@@ -38,6 +36,7 @@ class Completion:
 
     __slots__ = (
         "_has_reported",
+        "_inbox",
         "_is_starting",
         "_start",
         "_state",
@@ -48,6 +47,7 @@ class Completion:
 
     def __init__(self, state: Waiting, tagged: TaggedNode, start: float) -> None:
         self._state = state
+        self._inbox = state.inbox
         self._tagged = tagged
         self._start = start
         # What follows changes under the state's lock.
@@ -63,8 +63,8 @@ class Completion:
     def __call__(self, result: object) -> None:
         """Take the result: outputs, or an exception."""
         state, is_error = self._state, isinstance(result, BaseException)
-        with state.lock:
-            if self._has_reported or state.is_left:
+        with self._inbox.lock:
+            if self._has_reported or self._inbox.is_left:
                 return
             self._has_reported = True
             if self._is_starting and not is_error:
@@ -73,7 +73,7 @@ class Completion:
                 return
         if isinstance(result, BaseException):
             result = state.failure(self._tagged, result)
-            with state.lock:
+            with self._inbox.lock:
                 if self._is_starting:
                     self.result = result
                     self.is_called = True
@@ -82,6 +82,6 @@ class Completion:
 
     def leave(self) -> bool:
         """The kernel's start has returned; whether there is a result already."""
-        with self._state.lock:
+        with self._inbox.lock:
             self._is_starting = False
             return self.is_called

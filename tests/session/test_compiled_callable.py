@@ -140,7 +140,7 @@ def test_errors_are_those_of_run(session: ps.Session) -> None:
             call(X, np.float32([1, 2, 3]))
         assert caught.value.node_name == "diff"
         np.testing.assert_array_equal(call(X, Y), X - Y)
-    assert session._steps == set()
+    assert session._under_way.steps == set()
 
 
 def test_feeds_are_not_changed(session: ps.Session) -> None:
@@ -191,4 +191,4 @@ def test_calls_from_eight_threads(session: ps.Session) -> None:
     for thread in threads:
         thread.join(30.0)
     assert wrong == []
-    assert session._steps == set()
+    assert session._under_way.steps == set()
