@@ -21,7 +21,7 @@ import numpy as np
 from fuzzing.answers import DEADLINE, Failure, Outcome, difference, ending, same
 from fuzzing.latitude import Latitude
 from fuzzing.mutant import Mutant
-from fuzzing.running import DEFINITION, Way, outcomes, ways
+from fuzzing.running import CHECKED, DEFINITION, Way, outcomes, ways
 from fuzzing.verdict import Kind, Verdict
 
 #: How much more time there is for who has met a deadline.
@@ -47,6 +47,9 @@ def judge(mutant: Mutant, seed: int, watch: Callable[[Way], None]) -> Verdict:
         reason = _bare(found)
         if not reason and not _are_same(given, [step.feeds for step in mutant.steps]):
             reason = "a feed has been written into"
+        if way.is_checked and difference(meant, found, way.tolerance):
+            account = run(mutant, CHECKED)
+            found = found if difference(account, found, way.tolerance) else meant
         if not reason and (differs := difference(meant, found, way.tolerance)):
             excuse = latitude.excuse(found, way)
             kind, reason = (kind, differs) if excuse is None else (excuse, "")

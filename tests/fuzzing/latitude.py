@@ -12,8 +12,11 @@ Not:  takes nothing for granted: behind each excuse stands an account of the exe
   the same order, any value of the type will do.  So it will where it does with other seeds in
   functions, if these have been opened: in TensorFlow, too, one kernel draws for all calls of a
   function, but each call has its own once it is opened.
+- *Racy*, at last: where functions are opened, what they do mixes with everything else.  What was
+  found is another value in any case, and is what the executor gives of the opened graph.
 - *Unread*: who optimises may leave out what is only waited for, and its errors with it.  What was
-  found is what the executor gives if nobody waits for the node that failed.
+  found is what the executor gives if nobody waits for the node that failed; or, if that is a
+  constant, whatever its value is, since it only goes through loops in which nobody looks at it.
 - *Sensitive*: who folds a batch norm into a convolution rounds elsewhere.  What was found is hardly
   further off than what the executor gives if constants and feeds differ in their last bits.
 """
@@ -28,13 +31,22 @@ import numpy as np
 
 from fuzzing.answers import DEADLINE, Outcome, Values, code_of, culprit, difference, ending, same
 from fuzzing.mutant import Mutant
-from fuzzing.neighbours import nudged, reading_late, reseeded, with_ways_into_merges, without_waits
+from fuzzing.neighbours import (
+    nudged,
+    reading_late,
+    reseeded,
+    with_constant,
+    with_ways_into_merges,
+    without_waits,
+)
 from fuzzing.orders import kept_back
-from fuzzing.running import DEFINITION, Way
+from fuzzing.running import DEFINITION, OPENED, Way
 from fuzzing.verdict import Kind
 
 #: How many random orders are tried, how many nodes may fail, how many other last bits there are.
 _SHUFFLED, _CULPRITS, _NUDGED = 24, 100, 8
+#: How many where functions are opened: there are more nodes.
+_OPENED: Final = 100
 #: After so many orders that end in a deadline no more are tried.
 _HANGS: Final = 10
 #: A value that comes in so many ways may come in others: a race in each iteration has 2**n ends.
@@ -66,7 +78,9 @@ class Latitude:
         """Why what was found may be right nevertheless."""
         if self._accounts.allow(found, way):
             return Kind.RACY
-        if way.is_optimised and self._is_unread(found, way):
+        if way.is_optimised and self._accounts.allow_opened(found, way):
+            return Kind.RACY
+        if way.is_optimised and (self._is_unread(found, way) or self._is_any(found, way)):
             return Kind.UNREAD
         if way.tolerance and self._is_sensitive(found):
             return Kind.SENSITIVE
@@ -84,6 +98,14 @@ class Latitude:
                 return True
         is_other = mutant is not self._mutant
         return is_other and _Accounts(mutant, meant, self._run).allow(found, way)
+
+    def _is_any(self, found: Sequence[Outcome], way: Way) -> bool:
+        """Whether that comes of any value of a constant that cannot be made."""
+        others = [with_constant(self._mutant, culprit(self._meant), value) for value in (0, 1)]
+        return all(
+            other is not None and not difference(self._run(other, DEFINITION), found, way.tolerance)
+            for other in others
+        )
 
     def _is_sensitive(self, found: Sequence[Outcome]) -> bool:
         """Whether that is hardly further off than what comes of other last bits."""
@@ -114,6 +136,22 @@ class _Accounts:
             if not missing:
                 return True
         return all(self._varies(part) or self._is_random(part, way) for part in missing)
+
+    def allow_opened(self, found: Sequence[Outcome], way: Way) -> bool:
+        """The same for values that differ from order to order, where functions are opened."""
+        missing = [
+            part
+            for part in _parts(found)
+            if not any(_has(account.steps, part, way.tolerance) for account in self._known)
+        ]
+        if not all(len(self._alike(part)) > 1 for part in missing):
+            return False
+        for seed in range(_OPENED):
+            steps = self._run(self._mutant, replace(OPENED, order=seed))
+            missing = [part for part in missing if not _has(steps, part, way.tolerance)]
+            if not missing:
+                return True
+        return False
 
     def _all(self) -> Iterator[_Account]:
         yield from list(self._known)
@@ -168,11 +206,14 @@ class _Accounts:
 
     def _varies(self, part: _Part) -> bool:
         """Whether orders give so many values that there are sure to be others."""
+        return len(self._alike(part)) >= _MANY
+
+    def _alike(self, part: _Part) -> set[bytes]:
+        """The values of the same type and shape that orders give in the same place."""
         step, slot, found = part
         known = (p for account in self._known for p in _parts(account.steps))
         values = [v for at, place, v in known if slot >= 0 and (at, place) == (step, slot)]
-        alike = {v.tobytes() for v in values if (v.dtype, v.shape) == (found.dtype, found.shape)}
-        return len(alike) >= _MANY
+        return {v.tobytes() for v in values if (v.dtype, v.shape) == (found.dtype, found.shape)}
 
     def _is_random(self, part: _Part, way: Way) -> bool:
         """Whether there is another value of the same type each time, in one and the same order."""

@@ -2,7 +2,7 @@
 
 In:   a mutant.
 Out:  another one: with a way into each Merge, with late reads, in which nobody waits for some
-      node, with other seeds, or with other last bits.
+      node, with another constant, with other seeds, or with other last bits.
 Not:  runs nothing, and changes no mutant.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from fuzzing.mutant import Mutant, set_inputs
 from penstock.catalogue.registry import find_op
+from penstock.core import dtypes
 from penstock.core.names import parse_endpoint
 from penstock.defs import tensors
 from penstock.defs.schema import Message
@@ -105,6 +106,19 @@ def without_waits(mutant: Mutant, name: str) -> Mutant | None:
     for node in made.graph.node:
         set_inputs(node, [stand_in.get(text, text) for text in node.input])
     return made if made.typed() is not None else None
+
+
+def with_constant(mutant: Mutant, name: str, value: int) -> Mutant | None:
+    """The same graph with a number for a constant, in functions as well; None if there is none."""
+    made = mutant.copy()
+    constants = [node for node in made.all_nodes() if node.name == name and node.op == "Const"]
+    for node in constants:
+        dtype = dtypes.of_number(node.attr["dtype"].type)
+        if dtype.is_object or dtype.is_quantized:
+            return None
+        number = np.asarray(value, dtype.numpy)[()]
+        node.attr["value"].tensor.CopyFrom(tensors.to_proto(number, dtype))
+    return made if constants else None
 
 
 def _must_run(node: Message) -> bool:

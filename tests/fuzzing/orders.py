@@ -21,7 +21,7 @@ from penstock.catalogue.op_def import OpDef
 from penstock.catalogue.registry import find_op
 from penstock.core import dtypes
 from penstock.core.names import parse_endpoint
-from penstock.runtime import prepare
+from penstock.runtime import environment
 from penstock.runtime.executor.driver import ExecutorState
 from penstock.runtime.executor.state import TaggedNode
 
@@ -70,7 +70,7 @@ def keeping_back(names: frozenset[str]) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         if names:
-            monkeypatch.setattr(prepare, "ready_queues", lambda _seed: lambda: LateQueue(names))
+            monkeypatch.setattr(environment, "ready_queues", lambda _seed: lambda: LateQueue(names))
             monkeypatch.setattr(ExecutorState, "__init__", make_state)
         yield
 

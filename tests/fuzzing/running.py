@@ -11,7 +11,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,14 @@ import penstock as ps
 from fuzzing.answers import Failure, Outcome, Values
 from fuzzing.mutant import Mutant, Run
 from fuzzing.orders import keeping_back
-from penstock.config import GraphOptions, RewriterConfig, Tier, Toggle
+from penstock.config import (
+    GraphOptions,
+    Level,
+    OptimizerOptions,
+    RewriterConfig,
+    Tier,
+    Toggle,
+)
 from support.corpus import replaced
 from support.tiers import leaving_some_out
 
@@ -59,6 +66,17 @@ class Way:
 
 #: What a graph means.
 DEFINITION: Final = Way("executor", Tier.DATAFLOW, GraphOptions.nothing())
+#: The same with values compared with their types: who does that sees a mistake earlier.
+CHECKED: Final = replace(DEFINITION, name="executor, checked", is_checked=True)
+#: The same with the bodies of functions where they are called, so that what they do mixes.
+OPENED: Final = Way(
+    "executor, functions opened",
+    Tier.DATAFLOW,
+    GraphOptions(
+        optimizer_options=OptimizerOptions(opt_level=Level.L0),
+        rewrite_options=RewriterConfig(function_optimization=Toggle.ON),
+    ),
+)
 _EXACT: Final = GraphOptions(rewrite_options=RewriterConfig(remapping=Toggle.OFF))
 
 

@@ -15,10 +15,11 @@ from fuzzing.__main__ import summary
 from fuzzing.answers import Failure, Outcome, Values
 from fuzzing.mutant import Mutant, Run
 from fuzzing.recipe import Recipe, recipe
-from fuzzing.running import DEFINITION, Way, outcomes
+from fuzzing.running import CHECKED, DEFINITION, Way, outcomes, ways
 from fuzzing.verdict import Kind, Verdict
 from fuzzing.workers import judged
 from penstock.graph.export import graph_to_def
+from support.functions import graph_def_with
 from support.sketch import sketch
 
 #: What is done with an account before it is judged.
@@ -324,6 +325,124 @@ def test_only_who_optimises_may_leave_errors_out(
         monkeypatch, FAILING, lambda _: answers, name=name, feeds=feeds, fetches=["y:0"]
     )
     assert found.kind is kind, found
+
+
+def unread_constant(shape: int) -> Mutant:
+    """A loop that carries a constant in which nobody looks, and whose shape may be absurd."""
+    graph = graph_def_with(
+        """
+        n = Const[value=0; dtype=int32]
+        other = Const[value=5; dtype=int32]
+        loop = While[T=int32|int32; cond=IsSmall; body=Next](n, other)
+        """,
+        """
+        IsSmall(x: int32, o: int32) -> (go: bool)
+        two = Const[value=2; dtype=int32]
+        less = Less[T=int32](x, two:output)
+        return go = less:z
+
+        Next(x: int32, o: int32) -> (y: int32, p: int32)
+        one = Const[value=1; dtype=int32]
+        sum = Add[T=int32](x, one:output)
+        return y = sum:z
+        return p = o
+        """,
+    )
+    graph.node[1].attr["value"].tensor.tensor_shape.dim.add(size=shape)
+    return Mutant(graph, [Run({}, ["loop:0"], [])], 1)
+
+
+@pytest.mark.parametrize(("value", "kind"), [(2, Kind.UNREAD), (3, Kind.FINDING)])
+def test_a_constant_that_nobody_reads_may_be_absurd(
+    monkeypatch: pytest.MonkeyPatch, value: int, kind: Kind
+) -> None:
+    """Who leaves it out gives what any other value of it would give, and nothing else."""
+    answers: list[Outcome] = [Values((np.asarray(np.int32(value)),))]
+
+    def outcomes_of(mutant: Mutant, way: Way) -> list[Outcome]:
+        return answers if way.name == "optimised" else outcomes(mutant, way)
+
+    monkeypatch.setattr(judging, "outcomes", outcomes_of)
+    monkeypatch.setattr(
+        judging, "ways", lambda _seed: [w for w in ways(0) if w.name == "optimised"]
+    )
+    assert judging.judge(unread_constant(1), 0, lambda _way: None).kind is (
+        Kind.AGREED if kind is Kind.UNREAD else kind
+    )
+    assert judging.judge(unread_constant(-2), 0, lambda _way: None).kind is kind
+
+
+@pytest.mark.parametrize(("name", "kind"), [("optimised", Kind.AGREED), ("compiled", Kind.FINDING)])
+def test_who_compares_types_sees_a_mistake_earlier(
+    monkeypatch: pytest.MonkeyPatch, name: str, kind: Kind
+) -> None:
+    """What only such a way of running finds is right there, and nowhere else."""
+
+    def outcomes_of(mutant: Mutant, way: Way) -> list[Outcome]:
+        if way.name in (CHECKED.name, name):
+            return [Failure("INTERNAL", "x", "no such type")]
+        return outcomes(mutant, way)
+
+    monkeypatch.setattr(judging, "outcomes", outcomes_of)
+    monkeypatch.setattr(judging, "ways", lambda _seed: [w for w in ways(0) if w.name == name])
+    mutant = Mutant(graph_to_def(sketch(PLAIN)), [Run({}, ["y:0"], [])], 1)
+    assert judging.judge(mutant, 0, lambda _way: None).kind is kind
+
+
+#: A call reads a variable and writes it later; another one adds to it at any time.
+LOST_UPDATE = (
+    """
+    v = VarHandleOp[dtype=int32; shape=(); shared_name=v]
+    one = Const[value=1; dtype=int32]
+    init = AssignVariableOp[dtype=int32](v, one)
+    double = StatefulPartitionedCall[Tin=resource; Tout=int32; f=Double](v)
+    more = StatefulPartitionedCall[Tin=resource; Tout=int32; f=More](v)
+    both = NoOp(^double, ^more)
+    read = ReadVariableOp[dtype=int32](v, ^both)
+    """,
+    """
+    Double(v: resource) -> (y: int32)
+    two = Const[value=2; dtype=int32]
+    read = ReadVariableOp[dtype=int32](v)
+    product = Mul[T=int32](read:value, two:output)
+    write = AssignVariableOp[dtype=int32](v, product:z)
+    y = Identity[T=int32](product:z, ^write)
+    return y = y:output
+
+    More(v: resource) -> (y: int32)
+    ten = Const[value=10; dtype=int32]
+    add = AssignAddVariableOp[dtype=int32](v, ten:output)
+    y = Identity[T=int32](ten:output, ^add)
+    return y = y:output
+    """,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "kind"),
+    [
+        (2, "optimised", Kind.RACY),  # what was added is lost, between reading and writing
+        (12, "optimised", Kind.RACY),
+        (5, "optimised", Kind.FINDING),
+        (2, "compiled", Kind.FINDING),
+    ],
+)
+def test_functions_that_are_opened_mix(
+    monkeypatch: pytest.MonkeyPatch, value: int, name: str, kind: Kind
+) -> None:
+    """Between the nodes of one there may be those of another, though not if calls stay calls."""
+
+    def outcomes_of(mutant: Mutant, way: Way) -> list[Outcome]:
+        found = outcomes(mutant, way)
+        return [found[0], Values((np.asarray(np.int32(value)),))] if way.name == name else found
+
+    monkeypatch.setattr(judging, "outcomes", outcomes_of)
+    monkeypatch.setattr(judging, "ways", lambda _seed: [w for w in ways(0) if w.name == name])
+    mutant = Mutant(
+        graph_def_with(*LOST_UPDATE), [Run({}, [], ["init"]), Run({}, ["read:0"], [])], 1
+    )
+    found = judging.judge(mutant, 0, lambda _way: None).kind
+    assert found in ({kind, Kind.AGREED} if kind is Kind.RACY else {kind})
 
 
 # -- limits and sums ----------------------------------------------------------------------------
