@@ -173,6 +173,10 @@ class Config(Options):
     #: runs may change how fast it is, never how numbers are added up.  Without it, PyTorch and
     #: numpy compete for heavy nodes, and whoever was faster computes them.
     exact_repetition: bool = True
+    #: Let what takes long, and who else uses the cores, decide where and when things are computed.
+    #: Without it, nothing is learnt from times, here or, as long as the session is open, in what
+    #: kernels of the whole process share among the cores: the same steps run in the same way.
+    adaptive: bool = True
     #: Take denormal numbers for zeros in all but the smallest steps, as TensorFlow's threads do.
     flush_denormals: bool = True
     #: Compare every output with its declared type, also those of Penstock's own kernels.

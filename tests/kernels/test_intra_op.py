@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from penstock.kernels import intra_op
-from penstock.kernels.intra_op import in_company, parallel_for
+from penstock.kernels.contention import Contention, contention
+from penstock.kernels.intra_op import parallel_for
 
 
 @pytest.fixture(params=[0, 1, 3])
@@ -91,14 +92,14 @@ def test_whole_kernels_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPa
     seen: list[int] = []
 
     def look() -> None:
-        seen.append(intra_op.helpers())
+        seen.append(contention.helpers(intra_op.HELPERS))
 
     def beside(others: int) -> None:
         if others:
-            in_company(lambda: beside(others - 1))()
+            contention.counting(lambda: beside(others - 1))()
         look()
 
-    in_company(lambda: beside(2))()
+    contention.counting(lambda: beside(2))()
     look()
     assert seen == [1, 3, 7, 7]
 
@@ -112,32 +113,32 @@ def test_work_that_fails_is_company_no_more(monkeypatch: pytest.MonkeyPatch) -> 
 
     for _ in range(3):
         with pytest.raises(ValueError, match="no good"):
-            in_company(fail)()
-    assert intra_op.helpers() == 7
+            contention.counting(fail)()
+    assert contention.helpers(7) == 7
 
 
 def test_uneven_times_of_equal_pieces_end_the_sharing(monkeypatch: pytest.MonkeyPatch) -> None:
     """If others hold the cores, one thread does all pieces; it is tried again after a while."""
     now = [100.0]
-    weather = intra_op._Weather()
+    machine = Contention()
     shared: list[int] = []
-    monkeypatch.setattr(intra_op, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(intra_op, "_weather", weather)
+    monkeypatch.setattr("penstock.kernels.contention.perf_counter", lambda: now[0])
+    monkeypatch.setattr(intra_op, "contention", machine)
     monkeypatch.setattr(intra_op, "parallel_for", lambda count, _body: shared.append(count))
 
     def is_shared() -> bool:
         done, before = list[int](), len(shared)
         with monkeypatch.context() as patch:
-            patch.setattr(intra_op._Weather, "note", lambda *_: None)
+            patch.setattr(Contention, "note", lambda *_: None)
             intra_op.parallel_equal(4, done.append)
         assert (done == [0, 1, 2, 3]) == (len(shared) == before)
         return len(shared) > before
 
-    weather.note([0.001, 0.0012])
+    machine.note([0.001, 0.0012])
     assert is_shared()
-    weather.note([0.001, 0.009])
+    machine.note([0.001, 0.009])
     assert is_shared()  # once may be memory that a helper had lost
-    weather.note([0.001, 0.009])
+    machine.note([0.001, 0.009])
     assert not is_shared()
     now[0] += 10
     assert is_shared()

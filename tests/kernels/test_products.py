@@ -11,6 +11,7 @@ import pytest
 
 from penstock.kernels import blas, intra_op, products
 from penstock.kernels.blas import ALONE
+from penstock.kernels.contention import contention
 from penstock.kernels.products import batch_product, matrix_product, multiply_into, sum_of_rows
 
 SIZES = [
@@ -122,7 +123,7 @@ def test_the_bits_follow_from_the_shapes(
             blas_threads.value = of_blas
             monkeypatch.setattr(intra_op, "HELPERS", helpers)
             found.add(UNEVEN[name]().tobytes())
-            intra_op.in_company(intra_op.in_company(lambda: found.add(UNEVEN[name]().tobytes())))()
+            contention.counting(contention.counting(lambda: found.add(UNEVEN[name]().tobytes())))()
     assert len(found) == 1
 
 

@@ -79,7 +79,7 @@ def available_memory() -> int:
 
 def _system() -> Iterator[int]:
     """What new programs could use without swapping."""
-    found = re.search(r"^MemAvailable:\s*(\d+) kB", _text(Path("/proc/meminfo")), re.MULTILINE)
+    found = re.search(r"^MemAvailable:\s*(\d+) kB", text_of(Path("/proc/meminfo")), re.MULTILINE)
     if found is not None:
         yield int(found[1]) << 10
 
@@ -92,7 +92,7 @@ def _own_limit() -> Iterator[int]:
         return
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY:
-        pages = _text(Path("/proc/self/statm")).split()
+        pages = text_of(Path("/proc/self/statm")).split()
         yield limit - (int(pages[0]) * os.sysconf("SC_PAGE_SIZE") if pages else 0)
 
 
@@ -106,9 +106,11 @@ class _Group(NamedTuple):
 
     def left(self) -> Iterator[int]:
         """Bytes that the group's processes could still use; nothing if there is no limit."""
-        limit, usage = _text(self.limit).strip(), _text(self.usage).strip()
+        limit, usage = text_of(self.limit).strip(), text_of(self.usage).strip()
         if limit.isdecimal() and usage.isdecimal() and int(limit) < PHYSICAL_MEMORY:
-            found = re.search(self.cache, _text(self.limit.with_name("memory.stat")), re.MULTILINE)
+            found = re.search(
+                self.cache, text_of(self.limit.with_name("memory.stat")), re.MULTILINE
+            )
             yield int(limit) - int(usage) + (int(found[1]) if found else 0)
 
 
@@ -120,27 +122,37 @@ def _control_groups() -> Iterator[int]:
 @functools.cache
 def _groups() -> tuple[_Group, ...]:
     """The control groups that this process is in, of both of Linux's kinds."""
-    found: list[_Group] = []
-    for line in _text(Path("/proc/self/cgroup")).splitlines():
+    kinds = (
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", r"^total_inactive_file (\d+)"),
+        ("memory.max", "memory.current", r"^inactive_file (\d+)"),
+    )
+    return tuple(
+        _Group(folder / limit, folder / usage, cache)
+        for folder in control_group_folders("memory")
+        for limit, usage, cache in kinds
+        if (folder / limit).exists()
+    )
+
+
+def control_group_folders(controller: str) -> Iterator[Path]:
+    """Where the control groups that this process is in, and those around them, say what they bound.
+
+    Groups of both of Linux's kinds: those of one controller, and those of all.
+    """
+    for line in text_of(Path("/proc/self/cgroup")).splitlines():
         _number, controllers, path = line.split(":", 2)
-        if "memory" in controllers.split(","):
-            root = Path("/sys/fs/cgroup/memory")
-            names = "memory.limit_in_bytes", "memory.usage_in_bytes", r"^total_inactive_file (\d+)"
+        if controller in controllers.split(","):
+            root = Path("/sys/fs/cgroup") / controller
         elif not controllers:
             root = Path("/sys/fs/cgroup")
-            names = "memory.max", "memory.current", r"^inactive_file (\d+)"
         else:
             continue
         own = root / path.lstrip("/")
-        found += [
-            _Group(folder / names[0], folder / names[1], names[2])
-            for folder in (own, *own.parents)
-            if folder.is_relative_to(root) and (folder / names[0]).exists()
-        ]
-    return tuple(found)
+        yield from (folder for folder in (own, *own.parents) if folder.is_relative_to(root))
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """The text of one of the system's own files; empty if it cannot be read."""
     try:
         return path.read_text("ascii", "replace")
     except OSError:

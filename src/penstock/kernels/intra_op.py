@@ -13,9 +13,7 @@ each of them keeps to its share of the cores.
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from time import perf_counter
@@ -23,69 +21,15 @@ from typing import Final
 
 import numpy as np
 
+from penstock.core.cores import CORES
 from penstock.core.denormals import flushing, is_flushing, settle
-from penstock.core.forks import end_stray, generation, in_children, process_lock
+from penstock.core.forks import in_children, process_lock
+from penstock.kernels.contention import contention
 
 #: Does the piece of a number.
 Body = Callable[[int], None]
-#: A piece of work is suspicious if it took so many times as long as another, and so many
-#: seconds on top.
-_TIMES, _SECONDS = 2.0, 5e-4
-#: For so many seconds, at least and at most, work is not shared after that.
-_SHORTEST, _LONGEST = 0.05, 2.0
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        return os.cpu_count() or 1
-
-
 #: Threads beside the caller's.
-HELPERS: Final = _cores() - 1
-
-
-class _Company:
-    """How many threads work on kernels side by side."""
-
-    __slots__ = ("_lock", "count")
-
-    def __init__(self) -> None:
-        #: Guards changes of ``count``.  Innermost.
-        self._lock = process_lock()
-        #: Read without the lock: who sees an old number has one helper too many or too few.
-        self.count = 0
-
-    def change(self, by: int) -> None:
-        """One more, or one less."""
-        with self._lock:
-            self.count += by
-
-
-_company: Final = _Company()
-
-
-def in_company(work: Callable[[], None]) -> Callable[[], None]:
-    """The same work, counted while it is done as something that others may be done beside."""
-
-    def counted() -> None:
-        before = generation()
-        _company.change(1)
-        try:
-            work()
-        finally:
-            _company.change(-1)
-            end_stray(before)
-
-    return counted
-
-
-def helpers() -> int:
-    """How many threads may help with a piece of work: all, or one's share of the cores."""
-    beside = _company.count
-    return HELPERS if beside < 2 else max((HELPERS + 1) // beside - 1, 0)
+HELPERS: Final = CORES - 1
 
 
 class _Loop:
@@ -152,7 +96,7 @@ _starting: Final = process_lock()
 
 def parallel_for(count: int, body: Body) -> None:
     """Call ``body`` with each number below ``count``, on all cores, in any order."""
-    helping = min(helpers(), count - 1)
+    helping = min(contention.helpers(HELPERS), count - 1)
     if helping < 1:
         for number in range(count):
             body(number)
@@ -166,41 +110,13 @@ def parallel_for(count: int, body: Body) -> None:
     loop.finish()
 
 
-@dataclass(frozen=False, slots=True)
-class _Weather:
-    """What is known about other users of the cores.  Races between threads do no harm."""
-
-    #: Until when cores are taken to be busy, by ``perf_counter``.
-    busy_until: float = 0.0
-    #: How long they will be taken to be busy next time.
-    pause: float = _SHORTEST
-    #: Whether the last work was kept waiting.
-    is_suspicious: bool = False
-
-    def note(self, seconds: Sequence[float]) -> None:
-        """Learn from the times of equal pieces: whoever took far longer was kept waiting.
-
-        Once may be a helper's memory and caches, which it had lost to other work.
-        """
-        was_suspicious = self.is_suspicious
-        self.is_suspicious = max(seconds) > _TIMES * min(seconds) + _SECONDS
-        if not self.is_suspicious:
-            self.pause = _SHORTEST
-        elif was_suspicious:
-            self.busy_until = perf_counter() + self.pause
-            self.pause = min(2 * self.pause, _LONGEST)
-
-
-_weather: Final = _Weather()
-
-
 def parallel_equal(count: int, body: Body) -> None:
     """Like ``parallel_for``, for pieces of equal size.
 
     For a while after others held the cores, this thread does them all: whoever lost its core in
     the midst of a piece has everybody wait for it.
     """
-    if count < 2 or perf_counter() < _weather.busy_until:
+    if count < 2 or contention.is_busy:
         for number in range(count):
             body(number)
         return
@@ -212,7 +128,7 @@ def parallel_equal(count: int, body: Body) -> None:
         seconds.append(perf_counter() - start)
 
     parallel_for(count, timed)
-    _weather.note(seconds)
+    contention.note(seconds)
 
 
 def _start() -> None:
@@ -238,7 +154,6 @@ def _help() -> None:
 def _forget_threads() -> None:
     """Start anew in the child of a fork: nobody there does what its parent wants to be done."""
     _threads.clear()
-    _company.count = 0
     with contextlib.suppress(Empty):
         while True:
             _wanted.get_nowait()

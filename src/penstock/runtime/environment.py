@@ -75,6 +75,7 @@ class Environment:
             explain_wait=partial(explain_wait, self._graph),
             make_ready_queue=ready_queues(self.config.ready_order_seed),
             offload_seconds=self.config.offload_seconds,
+            adaptive=self.config.adaptive,
             check_outputs=self.config.check_outputs,
             threads=thread_count(self.config.inter_op_parallelism_threads),
         )
@@ -84,6 +85,6 @@ class Environment:
         return KernelBinder(
             device,
             accelerate=self.config.accelerate,
-            by_trial=not self.config.exact_repetition,
+            by_trial=self.config.adaptive and not self.config.exact_repetition,
             host=host,
         )

@@ -64,11 +64,15 @@ class PartitionRunner:
         #: All of the partition as one function, and what makes that better; None if it is none.
         self.tuner: Tuner | None = None
         if compiled is not None and compiled.whole is not None:
-            lines = len(compiled.whole.source.lines)
-            self.tuner = Tuner(compiled.whole, self._probing, self._improve, lines=lines)
+            self.tuner = self._new_tuner(compiled.whole)
         else:
             self._parts = compiled
             self._made_executor(self._tier_of(tier))
+
+    def _new_tuner(self, whole: Region) -> Tuner:
+        if not self.params.adaptive:
+            return Tuner.settled(whole)
+        return Tuner(whole, self._probing, self._improve, lines=len(whole.source.lines))
 
     def executor(self, interrupt: Interrupt, tier: Tier = Tier.COMPILED) -> Executor:
         """What runs the graph where one function does not; made when first asked for.

@@ -7,7 +7,6 @@ Not:  closures must not raise; kernels' errors are caught by the executor.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
@@ -15,10 +14,11 @@ from typing import Final
 from weakref import WeakSet
 
 from penstock.config import Config, ThreadPoolOption
+from penstock.core.cores import CORES
 from penstock.core.denormals import settle
 from penstock.core.forks import in_children, process_lock
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.intra_op import in_company
+from penstock.kernels.contention import contention
 from penstock.state.step_state import Runner
 
 
@@ -40,7 +40,7 @@ class Pool:
     def schedule(self, closure: Callable[[], None]) -> None:
         """Have ``closure`` run; raises RuntimeError after ``close``."""
         executor = self._executor
-        (executor if executor is not None else self._start()).submit(in_company(closure))
+        (executor if executor is not None else self._start()).submit(contention.counting(closure))
 
     def close(self) -> None:
         """Run what is scheduled and then end the threads; does not wait."""
@@ -81,7 +81,7 @@ in_children(_start_anew)
 
 def thread_count(configured: int) -> int:
     """How many threads a setting means: 0 is one per core; below 0 means 1, the caller's."""
-    return (os.cpu_count() or 1) if configured == 0 else max(configured, 1)
+    return CORES if configured == 0 else max(configured, 1)
 
 
 class SessionPools:

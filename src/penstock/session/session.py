@@ -8,6 +8,7 @@ Not:  does no work of its own: it keeps what the runtime prepared, and the sessi
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
@@ -24,6 +25,7 @@ from penstock.errors import (
     OpError,
 )
 from penstock.habits import add_hints
+from penstock.kernels.contention import contention
 from penstock.passes.prune import Medium, Request
 from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.step_factory import StepFactory
@@ -77,6 +79,7 @@ class Session:
         self._feeds = Feeds(self._graph, self._session_state.get)
         #: What single names mean as fetches.  Only grows; lost updates do no harm.
         self._plans: dict[str, FetchPlan] = {}
+        self._unpin = _nothing if self._config.adaptive else _pinned_by(self)
         registry.remember(self)
 
     @property
@@ -329,6 +332,7 @@ class Session:
     def close(self) -> None:
         """Cancel what runs, and give up variables, queues and tables.  May be called twice."""
         if self._under_way.close():
+            self._unpin()
             self._environment.resources.close()
             self._pools.close()
 
@@ -372,6 +376,16 @@ class Session:
         if not _is_free(self._graph.lock):
             self._graph.lock = RLock()  # for sessions that the child opens
         return self._under_way.forget_threads(is_usable=is_usable)
+
+
+def _nothing() -> None:
+    """What is undone where nothing was done."""
+
+
+def _pinned_by(session: Session) -> Callable[[], Any]:
+    """Have nothing adapt to the machine until this is called, or the session is gone."""
+    contention.pin()
+    return weakref.finalize(session, contention.unpin)
 
 
 def _is_free(lock: Any) -> bool:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.kernels import intra_op
 from penstock.kernels.accelerated import choice, library
 from penstock.kernels.accelerated.choice import PRIORITY, Offer, choosing, plain_kernel
+from penstock.kernels.contention import contention
 from penstock.kernels.registry import get_kernel, kernels_of, ops_with_kernels
 from support.ops import node_of, run_op
 
@@ -134,7 +134,7 @@ def test_other_types_never_come_here() -> None:
 def test_there_are_as_many_pieces_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """They follow from the cores that there are, since the last bits may follow from them."""
     monkeypatch.setattr(library, "HELPERS", 3)
-    monkeypatch.setattr(intra_op._weather, "busy_until", float("inf"))
+    monkeypatch.setattr(contention, "_busy_until", float("inf"))
 
     class Alone:
         """PyTorch that keeps to the thread that calls it."""

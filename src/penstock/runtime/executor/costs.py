@@ -25,12 +25,16 @@ CHEAP: Final = -float(_SETTLED_AFTER)
 class KernelCosts:
     """Costs of one partition's kernels, shared by all of its steps."""
 
-    __slots__ = ("_threshold", "by_item", "of_nobody")
+    __slots__ = ("_learns", "_threshold", "by_item", "of_nobody")
 
-    def __init__(self, items: Sequence[NodeItem], threshold: float) -> None:
-        """``threshold`` is in seconds: what takes longer may go to the pool."""
+    def __init__(self, items: Sequence[NodeItem], threshold: float, *, learns: bool) -> None:
+        """``threshold`` is in seconds: what takes longer may go to the pool.
+
+        Who does not learn takes what gets large inputs for slow, and everything else for quick.
+        """
         unknown = 0.0 if threshold > 0 else 1.0
         self._threshold = threshold
+        self._learns = learns
         #: Mean seconds of each measured kernel; below zero if it is known to be cheap, and
         #: counting down to ``CHEAP`` on the way there.  Written by any driver: a lost update only
         #: delays a verdict.
@@ -41,6 +45,8 @@ class KernelCosts:
     def note(self, item: NodeItem, cost: float, seconds: float) -> None:
         """Learn from one measured run of a kernel, which began when it cost ``cost``."""
         threshold = self._threshold
+        if not self._learns:
+            return
         if cost < threshold and seconds < threshold:
             cost = min(cost, 0.0) - 1.0
         elif cost > 0.0:
@@ -49,13 +55,13 @@ class KernelCosts:
             cost = seconds
         self.by_item[item.id] = cost
 
-    def is_slow(self, cost: float) -> bool:
+    def is_slow(self, cost: float, inputs: Sequence[Any]) -> bool:
         """Whether a kernel is worth a hop to another thread."""
-        return cost >= self._threshold
+        return cost >= self._threshold if self._learns else self.may_be_slow(cost, inputs)
 
     def may_be_slow(self, cost: float, inputs: Sequence[Any]) -> bool:
         """The same, where nobody can tell yet: with large inputs it may be."""
-        return self.is_slow(cost) or (cost == 0.0 and any(map(_is_large, inputs)))
+        return cost >= self._threshold or (cost == 0.0 and any(map(_is_large, inputs)))
 
 
 def _is_large(value: object) -> bool:

@@ -250,7 +250,7 @@ class ExecutorState:
     def _goes_elsewhere(self, item: NodeItem, cost: float, inputs: Sequence[Any]) -> bool:
         """Whether a kernel is to run on the pool."""
         costs = self._executor.costs
-        if costs.is_slow(cost) and (self._ready or self._running):
+        if (self._ready or self._running) and costs.is_slow(cost, inputs):
             return True
         # This thread may have to go before the kernel is done.
         may_leave = self._interrupt.may_be_left and item.patience < math.inf

@@ -23,7 +23,7 @@ class Executor:
     def __init__(self, params: LocalExecutorParams, view: GraphView) -> None:
         self.params = params
         self.view = view
-        self.costs = KernelCosts(view.items, params.offload_seconds)
+        self.costs = KernelCosts(view.items, params.offload_seconds, learns=params.adaptive)
 
     def run(self, args: ExecutorArgs) -> None:
         """Run one step on this thread, helped by the pool; raises the step's error."""

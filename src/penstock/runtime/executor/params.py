@@ -60,6 +60,8 @@ class LocalExecutorParams:
     make_ready_queue: Callable[[], ReadyQueue] = deque
     #: Kernels that take longer may go to the pool; a hop costs about 30 us.
     offload_seconds: float = 100e-6
+    #: Whether to learn from times which kernels are slow, and how a request is best run.
+    adaptive: bool = True
     check_outputs: bool = False
     #: How many slow kernels can run at the same time.
     threads: int = 1

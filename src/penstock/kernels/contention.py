@@ -1,0 +1,116 @@
+"""How busy the machine is, as far as this process can tell.
+
+In:   when kernels begin and end to run side by side; how long equal pieces of work took.
+Out:  how many threads may help with a piece of work, and whether work is to be shared at all.
+Not:  starts no thread; measures nothing itself.
+
+The law of whatever adapts to this, or to times: it may change where and when something is
+computed, never what.  How a sum is cut into parts follows from shapes and from the number of cores,
+never from here.  (Who gives up ``Config.exact_repetition`` gives up that law for heavy nodes.)
+
+There is one such object for the process, since there is one machine.  As long as a session with
+``Config(adaptive=False)`` is open, it says that the machine is idle, whatever happens; and such a
+session learns nothing from times: neither which kernels are slow, nor how a request is best run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Final
+
+from penstock.core.forks import end_stray, generation, in_children, process_lock
+
+#: A piece of work is suspicious if it took so many times as long as another, and so many
+#: seconds on top.
+_TIMES, _SECONDS = 2.0, 5e-4
+#: For so many seconds, at least and at most, work is not shared after that.
+_SHORTEST, _LONGEST = 0.05, 2.0
+
+
+class Contention:
+    """Who else uses the cores: kernels of this process, and other programs."""
+
+    __slots__ = ("_busy_until", "_is_suspicious", "_kernels", "_lock", "_pause", "_pins")
+
+    def __init__(self) -> None:
+        #: Guards changes of the numbers.  Innermost.
+        self._lock = process_lock()
+        #: Kernels that run side by side.  Read without the lock: who sees an old number has one
+        #: helper too many or too few.
+        self._kernels = 0
+        #: Sessions that want no adaptation.  Read without the lock, too.
+        self._pins = 0
+        # What follows is changed without a lock: races do no harm.
+        #: Until when cores are taken to be busy, by ``perf_counter``.
+        self._busy_until = 0.0
+        #: How long they will be taken to be busy next time.
+        self._pause = _SHORTEST
+        #: Whether the last work was kept waiting.
+        self._is_suspicious = False
+
+    # -- kernels of this process --------------------------------------------------------
+
+    def counting(self, work: Callable[[], None]) -> Callable[[], None]:
+        """The same work, counted while it is done as a kernel that others may run beside."""
+
+        def counted() -> None:
+            before = generation()
+            self._change_kernels(1)
+            try:
+                work()
+            finally:
+                self._change_kernels(-1)
+                end_stray(before)
+
+        return counted
+
+    def _change_kernels(self, by: int) -> None:
+        with self._lock:
+            self._kernels += by
+
+    def helpers(self, most: int) -> int:
+        """How many of the threads beside the caller's may help it: all, or its share of them."""
+        kernels = self._kernels
+        return most if kernels < 2 or self._pins else max((most + 1) // kernels - 1, 0)
+
+    # -- other programs -------------------------------------------------------------------
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether whoever shares work now is likely to wait for a core that others hold."""
+        return perf_counter() < self._busy_until and not self._pins
+
+    def note(self, seconds: Sequence[float]) -> None:
+        """Learn from the times of equal pieces: whoever took far longer was kept waiting.
+
+        Once may be a helper's memory and caches, which it had lost to other work.
+        """
+        was_suspicious = self._is_suspicious
+        self._is_suspicious = max(seconds) > _TIMES * min(seconds) + _SECONDS
+        if not self._is_suspicious:
+            self._pause = _SHORTEST
+        elif was_suspicious:
+            self._busy_until = perf_counter() + self._pause
+            self._pause = min(2 * self._pause, _LONGEST)
+
+    # -- no adaptation ----------------------------------------------------------------------
+
+    def pin(self) -> None:
+        """Say that the machine is idle, until ``unpin`` is called as often."""
+        with self._lock:
+            self._pins += 1
+
+    def unpin(self) -> None:
+        """Say again what is the case, if nobody else has it pinned."""
+        with self._lock:
+            self._pins -= 1
+
+    def forget_threads(self) -> None:
+        """Begin anew in the child of a fork, where no kernel runs."""
+        self._kernels = 0
+
+
+#: The machine's.
+contention: Final = Contention()
+in_children(contention.forget_threads)
