@@ -22,7 +22,7 @@ def _read_table() -> dict[str, tuple[str, ...]]:
         if line.startswith("#"):
             continue
         family, ops = line.split(":")
-        module = f"{__package__}.{family}"
+        module = f"penstock.kernels.{family}"
         for op in ops.split():
             modules[op] = (*modules.get(op, ()), module)
     return modules
