@@ -1,4 +1,4 @@
-"""What README.md and docs/add-an-op.md show works as it is written there."""
+"""What README.md, docs/add-an-op.md and docs/add-a-pass.md show works as it is written there."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from penstock.kernels.types import FLOATS
 from penstock.state import devices
 from support.custom import custom_kernels
 from support.ops import run_op
+from support.passes import custom_passes
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
@@ -34,6 +35,8 @@ def snippets(name: str) -> list[str]:
 
 RUN_MODEL, BUILD_GRAPH = snippets("README.md")
 SOFTSIGN, TEST_SOFTSIGN, SCALE_BY, PY_FUNC, EAGER_CALLER, NEW_DEVICE = snippets("docs/add-an-op.md")
+
+[DROP_REPETITIONS] = snippets("docs/add-a-pass.md")
 
 
 def test_the_first_command_of_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,3 +182,25 @@ def test_a_device_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
         with ps.Session(graph) as sess:
             assert {device.device_type for device in sess.list_devices()} == {"CPU", "TPU"}
             assert sess.run([once, many]) == [6, 21]
+
+
+def test_a_pass_of_ones_own() -> None:
+    """It runs Abs once where the graph says twice, unless its switch is off; answers stay."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder(ps.dtypes.float32, [2], name="x")
+        y = ps.ops.neg(ps.ops.abs(ps.ops.abs(ps.ops.abs(x))), name="y")
+    off = ps.GraphOptions(
+        rewrite_options=ps.RewriterConfig(arithmetic_optimization=ps.RewriterConfig.OFF)
+    )
+    with custom_passes():
+        exec(DROP_REPETITIONS, {})
+        for options, count in ((ps.GraphOptions(), 1), (off, 3)):
+            metadata = ps.RunMetadata()
+            config = ps.Config(graph_options=options, check_graphs=True)
+            run_options = ps.RunOptions(output_partition_graphs=True)
+            with ps.Session(graph, config=config) as sess:
+                fed = {x: np.float32([-2, 3])}
+                assert sess.run(y, fed, run_options, metadata).tolist() == [-2, -3]
+            [ran] = metadata.partition_graphs
+            assert [node.op for node in ran.node].count("Abs") == count

@@ -35,6 +35,8 @@ from penstock.defs.codec import load_graph_def
 from penstock.graph.export import graph_to_def
 from penstock.graph.import_graph_def import ImportOptions, ImportResults
 from penstock.kernels.registry import async_kernel, context_kernel, kernel
+from penstock.passes.graph_pass import GraphProperty
+from penstock.runtime.choose_passes import register_pass, unregister_pass
 from penstock.runtime.executor.barrier import ExecutorBarrier
 from penstock.runtime.executor.executor import Executor, new_local_executor
 from penstock.runtime.executor.params import ExecutorArgs, LocalExecutorParams
@@ -87,6 +89,7 @@ __all__ = [
     "ExecutorBarrier",
     "Graph",
     "GraphOptions",
+    "GraphProperty",
     "ImportOptions",
     "ImportResults",
     "LocalExecutorParams",
@@ -131,10 +134,12 @@ __all__ = [
     "register_device_type",
     "register_eager_caller",
     "register_op",
+    "register_pass",
     "register_py_func",
     "reset_default_graph",
     "switch_case",
     "tuple_",
+    "unregister_pass",
     "while_loop",
     "with_dependencies",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from typing import Any
 
@@ -12,9 +13,11 @@ from penstock.config import Config, GraphOptions, Level, OptimizerOptions, Rewri
 from penstock.defs import schema
 from penstock.graph.check import check_graph
 from penstock.graph.instantiate import instantiate
-from penstock.passes import optimize as module
-from penstock.passes.optimize import NO_PASSES, Passes, optimize_graph
-from penstock.runtime.optimize_request import passes_of
+from penstock.passes import pass_list
+from penstock.passes.fold_constants import MAX_BYTES
+from penstock.passes.graph_pass import rewriting
+from penstock.passes.optimize import Passes, optimize_graph
+from penstock.runtime.choose_passes import passes_of
 from support.functions import functions, library
 from support.graphs import lines
 from support.sketch import sketch
@@ -74,21 +77,18 @@ def test_options_of_the_first_level() -> None:
     """At the lowest level, folding and merging can still be asked for."""
     lowest = {"opt_level": Level.L0, "max_folded_constant_in_bytes": 7}
     folds = OptimizerOptions(**lowest, do_constant_folding=True)  # type: ignore[arg-type]
-    assert passes_of(GraphOptions(optimizer_options=folds)) == Passes(
-        lower=False,
-        remove_identities=False,
-        skip_unread=False,
-        simplify_arithmetic=False,
-        fold_batch_norm=False,
-        fuse_convolutions=False,
-        fuse_gates=False,
-        merge_duplicates=False,
-        max_folded_bytes=7,
-    )
+    only_folding = passes_of(GraphOptions(optimizer_options=folds))
+    assert only_folding.names == ("read_in_place", "fold_constants")
+    assert only_folding.settings.max_folded_bytes == 7
+    assert not only_folding.opens_calls
     merges = OptimizerOptions(opt_level=Level.L0, do_common_subexpression_elimination=True)
-    assert passes_of(GraphOptions(optimizer_options=merges)).merge_duplicates
+    only_merging = passes_of(GraphOptions(optimizer_options=merges))
+    assert only_merging.names == ("read_in_place", "merge_duplicates")
+    assert only_merging.settings.max_folded_bytes == MAX_BYTES
     assert passes_of(GraphOptions()) == Passes()
-    assert passes_of(GraphOptions.nothing()) == NO_PASSES
+    assert passes_of(GraphOptions()).opens_calls
+    assert passes_of(GraphOptions.nothing()).names == ("read_in_place",)
+    assert passes_of(GraphOptions.nothing()).change_nothing
 
 
 def test_options_come_from_the_message() -> None:
@@ -159,7 +159,11 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
         draft.graph.remove_nodes([draft.graph.node("sum")])
         raise RuntimeError("a mistake")
 
-    monkeypatch.setattr(module, "simplify_arithmetic", fail)
+    failing = [
+        dataclasses.replace(one, run=rewriting(fail)) if one.name == "simplify_arithmetic" else one
+        for one in pass_list.BUILTIN_PASSES
+    ]
+    monkeypatch.setattr(pass_list, "_order", [tuple(failing)])
 
 
 @pytest.mark.usefixtures("broken")

@@ -1,86 +1,90 @@
-"""Make a request's graph smaller and faster, with the same answers.
+"""Make a request's graph smaller and faster, with the same answers but for rounding.
 
-In:   Pruned, or the graph of a function's body; and ``GraphOptions``.
+In:   Pruned, or the graph of a function's body; and ``Passes``.
 Out:  the same graph, changed in place.
-Not:  knows no request: what is fed and fetched are nodes like others.
+Not:  knows no request: what is fed and fetched are nodes like others.  Lists no pass: that is
+      ``pass_list.py``.
 
-Runs when functions are where they are called (``lower.py``).  Passes that rewrite run in rounds
-until a round changes nothing, since each may make work for the others.  Fusing and merging come
-last: they make none.
+Passes that rewrite run in rounds until a round changes nothing, since each may make work for the
+others.  Some may change the last bits of answers; their records say which.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from penstock.errors import InternalError, shown_cause
+from penstock.graph.check import check_graph, check_pruned
 from penstock.graph.graph import Graph
 from penstock.graph.stages import Pruned
-from penstock.kernels.host import CLOSED, Host
 from penstock.passes.draft import Draft
-from penstock.passes.fold_batch_norm import fold_batch_norm
-from penstock.passes.fold_constants import MAX_BYTES, fold_constants
-from penstock.passes.fuse_convolutions import fuse_convolutions
-from penstock.passes.fuse_gates import fuse_gates
-from penstock.passes.merge_duplicates import merge_duplicates
-from penstock.passes.remove_identities import remove_identities
-from penstock.passes.simplify_arithmetic import simplify_arithmetic
-from penstock.passes.skip_unread import skip_unread
-from penstock.state.checkpoints import begin
+from penstock.passes.graph_pass import (
+    GraphPass,
+    GraphProperty,
+    Lower,
+    PassError,
+    PassInput,
+    PassSettings,
+    Phase,
+)
+from penstock.passes.pass_list import ordered_passes
+from penstock.state.checkpoints import begin, checkpoint
 
 #: Rounds after which a graph is taken as it is.
 _MAX_ROUNDS: Final = 10
+_ADVICE: Final = "docs/add-a-pass.md says what a pass may do, and how to take it away again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passes:
-    """Which passes run, and how far they may go."""
+    """The passes that run, in their order, and how far they may go."""
 
-    #: Calls become what they call, before anything else.
-    lower: bool = True
-    remove_identities: bool = True
-    skip_unread: bool = True
-    fold_constants: bool = True
-    simplify_arithmetic: bool = True
-    fold_batch_norm: bool = True
-    fuse_convolutions: bool = True
-    fuse_gates: bool = True
-    merge_duplicates: bool = True
-    #: A result of more bytes than this is not made a constant.
-    max_folded_bytes: int = MAX_BYTES
-    #: What may be reached outside of the graph while constants are folded.
-    host: Host = field(default=CLOSED, compare=False)
-    #: Constants are computed with denormal numbers as zeros.
-    flush_denormals: bool = field(default=False, compare=False)
+    chosen: tuple[GraphPass, ...] = field(default_factory=ordered_passes)
+    settings: PassSettings = field(default_factory=PassSettings)
 
-    def rewriting(self) -> list[Callable[[Draft], int]]:
-        """The passes that run in rounds, in their order."""
-        every: list[tuple[bool, Callable[[Draft], int]]] = [
-            (self.remove_identities, remove_identities),
-            (self.skip_unread, skip_unread),
-            (self.fold_constants, self._fold_constants),
-            (self.simplify_arithmetic, simplify_arithmetic),
-            (self.fold_batch_norm, fold_batch_norm),
-        ]
-        return [run for is_on, run in every if is_on]
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What they are called."""
+        return tuple(one.name for one in self.chosen)
 
-    def _fold_constants(self, draft: Draft) -> int:
-        return fold_constants(draft, self.max_folded_bytes, self.host, flush=self.flush_denormals)
+    def of(self, phase: Phase) -> tuple[GraphPass, ...]:
+        """Those of one phase; what opens graphs does so always, and is told what to lower."""
+        among = ordered_passes() if phase is Phase.OPENING else self.chosen
+        return tuple(one for one in among if one.phase is phase)
+
+    @property
+    def opens_calls(self) -> bool:
+        """Whether functions are put where they are called, though no node asks for it."""
+        return any(GraphProperty.LOWERED in one.provides for one in self.chosen)
+
+    @property
+    def change_nothing(self) -> bool:
+        """Whether graphs run as they are, but for what asks to be lowered."""
+        return not any(one.is_optional for one in self.chosen)
 
 
-NO_PASSES: Final = Passes(
-    lower=False,
-    remove_identities=False,
-    skip_unread=False,
-    fold_constants=False,
-    simplify_arithmetic=False,
-    fold_batch_norm=False,
-    fuse_convolutions=False,
-    fuse_gates=False,
-    merge_duplicates=False,
-)
+def open_graph(
+    graph: Graph, device_of: Mapping[int, str], passes: Passes, lower: Lower | None
+) -> Mapping[int, str]:
+    """Get a graph ready for rewriting, in place; returns the devices of its nodes afterwards.
+
+    Args:
+        graph: what is opened.
+        device_of: full device names by node id; of a function's body, nothing.
+        passes: which ones run.
+        lower: puts functions where they are called; None if none are.
+
+    Raises:
+        OpError: whoever waits for it waits no more; or what was lowered can lie nowhere.
+
+    """
+    given = PassInput(graph, device_of, passes.settings, lower)
+    for one in passes.of(Phase.OPENING):
+        one.run(given)
+    return given.device_of
 
 
 def optimize(pruned: Pruned, passes: Passes) -> Pruned:
@@ -94,24 +98,85 @@ def optimize_graph(graph: Graph, device_of: Mapping[int, str], passes: Passes) -
 
     Raises:
         OpError: whoever waits for it waits no more.
+        PassError: a pass that is not Penstock's own failed, or broke the graph.
 
     """
-    draft, rewriting = Draft(graph, device_of), passes.rewriting()
+    given = PassInput(graph, device_of, passes.settings)
+    draft, rounds = given.draft, passes.of(Phase.ROUNDS)
     for _ in range(_MAX_ROUNDS):
-        if not sum(_begun(run, draft) for run in rewriting):
+        if not sum(_run(one, given, "simplifying the graph") for one in rounds):
             break
         draft.drop_unused()
-    begin("fusing and merging nodes")
-    if passes.fuse_gates and fuse_gates(draft):
-        draft.drop_unused()
-    if passes.fuse_convolutions:
-        fuse_convolutions(draft)
-    if passes.merge_duplicates and merge_duplicates(draft):
-        draft.drop_unused()
+    _close(given, passes.of(Phase.CLOSING))
     return draft.device_of
 
 
-def _begun(run: Callable[[Draft], int], draft: Draft) -> int:
+def _close(given: PassInput, passes: tuple[GraphPass, ...]) -> None:
+    """Run what runs once; drop what is not needed before the next one that requires it."""
+    is_swept = True
+    for one in passes:
+        if not is_swept and GraphProperty.SWEPT in one.requires:
+            given.draft.drop_unused()
+            is_swept = True
+        if _run(one, given, "fusing and merging nodes"):
+            is_swept &= GraphProperty.SWEPT not in one.invalidates
+    if not is_swept:
+        given.draft.drop_unused()
+
+
+def _run(one: GraphPass, given: PassInput, doing: str) -> int:
     """What a pass changes, unless it is not to begin."""
-    begin("simplifying the graph")
-    return run(draft)
+    if one.is_builtin:
+        begin(doing)
+        count = one.run(given)
+    else:
+        begin(f"the pass '{one.name}'")
+        count = _run_foreign(one, given)
+    if given.settings.checks_graphs and (count or not one.is_builtin):
+        _check(one, given.draft)
+    return count
+
+
+def _run_foreign(one: GraphPass, given: PassInput) -> int:
+    """The same for a pass that is somebody else's.
+
+    Raises:
+        PassError: it failed, or did not say what it changed.
+
+    """
+    try:
+        count = one.run(given)
+    except (Exception, SystemExit) as cause:  # noqa: BLE001  (the one border of foreign passes)
+        checkpoint()
+        raise PassError(
+            f"The pass '{one.name}' failed: {type(cause).__name__}: {cause}", next_step=_ADVICE
+        ) from shown_cause(cause)
+    if not isinstance(count, int):
+        raise PassError(
+            f"The pass '{one.name}' returned {type(count).__name__}, and not the number of nodes "
+            "that it changed",
+            next_step=_ADVICE,
+        )
+    return count
+
+
+def _check(one: GraphPass, draft: Draft) -> None:
+    """Compare a graph with its laws when a pass has run.
+
+    Raises:
+        PassError: a pass that is not Penstock's own broke it.
+        InternalError: one of Penstock's did.
+
+    """
+    try:
+        if draft.device_of:
+            check_pruned(Pruned(draft.graph, draft.device_of, (), ()))
+        else:
+            check_graph(draft.graph)
+    except InternalError as breach:
+        kind = InternalError if one.is_builtin else PassError
+        raise kind(
+            f"The pass '{one.name}' has broken the graph. {breach.reason}",
+            details=breach.details,
+            next_step=breach.advice if one.is_builtin else _ADVICE,
+        ) from None

@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Final
 
-from penstock.config import Config, GraphOptions, Level, Toggle
+from penstock.config import Config
 from penstock.errors import OpError
 from penstock.graph.check import check_graph, check_pruned
 from penstock.graph.frames import build_control_flow_info
@@ -20,12 +21,12 @@ from penstock.graph.graph import Graph
 from penstock.graph.instantiate import FunctionBody, idle_nodes
 from penstock.graph.roles import Role
 from penstock.graph.stages import Pruned
-from penstock.kernels.host import CLOSED, WITHOUT_FILES, Host
-from penstock.passes.fold_constants import MAX_BYTES
+from penstock.kernels.host import CLOSED, WITHOUT_FILES
+from penstock.passes.graph_pass import PassError, PassSettings
 from penstock.passes.lower import Kinds, Place, lower
-from penstock.passes.optimize import NO_PASSES, Passes, optimize, optimize_graph
+from penstock.passes.optimize import Passes, open_graph, optimize, optimize_graph
 from penstock.passes.place import place_added
-from penstock.passes.read_in_place import read_in_place
+from penstock.runtime.choose_passes import passes_of
 from penstock.state.checkpoints import checkpoint
 from penstock.state.devices import DeviceSet
 
@@ -46,55 +47,57 @@ def optimize_request(prune: Callable[[], Pruned], config: Config, devices: Devic
         check_pruned(pruned)
     passes = _passes_for(config)
     kinds = kinds_of(config, passes)
-    if passes == NO_PASSES and not kinds:
-        return _as_written(pruned)
+    if passes.change_nothing and not kinds:
+        return _as_written(pruned, passes)
     _check_frames(pruned.graph)
     try:
-        made = optimize(_opened(pruned, kinds, devices) or _as_written(prune()), passes)
+        opened = _opened(pruned, passes, kinds, devices) or _as_written(prune(), passes)
+        made = optimize(opened, passes)
         if config.check_graphs:
             check_pruned(made)
+    except PassError:
+        raise
     except Exception as failure:  # noqa: BLE001  (the step can do without)
         checkpoint()
         _complain(failure, config)
-        return _as_written(prune())
+        return _as_written(prune(), passes)
     return made
 
 
-def _as_written(pruned: Pruned) -> Pruned:
+def _as_written(pruned: Pruned, passes: Passes) -> Pruned:
     """A graph of which nothing is lowered."""
-    read_in_place(pruned.graph, pruned.device_of)
+    open_graph(pruned.graph, pruned.device_of, passes, None)
     return pruned
 
 
-def _opened(pruned: Pruned, kinds: Kinds, devices: DeviceSet) -> Pruned | None:
+def _opened(pruned: Pruned, passes: Passes, kinds: Kinds, devices: DeviceSet) -> Pruned | None:
     """What is lowered in place; None if what is used up by that cannot be placed.
 
     Resources that lie apart may be handed to one function, but not to one node of its body:
     on a device of its own, the call does as it is.
     """
     try:
-        return _lowered(pruned, kinds, devices)
+        return _lowered(pruned, passes, kinds, devices)
     except OpError:
         if len(devices) == 1:
             raise
         return None
 
 
-def _lowered(pruned: Pruned, kinds: Kinds, devices: DeviceSet) -> Pruned:
+def _lowered(pruned: Pruned, passes: Passes, kinds: Kinds, devices: DeviceSet) -> Pruned:
     graph, first = pruned.graph, pruned.graph.next_id
 
     def place(device_of: Mapping[int, str]) -> Mapping[int, str]:
         return place_added(graph, devices, device_of, first)
 
-    device_of = lower(
-        graph,
-        pruned.device_of,
+    how = partial(
+        lower,
         kinds=kinds,
         targets=pruned.targets,
         device_types=devices.prioritized_types,
         place=place if len(devices) > 1 else None,
     )
-    read_in_place(graph, device_of)
+    device_of = open_graph(graph, pruned.device_of, passes, how)
     return dataclasses.replace(pruned, device_of=device_of)
 
 
@@ -105,27 +108,28 @@ def optimize_body(
 
     Raises:
         OpError: a frame is malformed, or whoever waits for it waits no more.
-        InternalError: the optimiser failed, and left no graph.
+        InternalError: the optimiser failed, and left no graph; or a pass of somebody else's failed.
 
     """
     passes = _passes_for(config)
     kinds = kinds_of(config, passes)
     graph = body.graph
-    if passes == NO_PASSES and not kinds:
-        read_in_place(graph, {})
+    if passes.change_nothing and not kinds:
+        open_graph(graph, {}, passes, None)
         return
     _check_frames(graph)
+    how = partial(
+        lower,
+        kinds=kinds,
+        targets={node.name for node in body.controls},
+        device_types=device_types,
+        keeps_effects=keeps_effects,
+    )
     try:
-        lower(
-            graph,
-            {},
-            kinds=kinds,
-            targets={node.name for node in body.controls},
-            device_types=device_types,
-            keeps_effects=keeps_effects,
-        )
-        read_in_place(graph, {})
+        open_graph(graph, {}, passes, how)
         optimize_graph(graph, {}, passes)
+    except PassError:
+        raise
     except Exception as failure:  # noqa: BLE001  (the step can do without)
         checkpoint()
         _complain(failure, config)
@@ -167,14 +171,16 @@ def optimize_spread(body: Pruned, config: Config, devices: DeviceSet) -> Pruned:
 
     Raises:
         OpError: whoever waits for it waits no more.
-        InternalError: the optimiser failed, and left no graph.
+        InternalError: the optimiser failed, and left no graph; or a pass of somebody else's failed.
 
     """
     passes = _passes_for(config)
-    if passes == NO_PASSES:
-        return _as_written(body)
+    if passes.change_nothing:
+        return _as_written(body, passes)
     try:
-        return optimize(_lowered(body, kinds_of(config, passes), devices), passes)
+        return optimize(_lowered(body, passes, kinds_of(config, passes), devices), passes)
+    except PassError:
+        raise
     except Exception as failure:  # noqa: BLE001  (the step can do without)
         checkpoint()
         _complain(failure, config)
@@ -195,46 +201,18 @@ def _check_frames(graph: Graph) -> None:
 
 def _passes_for(config: Config) -> Passes:
     """The passes of a session."""
-    host = WITHOUT_FILES if config.allow_files else CLOSED
-    passes = passes_of(config.graph_options, host)
-    return dataclasses.replace(passes, flush_denormals=config.flush_denormals)
+    settings = PassSettings(
+        host=WITHOUT_FILES if config.allow_files else CLOSED,
+        flush_denormals=config.flush_denormals,
+        checks_graphs=config.check_graphs,
+    )
+    return passes_of(config.graph_options, settings)
 
 
 def kinds_of(config: Config, passes: Passes) -> Kinds:
     """Which nodes are lowered: what asks for it always, calls where functions are optimised."""
-    kinds = Kinds.CALLS if passes.lower else Kinds(0)
+    kinds = Kinds.CALLS if passes.opens_calls else Kinds(0)
     return kinds if config.disable_functional_ops_lowering else kinds | Kinds.CHOICES
-
-
-def passes_of(options: GraphOptions, host: Host = CLOSED) -> Passes:
-    """The passes that the options ask for; ``host`` is for constants that are folded."""
-    level, rewriter = options.optimizer_options, options.rewrite_options
-    is_on = level.opt_level is Level.L1
-
-    def runs(toggle: Toggle, *, by_default: bool) -> bool:
-        if rewriter.disable_meta_optimizer or toggle is Toggle.DEFAULT:
-            return by_default
-        return toggle is not Toggle.OFF
-
-    rewrites = is_on and not rewriter.disable_meta_optimizer
-    return Passes(
-        lower=runs(rewriter.function_optimization, by_default=rewrites),
-        remove_identities=runs(rewriter.dependency_optimization, by_default=rewrites),
-        skip_unread=runs(rewriter.dependency_optimization, by_default=rewrites),
-        fold_constants=runs(
-            rewriter.constant_folding, by_default=is_on or level.do_constant_folding
-        ),
-        simplify_arithmetic=runs(rewriter.arithmetic_optimization, by_default=rewrites),
-        fold_batch_norm=runs(rewriter.remapping, by_default=rewrites),
-        fuse_convolutions=runs(rewriter.remapping, by_default=rewrites),
-        fuse_gates=runs(rewriter.remapping, by_default=rewrites),
-        merge_duplicates=runs(
-            rewriter.common_subgraph_elimination,
-            by_default=is_on or level.do_common_subexpression_elimination,
-        ),
-        max_folded_bytes=level.max_folded_constant_in_bytes or MAX_BYTES,
-        host=host,
-    )
 
 
 def _complain(failure: Exception, config: Config) -> None:

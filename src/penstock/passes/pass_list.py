@@ -1,0 +1,224 @@
+"""All passes of the optimiser, in their order, and why that is the order.
+
+In:   Penstock's own passes; and those that users register.
+Out:  ``ordered_passes``; nothing else lists passes: options, drivers and pages ask here.
+Not:  runs nothing, and knows no options but by their names.
+
+Functions are opened before all else, so that passes see across their borders.  In-place ops
+come next: they rely on an order that rewriting gives up.  Then passes rewrite in rounds, since
+each may make work for the others.  Fusing and merging come last, once: they make none.  Merging
+comes after fusing, since what was merged has several readers, and is not fused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from penstock.core.forks import process_lock
+from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from penstock.passes.fold_batch_norm import fold_batch_norm
+from penstock.passes.fold_constants import fold_constants
+from penstock.passes.fuse_convolutions import fuse_convolutions
+from penstock.passes.fuse_gates import fuse_gates
+from penstock.passes.graph_pass import REWRITING, GraphPass, GraphProperty, PassInput, rewriting
+from penstock.passes.merge_duplicates import merge_duplicates
+from penstock.passes.read_in_place import read_in_place
+from penstock.passes.remove_identities import remove_identities
+from penstock.passes.simplify_arithmetic import simplify_arithmetic
+from penstock.passes.skip_unread import skip_unread
+
+_SETTLED: Final = frozenset({GraphProperty.SETTLED})
+#: What looks for chains of nodes that nobody else reads.
+_ALONE: Final = REWRITING | {GraphProperty.SETTLED, GraphProperty.SWEPT, GraphProperty.UNMERGED}
+
+
+def _lower(given: PassInput) -> int:
+    before = given.graph.next_id
+    if given.lower is not None:
+        given.device_of = given.lower(given.graph, given.device_of)
+    return given.graph.next_id - before
+
+
+def _read_in_place(given: PassInput) -> int:
+    return read_in_place(given.graph, given.device_of)
+
+
+def _fold_constants(given: PassInput) -> int:
+    how = given.settings
+    return fold_constants(given.draft, how.max_folded_bytes, how.host, flush=how.flush_denormals)
+
+
+#: Penstock's own passes.
+BUILTIN_PASSES: Final = (
+    GraphPass(
+        name="lower",
+        run=_lower,
+        does="puts functions where they are called; If, Case and While that ask for it become "
+        "Switch, Merge and loops whatever the option says",
+        never="what calls itself, has no kernel, or says `_noinline`",
+        option="function_optimization",
+        requires=frozenset({GraphProperty.AS_ORDERED}),
+        provides=frozenset({GraphProperty.LOWERED}),
+        invalidates=frozenset({GraphProperty.SWEPT}),
+    ),
+    GraphPass(
+        name="read_in_place",
+        run=_read_in_place,
+        does="whoever comes after an in-place op reads what it wrote",
+        never="readers that the graph does not order",
+        is_optional=False,
+        requires=frozenset({GraphProperty.AS_ORDERED, GraphProperty.LOWERED}),
+        provides=frozenset({GraphProperty.WRITES_READ}),
+        invalidates=frozenset(),
+    ),
+    GraphPass(
+        name="remove_identities",
+        run=rewriting(remove_identities),
+        does="consumers read the input itself",
+        never="after a Switch or Recv, of a reference, with control inputs",
+        option="dependency_optimization",
+        provides=_SETTLED,
+    ),
+    GraphPass(
+        name="skip_unread",
+        run=rewriting(skip_unread),
+        does="what is only waited for is not computed",
+        never="what is asked for, has effects, or tells a branch or a frame",
+        option="dependency_optimization",
+        provides=_SETTLED,
+    ),
+    GraphPass(
+        name="fold_constants",
+        run=_fold_constants,
+        does="runs once what depends on constants only",
+        never="what fails, what is large, kernels of one's own",
+        option="constant_folding",
+        level_option="do_constant_folding",
+        provides=_SETTLED,
+        # It computes with numpy what PyTorch might compute in a step.
+        may_change_last_bits=True,
+    ),
+    GraphPass(
+        name="simplify_arithmetic",
+        run=rewriting(simplify_arithmetic),
+        does="x · 1, −(−x), one Reshape of two",
+        never="what changes a bit, a shape or a sign of zero",
+        option="arithmetic_optimization",
+        provides=_SETTLED,
+    ),
+    GraphPass(
+        name="fold_batch_norm",
+        run=rewriting(fold_batch_norm),
+        does="scales and biases go into a constant filter",
+        never="what somebody else reads",
+        option="remapping",
+        requires=REWRITING | {GraphProperty.UNMERGED},
+        provides=_SETTLED,
+        may_change_last_bits=True,
+    ),
+    GraphPass(
+        name="fuse_gates",
+        run=rewriting(fuse_gates),
+        does="the gates of a recurrent cell as one node: product, bias, parts, functions",
+        never="what is no constant, or read by somebody else",
+        option="remapping",
+        requires=_ALONE,
+        may_change_last_bits=True,
+    ),
+    GraphPass(
+        name="fuse_convolutions",
+        run=rewriting(fuse_convolutions),
+        does="convolution, bias and activation as one node",
+        never="what has no kernel",
+        option="remapping",
+        requires=_ALONE,
+        may_change_last_bits=True,
+    ),
+    GraphPass(
+        name="merge_duplicates",
+        run=rewriting(merge_duplicates),
+        does="computes equal things once",
+        never="effects, references, other waits or devices",
+        option="common_subgraph_elimination",
+        level_option="do_common_subexpression_elimination",
+        requires=REWRITING | {GraphProperty.SETTLED, GraphProperty.SWEPT},
+        invalidates=frozenset(
+            {GraphProperty.AS_ORDERED, GraphProperty.SWEPT, GraphProperty.UNMERGED}
+        ),
+    ),
+)
+
+#: Held while the next is replaced.  Innermost.
+_lock: Final = process_lock()
+#: All passes in their order, in its one element, which is replaced and never changed: read
+#: without the lock.
+_order: Final[list[tuple[GraphPass, ...]]] = [BUILTIN_PASSES]
+
+
+def ordered_passes() -> tuple[GraphPass, ...]:
+    """All passes in the order in which they run."""
+    return _order[0]
+
+
+def add_pass(new: GraphPass) -> None:
+    """Put a pass into the order, as late as what it requires and invalidates allows.
+
+    Raises:
+        AlreadyExistsError: another pass has the name.
+        InvalidArgumentError: it has no place in the order.
+
+    """
+    with _lock:
+        if any(known.name == new.name for known in _order[0]):
+            raise AlreadyExistsError(
+                f"A pass called '{new.name}' is registered already",
+                next_step="give it another name, or call ps.unregister_pass before",
+            )
+        order = _in_order([*_own(_order[0]), new])
+        if order is None:
+            raise InvalidArgumentError(
+                f"There is no place for the pass '{new.name}': what it requires is not true "
+                "there, or it would break what others require",
+                next_step="docs/add-a-pass.md says what each pass requires and invalidates",
+            )
+        _order[0] = order
+
+
+def remove_pass(name: str) -> None:
+    """Forget a pass that was added.
+
+    Raises:
+        NotFoundError: none of that name was.
+
+    """
+    with _lock:
+        left = [known for known in _own(_order[0]) if known.name != name]
+        if len(left) == len(_own(_order[0])):
+            raise NotFoundError(
+                f"No pass called '{name}' was registered",
+                next_step="Penstock's own passes are switched off by options",
+            )
+        _order[0] = _in_order(left) or BUILTIN_PASSES  # what had an order still has one
+
+
+def _own(passes: Iterable[GraphPass]) -> list[GraphPass]:
+    """What users registered, in the order of their registration or in that of running."""
+    return [known for known in passes if not known.is_builtin]
+
+
+def _in_order(added: Sequence[GraphPass]) -> tuple[GraphPass, ...] | None:
+    """Penstock's passes as they are, each of the others as late as may be; None if none may."""
+    left, ours, order = list(added), list(BUILTIN_PASSES), list[GraphPass]()
+    while left or ours:  # from the last to the first
+        candidates = [*reversed(left), *ours[-1:]]
+        last = next((one for one in candidates if _may_be_last(one, [*left, *ours])), None)
+        if last is None:
+            return None
+        (ours if last.is_builtin else left).remove(last)
+        order.append(last)
+    return tuple(reversed(order))
+
+
+def _may_be_last(one: GraphPass, others: Iterable[GraphPass]) -> bool:
+    return not any(other.must_follow(one) for other in others if other is not one)
