@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.graph.frames import build_control_flow_info
+from penstock.passes import fold_constants as module
 from penstock.passes.fold_constants import fold_constants
 from support.custom import custom_kernels
 from support.drafts import after, agree, both, constant, draft, unchanged
@@ -257,3 +258,36 @@ def test_a_second_pass_finds_nothing() -> None:
     )
     assert fold_constants(made) == 0
     assert made.given_up["fold_constants"] == {made.graph.node("r")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """
+        dim = Const() value=40
+        count = Const() value=1000000
+        skip = Const() value=0
+        made = SobolSample(dim, count, skip)
+        """,
+        """
+        x = Const() value=[1.0]
+        nothing = Const() value=0.0
+        low = Const() value=[100000000]
+        high = Const() value=[0]
+        inner = Const() value=[0]
+        made = XlaPad(x, nothing, low, high, inner)
+        """,
+    ],
+)
+def test_what_values_make_large_is_not_computed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an input is a size, the kernel is not even asked for what would be thrown away."""
+    asked: list[str] = []
+
+    def begun(what: str) -> None:
+        asked.append(what)
+
+    monkeypatch.setattr(module, "begin", begun)
+    made = draft(text)
+
+    assert fold_constants(made) == 0
+    assert asked == []

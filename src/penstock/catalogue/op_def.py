@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from penstock.catalogue.op_traits import OpTraits, ResultSize, stated_size
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
@@ -41,6 +42,15 @@ class ArgDef:
     def is_list(self) -> bool:
         """Whether the argument stands for any number of tensors."""
         return bool(self.number_attr or self.list_attr)
+
+    def may_be_size(self, attrs: Mapping[str, AttrDef]) -> bool:
+        """Whether it holds whole numbers and nothing else, or nobody knows what."""
+        if self.list_attr:
+            return True
+        if self.dtype is not None:
+            return self.dtype.is_integer
+        allowed = attrs[self.type_attr].allowed
+        return allowed is not None and all(dtype.is_integer for dtype in allowed)
 
     def types(self, attrs: Mapping[str, Attr]) -> list[DType]:
         """The element types of the tensors it stands for, given the node's attributes."""
@@ -78,6 +88,8 @@ class OpDef:
     deprecated_in: int = 0
     #: Whether this is the signature of a function of some graph's library.
     is_function: bool = False
+    #: What is true of the op besides; nothing of users' own, and of functions.
+    traits: OpTraits = field(default=OpTraits(), compare=False, repr=False)
     #: The arguments that stand for a number of tensors that an attribute tells.
     counted_args: tuple[ArgDef, ...] = field(init=False, compare=False, repr=False)
     #: The attributes that the types of the arguments depend on.
@@ -97,6 +109,18 @@ class OpDef:
     def has_bare_output(self) -> bool:
         """Whether a kernel returns the output itself rather than a tuple of outputs."""
         return len(self.outputs) == 1 and not self.outputs[0].is_list
+
+    @property
+    def result_size(self) -> ResultSize:
+        """What says how large results are, before they are there.
+
+        Where nobody said, an argument that may only be whole numbers may well be a size.
+        """
+        stated = stated_size(self.name)
+        if stated is not None:
+            return stated
+        is_told = any(arg.may_be_size(self.attrs) for arg in self.inputs)
+        return ResultSize.UNKNOWN if is_told else ResultSize.BY_SHAPES
 
     def input_types(self, attrs: Mapping[str, Attr]) -> tuple[DType, ...]:
         """The types of all input tensors, references included."""

@@ -11,6 +11,7 @@ do so are found when an op is missing (``plugins``).
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import functools
 import pkgutil
@@ -18,6 +19,7 @@ from typing import Final
 
 from penstock.advice import RegisterOp
 from penstock.catalogue.op_def import OpDef, parse_row
+from penstock.catalogue.op_traits import traits_of
 from penstock.catalogue.plugins import load_plugins
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 
@@ -42,7 +44,7 @@ def _table(name: str) -> dict[str, str]:
 
 @functools.cache
 def _parsed(name: str) -> OpDef:
-    return parse_row(_rows()[name])
+    return dataclasses.replace(parse_row(_rows()[name]), traits=traits_of(name))
 
 
 def find_op(name: str) -> OpDef | None:

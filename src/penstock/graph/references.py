@@ -13,18 +13,13 @@ such an Identity, a *read*, hands on the reference itself, and its consumers do 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from penstock.graph.graph import Node
-from penstock.graph.roles import Role
+from penstock.graph.roles import HANDS_REFERENCES_ON
 
 #: Input slots, each with the name of the node that the input comes from.
 Slots: TypeAlias = "tuple[tuple[int, str], ...]"
-
-#: Nodes that hand a reference on without looking at the value behind it.
-_PASSES_REFS: Final = frozenset(
-    {Role.SWITCH, Role.MERGE, Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.IDENTITY}
-)
 
 
 class References:
@@ -67,7 +62,7 @@ class References:
             return ()
         if node in self._reads:
             return ((0, node.input(0).src.name),)
-        if node.op.allows_uninitialized_input or node.role in _PASSES_REFS:
+        if node.op.allows_uninitialized_input or node.role in HANDS_REFERENCES_ON:
             return ()
         return tuple(
             (slot, node.input(slot).src.name)

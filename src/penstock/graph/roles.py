@@ -63,10 +63,23 @@ _OPS: Final[dict[Role, tuple[str, ...]]] = {
 _ROLE_OF: Final[dict[str, Role]] = {op: role for role, ops in _OPS.items() for op in ops}
 
 
+#: What leads into loops and out of them.
+LOOP_BORDERS: Final = frozenset({Role.ENTER, Role.EXIT})
+#: What makes loops go on, beside the Merges at their beginnings.
+LOOPS: Final = LOOP_BORDERS | {Role.NEXT_ITERATION, Role.LOOP_COND}
 #: What makes branches and loops.
-CONTROL_FLOW: Final = frozenset(
-    {Role.SWITCH, Role.MERGE, Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND}
+CONTROL_FLOW: Final = LOOPS | {Role.SWITCH, Role.MERGE}
+#: Nodes that compute something from their inputs, and do nothing else.
+COMPUTES: Final = frozenset({Role.OTHER, Role.CONSTANT, Role.IDENTITY, Role.METADATA})
+#: Only a node that reads one of the outputs of these is alive exactly when that output is, or
+#: runs in the frame that it is in.
+NEEDS_READER: Final = frozenset({Role.SWITCH, Role.RECV, Role.NEXT_ITERATION})
+#: Nodes that hand a reference or a handle on without looking at what is behind it.
+HANDS_REFERENCES_ON: Final = frozenset(
+    {Role.SWITCH, Role.MERGE, Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.IDENTITY}
 )
+#: Stateful by declaration, though their values and their state are the step's.
+OF_THE_STEP: Final = frozenset({Role.ARG, Role.RETVAL, Role.SEND, Role.RECV})
 
 
 def role_of(op: str) -> Role:

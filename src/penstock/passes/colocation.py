@@ -31,18 +31,6 @@ from penstock.state.devices import Device
 
 #: What stands in ``_class`` before the name of a node to lie with.
 LOCATION: Final = b"loc:@"
-#: Ops that only hand on what they are given, so their inputs may lie elsewhere.
-_EXEMPT: Final = frozenset(
-    {
-        "IdentityN", "PartitionedCall", "StatefulPartitionedCall", "RpcServerRegister",
-        "FilterDataset", "FlatMapDataset", "GeneratorDataset", "GroupByReducerDataset",
-        "GroupByWindowDataset", "InterleaveDataset", "LegacyParallelInterleaveDatasetV2",
-        "MapAndBatchDataset", "MapDataset", "ParallelFilterDataset",
-        "ParallelInterleaveDataset", "ParallelInterleaveDatasetV2",
-        "ParallelInterleaveDatasetV3", "ParallelInterleaveDatasetV4", "ParallelMapDataset",
-        "ParallelMapDatasetV2", "ReduceDataset", "ScanDataset", "TakeWhileDataset",
-    }
-)  # fmt: skip
 _DATASET: Final = re.compile(r".*Dataset(V\d+)?")
 
 
@@ -211,7 +199,7 @@ def _binds(edge: Edge) -> bool:
     """Whether the ends of a data edge must share a device."""
     wanted = edge.dst.input_types[edge.dst_slot]
     if wanted.is_ref or wanted is dtypes.resource:
-        return edge.dst.op.name not in _EXEMPT
+        return not edge.dst.op.traits.exempt_from_colocation
     return wanted is dtypes.variant and _is_dataset(edge.src) and _is_dataset(edge.dst)
 
 

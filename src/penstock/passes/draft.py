@@ -21,22 +21,11 @@ from penstock.core.values import Value, freeze, has_dtype
 from penstock.defs.attrs import Attr, TensorAttr
 from penstock.errors import OpError
 from penstock.graph.graph import Edge, Graph, Node
-from penstock.graph.roles import Role
+from penstock.graph.roles import COMPUTES, NEEDS_READER, Role
 
 #: Nodes to be replaced, each with the endpoints that take the place of its outputs.
 Moves: TypeAlias = Mapping[Node, Sequence[tuple[Node, int]]]
 
-#: Roles of nodes that compute something, and nothing else.
-_COMPUTES: Final = frozenset({Role.OTHER, Role.CONSTANT, Role.IDENTITY, Role.METADATA})
-#: What the catalogue does not call stateful, and what is not told by the inputs: files, and
-#: arguments that are written into.
-_IMPURE: Final = frozenset(
-    {"Abort", "ImmutableConst", "InplaceAdd", "InplaceSub", "InplaceUpdate"}
-    | {"MatchingFiles", "ReadFile", "WriteFile"}
-)
-#: Only a node that reads one of the outputs of these is alive exactly when that output is, or
-#: runs in the frame that it is in.
-_NEEDS_READER: Final = frozenset({Role.SWITCH, Role.RECV, Role.NEXT_ITERATION})
 _VALUES: Final = frozenset(dtypes.ALL)
 _PLAIN: Final = _VALUES - {dtypes.resource, dtypes.variant}
 
@@ -86,7 +75,7 @@ class Draft:
         another device; nor if it is what tells that a branch was taken or a value received.
         """
         src = edge.src
-        if node.control_inputs or node in self._roots or src.role in _NEEDS_READER:
+        if node.control_inputs or node in self._roots or src.role in NEEDS_READER:
             return False
         if edge.dst in self._readers or self.device(node) != self.device(src):
             return False
@@ -184,9 +173,8 @@ def const_attrs(value: Value, dtype: DType) -> dict[str, Any]:
 def _is_pure_op(node: Node) -> bool:
     op: OpDef = node.op
     return (
-        node.role in _COMPUTES
-        and not (op.is_stateful or op.is_function or op.name in _IMPURE)
-        and not op.name.startswith("TensorArray")  # the older ones have handles that are strings
+        node.role in COMPUTES
+        and not (op.is_stateful or op.is_function or op.traits.is_impure)
         and not any(attr.kind in ("func", "list(func)") for attr in op.attrs.values())
         and not any(arg.is_ref for arg in (*op.inputs, *op.outputs))
     )

@@ -18,10 +18,11 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from penstock.catalogue.op_traits import ResultSize
 from penstock.core.denormals import flushing
 from penstock.core.values import Value, as_value, has_dtype, shape_of, size_in_bytes
 from penstock.graph.graph import Node
-from penstock.graph.roles import Role
+from penstock.graph.roles import COMPUTES, Role
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.beside import prepared_beside
 from penstock.kernels.host import CLOSED, Host
@@ -37,22 +38,7 @@ _MAX_ELEMENTS: Final = 1 << 25
 _FEW: Final = 16
 #: Whatever waits for more nodes than this is not worth its edges.
 _MAX_WAITS: Final = 32
-_FOLDABLE: Final = frozenset({Role.OTHER, Role.IDENTITY, Role.METADATA})
-#: Ops whose results may be much larger than their inputs, or random.
-_NEVER: Final = ("Decode", "Stateless", "Ragged", "Parse", "DynamicStitch", "ParallelDynamicStitch")
-#: Ops, by the beginning of their names, whose inputs' values say how large the result is.
-_SIZED_BY_VALUES: Final = (
-    "BroadcastTo", "Bincount", "DenseBincount", "SparseBincount", "Conv", "Depthwise",
-    "AvgPool", "CropAndResize", "ExtractGlimpse", "Fill", "Histogram", "IRFFT", "RFFT",
-    "LinSpace", "MatrixDiag", "MirrorPad", "OneHot", "Pad", "Quantized", "Range", "Resize",
-    "ScaleAndTranslate", "ScatterNd", "Segment", "SpaceToBatch", "Sparse", "StridedSliceGrad",
-    "StringNGrams", "Tile", "UnsortedSegment",
-)  # fmt: skip
-#: Ops whose results may have as many elements as their inputs' squared.
-_SQUARES: Final = (
-    "Diag", "MatrixDiag", "BatchMatrixDiag", "BatchSvd", "Einsum", "Qr", "SelfAdjointEig", "Svd",
-)  # fmt: skip
-
+_FOLDABLE: Final = COMPUTES - {Role.CONSTANT}
 _Outputs: TypeAlias = tuple[Value, ...]
 
 
@@ -129,7 +115,7 @@ class _Folding:
 
     def may_run(self, node: Node) -> bool:
         """Whether the node is a function of its inputs, and runs on a CPU anyway."""
-        if not node.output_types or node.op.name.startswith(_NEVER):
+        if not node.output_types or node.op.result_size is ResultSize.UNKNOWN:
             return False
         device = self.draft.device(node)
         return self.draft.is_pure(node) and (not device or "/device:CPU:" in device)
@@ -221,13 +207,13 @@ class _Folding:
 
 def _elements(node: Node, inputs: Sequence[Value]) -> int:
     """More elements than the result has, guessed from what comes in."""
-    name = node.op.name
-    if name == "Range":
+    known_by = node.op.result_size
+    if known_by is ResultSize.RANGE:
         start, limit, delta = (float(value) for value in inputs)
         return int(min(abs(limit - start) / abs(delta), 1e18)) + 1 if delta else 0
-    if name.startswith(_SIZED_BY_VALUES):
+    if known_by is ResultSize.BY_VALUES:
         return math.prod(max(np.size(value), _product(value)) for value in inputs)
-    if name.startswith(_SQUARES):
+    if known_by is ResultSize.SQUARED:
         return max(int(np.size(value)) for value in inputs) ** 2
     shapes = [shape_of(value) for value in inputs]
     try:

@@ -20,14 +20,13 @@ from typing import Final
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import CONTROL_FLOW, Role
 
-_WRITERS: Final = frozenset({"InplaceAdd", "InplaceSub", "InplaceUpdate"})
 #: Where a way ends: what is behind such a node may run though what is before it does not.
 _ENDS: Final = CONTROL_FLOW - {Role.SWITCH}
 
 
 def read_in_place(graph: Graph, device_of: Mapping[int, str]) -> int:
     """Redirect the later readers of what in-place ops write; returns how many there were."""
-    behind = {node: _behind(node) for node in graph if node.op.name in _WRITERS}
+    behind = {node: _behind(node) for node in graph if node.op.traits.writes_input}
     # Whoever has more writers behind it comes first.
     order = sorted(behind, key=lambda node: -len(behind.keys() & behind[node]))
     return sum(_redirect(graph, node, behind[node], device_of) for node in order)

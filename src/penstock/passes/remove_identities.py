@@ -7,15 +7,7 @@ Not:  removes no Identity that means something: see ``Draft.may_bypass``.
 
 from __future__ import annotations
 
-from typing import Final
-
 from penstock.passes.draft import Draft
-
-#: Ops whose output is their input.  What is fed has been replaced by its feed already.
-_HANDS_ON: Final = frozenset(
-    {"GuaranteeConst", "Identity", "PlaceholderWithDefault", "PreventGradient"}
-    | {"Snapshot", "StopGradient"}
-)
 
 
 def remove_identities(draft: Draft) -> int:
@@ -23,7 +15,7 @@ def remove_identities(draft: Draft) -> int:
     moves = {
         node: [(edge.src, edge.src_slot)]
         for node in draft.graph
-        if node.op.name in _HANDS_ON
+        if node.op.traits.hands_on  # what is fed has been replaced by its feed already
         and (edge := node.inputs[0]) is not None
         and draft.may_bypass(node, edge)
     }

@@ -16,11 +16,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from penstock.graph.graph import Node
-from penstock.graph.roles import Role
+from penstock.graph.roles import NEEDS_READER, Role
 from penstock.passes.draft import Draft
 
 #: A control edge from one of these is live where the output that was read may be dead.
-_SPLITS: Final = frozenset({Role.SWITCH, Role.RECV, Role.NEXT_ITERATION, Role.ENTER})
+_SPLITS: Final = NEEDS_READER | {Role.ENTER}
 
 
 def skip_unread(draft: Draft) -> int:

@@ -21,21 +21,13 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from penstock.catalogue.op_traits import traits_of
 from penstock.catalogue.registry import get_op, is_builtin_op
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.graph.graph import Graph, Node
-from penstock.graph.roles import Role, role_of
+from penstock.graph.roles import OF_THE_STEP, Role, role_of
 
-#: Stateful by declaration, though their values live no longer than the step.
-_FLEETING: Final = frozenset({Role.ARG, Role.RETVAL, Role.SEND, Role.RECV})
-_OF_THE_STEP: Final = ("TensorArray", "Stack")
-#: These have state of their own, or an effect, but keep no value.
-_WATCHING: Final = ("Assert", "Print", "Random", "TruncatedNormal")
-#: What these give is read-only: it is the variable's own array.  An object is not.
-_READING: Final = frozenset({"ReadVariableOp", "Variable", "VariableV2"})
-#: Call the user's code, which may keep what it gets.
-_CALLING_OUT: Final = frozenset({"PyFuncStateless"})
 #: Edges that lead to a place, not to a value.
 _PLACES: Final = frozenset({dtypes.resource})
 
@@ -76,7 +68,7 @@ def _keeps(node: Node) -> bool:
 
 def _gives(node: Node) -> bool:
     """Whether a node's outputs may be somebody else's memory, which may be written to."""
-    if node.op.name in _READING and node.output_types[0].base is not dtypes.variant:
+    if node.op.traits.reads_variable and node.output_types[0].base is not dtypes.variant:
         return False
     lasts = _lasts(node.op.name, node.input_types)
     return lasts and any(map(_is_value, node.output_types))
@@ -85,13 +77,13 @@ def _gives(node: Node) -> bool:
 @functools.lru_cache(maxsize=4096)
 def _lasts(op: str, input_types: tuple[DType, ...]) -> bool:
     """Whether nodes of an op have to do with what outlives the step."""
-    if role_of(op) in _FLEETING or op.startswith((*_OF_THE_STEP, *_WATCHING)):
-        return False
     if not is_builtin_op(op):
         return True  # a function, or the user's own
-    found = get_op(op)
+    found, traits = get_op(op), traits_of(op)
+    if role_of(op) in OF_THE_STEP or traits.of_the_step or traits.keeps_nothing:
+        return False
     calls = any("func" in attr.kind for attr in found.attrs.values())
-    if found.is_stateful or calls or op in _CALLING_OUT:
+    if found.is_stateful or calls or traits.calls_user_code:
         return True
     return any(kind.is_ref or kind.base in _PLACES for kind in input_types)
 

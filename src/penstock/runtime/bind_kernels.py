@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 
 from penstock.core import dtypes
 from penstock.core.denormals import in_own_setting
@@ -20,7 +20,7 @@ from penstock.core.device_names import DeviceName
 from penstock.errors import InternalError, OpError
 from penstock.exceptions import from_exception, shown_cause
 from penstock.graph.graph import Node
-from penstock.graph.roles import Role
+from penstock.graph.roles import OF_THE_STEP, Role
 
 # Nearly every graph needs these families: they come with the package, and no graph waits for them.
 from penstock.kernels.array import identity_ops  # noqa: F401
@@ -32,8 +32,8 @@ from penstock.kernels.host import CLOSED, Host
 from penstock.kernels.math import cwise_ops  # noqa: F401
 from penstock.kernels.registry import Calling, Cost, KernelDef, find_kernel, get_kernel
 
-#: Stateful by declaration, but their state is the run's and not the kernel's.
-_FRESH_EACH_TIME = frozenset({Role.ARG, Role.RETVAL, Role.SEND, Role.RECV, Role.CALL})
+#: Nodes whose kernels keep nothing, whatever the catalogue declares.
+_FRESH_EACH_TIME: Final = OF_THE_STEP | {Role.CALL}
 
 
 class KernelBinder:

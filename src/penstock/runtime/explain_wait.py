@@ -11,17 +11,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from penstock.graph.graph import Graph, Node
+from penstock.graph.roles import HANDS_REFERENCES_ON
 from penstock.kernels.context import Waiting
 from penstock.state.resources import DEFAULT_CONTAINER
 
 _MAX_NAMED: Final = 3
-#: What hands on a handle, or the right to what a handle means.
-_HANDS_ON: Final = frozenset(
-    {
-        *("Identity", "RefIdentity", "Enter", "RefEnter", "Exit", "RefExit"),
-        *("Switch", "RefSwitch", "Merge", "RefMerge", "NextIteration", "MutexLock"),
-    }
-)
 
 
 def explain_wait(graph: Graph, waiting: Waiting) -> str:
@@ -51,7 +45,7 @@ def _place_of(node: Node) -> tuple[str, str] | None:
     """Container and name of the resource that a node works on; None if nobody knows."""
     source, seen = node, {node}
     while "shared_name" not in source.attrs:
-        if (source is not node and source.op.name not in _HANDS_ON) or not source.inputs:
+        if (source is not node and not _hands_on(source)) or not source.inputs:
             return None
         edge = source.inputs[0]
         if edge is None or edge.src in seen:
@@ -60,6 +54,11 @@ def _place_of(node: Node) -> tuple[str, str] | None:
         seen.add(source)
     container, name = source.attrs["container"].decode(), source.attrs["shared_name"].decode()
     return container or DEFAULT_CONTAINER, name or source.name
+
+
+def _hands_on(node: Node) -> bool:
+    """Whether a node hands on a handle, or the right to what a handle means."""
+    return node.role in HANDS_REFERENCES_ON or node.op.traits.stands_for_input
 
 
 def _functions_with(graph: Graph, ops: frozenset[str]) -> Iterator[str]:

@@ -11,7 +11,6 @@ import dataclasses
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Final
 
 from penstock.config import Config
 from penstock.errors import OpError
@@ -19,7 +18,7 @@ from penstock.graph.check import check_graph, check_pruned
 from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Graph
 from penstock.graph.instantiate import FunctionBody, idle_nodes
-from penstock.graph.roles import Role
+from penstock.graph.roles import LOOP_BORDERS
 from penstock.graph.stages import Pruned
 from penstock.kernels.host import CLOSED, WITHOUT_FILES
 from penstock.passes.graph_pass import PassError, PassSettings
@@ -29,9 +28,6 @@ from penstock.passes.place import place_added
 from penstock.runtime.choose_passes import passes_of
 from penstock.state.checkpoints import checkpoint
 from penstock.state.devices import DeviceSet
-
-#: What leads into loops and out of them.
-_BORDERS: Final = frozenset({Role.ENTER, Role.EXIT})
 
 
 def optimize_request(prune: Callable[[], Pruned], config: Config, devices: DeviceSet) -> Pruned:
@@ -195,7 +191,7 @@ def _check_frames(graph: Graph) -> None:
         OpError: a frame is malformed.
 
     """
-    if any(node.role in _BORDERS for node in graph):
+    if any(node.role in LOOP_BORDERS for node in graph):
         build_control_flow_info(graph)
 
 

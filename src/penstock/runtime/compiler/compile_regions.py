@@ -16,7 +16,7 @@ from penstock.errors import ResourceExhaustedError
 from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.references import References
-from penstock.graph.roles import Role
+from penstock.graph.roles import LOOPS, Role
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.registry import Calling
 from penstock.runtime.binding import bind_at
@@ -37,11 +37,6 @@ from penstock.runtime.compiler.sizes import spread_numbers
 from penstock.runtime.outputs import checked_kernel
 from penstock.state.checkpoints import begin
 
-#: Ops that predicates do not express, or that hand values to other partitions: those must not
-#: wait for the rest of a region.
-_NOT_UNDERSTOOD: Final = frozenset({"_SwitchN", "_Send", "_HostSend"})
-#: In a frame whose loop is not compiled, what makes it turn is outside as well.
-_TURNS: Final = frozenset({Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND})
 #: Regions of more units are not cut.
 MAX_CUT: Final = 5_000
 #: A run that keeps more than this part of the cores busy is not cut, either.
@@ -348,8 +343,17 @@ def _worthwhile(levels: Levels) -> list[list[Unit]]:
 
 
 def _can_compile(node: Node, kernel: BoundKernel) -> bool:
-    is_understood = node.op.name not in _NOT_UNDERSTOOD and len(node.output_types) <= _MOST_OUTPUTS
+    is_understood = not _is_special(node) and len(node.output_types) <= _MOST_OUTPUTS
     return is_understood and kernel.calling is not Calling.ASYNC
+
+
+def _is_special(node: Node) -> bool:
+    """Whether a node must not wait for the rest of a region, or predicates do not express it.
+
+    The one hands values to other partitions; the other is a Switch with a list of sides.
+    """
+    is_choice = node.role is Role.SWITCH and node.op.outputs[0].is_list
+    return is_choice or node.role is Role.SEND
 
 
 def _is_boundary(unit: Unit) -> bool:
@@ -363,9 +367,10 @@ def _is_free(unit: Unit) -> bool:
 
 def _turns(node: Node) -> bool:
     """Whether a node in the frame of an irregular loop makes it turn."""
+    # In a frame whose loop is not compiled, what makes it go on is outside as well.
     if node.role is Role.MERGE:
-        return any(e is not None and e.src.role in _TURNS for e in node.inputs)
-    return node.role in _TURNS
+        return any(e is not None and e.src.role in LOOPS for e in node.inputs)
+    return node.role in LOOPS
 
 
 def _index(node: Node) -> int:
