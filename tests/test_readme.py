@@ -34,7 +34,9 @@ def snippets(name: str) -> list[str]:
 
 
 RUN_MODEL, BUILD_GRAPH = snippets("README.md")
-SOFTSIGN, TEST_SOFTSIGN, SCALE_BY, PY_FUNC, EAGER_CALLER, NEW_DEVICE = snippets("docs/add-an-op.md")
+SOFTSIGN, TEST_SOFTSIGN, SCALE_BY, TRAITS, PY_FUNC, EAGER_CALLER, NEW_DEVICE = snippets(
+    "docs/add-an-op.md"
+)
 
 [DROP_REPETITIONS] = snippets("docs/add-a-pass.md")
 
@@ -131,6 +133,23 @@ def test_an_op_of_ones_own() -> None:
             z = ps.ops.scale_by(y)
         with ps.Session(graph) as sess:
             assert sess.run([y, z]) == [6, 12]
+
+
+def test_traits_of_a_kernel() -> None:
+    """A kernel that says more is preferred by its priority, and gives the same."""
+    with custom_kernels():
+        names: dict[str, Any] = {}
+        exec(SCALE_BY, names)
+        exec(TRAITS, names)
+        graph = ps.Graph()
+        with graph.as_default():
+            y = ps.ops.scale_by(ps.ops.constant(2.0), factor=3.0)
+        with ps.Session(graph) as sess:
+            assert sess.run(y) == 6
+        found = kernels.find_kernel("ScaleBy", "CPU", {})
+        assert found is not None
+        assert found.make is names["make_pure_scale_by"]
+        assert found.traits == ps.KernelTraits(is_pure=True, is_elementwise=True)
 
 
 def test_a_python_function_of_ones_own() -> None:

@@ -6,7 +6,7 @@ are made of.  Beside the folders is what all families share:
 
 - how kernels are made, found and called: ``registry``, ``families``, ``signatures``, ``attrs``,
   ``int32_attrs``, ``types``, ``host``, ``bound``, ``context``, ``at_once``, ``waiting``,
-  ``elementwise``, ``forwarding``, ``constants``, ``extras``;
+  ``elementwise``, ``forwarding``, ``traits``, ``constants``, ``extras``;
 - values: ``arrays``, ``batches``, ``choice``, ``complex_arithmetic``, ``half_floats``,
   ``precision``, ``spelled_numbers``, ``strings``, ``variants``, ``printing``, ``files``;
   ``windows`` over them;

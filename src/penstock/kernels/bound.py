@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.kernels.context import StepContext
+from penstock.kernels.elementwise import is_elementwise
 from penstock.kernels.registry import Calling, Cost, Kernel
+from penstock.kernels.traits import UNSAID, KernelTraits
 
 #: Seconds that an asynchronous kernel has to answer when it is told that its step ends.
 PATIENCE: Final = 1.0
@@ -33,8 +35,21 @@ class BoundKernel:
     #: Whether it does nothing but compute, or make what nobody has seen yet: whoever does not
     #: need its results may go before it is done.
     is_pure: bool = False
+    #: What the kernel's author says about it.
+    traits: KernelTraits = UNSAID
     #: What says where in a step the kernel is, if it does many things.
     explain: Callable[[StepContext], str] | None = None
+
+    @property
+    def reads_frame(self) -> bool:
+        """Whether it may ask where in a loop it is: who says nothing may, unless it is ours."""
+        said = self.traits.reads_frame
+        return not self.is_builtin if said is None else said
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether parts of the output are its outputs for those parts of the inputs."""
+        return self.traits.is_elementwise or (self.is_builtin and is_elementwise(self.compute))
 
 
 def patience_of(kernel: BoundKernel) -> float:

@@ -1,7 +1,7 @@
 """The kernel that hands its input on.
 
-Ops that only forward share this one function, so that the compiled tier can tell by it that
-there is nothing to call.
+Kernels that only forward are registered with ``traits=FORWARDS``: compiled code has nothing to
+call, and the executor calls this.
 """
 
 from __future__ import annotations

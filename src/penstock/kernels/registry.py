@@ -35,6 +35,7 @@ from penstock.errors import AlreadyExistsError, InvalidArgumentError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.families import families_of
 from penstock.kernels.int32_attrs import check_int32
+from penstock.kernels.traits import UNSAID, KernelTraits
 
 Kernel: TypeAlias = Callable[..., Any]
 MakeKernel: TypeAlias = Callable[[Attrs], Kernel]
@@ -70,6 +71,8 @@ class KernelDef:
     #: Allowed element types by type attribute; an attribute that is missing is free.
     types: Mapping[str, frozenset[DType]]
     priority: int = 0
+    #: What its author says about it.
+    traits: KernelTraits = UNSAID
     #: Whether a type error of its outputs is possible: user kernels are checked.
     is_builtin: bool = True
 
@@ -124,6 +127,7 @@ def kernel(
     device: str = "CPU",
     priority: int = 0,
     cost: Cost = Cost.MEASURED,
+    traits: KernelTraits = UNSAID,
 ) -> Callable[[_Make], _Make]:
     """Register the maker of a kernel that is a plain function of its inputs.
 
@@ -133,13 +137,14 @@ def kernel(
         device: device type, such as ``CPU``.
         priority: higher ones are preferred; decides before the device type's own.
         cost: ``Cost.CHEAP`` for kernels that never deserve a thread.
+        traits: what is known of the kernel; what is left out is taken for the worse.
 
     Raises:
         NotFoundError: no such op.
         AlreadyExistsError: a kernel with the same constraints is there.
 
     """
-    return _registrar(ops, types, device, priority, cost, Calling.PLAIN)
+    return _registrar(ops, types, device, priority, cost, Calling.PLAIN, traits)
 
 
 def context_kernel(
@@ -148,9 +153,10 @@ def context_kernel(
     device: str = "CPU",
     priority: int = 0,
     cost: Cost = Cost.MEASURED,
+    traits: KernelTraits = UNSAID,
 ) -> Callable[[_Make], _Make]:
     """Like ``kernel``, for kernels that take an OpKernelContext before their inputs."""
-    return _registrar(ops, types, device, priority, cost, Calling.CONTEXT)
+    return _registrar(ops, types, device, priority, cost, Calling.CONTEXT, traits)
 
 
 def async_kernel(
@@ -158,13 +164,14 @@ def async_kernel(
     types: Mapping[str, Collection[DType]] | None = None,
     device: str = "CPU",
     priority: int = 0,
+    traits: KernelTraits = UNSAID,
 ) -> Callable[[_Make], _Make]:
     """Like ``kernel``, for kernels that may have to wait.
 
     They take an OpKernelContext and ``done`` before their inputs, return at once, and
     call ``done`` exactly once, with the outputs or with an exception.
     """
-    return _registrar(ops, types, device, priority, Cost.CHEAP, Calling.ASYNC)
+    return _registrar(ops, types, device, priority, Cost.CHEAP, Calling.ASYNC, traits)
 
 
 def _registrar(
@@ -174,6 +181,7 @@ def _registrar(
     priority: int,
     cost: Cost,
     calling: Calling,
+    traits: KernelTraits,
 ) -> Callable[[_Make], _Make]:
     frozen = {name: frozenset(allowed) for name, allowed in (types or {}).items()}
 
@@ -184,7 +192,7 @@ def _registrar(
                 get_op(name)  # Refuses strangers.
             if not is_builtin:
                 _load(name)  # Else a kernel of ours would clash with this one, later on.
-            _add(KernelDef(name, device, make, calling, cost, frozen, priority, is_builtin))
+            _add(KernelDef(name, device, make, calling, cost, frozen, priority, traits, is_builtin))
         return make
 
     return register

@@ -27,6 +27,7 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import OF_THE_STEP, Role, role_of
+from penstock.kernels.registry import kernels_of
 
 #: Edges that lead to a place, not to a value.
 _PLACES: Final = frozenset({dtypes.resource})
@@ -62,23 +63,28 @@ def _keeps(node: Node) -> bool:
     """Whether some of a node's inputs may live on when the step is over."""
     if node.role is Role.RETVAL:
         return node.input_types[0].base is dtypes.variant
-    types = node.input_types
-    return _lasts(node.op.name, types) and any(map(_is_value, types))
+    return _lasts(node) and any(map(_is_value, node.input_types))
 
 
 def _gives(node: Node) -> bool:
     """Whether a node's outputs may be somebody else's memory, which may be written to."""
     if node.op.traits.reads_variable and node.output_types[0].base is not dtypes.variant:
         return False
-    lasts = _lasts(node.op.name, node.input_types)
-    return lasts and any(map(_is_value, node.output_types))
+    return _lasts(node) and any(map(_is_value, node.output_types))
+
+
+def _lasts(node: Node) -> bool:
+    """Whether a node has to do with what outlives the step."""
+    if is_builtin_op(node.op.name):
+        return _builtin_lasts(node.op.name, node.input_types)
+    # A function may do anything, and so may a kernel of somebody's that does not say it is pure.
+    known = () if node.op.is_function or node.op.is_stateful else kernels_of(node.op.name)
+    return not known or not all(kernel.traits.is_pure for kernel in known)
 
 
 @functools.lru_cache(maxsize=4096)
-def _lasts(op: str, input_types: tuple[DType, ...]) -> bool:
-    """Whether nodes of an op have to do with what outlives the step."""
-    if not is_builtin_op(op):
-        return True  # a function, or the user's own
+def _builtin_lasts(op: str, input_types: tuple[DType, ...]) -> bool:
+    """The same for nodes of an op of TensorFlow."""
     found, traits = get_op(op), traits_of(op)
     if role_of(op) in OF_THE_STEP or traits.of_the_step or traits.keeps_nothing:
         return False

@@ -10,11 +10,11 @@ so that, say, a random stream goes on from run to run.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from threading import Lock
 from typing import Any, Final
 
-from penstock.core import dtypes
 from penstock.core.denormals import in_own_setting
 from penstock.core.device_names import DeviceName
 from penstock.errors import InternalError, OpError
@@ -31,6 +31,7 @@ from penstock.kernels.control_flow.functional_ops import make_named_call
 from penstock.kernels.host import CLOSED, Host
 from penstock.kernels.math import cwise_ops  # noqa: F401
 from penstock.kernels.registry import Calling, Cost, KernelDef, find_kernel, get_kernel
+from penstock.kernels.traits import KernelTraits
 
 #: Nodes whose kernels keep nothing, whatever the catalogue declares.
 _FRESH_EACH_TIME: Final = OF_THE_STEP | {Role.CALL}
@@ -101,9 +102,8 @@ class KernelBinder:
             raise
         except Exception as cause:  # noqa: BLE001  (the one border of makers)
             raise from_exception(cause) from shown_cause(cause)
-        is_plain = found.calling is Calling.PLAIN and not node.op.is_stateful
-        is_pure = is_plain or _makes_handle(node)
-        return BoundKernel(compute, found.calling, found.cost, found.is_builtin, is_pure)
+        is_pure, traits = _is_pure(found, node), _traits(found, node)
+        return BoundKernel(compute, found.calling, found.cost, found.is_builtin, is_pure, traits)
 
 
 def _not_a_kernel(found: KernelDef, made: object) -> InternalError:
@@ -119,6 +119,16 @@ def _not_a_kernel(found: KernelDef, made: object) -> InternalError:
     )
 
 
-def _makes_handle(node: Node) -> bool:
-    """Whether all that a node does is to make a resource that nobody has seen yet, or find it."""
-    return not node.op.inputs and node.output_types == (dtypes.resource,)
+def _traits(found: KernelDef, node: Node) -> KernelTraits:
+    """What is said of a kernel, as far as it can be true of a node."""
+    if found.traits.forwards and not found.is_builtin and node.input_types != node.output_types:
+        return dataclasses.replace(found.traits, forwards=False)
+    return found.traits
+
+
+def _is_pure(found: KernelDef, node: Node) -> bool:
+    """Whether a kernel does nothing but compute, or make what nobody has seen yet."""
+    if found.traits.is_pure is not None:
+        return found.traits.is_pure
+    is_plain = found.calling is Calling.PLAIN and not node.op.is_stateful
+    return is_plain or node.op.traits.makes_handle

@@ -13,6 +13,7 @@ from penstock.graph.graph import Node
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.elementwise import elementwise, is_elementwise
 from penstock.kernels.registry import Calling, Cost
+from penstock.kernels.traits import KernelTraits
 from penstock.runtime import KernelBinder
 from penstock.runtime.compiler import blocks, emit
 from penstock.runtime.compiler.blocks import in_blocks
@@ -303,15 +304,22 @@ def test_a_chain_in_a_branch() -> None:
 
 
 def test_users_own_kernels_stay() -> None:
-    """Nobody knows what a kernel does that is not Penstock's, even if it says so."""
+    """Nobody knows what a kernel does that is not Penstock's, unless its author says so."""
+    said = KernelTraits()
 
     def make(node: Node) -> BoundKernel:
         made = KernelBinder(CPU).bind(node)
-        return BoundKernel(made.compute, made.calling, made.cost, is_builtin=False)
+        return BoundKernel(made.compute, made.calling, made.cost, is_builtin=False, traits=said)
 
     rows = X + "a = Add(x, x)\nb = Exp(a)\nr = _Retval(b) index=0"
     assert chained(rows) is not None
     assert chained(rows, make_kernel=make) is None
+
+    said = KernelTraits(is_elementwise=True)
+    region = chained(rows, make_kernel=make)
+    assert region is not None
+    [value] = region.run(Bare(), V)
+    np.testing.assert_array_equal(value, np.exp(V + V), strict=True)
 
 
 def test_long_chains() -> None:

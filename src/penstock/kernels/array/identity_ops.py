@@ -20,6 +20,7 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.forwarding import forward
 from penstock.kernels.registry import Cost, Kernel, kernel
 from penstock.kernels.signatures import type_text
+from penstock.kernels.traits import FORWARDS
 from penstock.kernels.types import PLAIN
 from penstock.kernels.variants import decoded
 
@@ -48,13 +49,14 @@ def make_const(attrs: Attrs) -> Kernel:
     "StopGradient",
     "_EagerConst",
     cost=Cost.CHEAP,
+    traits=FORWARDS,
 )
 def make_identity(_attrs: Attrs) -> Kernel:
     """The input.  A PlaceholderWithDefault is one while it is not fed, whatever its shape."""
     return forward
 
 
-@kernel("Snapshot", types={"T": PLAIN}, cost=Cost.CHEAP)
+@kernel("Snapshot", types={"T": PLAIN}, cost=Cost.CHEAP, traits=FORWARDS)
 def make_snapshot(_attrs: Attrs) -> Kernel:
     """The input, which cannot change after it was handed on."""
     return forward

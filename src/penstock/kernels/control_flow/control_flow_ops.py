@@ -17,6 +17,7 @@ from penstock.errors import AbortedError, InternalError, InvalidArgumentError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.forwarding import forward
 from penstock.kernels.registry import Cost, Kernel, kernel
+from penstock.kernels.traits import FORWARDS
 
 
 @kernel("Switch", "RefSwitch", cost=Cost.CHEAP)
@@ -74,6 +75,7 @@ def make_ref_select(attrs: Attrs) -> Kernel:
     "LoopCond",
     "RefIdentity",
     cost=Cost.CHEAP,
+    traits=FORWARDS,
 )
 def make_forward(_attrs: Attrs) -> Kernel:
     """Hand the input on."""

@@ -16,6 +16,7 @@ from penstock.kernels.attrs import Attrs
 from penstock.kernels.forwarding import forward
 from penstock.kernels.math.cast_ops import make_cast
 from penstock.kernels.registry import Cost, Kernel, kernel
+from penstock.kernels.traits import FORWARDS
 
 
 @kernel("_HostCast")
@@ -30,7 +31,7 @@ def make_list(_: Attrs) -> Kernel:
     return lambda *inputs: inputs
 
 
-@kernel("WrapDatasetVariant", "UnwrapDatasetVariant", cost=Cost.CHEAP)
+@kernel("WrapDatasetVariant", "UnwrapDatasetVariant", cost=Cost.CHEAP, traits=FORWARDS)
 def make_wrapped(_: Attrs) -> Kernel:
     """The dataset itself, which needs no wrapping."""
     return forward

@@ -16,6 +16,7 @@ from penstock.errors import InternalError, OpError
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.context import Done, OpKernelContext, Waiting
 from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
+from penstock.kernels.traits import READS_FRAME
 from penstock.state.call_frame import CallFrame
 from penstock.state.rendezvous import Rendezvous, key_prefix
 
@@ -83,7 +84,7 @@ def _rendezvous(context: OpKernelContext) -> Rendezvous:
     return rendezvous
 
 
-@context_kernel("_Send", "_HostSend", cost=Cost.CHEAP)
+@context_kernel("_Send", "_HostSend", cost=Cost.CHEAP, traits=READS_FRAME)
 def make_send(attrs: Attrs) -> Kernel:
     """Hand the input, or the news that it is dead, to whoever receives under the key."""
     prefix = _prefix(attrs)
@@ -98,7 +99,7 @@ def make_send(attrs: Attrs) -> Kernel:
     return send
 
 
-@async_kernel("_Recv", "_HostRecv")
+@async_kernel("_Recv", "_HostRecv", traits=READS_FRAME)
 def make_recv(attrs: Attrs) -> Kernel:
     """Wait for a value under the key; a dead one leaves the output empty."""
     prefix, sender = _prefix(attrs), _sender(attrs)

@@ -14,6 +14,7 @@ from penstock.kernels.arrays import as_array
 from penstock.kernels.attrs import Attrs
 from penstock.kernels.forwarding import forward
 from penstock.kernels.registry import Cost, Kernel, kernel
+from penstock.kernels.traits import FORWARDS
 from penstock.kernels.types import FLOATS, PLAIN
 
 
@@ -24,6 +25,7 @@ from penstock.kernels.types import FLOATS, PLAIN
     "DebugIdentityV2",
     "DebugIdentityV3",
     cost=Cost.CHEAP,
+    traits=FORWARDS,
 )
 def make_debug_identity(_: Attrs) -> Kernel:
     """The tensor itself."""

@@ -29,6 +29,7 @@ from penstock.kernels.state.variables import (
     ReferenceVariable,
     resource_name,
 )
+from penstock.kernels.traits import READS_FRAME
 from penstock.kernels.types import NUMBERS
 
 _TEMPORARY: Final = "TmpVar"
@@ -147,7 +148,7 @@ def counting_to(limit: int) -> Callable[[Ref], Value]:
     return count
 
 
-@context_kernel("TemporaryVariable")
+@context_kernel("TemporaryVariable", traits=READS_FRAME)
 def make_temporary_variable(attrs: Attrs) -> Kernel:
     """A reference to a new variable that lives in this step; it starts with zeros."""
     name = attrs.str("var_name") or attrs.node_name
@@ -161,7 +162,7 @@ def make_temporary_variable(attrs: Attrs) -> Kernel:
     return temporary_variable
 
 
-@context_kernel("DestroyTemporaryVariable", cost=Cost.CHEAP)
+@context_kernel("DestroyTemporaryVariable", cost=Cost.CHEAP, traits=READS_FRAME)
 def make_destroy_temporary_variable(attrs: Attrs) -> Kernel:
     """The temporary variable's last value."""
     name = attrs.str("var_name")

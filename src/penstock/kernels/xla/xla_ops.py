@@ -24,13 +24,20 @@ from penstock.kernels.forwarding import forward
 from penstock.kernels.linalg.einsum_op import make_einsum
 from penstock.kernels.linalg.linalg_ops import make_svd
 from penstock.kernels.registry import Cost, Kernel, async_kernel, kernel
+from penstock.kernels.traits import FORWARDS
 from penstock.kernels.types import FLOATS
 
 async_kernel("XlaIf")(make_if)
 async_kernel("XlaWhile")(make_while)
 
 
-@kernel("XlaSharding", "XlaSpmdFullToShardShape", "XlaSpmdShardToFullShape", cost=Cost.CHEAP)
+@kernel(
+    "XlaSharding",
+    "XlaSpmdFullToShardShape",
+    "XlaSpmdShardToFullShape",
+    cost=Cost.CHEAP,
+    traits=FORWARDS,
+)
 def make_sharding(_: Attrs) -> Kernel:
     """The input: there is one shard."""
     return forward

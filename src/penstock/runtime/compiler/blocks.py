@@ -18,7 +18,6 @@ from typing import Final
 import numpy as np
 
 from penstock.core.values import Array, Value
-from penstock.kernels.elementwise import is_elementwise
 from penstock.kernels.intra_op import parallel_for
 from penstock.kernels.registry import Calling
 from penstock.runtime.compiler.profile import Profile
@@ -113,12 +112,11 @@ def _chain_up_body(body: Body, profile: Profile, wanted: set[Var]) -> bool:
 def _is_candidate(call: Call, profile: Profile) -> bool:
     kernel = call.kernel
     return (
-        kernel.is_builtin
-        and kernel.calling is Calling.PLAIN
+        kernel.calling is Calling.PLAIN
         and len(call.outputs) == 1
         and call.outputs[0] is not None
         and all(isinstance(operand, Var) for operand in call.inputs)
-        and is_elementwise(kernel.compute)
+        and kernel.is_elementwise
         and profile.sizes.get(call.node, 0) >= LONG
     )
 

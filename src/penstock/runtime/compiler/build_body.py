@@ -20,7 +20,6 @@ from penstock.graph.graph import Edge, Node
 from penstock.graph.references import References
 from penstock.graph.roles import Role
 from penstock.kernels.bound import BoundKernel
-from penstock.kernels.forwarding import forward
 from penstock.runtime.compiler.loops import Irregular, Loop, Unit, is_free
 from penstock.runtime.compiler.predicates import ALWAYS, NEVER, Predicate, Predicates
 from penstock.runtime.compiler.program import (
@@ -113,7 +112,7 @@ class BodyBuilder:
     def _add_call(self, node: Node, live: Predicate, waits: tuple[Statement, ...]) -> None:
         kernel = self.facts.kernels[node]
         operands = self._operands(node)
-        if kernel.compute is forward:
+        if kernel.traits.forwards:
             self.values[node.id, 0] = self._named(node, operands[0], live, waits)
             self.nodes[node.id] = (live, self.values[node.id, 0].waits)
             return

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.elementwise import is_elementwise
 from penstock.kernels.registry import Calling
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Body, Call, Constant, Operand, Program, Repeat
@@ -41,7 +40,7 @@ def _is_beside_array(call: Call, profile: Profile) -> bool:
         len(call.inputs) == 2
         and kernel.is_builtin
         and kernel.calling is Calling.PLAIN
-        and is_elementwise(kernel.compute)
+        and kernel.is_elementwise
         and profile.sizes.get(call.node, 0) > 1
     )
 

@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 
 from penstock.graph.graph import Node
-from penstock.kernels.elementwise import is_elementwise
 from penstock.kernels.registry import Calling
 from penstock.runtime.compiler.branches import Branches
 from penstock.runtime.compiler.expressions import operator_text
@@ -46,8 +45,6 @@ _MAX_LOOPS: Final = 15
 #: 30 ns: a call takes half a microsecond or more, and other statements a tenth of that.
 _ASK_EVERY: Final = 16
 _OTHERS: Final = 1 / 8
-#: Ops that name what they make after the turn of the loop.
-_FRAMED: Final = frozenset({"TemporaryVariable", "DestroyTemporaryVariable"})
 
 
 class Writer(Branches):
@@ -105,7 +102,7 @@ class Writer(Branches):
                 self._lifetimes.settle(var, path)
             self._write_statement(statement)
             self._unasked += _OTHERS
-            if isinstance(statement, Call) and is_elementwise(statement.kernel.compute):
+            if isinstance(statement, Call) and _makes_fresh(statement):
                 self._fresh.update(targets)
             self._lifetimes.used(reads)
             self._lifetimes.check(targets)
@@ -226,9 +223,12 @@ class Writer(Branches):
         self.text.needs_context = True
         name = self.text.names.new(node.name, "c_")
         place = f"{self.text.string(node.name)}, {self.text.string(node.op.name)}"
+        if self.loops and not call.kernel.reads_frame:
+            self.prelude[f"{name} = frameless_of({self.text.step}, {place})"] = None
+            return name
         around = f"{self.text.around}, False"
         self.prelude[f"{name} = context_of({self.text.step}, {place}, {around})"] = None
-        if self.loops and _asks_frame(call):
+        if self.loops:
             self.line(f"{name}.frame, {name}.iteration = {self._frame_now()}")
         return name
 
@@ -314,6 +314,6 @@ class Writer(Branches):
             self.line(f"{', '.join(targets)} = {', '.join(sources)}", repeat.node)
 
 
-def _asks_frame(call: Call) -> bool:
-    """Whether a kernel may want to know in which turn it is: few of Penstock's own do."""
-    return not call.kernel.is_builtin or call.node.op.name in _FRAMED
+def _makes_fresh(call: Call) -> bool:
+    """Whether results have memory of their own: of users' kernels nobody knows."""
+    return call.kernel.is_builtin and call.kernel.is_elementwise
