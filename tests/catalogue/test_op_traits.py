@@ -20,7 +20,8 @@ def test_signatures_have_their_traits() -> None:
     """They are a field of the signature, which asks nobody; users' ops have none."""
     assert get_op("ReadFile").traits == OpTraits(is_impure=True)
     assert get_op("InplaceAdd").traits == OpTraits(is_impure=True, writes_input=True)
-    assert get_op("Add").traits == OpTraits()
+    assert get_op("Add").traits == OpTraits(commutes=True)
+    assert get_op("Sub").traits == OpTraits()
     assert parse_row("OfOnesOwn(x: resource) -> (y: float32)").traits == OpTraits()
 
 

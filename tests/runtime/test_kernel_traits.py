@@ -196,6 +196,21 @@ def test_what_cannot_forward_does_not(tier: ps.Tier) -> None:
         assert session.run("y:0", {"x": 2.5}) == 2
 
 
+# -- element by element ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_elementwise_is_not_fresh(tier: ps.Tier) -> None:
+    """What works element by element may still give its input: nobody writes over that."""
+    traits = KernelTraits(is_elementwise=True, is_pure=True)
+    ps.kernel("TrPass", traits=traits)(lambda _: forwarding)
+    graph = sketch("x = Placeholder() dtype=float32\ny = TrPass(x)\nz = Exp(y)")
+    fed = np.float32([0.0, 1.0])
+    with ps.Session(graph, config=ps.Config(tier=tier)) as session:
+        np.testing.assert_array_equal(session.run("z:0", {"x": fed}), np.exp(np.float32([0, 1])))
+    assert fed.tolist() == [0, 1]
+
+
 # -- purity ---------------------------------------------------------------------------------
 
 

@@ -35,6 +35,9 @@ class ResultSize(enum.Enum):
 class OpTraits:
     """What is true of an op, whoever computes it."""
 
+    #: Its two operands may change places where they are numbers; of TensorFlow's own flag Add
+    #: has nothing, since it joins strings as well.
+    commutes: bool = False
     #: Neither stateful by declaration nor told by the inputs alone: files, arguments that are
     #: written into, handles that are strings.
     is_impure: bool = False
@@ -60,6 +63,7 @@ class OpTraits:
 
 #: The ops that have each trait.
 _TABLES: Final = {
+    "commutes": "Add AddV2 Mul",
     "is_impure": """
     Abort ImmutableConst InplaceAdd InplaceSub InplaceUpdate MatchingFiles ReadFile
     TensorArrayClose TensorArrayCloseV2 TensorArrayConcat TensorArrayConcatV2

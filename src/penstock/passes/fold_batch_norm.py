@@ -25,7 +25,6 @@ from penstock.passes.draft import Draft, value_of
 _CONVOLUTIONS: Final = frozenset({"Conv2D", "DepthwiseConv2dNative"})
 _TYPES: Final = frozenset({dtypes.float32, dtypes.float64})
 _BATCH_NORMS: Final = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
-_COMMUTE: Final = frozenset({"Add", "AddV2", "Mul"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def _affine_of(node: Node, slot: int, channels: _Channels) -> _Affine | None:
         bias = channels.row(values[1])
         is_same = slot == 0 and node.attrs["data_format"] == channels.layout
         return None if bias is None or not is_same else _Affine(np.ones(channels.count), bias)
-    if len(values) != 2 or (slot and name not in _COMMUTE):
+    if len(values) != 2 or (slot and not node.op.traits.commutes):
         return None
     numbers = channels.spread(values[1 - slot])
     return None if numbers is None else _arithmetic(name, numbers)

@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from penstock.errors import InternalError, shown_cause
+from penstock.errors import InternalError
+from penstock.exceptions import shown_cause
 from penstock.graph.check import check_graph, check_pruned
 from penstock.graph.graph import Graph
 from penstock.graph.stages import Pruned

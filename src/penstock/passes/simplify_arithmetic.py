@@ -20,7 +20,6 @@ from penstock.graph.graph import Edge, Node
 from penstock.graph.roles import Role
 from penstock.passes.draft import Draft, value_of
 
-_COMMUTE: Final = frozenset({"Add", "AddV2", "Mul"})
 #: What a node may be replaced by: an edge that brings the same; None if there is none.
 _Rule = Callable[[Draft, Node], Edge | None]
 
@@ -51,7 +50,7 @@ def _neutral(draft: Draft, node: Node) -> Edge | None:
     name = node.op.name
     if second.src.role is Role.CONSTANT and _is_neutral(name, draft.number(second.src)):
         return first
-    if name not in _COMMUTE or first.src.role is not Role.CONSTANT:
+    if not node.op.traits.commutes or first.src.role is not Role.CONSTANT:
         return None
     return second if _is_neutral(name, draft.number(first.src)) else None
 
