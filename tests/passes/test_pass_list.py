@@ -31,6 +31,13 @@ TEXT = """
     out = Abs(inner)
 """
 
+SUM = """
+    x = Placeholder() dtype=float32
+    inner = Abs(x)
+    other = Neg(x)
+    out = Add(inner, other)
+"""
+
 
 @pytest.fixture(autouse=True)
 def _forgotten() -> Iterator[None]:
@@ -50,6 +57,15 @@ def drop_outer(draft: Draft) -> int:
         return 0
     edge = node.input(0)
     draft.replace({node: [(edge.src, edge.src_slot)]})
+    return 1
+
+
+def cut(draft: Draft) -> int:
+    """Let what reads ``out`` read ``other``; what only ``out`` read is left behind."""
+    node = draft.graph.find("out")
+    if node is None:
+        return 0
+    draft.replace({node: [(draft.graph.node("other"), 0)]})
     return 1
 
 
@@ -123,6 +139,17 @@ def test_a_toggle_is_heard_at_every_level(one: GraphPass) -> None:
 
         assert (one.name in passes_of(switched).names) is runs
         assert changed == {p.name for p in BUILTIN_PASSES if p.option == one.option}
+
+
+def test_the_master_switch_is_above_toggles() -> None:
+    """Where rewriters are disabled no toggle is heard, and what level 1 has anyway stays."""
+    without = GraphOptions(rewrite_options=RewriterConfig(disable_meta_optimizer=True))
+    ons = dict.fromkeys(TOGGLES, Toggle.ON)
+    offs = dict.fromkeys(TOGGLES, Toggle.OFF)
+    for toggles in (ons, offs):
+        rewriter = RewriterConfig(disable_meta_optimizer=True, **toggles)  # type: ignore[arg-type]
+        assert passes_of(GraphOptions(rewrite_options=rewriter)) == passes_of(without)
+    assert passes_of(without).names == ("read_in_place", "fold_constants", "merge_duplicates")
 
 
 @pytest.mark.parametrize("page", NOTES)
@@ -218,6 +245,30 @@ def test_passes_run_at_their_places() -> None:
     # _Arg, p, q, out and _Retval, without a; then without q.
     assert seen["rounds"] == [5, 5]
     assert seen["end"] == [4]
+
+
+def test_what_is_not_needed_goes_when_that_is_required() -> None:
+    """A pass may leave nodes behind; they are gone for who requires it, and in what runs."""
+    seen: dict[str, set[str]] = {}
+
+    def look(draft: Draft) -> int:
+        place = "swept" if "at_once" in seen else "at_once"
+        seen[place] = {node.name for node in draft.graph if not node.name.startswith("_")}
+        return 0
+
+    ps.register_pass("cut", cut, requires=[SETTLED])
+    ps.register_pass("look", look, requires=[SETTLED])
+    ps.register_pass("look_again", look, requires=[SETTLED, GraphProperty.SWEPT])
+
+    assert ran(sketch(SUM)) == {"other"}
+    assert seen == {"at_once": {"inner", "other"}, "swept": {"other"}}
+
+
+def test_what_the_last_pass_leaves_does_not_run() -> None:
+    """Nodes are dropped at the end, too, if nobody required that before."""
+    ps.register_pass("cut", cut, requires=[SETTLED])
+
+    assert ran(sketch(SUM)) == {"other"}
 
 
 @pytest.mark.parametrize(
@@ -359,12 +410,13 @@ def calling(text: str) -> Any:
     return proto
 
 
-def test_a_pass_that_breaks_the_graph_is_blamed() -> None:
-    """With checks on, the error names the pass that broke a law, in the rounds or after them."""
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_pass_that_breaks_the_graph_is_blamed(count: int) -> None:
+    """With checks on, the error names the pass that broke a law, even if that denies it."""
 
     def tear(draft: Draft) -> int:
         draft.graph.remove_nodes([draft.graph.node("inner")])
-        return 1
+        return count
 
     for requires in ([], [SETTLED]):
         ps.register_pass("tear", tear, requires=requires)
