@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,7 @@ def test_who_reads_what_is_not_there_is_told(asked: str, *, is_ours: bool) -> No
     """A kernel of Penstock's that says nothing, or any that says No, fails instead of guessing."""
 
     def make(_: Attrs) -> Any:
-        return lambda context, x: np.int64(getattr(context, asked) is None) + x
+        return lambda context, x: np.int64(attrgetter(asked)(context) is None) + x
 
     if is_ours:
         make.__module__ = "penstock.kernels.state.state_ops"

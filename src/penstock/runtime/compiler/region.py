@@ -17,6 +17,7 @@ from penstock.core.values import DEAD, Value
 from penstock.errors import Where
 from penstock.kernels.context import OpKernelContext, StepContext
 from penstock.printable import printable
+from penstock.runtime.compiler.frameless import told
 from penstock.runtime.compiler.source import Place, Source
 from penstock.runtime.failure import judged
 from penstock.state.interrupt import Interrupt
@@ -63,7 +64,7 @@ class Region:
         except BaseException as cause:  # the one border of kernels
             interrupt = step.interrupt
             find_place = partial(self._place, cause, step)
-            error = judged(cause, interrupt, find_place, is_late=interrupt.loops_end)
+            error = judged(told(cause), interrupt, find_place, is_late=interrupt.loops_end)
             if error is cause:
                 raise
             raise error from error.__cause__

@@ -21,7 +21,7 @@ from penstock.kernels.bound import BoundKernel
 from penstock.kernels.context import OpKernelContext
 from penstock.runtime.compiler.blocks import in_blocks
 from penstock.runtime.compiler.expressions import as_pred
-from penstock.runtime.compiler.frameless import FramelessContext
+from penstock.runtime.compiler.frameless import frameless_context
 from penstock.runtime.compiler.names import Names
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Constant, Program, Var
@@ -53,7 +53,7 @@ _OBJECTS: Final[Mapping[str, Any]] = {
     "end_loop": end_loop,
     "false": np.False_,
     "frame_tag": FrameTag,
-    "frameless_of": FramelessContext,
+    "frameless_of": frameless_context,
     "in_blocks": in_blocks,
     "initialized": initialized,
     "ndarray": np.ndarray,
