@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 from penstock.catalogue.op_def import OpDef, parse_row
@@ -81,6 +83,21 @@ def test_handles_are_made_from_nothing() -> None:
     }
 
     assert {name for name in all_ops() if get_op(name).traits.makes_handle} == made
+
+
+def test_what_touches_files_is_more_than_a_function() -> None:
+    """An op whose kernel asks for the host is stateful or impure, or works on a resource."""
+    forgotten = [
+        known.op
+        for name in ops_with_kernels()
+        for known in kernels_of(name)
+        if known.is_builtin and ".host" in inspect.getsource(known.make)
+        if not (op := get_op(name)).is_stateful and not op.traits.is_impure
+        if not any(arg.is_ref or arg.dtype is dtypes.resource for arg in op.inputs)
+        if not op.traits.calls_user_code  # which says by its name that it is a function
+    ]
+
+    assert forgotten == []
 
 
 def test_what_is_impure_is_not_stateful() -> None:

@@ -4,9 +4,10 @@ In:   an op's name.
 Out:  ``OpTraits``; and how large results may be that nobody has computed.
 Not:  knows no kernels: what is true of these is said where they are registered.
 
-An op that is in no table has none of the traits; each of them allows something, or names a
-danger that the catalogue's flags already show for ops of users (``stateful``).  So what is new, or
-somebody's own, is treated with more care than it needs, and never with less.
+An op that is in no table has none of the traits.  Nearly all of them allow something, so what is
+new, or somebody's own, is treated with more care than it needs.  The exceptions forbid something:
+``is_impure``, which for ops of users the flag ``stateful`` says, and a test asks of ours that
+touch files; ``writes_input``; and ``calls_user_code``.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ class OpTraits:
 _TABLES: Final = {
     "commutes": "Add AddV2 Mul",
     "is_impure": """
-    Abort ImmutableConst InplaceAdd InplaceSub InplaceUpdate MatchingFiles ReadFile
-    TensorArrayClose TensorArrayCloseV2 TensorArrayConcat TensorArrayConcatV2
+    Abort GenerateVocabRemapping ImmutableConst InplaceAdd InplaceSub InplaceUpdate MatchingFiles
+    ReadFile TensorArrayClose TensorArrayCloseV2 TensorArrayConcat TensorArrayConcatV2
     TensorArrayGather TensorArrayGatherV2 TensorArrayPack TensorArrayRead TensorArrayReadV2
     TensorArrayScatter TensorArrayScatterV2 TensorArraySize TensorArraySizeV2
     TensorArraySplit TensorArraySplitV2 TensorArrayUnpack TensorArrayWrite
