@@ -36,14 +36,20 @@ from penstock.graph.export import graph_to_def
 from penstock.graph.import_graph_def import ImportOptions, ImportResults
 from penstock.kernels.registry import async_kernel, context_kernel, kernel
 from penstock.runtime.executor.barrier import ExecutorBarrier
-from penstock.runtime.executor.executor import Executor, new_local_executor
+from penstock.runtime.executor.executor import Executor
+from penstock.runtime.executor.node_outputs import NodeOutputContext
 from penstock.runtime.executor.params import ExecutorArgs, LocalExecutorParams
+from penstock.runtime.local_executor import new_local_executor
 from penstock.session import Run, Session
+from penstock.state.call_frame import CallFrame
 from penstock.state.cancellation import CancellationManager
 from penstock.state.default_session import innermost as default_session
 from penstock.state.devices import Device, register_device_type
+from penstock.state.frame_and_iter import FrameAndIter
 from penstock.state.py_funcs import EagerCall, register_eager_caller, register_py_func
-from penstock.state.rendezvous import Rendezvous
+from penstock.state.rendezvous import Rendezvous, RendezvousKey
+from penstock.state.resources import ResourceManager
+from penstock.state.step_state import StepState
 
 if TYPE_CHECKING:
     from penstock.builder import (
@@ -67,7 +73,9 @@ if TYPE_CHECKING:
         no_op,
         ops,
         placeholder,
+        receive,
         reset_default_graph,
+        send,
         switch_case,
         tuple_,
         while_loop,
@@ -77,6 +85,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CallFrame",
     "CancellationManager",
     "Config",
     "DType",
@@ -85,19 +94,24 @@ __all__ = [
     "Executor",
     "ExecutorArgs",
     "ExecutorBarrier",
+    "FrameAndIter",
     "Graph",
     "GraphOptions",
     "ImportOptions",
     "ImportResults",
     "LocalExecutorParams",
+    "NodeOutputContext",
     "Operation",
     "OptimizerOptions",
     "Rendezvous",
+    "RendezvousKey",
+    "ResourceManager",
     "RewriterConfig",
     "Run",
     "RunMetadata",
     "RunOptions",
     "Session",
+    "StepState",
     "Tensor",
     "TensorArray",
     "TensorShape",
@@ -128,11 +142,13 @@ __all__ = [
     "no_op",
     "ops",
     "placeholder",
+    "receive",
     "register_device_type",
     "register_eager_caller",
     "register_op",
     "register_py_func",
     "reset_default_graph",
+    "send",
     "switch_case",
     "tuple_",
     "while_loop",
