@@ -1,4 +1,4 @@
-"""Make a request's graph smaller and faster, with the same answers.
+"""Make a request's graph smaller and faster, with the same answers but for rounding.
 
 In:   Pruned, or the graph of a function's body; and ``GraphOptions``.
 Out:  the same graph, changed in place.
