@@ -97,7 +97,7 @@ def test_what_the_executor_runs_is_named(tmp_path: Path) -> None:
         (
             "sum = Add(body, one)",
             "sum = Add(body, one)\nonce = Neg(enter, ^body)\nuse = Add(once, sum)",
-            "the loop 'loop' is irregular: enter is used in the first turn only",
+            "the loop 'loop' is irregular: enter is used in the first iteration only",
         ),
     ],
 )

@@ -208,8 +208,8 @@ def test_transfers_have_two_ends(op: str) -> None:
         check_partitions(got)
 
 
-def test_recvs_in_loops_are_started_in_every_turn() -> None:
-    """A Recv that does not wait for a turn of its loop would receive only once."""
+def test_recvs_in_loops_are_started_in_every_iteration() -> None:
+    """A Recv that does not wait for an iteration of its loop would receive only once."""
     got = parts(LOOP)
     partition = got[1].graph
     recv = partition.node("body").input(0).src
@@ -219,7 +219,7 @@ def test_recvs_in_loops_are_started_in_every_turn() -> None:
     with pytest.raises(InternalError, match=r"'f'.* has 1 Sends and 0 Recvs"):
         check_partitions(got)
     partition.add_control_edge(switch, recv)
-    with pytest.raises(InternalError, match="loop 'f' and waits for none of its turns"):
+    with pytest.raises(InternalError, match="loop 'f' and waits for none of its iterations"):
         check_partitions(got)
     partition.add_control_edge(merge, recv)
     check_partitions(got)

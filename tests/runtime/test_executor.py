@@ -14,7 +14,7 @@ from penstock import builder, errors
 from penstock.core import dtypes
 from penstock.core.values import DEAD, Ref
 from penstock.graph.graph import Graph
-from penstock.kernels import registry as kernels
+from penstock.kernels.api import registry as kernels
 from penstock.runtime import Executor, ExecutorArgs
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.step_state import StepState

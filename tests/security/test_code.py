@@ -62,7 +62,7 @@ def test_names_in_bodies_follow_the_rules(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["run", "interrupt", "count", "open", "turn", "frame", "__class__"]
+    "name", ["run", "interrupt", "count", "open", "iteration_number", "frame", "__class__"]
 )
 def test_names_of_the_code_itself_are_names_like_others(name: str, tmp_path: Path) -> None:
     """A frame or a node called like a word of the generated code changes nothing."""
@@ -171,4 +171,4 @@ def test_shown_code_has_names_beside_it(tmp_path: Path) -> None:
     path.write_bytes(graph.SerializeToString())
     shown = CliRunner().invoke(main, ["show", str(path), "--python"]).output
 
-    assert r"for turn in count():  # a\nb\x1b[2J\u202e" in shown
+    assert r"for iteration_number in count():  # a\nb\x1b[2J\u202e" in shown

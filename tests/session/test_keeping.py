@@ -7,6 +7,7 @@ the caller's arrays are overwritten, and the state is read.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 import penstock as ps
 from penstock.passes.tell_apart import NOTHING, tell_apart
+from support.custom import custom_kernels
 from support.sketch import sketch
 
 
@@ -324,7 +326,7 @@ FAMILIES = {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def users_own() -> None:
+def users_own() -> Iterator[None]:
     """A function and a kernel that keep what they get, and give it again."""
     held: list[Any] = [None]
 
@@ -332,10 +334,10 @@ def users_own() -> None:
         held[0] = value
 
     ps.register_py_func({"keep": keep, "kept": lambda: held[0]})
-    ps.register_op("TestKeep(x: float32) -> ()")
-    ps.register_op("TestKept() -> (y: float32)")
-    ps.kernel("TestKeep")(lambda _attrs: keep)
-    ps.kernel("TestKept")(lambda _attrs: lambda: held[0])
+    with custom_kernels("TestKeep(x: float32) -> ()", "TestKept() -> (y: float32)") as register:
+        register("TestKeep", keep)
+        register("TestKept", lambda: held[0])
+        yield
 
 
 VALUES = """

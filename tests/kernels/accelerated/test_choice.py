@@ -12,8 +12,8 @@ import pytest
 
 from penstock.kernels.accelerated import choice, library
 from penstock.kernels.accelerated.choice import PRIORITY, Offer, choosing, plain_kernel
-from penstock.kernels.contention import contention
-from penstock.kernels.registry import get_kernel, kernels_of, ops_with_kernels
+from penstock.kernels.api.registry import get_kernel, kernels_of, ops_with_kernels
+from penstock.kernels.parallel.contention import contention
 from support.ops import node_of, run_op
 
 SMALL, LARGE = np.float32([1]), np.ones(100, np.float32)
@@ -147,7 +147,7 @@ def test_there_are_as_many_pieces_on_a_busy_machine(monkeypatch: pytest.MonkeyPa
 def test_looking_up_all_kernels_imports_no_pytorch() -> None:
     """Whoever has PyTorch does not wait for it unless a node is heavy."""
     program = (
-        "import sys; from penstock.kernels.registry import ops_with_kernels; "
+        "import sys; from penstock.kernels.api.registry import ops_with_kernels; "
         "ops_with_kernels(); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

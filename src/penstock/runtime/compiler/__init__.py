@@ -9,14 +9,17 @@ Not:  defines nothing.  The dataflow executor says what a graph means; this tier
 The stages, in the order of data:
 
 1. ``loops`` finds units in the graph: nodes, and loops that are regular.
-2. ``regions`` groups units that can run as one; ``cut`` does when a profile is known.
+2. ``clusters`` groups units that can run as one; ``partition_by_cost`` does so when a profile is
+   known.
 3. ``build`` and ``build_body`` make a ``program`` of a group: statements, each with the predicate
    (``predicates``) under which it is live.
-4. ``rows`` joins long rows of functions of one number to single statements; ``blocks`` joins
-   chains over long arrays, and ``sizes`` spreads numbers beside arrays, when a profile is known.
+4. ``unary_chains`` joins long rows of functions of one number to single statements.  When a
+   profile is known, ``fused_groups`` joins chains over long arrays, and ``sizes`` spreads numbers
+   beside arrays.
 5. ``schedule`` puts the statements of a program in an order, in branches.
-6. ``emit`` makes Python ``text`` of them: ``write`` their lines, in ``branches``, with ``names``
-   that live as long as ``lifetimes`` says and kernels as ``expressions``.
+6. ``generate`` makes Python of them: ``statement_writer`` their lines, in ``branches``, with
+   ``names`` that live as long as ``lifetimes`` says and kernels as ``expressions``, all of which
+   goes into a ``code_buffer``.
 7. ``source`` makes a function of the text, one that tracebacks know.
 8. ``rewrite`` puts a node for each function into the graph, and ``region`` runs it.
 
