@@ -84,7 +84,7 @@ def _add_ellipsis(slices: Slices, bit: int) -> None:
 
 
 def _add_slice(slices: Slices, bit: int, item: slice) -> None:
-    for bound in (item.start, item.stop, item.dispatch):
+    for bound in (item.start, item.stop, item.step):
         if bound is not None:
             _check_index(bound)
     if item.start is None:
@@ -94,7 +94,7 @@ def _add_slice(slices: Slices, bit: int, item: slice) -> None:
     slices.add(
         0 if item.start is None else item.start,
         0 if item.stop is None else item.stop,
-        1 if item.dispatch is None else item.dispatch,
+        1 if item.step is None else item.step,
     )
 
 
