@@ -524,3 +524,131 @@ def test_what_a_turn_does_is_done_before_the_next(seed: int) -> None:
             session.run("r:0", {"i:0": 0, "n:0": 8})
 
     assert noted == list(range(8))
+
+
+def test_a_loop_keeps_its_window() -> None:
+    """As many iterations may be alive as the While says."""
+    window = f"{WHILE[:-1]}; parallel_iterations=3]"
+    graph = lowered(
+        "i = Placeholder[dtype=int32]\nn = Placeholder[dtype=int32]\n"
+        f"r = {window}(i, n)\nout = Neg[T=int32](r)",
+        LOOP,
+    )
+
+    enters = [node for node in graph if node.op.name == "Enter"]
+    assert [node.attrs["parallel_iterations"] for node in enters] == [3, 3]
+
+
+def test_a_loop_without_variables_is_left() -> None:
+    """Nothing would tell its iterations apart."""
+    functions = """
+        Stop() -> (go: bool)
+        no = Const[value=False; dtype=bool]
+        return go = no:output
+
+        Nothing() -> ()
+        rest = NoOp
+    """
+    graph = lowered("r = While[T=; cond=Stop; body=Nothing]", functions)
+
+    assert ops(graph)["While"] == 1
+
+
+def test_calls_of_references_are_left() -> None:
+    """A function whose signature has a reference keeps its call: a body has values only."""
+    functions = """
+        Read(v: ref float32) -> (y: float32)
+        y = Identity[T=float32](v)
+        return y = y:output
+    """
+    graph = lowered("v = VariableV2[shape=; dtype=float32]\nr = Read(v)", functions)
+
+    assert ops(graph)["Read"] == 1
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+def test_a_loop_inside_a_branch_gives_nothing_if_the_branch_does_not(tier: ps.Tier) -> None:
+    """Neither what its iterations change nor what they hand on as it is."""
+    functions = (
+        LOOP
+        + f"""
+        Loop(i: int32, n: int32) -> (j: int32, m: int32)
+        r = {WHILE}(i, n)
+        return j = r:output:0
+        return m = r:output:1
+        """
+    )
+    text = """
+        p = Placeholder[dtype=bool]
+        i = Const[value=0; dtype=int32]
+        n = Const[value=5; dtype=int32]
+        s = Switch[T=int32](i, p)
+        r = Loop(s:1, n)
+        out = Neg[T=int32](r:1)
+        other = Neg[T=int32](s)
+        both = Merge[N=2; T=int32](out, other)
+    """
+    with ps.Session(definition(text, functions), config=ps.Config(tier=tier)) as session:
+        assert session.run(["both:0", "both:1"], {"p:0": True}) == [-5, 0]
+        assert session.run(["both:0", "both:1"], {"p:0": False}) == [0, 1]
+
+
+def test_what_a_loop_hands_on_inside_a_loop_is_alive_no_oftener_than_it() -> None:
+    """A constant of the outer loop is alive in its last turn; what a body gives is not."""
+    functions = (
+        LOOP
+        + f"""
+        Outer(i: int32, n: int32) -> (j: int32, m: int32) stateful
+        r = {WHILE}(i, n)
+        noted = Note(r:output:1)
+        one = Const[value=1; dtype=int32]
+        next = Add[T=int32](i, one:output)
+        return j = next:z
+        return m = n
+        control done = noted
+        """
+    )
+    text = "i = Placeholder[dtype=int32]\nn = Placeholder[dtype=int32]\n" + (
+        f"r = {WHILE.replace('Step', 'Outer')}(i, n)"
+    )
+    proto, noted = definition(text, functions), list[int]()
+    with custom_kernels("Note(x: int32) -> (y: int32) stateful"):
+        kernel("Note")(lambda _: lambda x: noted.append(int(x)) or x)
+        with ps.Session(proto, config=ps.Config(tier=ps.Tier.DATAFLOW)) as session:
+            assert session.run("r:0", {"i:0": 0, "n:0": 3}) == 3
+
+    assert noted == [3, 3, 3]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_a_call_does_comes_after_what_it_waits_for(seed: int) -> None:
+    """Also what reads an argument, and so has all that it reads long before."""
+    functions = """
+        Do(x: float32) -> (y: float32) stateful
+        late = Second(x)
+        return y = late:y
+        control done = late
+    """
+    way = "\n".join(f"w{i + 1} = Neg(w{i})" for i in range(20))  # it is a long one
+    text = f"""
+        x = Placeholder
+        w0 = Neg(x)
+        {way}
+        first = First(w20)
+        r = StatefulPartitionedCall[Tin=float32; Tout=float32; f=Do](x, ^first)
+    """
+    order: list[str] = []
+    ops = [f"{name}(x: float32) -> (y: float32) stateful" for name in ("First", "Second")]
+    rewriter = ps.RewriterConfig(arithmetic_optimization=ps.RewriterConfig.OFF)
+    config = ps.Config(
+        tier=ps.Tier.DATAFLOW,
+        ready_order_seed=seed + 1,
+        graph_options=ps.GraphOptions(rewrite_options=rewriter),
+    )
+    with custom_kernels(*ops) as register:
+        register("First", lambda x: (order.append("first"), x)[1])
+        register("Second", lambda x: (order.append("second"), x)[1])
+        with ps.Session(definition(text, functions), config=config) as session:
+            session.run("r:0", {"x:0": 1.0})
+
+    assert order == ["first", "second"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -258,3 +259,42 @@ def test_one_executor_runs_many_steps_at_once() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+@pytest.mark.parametrize("arity", [1, 2, 3])
+@pytest.mark.parametrize("calling", ["plain", "context"])
+def test_inputs_are_freed_when_their_last_reader_has_run(arity: int, calling: str) -> None:
+    """What a kernel was given is gone as soon as it is done, though its step goes on."""
+    made: list[weakref.ref[Any]] = []
+    alive: list[int] = []
+
+    def make() -> Any:
+        array = np.ones(3, np.float32)
+        made.append(weakref.ref(array))
+        return array
+
+    def take(*given: Any) -> Any:
+        return np.float32(len(given))
+
+    def count(x: Any) -> Any:
+        alive.append(sum(one() is not None for one in made))
+        return x
+
+    def called(compute: Any) -> Any:
+        return compute if calling == "plain" else lambda _context, *given: compute(*given)
+
+    names = [f"x{i}" for i in range(arity)]
+    rows = [f"{name} = ExMake()" for name in names]
+    rows += [f"y = ExTake({', '.join(names)})", "z = ExCount(y)"]
+    signature = ", ".join(f"{name}: float32" for name in names)
+    ops = (
+        "ExMake() -> (y: float32)",
+        f"ExTake({signature}) -> (y: float32)",
+        "ExCount(x: float32) -> (y: float32)",
+    )
+    with custom_kernels(*ops) as register:
+        for op, compute in zip(("ExMake", "ExTake", "ExCount"), (make, take, count), strict=True):
+            register(op, called(compute), calling)
+        executor_of("\n".join(rows)).run(ExecutorArgs())
+    assert len(made) == arity
+    assert alive == [0]
