@@ -17,7 +17,7 @@ from penstock.core.values import DEAD, Ref
 from penstock.graph.graph import Graph
 from penstock.kernels import registry as kernels
 from penstock.runtime import Executor, ExecutorArgs
-from penstock.state.rendezvous import Rendezvous
+from penstock.state.rendezvous import Rendezvous, RendezvousKey
 from penstock.state.step_state import StepState
 from support.custom import custom_kernels
 from support.sketch import executor_of
@@ -298,3 +298,30 @@ def test_inputs_are_freed_when_their_last_reader_has_run(arity: int, calling: st
         executor_of("\n".join(rows)).run(ExecutorArgs())
     assert len(made) == arity
     assert alive == [0]
+
+
+@pytest.mark.parametrize("life", [7, -2])
+def test_a_transfer_is_with_one_life_of_the_sender(life: int, rendezvous: Rendezvous) -> None:
+    """What an earlier instance of the device has sent is not what a Recv waits for."""
+    cpu = "/job:localhost/replica:0/task:0/device:CPU:0"
+    facts = f'send_device="{cpu}" send_device_incarnation={life} recv_device="{cpu}"'
+    executor = executor_of(
+        f"""
+        x = _Recv() tensor_name="x" {facts}
+        y = Neg(x)
+        s = _Send(y) tensor_name="y" {facts}
+        """
+    )
+
+    def key(incarnation: int, name: str) -> str:
+        return str(RendezvousKey(cpu, incarnation, cpu, name))
+
+    outcome: list[errors.OpError | None] = []
+    rendezvous.send(key(8, "x"), np.float32(5))
+    executor.run_async(ExecutorArgs(StepState(rendezvous=rendezvous)), outcome.append)
+    assert outcome == []
+    assert rendezvous.waiting() == [key(life, "x")]
+
+    rendezvous.send(key(life, "x"), np.float32(3))
+    assert outcome == [None]
+    assert rendezvous.recv(key(life, "y"), timeout=5.0) == -3.0

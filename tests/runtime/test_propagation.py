@@ -320,7 +320,9 @@ def test_no_more_turns_are_alive_than_allowed(parallel: int) -> None:
 @pytest.mark.parametrize("parallel", [0, -1, -(1 << 31)])
 def test_a_window_of_none_counts_as_one(parallel: int) -> None:
     """A loop goes on whatever its Enters say (TensorFlow dies of 0)."""
-    driver = HandDriver(counting_loop(parallel), {"limit": np.int32(3)})
+    driver = HandDriver(counting_loop(parallel) + "slow = Neg(body)", {"limit": np.int32(3)})
+    driver.run(but="slow[0]")
+    assert "merge[1]" not in driver.log
     driver.run()
     assert driver.outputs["exit[3]"] == 3
     assert driver.most_alive["loop"] == 1
