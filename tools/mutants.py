@@ -2,7 +2,9 @@
 
 In:   a module's text.
 Out:  its mutants, in the order of the text.
-Not:  runs nothing; changes no annotation, docstring, assertion or text of an error.
+Not:  runs nothing; changes no annotation, docstring, assertion, or text for people.
+
+Left out, too, is what cannot be seen: None instead of False, and ``strict`` of what is complete.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ _ARITHMETIC: Final[dict[type[ast.operator], ast.operator]] = {
     ast.BitXor: ast.BitAnd(),
 }
 _CONDITIONS: Final = (ast.Name, ast.Attribute, ast.Call, ast.NamedExpr)
+#: Functions whose arguments are for people.
+_FOR_PEOPLE: Final = frozenset({"begin", "log"})
 #: Names whose values are for people and for type checkers.
 _FOR_OTHERS: Final = frozenset({"__slots__", "__all__"})
 
@@ -195,8 +199,9 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Return(self, node: ast.Return) -> None:
         """Nothing instead of an answer."""
-        if node.value is not None and not _is_none(node.value):
-            self.note(node.value, "None")
+        if node.value is not None:
+            if not (isinstance(node.value, ast.Constant) and node.value.value in (None, False)):
+                self.note(node.value, "None")
             self.visit(node.value)
 
     def visit_Delete(self, node: ast.Delete) -> None:
@@ -265,6 +270,17 @@ class _Finder(ast.NodeVisitor):
             self.note(node, f"({ast.unparse(other)})")
         self.generic_visit(node)
 
+    def visit_Call(self, node: ast.Call) -> None:
+        """The arguments; not what is told to people."""
+        self.visit(node.func)
+        for argument in node.args:
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            if name not in _FOR_PEOPLE or not isinstance(argument, ast.Constant):
+                self.visit(argument)
+        for keyword in node.keywords:
+            if keyword.arg != "strict":
+                self.visit(keyword.value)
+
     def visit_Constant(self, node: ast.Constant) -> None:
         """Another constant."""
         value = node.value
@@ -274,10 +290,6 @@ class _Finder(ast.NodeVisitor):
             self.note(node, repr(value + 1))
         elif isinstance(value, str | bytes) and value:
             self.note(node, repr(value + (b"X" if isinstance(value, bytes) else "X")))
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_type(statement: ast.stmt | None) -> bool:

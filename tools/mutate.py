@@ -1,6 +1,7 @@
 """Do the tests notice mistakes?  Make small ones, one at a time, and run the tests that see them.
 
     python tools/mutate.py cover                    which test runs which line (once, takes long)
+    python tools/mutate.py cover tests/new.py       the same of tests that are new
     python tools/mutate.py run --sample 200 --seed 1
     python tools/mutate.py run src/penstock/state   all mutants of a folder or a file
     python tools/mutate.py run --again report.json  those that survived, with all of their tests
@@ -22,6 +23,7 @@ import json
 import math
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -32,7 +34,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -86,8 +88,8 @@ class Times:
             self.seconds[report.nodeid] = report.duration
 
 
-def cover() -> None:
-    """Run the tests once, and note which runs which lines; those that fail say nothing later."""
+def cover(paths: list[str]) -> None:
+    """Run tests once, and note which runs which lines; those that fail say nothing later."""
     DATA.mkdir(exist_ok=True)
     (DATA / ".gitignore").write_text("*\n")
     config = DATA / "coverage.cfg"
@@ -97,9 +99,13 @@ def cover() -> None:
     )
     times = Times()
     options = ["-q", "--cov", f"--cov-config={config}", "--cov-context=test", "--cov-report="]
+    path = DATA / "seconds.json"
+    if paths:
+        options.append("--cov-append")
+        times.seconds |= json.loads(path.read_text())
     os.chdir(ROOT)
-    pytest.main([*options, *(f"tests/{name}" for name in TESTS)], plugins=[times])
-    (DATA / "seconds.json").write_text(json.dumps(times.seconds))
+    pytest.main([*options, *(paths or (f"tests/{name}" for name in TESTS))], plugins=[times])
+    path.write_text(json.dumps(times.seconds))
 
 
 class Coverage:
@@ -129,10 +135,10 @@ class Coverage:
         for number in numbers:
             by_line.setdefault(number, set()).add(test)
 
-    def tests_of(self, path: str, lines: Iterable[int]) -> list[str]:
+    def tests_of(self, path: str, lines: Iterable[tuple[str, int]]) -> list[str]:
         """The tests that run one of the lines: those of the same folder first, then by size."""
-        by_line = self._tests.get(path, {})
-        found: set[str] = set().union(*(by_line.get(line, ()) for line in lines))
+        known = self._tests
+        found: set[str] = set().union(*(known.get(file, {}).get(n, ()) for file, n in lines))
         beside = f"tests/{path.removeprefix('src/penstock/').rpartition('/')[0]}/"
 
         def rank(test: str) -> tuple[int, str]:
@@ -141,9 +147,15 @@ class Coverage:
         return sorted(found, key=rank)
 
 
-def task_of(path: str, text: str, mutant: Mutant, coverage: Coverage, budget: float) -> Task:
+def task_of(
+    path: str, texts: Mapping[str, str], mutant: Mutant, coverage: Coverage, budget: float
+) -> Task:
     """A mutant with the tests that see it."""
-    seen = coverage.tests_of(path, _lines_of(text, mutant))
+    first, last = mutant.lines
+    lines = {(path, number) for number in range(first, last + 1)}
+    for name in mutant.defines:  # what stands outside of functions is seen by those who read it
+        lines |= _lines_with(name, {path: texts[path]}) or _lines_with(name, texts)
+    seen = coverage.tests_of(path, lines)
     tests, seconds = [], 0.0
     for test in seen:
         seconds += coverage.seconds[test]
@@ -153,14 +165,15 @@ def task_of(path: str, text: str, mutant: Mutant, coverage: Coverage, budget: fl
     return Task(path, mutant, tests, len(seen), seconds)
 
 
-def _lines_of(text: str, mutant: Mutant) -> Iterator[int]:
-    """The lines of which one is run by whoever sees a mutant."""
-    first, last = mutant.lines
-    yield from range(first, last + 1)
-    if mutant.defines:  # a constant is seen by those who read it
-        for number, line in enumerate(text.splitlines(), 1):
-            if any(name in line for name in mutant.defines):
-                yield number
+def _lines_with(name: str, texts: Mapping[str, str]) -> set[tuple[str, int]]:
+    """The indented lines of some files in which a name stands."""
+    word = re.compile(rf"\s.*\b{re.escape(name)}\b")
+    return {
+        (path, number)
+        for path, text in texts.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if word.match(line)
+    }
 
 
 # -- running -----------------------------------------------------------------------------------
@@ -265,32 +278,35 @@ def score(outcomes: Counter[str]) -> str:
 
 def chosen(options: argparse.Namespace) -> list[Task]:
     """The mutants that are asked for, with their tests."""
+    every = [file for name in PACKAGES for file in Path("src/penstock", name).rglob("*.py")]
     places = options.paths or [f"src/penstock/{name}" for name in PACKAGES]
-    files = sorted(
-        {
-            file
-            for place in places
-            for file in ([Path(place)] if place.endswith(".py") else Path(place).rglob("*.py"))
-        }
-    )
+    texts = {
+        str(file): file.read_text("utf-8")
+        for file in sorted({*every, *(file for place in places for file in _files(Path(place)))})
+    }
+    wanted = {str(file) for place in places for file in _files(Path(place))}
     again = options.again and {
         (s["path"], s["mutant"]) for s in json.loads(options.again.read_text())
     }
-    texts = {str(file): file.read_text("utf-8") for file in files}
-    found = [(path, m) for path, text in texts.items() for m in mutants_of(text)]
+    found = [(path, m) for path, text in texts.items() if path in wanted for m in mutants_of(text)]
     if again:
         found = [(path, mutant) for path, mutant in found if (path, str(mutant)) in again]
     elif options.sample and options.sample < len(found):
         found = random.Random(options.seed).sample(found, options.sample)
     coverage, budget = Coverage(), math.inf if again else options.budget
-    return [task_of(path, texts[path], mutant, coverage, budget) for path, mutant in found]
+    return [task_of(path, texts, mutant, coverage, budget) for path, mutant in found]
+
+
+def _files(place: Path) -> list[Path]:
+    return [place] if place.suffix == ".py" else list(place.rglob("*.py"))
 
 
 def main() -> None:
     """See the module."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("cover", help="note which test runs which line")
+    covers = commands.add_parser("cover", help="note which test runs which line")
+    covers.add_argument("paths", nargs="*", help="tests; by default all that are of use")
     runs = commands.add_parser("run", help="try mutants")
     runs.add_argument("paths", nargs="*", help="files or folders; the four packages by default")
     runs.add_argument("--sample", type=int, help="so many mutants by chance instead of all")
@@ -301,7 +317,7 @@ def main() -> None:
     runs.add_argument("--report", type=Path, default=DATA / "report.json")
     options = parser.parse_args()
     if options.command == "cover":
-        cover()
+        cover(options.paths)
     else:
         os.chdir(ROOT)
         run(chosen(options), options.jobs, options.report)
