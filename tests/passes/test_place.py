@@ -422,6 +422,21 @@ def test_ignored_request_is_logged(maker: GraphMaker) -> None:
     assert f"var: (PtVariable): {device(GPU, 3)}" in lines
 
 
+def test_giving_up_on_a_resource_is_logged(maker: GraphMaker) -> None:
+    """Who logs placements hears that even the device of a resource was left, and only then."""
+    lines: list[str] = []
+    handle = maker.add("PtHandle", on=device(GPU, 3))
+    maker.add("PtUseCpu", handle)
+    placed(maker, PlacerOptions(log=lines.append, allow_soft_placement=True))
+    assert [line for line in lines if "without changing the devices of some resources" in line]
+
+    lines.clear()
+    fine = GraphMaker()
+    fine.add("PtReluCpu", fine.add("PtInput"), on=device(GPU, 3))
+    placed(fine, PlacerOptions(log=lines.append, allow_soft_placement=True))
+    assert not [line for line in lines if "without changing" in line]
+
+
 # -- resource edges ---------------------------------------------------------------------
 
 

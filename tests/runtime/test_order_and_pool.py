@@ -279,3 +279,25 @@ def test_only_kernels_that_see_nothing_but_their_inputs_leave(
             assert session.run("sum:0") == 9.0
             driver = threading.get_ident()
     assert bool(threads - {driver}) is leaves
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_kernel_that_is_alone_stays_with_the_driver(threads: int) -> None:
+    """While nothing else is ready, or runs, there is nothing to do beside a slow kernel."""
+    seen: set[int] = set()
+
+    def note(x: Any) -> Any:
+        seen.add(threading.get_ident())
+        return x
+
+    rows = [
+        "x = Const() value=1.0",
+        "n0 = ExOne(x)",
+        *(f"n{i} = ExOne(n{i - 1})" for i in range(1, 9)),
+    ]
+    with custom_kernels(ONE) as register, ThreadPoolExecutor(threads) as pool:
+        register("ExOne", note)
+        executor = executor_of("\n".join(rows), offload_seconds=1e-9)
+        for _ in range(3):
+            executor.run(ExecutorArgs(pool=lambda closure: pool.submit(closure) and None))
+    assert seen == {threading.get_ident()}
