@@ -296,11 +296,10 @@ class Writer(Branches):
         following = [variable_of(operand) for _, _, operand in repeat.variables]
         self.write_question(repeat.node)
         later = [var for item in turn.after for var in item.reads]
-        self.write(turn.before, [*following, *later, condition])
+        self.write(turn.before, [*following, *later])
         self.close_blocks()
         self.line(f"if {self.text.name(condition)} is not true:")
         self.line("    break")
-        self._lifetimes.used([condition])
         self._lifetimes.expect_no_more(later)
         self.write(turn.after)
         self.close_blocks()
