@@ -136,13 +136,15 @@ class Coverage:
             by_line.setdefault(number, set()).add(test)
 
     def tests_of(self, path: str, lines: Iterable[tuple[str, int]]) -> list[str]:
-        """The tests that run one of the lines: those of the same folder first, then by size."""
+        """The tests that run one of the lines: those of the module and its folder first."""
         known = self._tests
         found: set[str] = set().union(*(known.get(file, {}).get(n, ()) for file, n in lines))
-        beside = f"tests/{path.removeprefix('src/penstock/').rpartition('/')[0]}/"
+        folder, _, name = path.removeprefix("src/penstock/").rpartition("/")
+        beside, own = f"tests/{folder}/", f"/test_{name.removesuffix('.py')}.py"
 
-        def rank(test: str) -> tuple[int, str]:
-            return self._lines_of[test] * (1 if test.startswith(beside) else 3), test
+        def rank(test: str) -> tuple[float, str]:
+            weight = 0.2 if own in test else 1.0 if test.startswith(beside) else 3.0
+            return weight * self._lines_of[test], test
 
         return sorted(found, key=rank)
 

@@ -299,5 +299,7 @@ def test_a_kernel_that_is_alone_stays_with_the_driver(threads: int) -> None:
         register("ExOne", note)
         executor = executor_of("\n".join(rows), offload_seconds=1e-9)
         for _ in range(3):
-            executor.run(ExecutorArgs(pool=lambda closure: pool.submit(closure) and None))
+            executor.run(
+                ExecutorArgs(StepState(pool=lambda closure: pool.submit(closure) and None))
+            )
     assert seen == {threading.get_ident()}
