@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -78,7 +77,7 @@ def opened(case: Case, graph: Any = None, **options: Any) -> Iterator[ps.Session
 
 def run(case: Case, tmp_path: Path, graph: Any = None, **options: Any) -> None:
     """Run a case with the given options of the session."""
-    folder = tempfile.mkdtemp(dir=tmp_path).encode() if case.meta.get("files") else b""
+    folder = case.folder(tmp_path)
     with opened(case, graph, **options) as session:
         if session is not None:
             run_case(session, case, folder)
