@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import Any
 
 import pytest
 
 from penstock.errors import InternalError, OpError
 from penstock.runtime.executor.completion import Completion
+from penstock.runtime.executor.inbox import Inbox
 
 
 class Step:
     """A step that waits for one kernel, and notes what it is told."""
 
     def __init__(self) -> None:
-        self.lock = Lock()
-        self.is_left = False
+        self.inbox: Inbox[Any] = Inbox()
         self.told: list[object] = []
 
     def failure(self, _tagged: Any, cause: BaseException) -> OpError:
-        assert not self.lock.locked()
+        assert not self.inbox.lock.locked()
         return InternalError(str(cause))
 
     def finished(self, _tagged: Any, _start: float, result: object) -> None:
-        assert not self.lock.locked()
+        assert not self.inbox.lock.locked()
         self.told.append(result)
 
 
@@ -93,7 +92,7 @@ def test_an_error_during_the_start_is_taken_along(step: Step, done: Completion) 
 def test_nobody_hears_what_comes_when_the_step_is_left(step: Step, done: Completion) -> None:
     """A kernel that answers too late tells nobody."""
     done.leave()
-    step.is_left = True
+    step.inbox.close()
     done((1,))
     assert step.told == []
     assert not done.is_called

@@ -81,6 +81,6 @@ def test_numbers_are_spread_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(8):
             np.testing.assert_array_equal(call(np.ones(4, np.float32)), np.full(4, 1 / 16))
         [prepared] = session._requests._prepared.values()
-        assert prepared.whole is not None
-        objects = prepared.whole.source.function.__globals__
+        assert prepared.runnable.whole is not None
+        objects = prepared.runnable.whole.source.function.__globals__
     assert [v for v in objects.values() if isinstance(v, np.ndarray) and v.shape == ()] == [0.5]
