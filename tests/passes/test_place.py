@@ -540,6 +540,32 @@ def test_identity_n_lets_resources_lie_apart(maker: GraphMaker) -> None:
     assert [where(node) for node in [*handles, both]] == [CPU0, GPU0, GPU0]
 
 
+@BOTH
+def test_a_dataset_lies_with_the_one_that_it_reads(
+    maker: GraphMaker, options: PlacerOptions
+) -> None:
+    """A chain of datasets lies in one place."""
+    source = maker.add("PtSourceDataset", on=device(CPU, 5))
+    chain = maker.add("PtMapDataset", source)
+
+    where = placed(maker, options)
+
+    assert where(source) == where(chain) == device(CPU, 5)
+
+
+@pytest.mark.parametrize(
+    ("source", "reader"), [("PtSourceDataset", "PtReadVariant"), ("PtVariant", "PtMapDataset")]
+)
+def test_other_variants_are_values(maker: GraphMaker, source: str, reader: str) -> None:
+    """Whoever reads one, and is no dataset or reads none, may lie apart from it."""
+    made = maker.add(source, on=device(CPU, 5))
+    read = maker.add(reader, made, on=device(CPU, 6))
+
+    where = placed(maker, STRICT)
+
+    assert (where(made), where(read)) == (device(CPU, 5), device(CPU, 6))
+
+
 # -- colocation by name -------------------------------------------------------------------
 
 
