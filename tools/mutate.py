@@ -4,15 +4,16 @@
     python tools/mutate.py cover tests/new.py       the same of tests that are new
     python tools/mutate.py run --sample 200 --seed 1
     python tools/mutate.py run src/penstock/state   all mutants of a folder or a file
-    python tools/mutate.py run --again report.json  those that survived, with all of their tests
+    python tools/mutate.py run --again report.json --budget 120     those that survived
 
 In:   the package's modules, and the tests.
 Out:  the share of mutants that some test kills, with its 95 % interval, and those that survive.
 Not:  touches no file of the working tree but the folder ``.mutation``.
 
-A mutant runs in a copy of the sources, in a process of its own.  The tests of its line run, the
-most specific ones first, as many as are worth ``--budget`` seconds: a survivor may be killed by
-one that did not run, and ``--again`` asks.  A test that hangs has noticed, too.  Needs the extra
+A mutant runs in a copy of the sources, in a process of its own.  The tests of its line run, by
+turns the most specific of the rest and any other, as many as are worth ``--budget`` seconds: a
+survivor may be killed by one that did not run; ``--again`` asks, with a larger budget.  A test
+that hangs has noticed, too.  Needs the extra
 ``mutation``.
 """
 
@@ -136,7 +137,7 @@ class Coverage:
             by_line.setdefault(number, set()).add(test)
 
     def tests_of(self, path: str, lines: Iterable[tuple[str, int]]) -> list[str]:
-        """The tests that run one of the lines: those of the module and its folder first."""
+        """The tests that run one of the lines: those of the module first, and others between."""
         known = self._tests
         found: set[str] = set().union(*(known.get(file, {}).get(n, ()) for file, n in lines))
         folder, _, name = path.removeprefix("src/penstock/").rpartition("/")
@@ -146,7 +147,12 @@ class Coverage:
             weight = 0.2 if own in test else 1.0 if test.startswith(beside) else 3.0
             return weight * self._lines_of[test], test
 
-        return sorted(found, key=rank)
+        specific = sorted(found, key=rank)
+        # Small tests of a line that nearly all tests run have little to do with it.
+        others = random.Random(path).sample(specific, len(specific))
+        return list(
+            dict.fromkeys(test for pair in zip(specific, others, strict=True) for test in pair)
+        )
 
 
 def task_of(
@@ -295,8 +301,8 @@ def chosen(options: argparse.Namespace) -> list[Task]:
         found = [(path, mutant) for path, mutant in found if (path, str(mutant)) in again]
     elif options.sample and options.sample < len(found):
         found = random.Random(options.seed).sample(found, options.sample)
-    coverage, budget = Coverage(), math.inf if again else options.budget
-    return [task_of(path, texts, mutant, coverage, budget) for path, mutant in found]
+    coverage = Coverage()
+    return [task_of(path, texts, mutant, coverage, options.budget) for path, mutant in found]
 
 
 def _files(place: Path) -> list[Path]:

@@ -312,6 +312,12 @@ _LARGE = {
 }
 
 
+def test_numbers_that_are_no_sizes_ask_for_nothing() -> None:
+    """Of many numbers the product says nothing about how large the result is."""
+    text = f"x = Const() value={[9] * 30}\nd = Const() value=[2]\nr = Tile(x, d)\nout = Identity(r)"
+    assert "out = Const" in after(fold_constants, text)
+
+
 @pytest.mark.parametrize("op", _LARGE)
 def test_no_more_elements_are_computed_than_allowed(
     op: str, monkeypatch: pytest.MonkeyPatch
