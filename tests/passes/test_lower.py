@@ -652,3 +652,53 @@ def test_what_a_call_does_comes_after_what_it_waits_for(seed: int) -> None:
             session.run("r:0", {"x:0": 1.0})
 
     assert order == ["first", "second"]
+
+
+def test_who_waits_for_a_branch_waits_for_its_end_only() -> None:
+    """One node is done when the branch is over; nobody waits for what it gives."""
+    graph = lowered(
+        f"p = Placeholder[dtype=bool]\nx = Placeholder\nr = {IF}(p, x, x)\n"
+        "out = Neg[T=float32](r)\nafter = Neg[T=float32](x, ^r)",
+        BRANCHES,
+    )
+
+    (wait,) = graph.node("after").control_inputs
+    assert not wait.src.out_edges[1:]
+    assert wait.src is not graph.node("out").input(0).src
+
+
+def test_nobody_needs_the_end_of_a_branch_that_nobody_waits_for() -> None:
+    """An If inside a branch leaves no node that tells when it is over."""
+    functions = (
+        BRANCHES
+        + f"""
+        Outer(p: bool, a: float32, b: float32) -> (y: float32)
+        r = {IF}(p, a, b)
+        return y = r:output:0
+
+        Pass(p: bool, a: float32, b: float32) -> (y: float32)
+        return y = b
+        """
+    )
+    choice = (
+        "Tcond=bool; Tin=bool|float32|float32; Tout=float32; then_branch=Outer; else_branch=Pass"
+    )
+    graph = lowered(
+        f"p = Placeholder[dtype=bool]\nx = Placeholder\nr = If[{choice}](p, p, x, x)\n"
+        "out = Neg[T=float32](r)",
+        functions,
+    )
+
+    assert (ops(graph)["If"], ops(graph)["Merge"], ops(graph)["NoOp"]) == (0, 2, 0)
+    assert all("over" not in name for name in graph.names())
+
+
+def test_a_branch_without_an_input_is_left() -> None:
+    """A node that is only there to be fed is no branch that could be taken."""
+    proto = definition(f"p = Placeholder[dtype=bool]\nx = Placeholder\nr = {IF}(p, x, x)", BRANCHES)
+    graph = graph_from_def(proto)
+    graph.remove_edge(graph.node("r").input(1))
+
+    lower(graph, {})
+
+    assert ops(graph)["If"] == 1

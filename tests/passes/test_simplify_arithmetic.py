@@ -114,3 +114,18 @@ def test_one_reshape_is_enough(first: str, second: str, is_once: bool) -> None:
         z = Reshape(y, b) Tshape=int32
     """
     assert ("z = Reshape(x, b)" in after(simplify_arithmetic, text)) is is_once
+
+
+@pytest.mark.parametrize("unknown", ["a", "b"])
+def test_a_shape_that_is_not_known_may_not_fit(unknown: str) -> None:
+    """Who says to which shape may say one that fails."""
+    known = "b" if unknown == "a" else "a"
+    text = f"""
+        x = Placeholder() dtype=float32
+        {unknown} = Placeholder() dtype=int32
+        {known} = Const() value=[2, 3]
+        y = Reshape(x, a) Tshape=int32
+        z = Reshape(y, b) Tshape=int32
+        out = Identity(z)
+    """
+    assert unchanged(simplify_arithmetic, text)
