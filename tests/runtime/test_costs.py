@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.runtime.executor.costs import CHEAP, Costs
+from penstock.runtime.executor.costs import CHEAP, KernelCosts
 
 THRESHOLD = 1.0
 
@@ -20,7 +20,7 @@ def items(*measured: bool) -> Any:
 def after(*seconds: float) -> float:
     """What a kernel costs after some runs."""
     [item] = nodes = items(True)
-    costs = Costs(nodes, THRESHOLD)
+    costs = KernelCosts(nodes, THRESHOLD)
     for one in seconds:
         costs.note(item, costs.by_item[0], one)
     return costs.by_item[0]
@@ -28,9 +28,9 @@ def after(*seconds: float) -> float:
 
 def test_only_measured_kernels_have_something_to_prove() -> None:
     """Others are cheap for good; without a threshold every measured one is slow."""
-    assert Costs(items(True, False), THRESHOLD).by_item == [0.0, CHEAP]
-    assert Costs(items(True, False), 0.0).by_item == [1.0, CHEAP]
-    assert list(Costs(items(True, False), THRESHOLD).of_nobody) == [CHEAP, CHEAP]
+    assert KernelCosts(items(True, False), THRESHOLD).by_item == [0.0, CHEAP]
+    assert KernelCosts(items(True, False), 0.0).by_item == [1.0, CHEAP]
+    assert list(KernelCosts(items(True, False), THRESHOLD).of_nobody) == [CHEAP, CHEAP]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_is_learnt(seconds: tuple[float, ...], cost: float) -> None:
 
 def test_slow_is_what_reaches_the_threshold() -> None:
     """A kernel that nobody knows may be slow if it gets much."""
-    costs = Costs(items(True), THRESHOLD)
+    costs = KernelCosts(items(True), THRESHOLD)
     few, many = np.zeros(9), np.zeros(1 << 17)
     assert [costs.is_slow(cost) for cost in (0.9, 1.0, 2.0)] == [False, True, True]
     assert [costs.may_be_slow(0.0, [few, x]) for x in (few, many, 3.0)] == [False, True, False]
