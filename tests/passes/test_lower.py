@@ -18,7 +18,7 @@ from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.kernels.registry import kernel
 from penstock.passes import lower as module
-from penstock.passes.lower import lower
+from penstock.passes.lower import has_choices, lower
 from support.custom import custom_kernels
 from support.functions import graph_def_with
 
@@ -702,3 +702,34 @@ def test_a_branch_without_an_input_is_left() -> None:
     lower(graph, {})
 
     assert ops(graph)["If"] == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "asks", "has_some"),
+    [
+        (f"r = {IF}(p, x, x)", True, True),
+        (f"r = {IF}(p, x, x)", False, False),
+        ("r = PartitionedCall[Tin=float32|float32; Tout=float32; f=Then](x, x)", True, False),
+        ("r = Add[T=float32](x, x)", True, False),
+    ],
+)
+def test_choices_are_found(row: str, asks: bool, has_some: bool) -> None:
+    """A graph has some if an If, a Case or a While asks to be lowered."""
+    text = f"p = Placeholder[dtype=bool]\nx = Placeholder\n{row}"
+    assert has_choices(graph_from_def(definition(text, BRANCHES, asks))) is has_some
+
+
+@pytest.mark.parametrize("is_lowered", [True, False])
+def test_what_is_idle_goes(is_lowered: bool) -> None:
+    """Also where nothing could be lowered, and nothing was added."""
+    graph = graph_from_def(
+        definition(f"p = Placeholder[dtype=bool]\nx = Placeholder\nr = {IF}(p, x, x)", BRANCHES)
+    )
+    idle = graph.add_node("idle", graph.node("x").op, graph.node("x").attrs)
+    if not is_lowered:
+        graph.remove_edge(graph.node("r").input(1))
+    devices = lower(graph, {node.id: "/device:CPU:0" for node in graph}, idle=[idle])
+
+    assert ("r" in graph) is not is_lowered or ops(graph)["If"] == 0
+    assert "idle" not in graph
+    assert set(devices) == {node.id for node in graph}
