@@ -12,16 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 import penstock as ps
-from penstock.catalogue.op_def import parse_row
-from penstock.catalogue.registry import get_op
 from penstock.cli import main
 from penstock.kernels import registry as kernels
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS
 from penstock.state import devices
 from support.custom import custom_kernels
-from support.ops import run_op
 from support.passes import custom_passes
 
 ROOT = Path(__file__).parents[1]
@@ -34,9 +28,8 @@ def snippets(name: str) -> list[str]:
 
 
 RUN_MODEL, BUILD_GRAPH = snippets("README.md")
-SOFTSIGN, TEST_SOFTSIGN, SCALE_BY, TRAITS, PY_FUNC, EAGER_CALLER, NEW_DEVICE = snippets(
-    "docs/add-an-op.md"
-)
+#: What comes before is a kernel of one's own for an op of TensorFlow: see test_add_an_op_page.py.
+*_, SCALE_BY, TRAITS, PY_FUNC, EAGER_CALLER, NEW_DEVICE = snippets("docs/add-an-op.md")
 
 [DROP_REPETITIONS] = snippets("docs/add-a-pass.md")
 
@@ -94,33 +87,6 @@ def test_a_graph_is_built(capsys: pytest.CaptureFixture[str]) -> None:
     exec(BUILD_GRAPH, {})
 
     assert capsys.readouterr().out.split() == re.findall(r"# (\d+)$", BUILD_GRAPH, re.MULTILINE)
-
-
-def test_a_row_of_the_table() -> None:
-    """The row that the page shows is the table's own."""
-    text = (ROOT / "docs" / "add-an-op.md").read_text("utf-8")
-    (row,) = re.findall(r"^    (Softsign\(.*)$", text, re.MULTILINE)
-
-    assert parse_row(row) == get_op("Softsign")
-
-
-def test_a_kernel_for_an_op_of_tensorflow() -> None:
-    """The maker registers itself, and passes the test that the page gives it."""
-    names: dict[str, Any] = {
-        "Attrs": Attrs,
-        "FLOATS": FLOATS,
-        "Kernel": Kernel,
-        "kernel": kernel,
-        "np": np,
-        "run_op": run_op,
-    }
-    with custom_kernels():
-        del kernels._kernels["Softsign"]
-        exec(SOFTSIGN, names)
-        exec(TEST_SOFTSIGN, names)
-
-        assert kernels.kernels_of("Softsign")[0].make is names["make_softsign"]
-        names["test_softsign_keeps_the_sign"]()
 
 
 def test_an_op_of_ones_own() -> None:

@@ -1,6 +1,6 @@
 """Write which ops there are, for which types, and what they compute, as ``docs/ops.md``.
 
-In:   the kernels, and the cases in ``tests``.
+In:   the kernels, the cases in ``tests``, and ``op_sentences.txt`` beside this file.
 Out:  one row per op with a kernel, and the names of those without.
 Not:  needs no TensorFlow; counts no kernel that an extra adds.
 
@@ -9,6 +9,7 @@ Not:  needs no TensorFlow; counts no kernel that an extra adds.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
 from pathlib import Path
@@ -19,6 +20,8 @@ from penstock.kernels.registry import KernelDef, kernels_of, ops_with_kernels
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "ops.md"
+#: What ops compute that share a maker with others.
+SENTENCES = Path(__file__).with_name("op_sentences.txt")
 #: Where kernels live that depend on what is installed.
 EXTRA = "penstock.kernels.accelerated"
 HEADER = """\
@@ -50,10 +53,20 @@ def types(op: str) -> str:
 
 
 def claim(op: str) -> str:
-    """The first line of the maker's docstring."""
+    """What an op computes: its sentence, or the first line of its maker's docstring."""
+    return (sentences().get(op) or docstring_of_maker(op)).replace("|", "\\|")
+
+
+@functools.cache
+def sentences() -> dict[str, str]:
+    """The sentences of ``op_sentences.txt``, by op."""
+    lines = SENTENCES.read_text("utf-8").splitlines()
+    return dict(line.split("\t") for line in lines if not line.startswith("#"))
+
+
+def docstring_of_maker(op: str) -> str:
     own = [kernel for kernel in kernels_of(op) if not is_extra(kernel)]
-    text = ((own or kernels_of(op))[0].make.__doc__ or "").strip().partition("\n")[0]
-    return text.replace("|", "\\|")
+    return ((own or kernels_of(op))[0].make.__doc__ or "").strip().partition("\n")[0]
 
 
 def is_extra(kernel: KernelDef) -> bool:

@@ -39,14 +39,20 @@ from penstock.kernels.traits import KernelTraits
 from penstock.passes.graph_pass import GraphProperty
 from penstock.runtime.choose_passes import register_pass, unregister_pass
 from penstock.runtime.executor.barrier import ExecutorBarrier
-from penstock.runtime.executor.executor import Executor, new_local_executor
+from penstock.runtime.executor.executor import Executor
+from penstock.runtime.executor.node_outputs import NodeOutputContext
 from penstock.runtime.executor.params import ExecutorArgs, LocalExecutorParams
+from penstock.runtime.local_executor import new_local_executor
 from penstock.session import Run, Session
+from penstock.state.call_frame import CallFrame
 from penstock.state.cancellation import CancellationManager
 from penstock.state.default_session import innermost as default_session
 from penstock.state.devices import Device, register_device_type
+from penstock.state.frame_and_iter import FrameAndIter
 from penstock.state.py_funcs import EagerCall, register_eager_caller, register_py_func
-from penstock.state.rendezvous import Rendezvous
+from penstock.state.rendezvous import Rendezvous, RendezvousKey
+from penstock.state.resources import ResourceManager
+from penstock.state.step_state import StepState
 
 if TYPE_CHECKING:
     from penstock.builder import (
@@ -70,7 +76,9 @@ if TYPE_CHECKING:
         no_op,
         ops,
         placeholder,
+        receive,
         reset_default_graph,
+        send,
         switch_case,
         tuple_,
         while_loop,
@@ -80,6 +88,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CallFrame",
     "CancellationManager",
     "Config",
     "DType",
@@ -88,6 +97,7 @@ __all__ = [
     "Executor",
     "ExecutorArgs",
     "ExecutorBarrier",
+    "FrameAndIter",
     "Graph",
     "GraphOptions",
     "GraphProperty",
@@ -95,14 +105,18 @@ __all__ = [
     "ImportResults",
     "KernelTraits",
     "LocalExecutorParams",
+    "NodeOutputContext",
     "Operation",
     "OptimizerOptions",
     "Rendezvous",
+    "RendezvousKey",
+    "ResourceManager",
     "RewriterConfig",
     "Run",
     "RunMetadata",
     "RunOptions",
     "Session",
+    "StepState",
     "Tensor",
     "TensorArray",
     "TensorShape",
@@ -133,12 +147,14 @@ __all__ = [
     "no_op",
     "ops",
     "placeholder",
+    "receive",
     "register_device_type",
     "register_eager_caller",
     "register_op",
     "register_pass",
     "register_py_func",
     "reset_default_graph",
+    "send",
     "switch_case",
     "tuple_",
     "unregister_pass",

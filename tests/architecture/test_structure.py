@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 import types
 from pathlib import Path
 
@@ -19,6 +20,13 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "penstock"
 MODULES = sorted(SOURCE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+FILES = [
+    path
+    for folder in ("src", "tests", "tools", "docs", "examples", "benchmarks")
+    for path in (ROOT / folder).rglob("*.*")
+    if path.suffix in (".py", ".pyi", ".txt", ".md")
+] + list(ROOT.glob("*.md"))
 MAX_LINES = 600
 #: Modules that are longer, and why.
 LONGER_ON_PURPOSE: dict[str, str] = {}
@@ -81,6 +89,48 @@ def test_the_documented_journey_exists() -> None:
 
     assert len(named) > 10
     assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    """No page leads to a file that is not there, in a folder or by its name alone."""
+    text = page.read_text("utf-8")
+    named = set(re.findall(r"(?<![\w./<-])((?:[\w.-]+/)*[\w-]+\.(?:pyi?|txt|md))\b(?!\()", text))
+    known = {str(path.relative_to(ROOT)) for path in FILES}
+    known |= set(re.findall(r"<!-- file: (\S+) -->", text))  # which the reader makes
+    missing = [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in known)]
+
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_functions_that_a_page_names_exist(page: Path) -> None:
+    """Where a page says in which file something is, it is there."""
+    text = page.read_text("utf-8")
+    places = re.findall(r"`((?:\w+/)+\w+\.py):{1,2} ?([\w.]+)`", text)
+    wrong = [
+        f"{path}: {name}"
+        for path, name in places
+        if not any(
+            str(file).endswith(f"/{path}")
+            and re.search(
+                rf"^ *(def|class) {name.split('.')[-1]}\b", file.read_text("utf-8"), re.MULTILINE
+            )
+            for file in FILES
+        )
+    ]
+
+    assert wrong == []
+
+
+def test_the_documented_layers_are_those_that_are_checked() -> None:
+    """The layers of docs/architecture.md stand in the order of the import contract."""
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    block = text.partition("## The layers")[2].split("```")[1]
+    shown = [re.split(r"\s{2,}", line)[0] for line in block.strip().splitlines()]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+
+    assert shown == contracts["contracts"][0]["layers"]
 
 
 def test_semantics_page_links_to_tests_that_exist() -> None:

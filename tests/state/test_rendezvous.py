@@ -30,6 +30,7 @@ from penstock.errors import (
     OpError,
 )
 from penstock.state.cancellation import CancellationManager
+from penstock.state.frame_and_iter import FrameAndIter, frame_id
 from penstock.state.rendezvous import (
     Rendezvous,
     RendezvousKey,
@@ -569,3 +570,32 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
+
+
+def test_keys_are_made_from_their_parts() -> None:
+    """The five parts stand in the order of TensorFlow's keys, incarnations as 16 hex digits."""
+    key = Rendezvous.create_key(CPU, 255, GPU, "edge_3_x", FrameAndIter(7, 2))
+
+    assert key == f"{CPU};00000000000000ff;{GPU};edge_3_x;7:2"
+    assert Rendezvous.parse_key(key) == RendezvousKey(CPU, 255, GPU, "edge_3_x", 7, 2)
+    assert Rendezvous.create_key(CPU, 1, GPU, "x") == X
+    assert Rendezvous.create_key(CPU, -1, GPU, "x").split(";")[1] == "f" * 16
+
+
+@pytest.mark.parametrize(
+    "parts", [("CPU:0", 1, GPU, "x"), (CPU, 1, "/device:GPU:0", "x"), (CPU, 1, GPU, "x;y")]
+)
+def test_keys_that_nobody_could_read_are_not_made(parts: tuple[str, int, str, str]) -> None:
+    """Devices are named in full, and no part has what separates them."""
+    with pytest.raises(InvalidArgumentError, match="Invalid  rendezvous key"):
+        Rendezvous.create_key(*parts)
+
+
+def test_iterations_are_numbered_by_the_loops_around_them() -> None:
+    """A frame's number depends on its name and all that is around it, but for its iteration."""
+    assert FrameAndIter.of() == FrameAndIter() == (0, 0)
+    assert FrameAndIter.of(("a", 3)) == (frame_id(";0;a"), 3)
+    assert FrameAndIter.of(("a", 3), ("b", 1)) == (frame_id(";0;a;3;b"), 1)
+    ids = {FrameAndIter.of(*loops).frame_id for loops in ([("a", 0)], [("b", 0)])}
+    ids |= {FrameAndIter.of(("a", turn), ("b", 0)).frame_id for turn in range(3)}
+    assert len(ids) == 5

@@ -22,7 +22,8 @@ from penstock.core.values import freeze
 from penstock.defs.attrs import FuncAttr, TensorAttr
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Graph
-from penstock.runtime import Executor, KernelBinder, LocalExecutorParams, new_local_executor
+from penstock.runtime import Executor, KernelBinder, LocalExecutorParams
+from penstock.runtime.executor.executor import new_local_executor
 
 CPU: Final = "/job:localhost/replica:0/task:0/device:CPU:0"
 _ROW: Final = re.compile(r"(\S+) = (\w+)\(([^)]*)\)(.*)")

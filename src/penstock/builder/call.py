@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.builder.contexts import resolve
 from penstock.builder.inference import Constant, Input, complete
+from penstock.builder.names import proposed_name
 from penstock.builder.nodes import make_node
 from penstock.builder.scope import Scope, scope_in
 from penstock.builder.signatures import signature_of
@@ -44,7 +45,7 @@ def call(graph: Graph, op: OpDef, args: Sequence[Any], kwargs: Mapping[str, Any]
     _check_graph(graph, op.name, completed.inputs)
     with graph.lock:
         scope = scope_in(graph)
-        full = full_name(scope, name or op.name)
+        full = full_name(scope, name or proposed_name(op.name))
         inputs = [_materialize(scope, full, item) for item in completed.inputs]
         return result_of(graph, make_node(scope, op.name, completed.attrs, inputs, full))
 
@@ -60,8 +61,7 @@ def full_name(scope: Scope, name: str) -> str:
     if not is_legal_name(wanted):
         raise InvalidArgumentError(
             f"'{wanted}' is not a legal name for a node",
-            next_step="names begin with a letter, a digit or a dot and go on with those "
-            "and _ . \\ / -",
+            next_step="names begin with a letter, a digit or a dot, and go on with those and _ / -",
         )
     return wanted if name.endswith("/") else scope.graph.name_pool.unique(wanted)
 

@@ -10,6 +10,26 @@ reads graphs (file systems, for one) cannot tell them apart.
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+from penstock.core.names import is_legal_name
+
+#: What no name may have, in the middle of it.
+_ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_./>-]+")
+
+
+def proposed_name(op: str) -> str:
+    """The name of a node whose author gives none: that of its op or function, made legal.
+
+    Ops of the runtime itself, such as ``_Recv``, and functions that TensorFlow traced begin with
+    an underscore, which names of nodes must not.
+    """
+    if is_legal_name(op):
+        return op
+    legal = _ILLEGAL.sub("_", op).lstrip("_>/-")
+    return legal if is_legal_name(legal) else "node"
+
 
 class NamePool:
     """The names of one graph, nodes and scopes together."""

@@ -1,7 +1,7 @@
 """What a graph becomes on its way to the executor; one type per stage.
 
 In:   a graph, and what a pass found out about it.
-Out:  a type that only that pass makes, so that a stage cannot be skipped.
+Out:  a type that the next stage asks for, so that none can be skipped.
 
 ``graph/check.py`` states the laws of each.
 """

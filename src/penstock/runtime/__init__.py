@@ -1,22 +1,17 @@
 """One process: from a prepared request to results.
 
-What is named here runs one partition without a session:
-
-    params = LocalExecutorParams(device=device, make_kernel=KernelBinder(device).bind)
-    executor = new_local_executor(params, graph)
-    executor.run(ExecutorArgs(StepState(rendezvous=rendezvous)))
+What is named here runs one graph on one device without a session; see docs/executor.md.
 """
 
 from penstock.runtime.bind_kernels import KernelBinder
-from penstock.runtime.executor.executor import Executor, new_local_executor
+from penstock.runtime.executor.executor import Executor
 from penstock.runtime.executor.params import ExecutorArgs, LocalExecutorParams
-from penstock.state.step_state import StepState
+from penstock.runtime.local_executor import new_local_executor
 
 __all__ = [
     "Executor",
     "ExecutorArgs",
     "KernelBinder",
     "LocalExecutorParams",
-    "StepState",
     "new_local_executor",
 ]

@@ -30,13 +30,19 @@ from penstock.state.resources import ResourceManager
 class Environment:
     """Devices, their state and their kernels, of one session."""
 
-    def __init__(self, graph: Graph, config: Config, devices: DeviceSet) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        config: Config,
+        devices: DeviceSet,
+        resources: ResourceManager | None = None,
+    ) -> None:
         self.config = config
         self.devices = devices
         self._graph = graph
         #: Where the nodes of the graph lie.
         self.placement = Placement(graph, devices, config)
-        self.resources = ResourceManager()
+        self.resources = ResourceManager() if resources is None else resources
         client = devices.client_device
         assert client is not None  # local_devices always makes a CPU
         self.client = ClientDevice(client.name, client.incarnation)

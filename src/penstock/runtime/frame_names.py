@@ -7,8 +7,9 @@ Not:  knows neither tier.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
+
+from penstock.state.frame_and_iter import frame_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,3 @@ class FrameTag:
     def id(self) -> int:
         """A number that all partitions give the same dynamic frame; 0 for the root."""
         return frame_id(self.name)
-
-
-def frame_id(name: str) -> int:
-    """The number of the frame of this name."""
-    if not name:
-        return 0
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")

@@ -30,6 +30,7 @@ from penstock.errors import (
 )
 from penstock.state.callbacks import call_all
 from penstock.state.cancellation import CancellationManager
+from penstock.state.frame_and_iter import FrameAndIter
 
 #: Called once with (error or None, value, whether the value is dead).
 RecvDone: TypeAlias = Callable[[OpError | None, Value, bool], None]
@@ -37,6 +38,8 @@ _Entry = TypeVar("_Entry")
 
 #: Where a client without a cluster meets its session.
 LOCAL_CLIENT: Final = "/job:localhost/replica:0/task:0/device:CPU:0"
+#: Where most transfers are.
+OUTSIDE_OF_LOOPS: Final = FrameAndIter()
 _KEY: Final = re.compile(r"([^;]+);([0-9a-fA-F]{1,16});([^;]+);([^;]+);(\d+):(\d+)", re.ASCII)
 _MASK64: Final = (1 << 64) - 1
 
@@ -108,9 +111,40 @@ class _Receiver:
 class Rendezvous:
     """The meeting place of one step.
 
-    A key without ``;`` is a client's short form: it stands for the transfer of that name
-    from and to the client's own device, in the root frame.
+    Keys are made by ``create_key``.  One without ``;`` is a client's short form: it stands for
+    the transfer of that name from and to the client's own device, in the root frame.
     """
+
+    @staticmethod
+    def create_key(
+        src_device: str,
+        src_incarnation: int,
+        dst_device: str,
+        name: str,
+        frame_iter: FrameAndIter = OUTSIDE_OF_LOOPS,
+    ) -> str:
+        """The key of one transfer, as the ``_Send`` and ``_Recv`` of the same attributes make it.
+
+        Args:
+            src_device: full name of the sending device, the nodes' ``send_device``.
+            src_incarnation: their ``send_device_incarnation``.
+            dst_device: full name of the receiving device, their ``recv_device``.
+            name: their ``tensor_name``.
+            frame_iter: the loops' iteration in which they run.
+
+        Raises:
+            InvalidArgumentError: a device is not named in full, or the name has a ``;``.
+
+        """
+        prefix = key_prefix(src_device, src_incarnation, dst_device, name)
+        key = f"{prefix}{FrameAndIter(*frame_iter)}"
+        parse_key(key)
+        return key
+
+    @staticmethod
+    def parse_key(key: str) -> RendezvousKey:
+        """The parts of a key; raises InvalidArgumentError if it is none."""
+        return parse_key(key)
 
     def __init__(self, client_device: str = LOCAL_CLIENT, client_incarnation: int = 1) -> None:
         self._client = (client_device, client_incarnation)

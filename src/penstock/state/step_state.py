@@ -37,8 +37,8 @@ from penstock.state.rendezvous import Rendezvous
 from penstock.state.resources import StepContainer
 from penstock.state.session_state import SessionState, TensorStore
 
-#: Has a closure run, now or later, on this thread or another.
-Runner: TypeAlias = Callable[[Callable[[], None]], None]
+#: Has a closure run, now or later, on this thread or another; what it returns is not looked at.
+Runner: TypeAlias = Callable[[Callable[[], None]], object]
 
 #: Numbers steps throughout the process; taken under ``_step_ids_lock``, since ``next`` is not
 #: atomic on every Python.

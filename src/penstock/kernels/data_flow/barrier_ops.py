@@ -57,7 +57,7 @@ class Barrier:
         )
         #: Complete tuples.  Closed once nothing can be completed any more.
         self._ready: Final = Queue(name, spec, PriorityStore())
-        #: Guards all that follows.  Nothing is called under it.
+        #: Guards all that follows.  Taken before the queue's.
         self._lock = Lock()
         #: Tuples by key, behind their number; None for what has not come yet.
         self._incomplete: dict[bytes, tuple[int, list[Value]]] = {}

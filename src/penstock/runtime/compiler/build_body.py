@@ -103,6 +103,7 @@ class BodyBuilder:
             value = self.facts.kernels[node].compute()
             self.values[node.id, 0] = Value(Constant(node.name, value), live, waits)
         elif role is Role.SWITCH:
+            # Who only waits for it is live on both sides, and so need not wait for the test.
             self._add_switch(node, live, waits)
         elif role is Role.CONTROL_TRIGGER:
             self.nodes[node.id] = (ALWAYS, waits)
@@ -200,7 +201,7 @@ class BodyBuilder:
             if 1 in used:
                 index = Constant(f"{node.name}_index", np.int32(slot))
                 moves.append(Move(node, when, waits, index, chosen))
-            if not used & {0, 1}:
+            if not used & {0, 1}:  # a control edge may wait for it all the same
                 moves.append(Nothing(node, when, waits))
         if is_exclusive:
             self.facts.exclusive.add(node)
@@ -340,6 +341,7 @@ class _LoopBuilder(BodyBuilder):
             self.values[enter.id, 0] = Value(var, ALWAYS, ())
         for variable in self._loop.variables:
             merge = variable.merge
+            # It is 0 in the first iteration and 1 in all others, and they have one text.
             if any(edge.src_slot == 1 for edge in merge.out_edges):
                 raise Irregular(f"{merge.name}:1 is used")
             self.nodes[merge.id] = (ALWAYS, ())

@@ -65,7 +65,7 @@ class _Emitter:
         if text.profile is not None:
             writer.line("start()")
         for var in dict.fromkeys(results):
-            if var in program.may_be_dead:
+            if var in program.may_be_dead:  # its branch may not be taken, and None is dead
                 writer.line(f"{text.name(var)} = None")
         if len(placed) > MAX_STATEMENTS:
             self._write_parts(writer, placed)
@@ -96,7 +96,7 @@ class _Emitter:
             there.update(made)
             gone = [var for var in there if uses[var] <= 0 and var not in writer.kept]
             doomed = [self.text.name(var) for var in gone if var in taken]
-            if doomed:
+            if doomed:  # by the caller as well: the part could only drop its own reference
                 writer.line("del " + ", ".join(doomed))
             for var in gone:
                 del there[var]

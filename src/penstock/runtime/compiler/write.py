@@ -242,6 +242,8 @@ class Writer(Branches):
         name = self.text.name(test.target)
         if test.source is not test.target:
             self.line(f"{name} = {self._operand(test.source)}", test.node)
+        # numpy has one object for each of its two truth values, so that looking which one it is
+        # costs least; what is neither (an array, Python's own bool) is made one of them.
         self.line(f"if {name} is not true and {name} is not false:")
         self.line(f"    {name} = as_pred({name})", test.node)
 

@@ -29,7 +29,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from penstock.core.denormals import flushing
-from penstock.core.values import DEAD, Value
+from penstock.core.values import Value
 from penstock.errors import CancelledError, OpError, Where
 from penstock.kernels.at_once import WAIT
 from penstock.kernels.context import OpKernelContext, Waiting
@@ -39,11 +39,13 @@ from penstock.runtime.executor.dump import dump
 from penstock.runtime.executor.graph_view import GraphView, NodeItem, Step
 from penstock.runtime.executor.inbox import Inbox
 from penstock.runtime.executor.inputs import prepare_refs
+from penstock.runtime.executor.node_outputs import NodeOutputContext, teller_of
 from penstock.runtime.executor.params import DoneCallback, ExecutorArgs, LocalExecutorParams
 from penstock.runtime.executor.propagate import Propagator
 from penstock.runtime.executor.state import IterationState, ReadyQueue, TaggedNode
 from penstock.runtime.failure import judged
 from penstock.runtime.outputs import as_outputs, check_outputs
+from penstock.state.frame_and_iter import FrameAndIter
 from penstock.state.step_state import Runner
 
 _PLAIN: Final = int(Step.PLAIN)
@@ -72,6 +74,8 @@ class ExecutorState:
         self._done = done
         self._interrupt = args.step.interrupt
         self._step = executor.params.context(args.step, args.call_frame, runner, args.call_depth)
+        callback = args.node_outputs_callback
+        self._tell_outputs = None if callback is None else teller_of(callback)
         #: Kernels that finished elsewhere: (tagged node, start, result or exception).
         self.inbox = Inbox[tuple[TaggedNode, float, object]]()
         # What follows belongs to the driver alone.
@@ -244,7 +248,7 @@ class ExecutorState:
             outputs = started
         else:
             outputs = ()
-        self._observe(item, start, outputs)
+        self._observe(tagged, start, outputs)
         return outputs
 
     def _goes_elsewhere(self, item: NodeItem, cost: float, inputs: Sequence[Any]) -> bool:
@@ -256,16 +260,19 @@ class ExecutorState:
         may_leave = self._interrupt.may_be_left and item.patience < math.inf
         return may_leave and costs.may_be_slow(cost, inputs)
 
-    def _observe(self, item: NodeItem, start: float, outputs: Sequence[Value]) -> None:
+    def _observe(self, tagged: TaggedNode, start: float, outputs: Sequence[Value]) -> None:
         """Check outputs if they are to be checked, and tell whoever watches."""
+        item, frame, iteration, _ = tagged
         if item.is_checked:
             check_outputs(item, outputs, may_omit=item.may_omit_outputs)
         args = self._args
         if args.stats_collector is not None:
             args.stats_collector.computed(item, start, start, perf_counter(), outputs)
-        if args.node_outputs_callback is not None:
-            for slot, value in enumerate(outputs):
-                args.node_outputs_callback(item.name, slot, value, value is DEAD)
+        if self._tell_outputs is not None:
+            at = FrameAndIter(frame.id, iteration.number)
+            device = self._executor.params.device
+            context = NodeOutputContext(args.step.id, device, item.op, frame.label, at)
+            self._tell_outputs(item.name, outputs, context)
 
     def _context(self, tagged: TaggedNode, inputs: Sequence[Any]) -> OpKernelContext:
         item, frame, iteration, _ = tagged
@@ -330,7 +337,7 @@ class ExecutorState:
                 continue
             try:
                 outputs = as_outputs(item, result)
-                self._observe(item, start, outputs)
+                self._observe(tagged, start, outputs)
             except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
                 self._abort(self.failure(tagged, cause))
                 continue

@@ -25,8 +25,9 @@ class Executor:
         self.view = view
         self.costs = KernelCosts(view.items, params.offload_seconds, learns=params.adaptive)
 
-    def run(self, args: ExecutorArgs) -> None:
+    def run(self, args: ExecutorArgs | None = None) -> None:
         """Run one step on this thread, helped by the pool; raises the step's error."""
+        args = args or ExecutorArgs()
         loop = StepLoop()
         outcome: list[OpError | None] = []
         runner = args.runner or loop.schedule

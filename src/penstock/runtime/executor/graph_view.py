@@ -237,6 +237,7 @@ class GraphView:
             takes_dead=node.role is Role.REGION,
             takes_locks=any(kind is dtypes.variant for kind in node.input_types),
             may_omit_outputs=is_recv or node.role in {Role.SWITCH, Role.REGION},
+            # The kernel of a Recv is ours, but what it hands on is somebody else's.
             is_checked=(self._check_outputs or is_recv or not kernel.is_builtin)
             and not references.is_read(node),
             # Others have effects, and may not be safe beside one another.

@@ -18,6 +18,7 @@ from penstock.graph.graph import Node
 from penstock.kernels.bound import BoundKernel
 from penstock.kernels.context import FunctionCaller, StepContext, Waiting
 from penstock.runtime.executor.graph_view import NodeItem
+from penstock.runtime.executor.node_outputs import NodeOutputsCallback
 from penstock.runtime.executor.state import ReadyQueue
 from penstock.state.call_frame import CallFrame
 from penstock.state.resources import ResourceManager
@@ -25,8 +26,6 @@ from penstock.state.step_state import Runner, StepState
 
 #: Called once, with None or the error, when nothing of a step runs any more.
 DoneCallback: TypeAlias = Callable[[OpError | None], None]
-#: Told (node, output slot, value, whether it is dead) of every output.
-NodeOutputsCallback: TypeAlias = Callable[[str, int, Value, bool], None]
 
 
 class Observer(Protocol):
@@ -85,8 +84,12 @@ class LocalExecutorParams:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorArgs:
-    """What one run brings along."""
+    """What one run brings along; see docs/executor.md.
 
+    Nothing has to be given: a graph without transfers, arguments and results needs no more.
+    """
+
+    #: What all executors of a step share: rendezvous, cancellation, pool, and the step's number.
     step: StepState = field(default_factory=StepState)
     #: Arguments and results; None if the graph has neither.
     call_frame: CallFrame | None = None
@@ -94,7 +97,9 @@ class ExecutorArgs:
     runner: Runner | None = None
     #: How many function calls this run is inside of.
     call_depth: int = 0
+    #: Told when each kernel began and ended.
     stats_collector: Observer | None = None
+    #: Told of every output of every node.
     node_outputs_callback: NodeOutputsCallback | None = None
     #: Wait for the device before ``done`` is called.
     sync_on_finish: bool = False

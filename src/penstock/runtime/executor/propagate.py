@@ -68,6 +68,8 @@ class Propagator:
             self._exit(item, frame, iteration, outputs)
         elif outputs is not None:
             self._next_iteration(item, frame, iteration, outputs)
+        # Only now: while the node itself is outstanding, nothing that it has just delivered can
+        # end the iteration under our hands.
         iteration.outstanding -= 1
         if iteration.outstanding == 0:
             self._collect(frame, iteration.number)
@@ -105,6 +107,7 @@ class Propagator:
                 counts[pending_id] = count = count - 1
                 if not count & PENDING:
                     iteration.outstanding += 1
+                    # With nothing pending, what is left of the count is how many were dead.
                     ready.append((dst, frame, iteration, count != 0))
         for dst in item.control_edges:
             self._deliver_control(dst, frame, iteration, 0)
@@ -170,6 +173,8 @@ class Propagator:
             child = self._open_frame(info, frame, iteration, item.parallel_iterations)
         if item.flow == _CONSTANT_ENTER:
             child.invariants.append((item, None if outputs is None else tuple(outputs)))
+            # It may come late: the others may have started the loop, and iterations that need no
+            # constant may be over already.
             for number in range(child.iteration_count + 1):
                 if number in child.iterations:
                     self._deliver(item, child, child.iterations[number], outputs)
@@ -259,10 +264,10 @@ class Propagator:
                 return
             if number == 0:
                 if frame.num_pending_inputs:
-                    return
+                    return  # an Enter that is still to come delivers here, however late
             elif number - 1 in iterations:
-                return
+                return  # idle, but the one before may yet send something by a NextIteration
             del iterations[number]
-            if frame.deferred:
+            if frame.deferred:  # which waited for this place among the parallel iterations
                 self._start_iteration(frame)
             number += 1

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 from penstock.core.values import Value
 from penstock.runtime.executor.graph_view import FrameInfo, NodeItem
-from penstock.runtime.frame_names import frame_id
+from penstock.state.frame_and_iter import frame_id
 
 #: What stands in an input place: a value, a Ref, or None as long as nothing came.  Deadness
 #: is never stored; it is counted.

@@ -1,0 +1,42 @@
+"""Which dynamic frame, and which iteration of it, in two numbers.
+
+In:   the loops around an activation, by name, each with its iteration.
+Out:  ``FrameAndIter``, the last part of every rendezvous key.
+Not:  knows no graph; frames that never exist have numbers like any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+
+class FrameAndIter(NamedTuple):
+    """One iteration of one dynamic frame; ``FrameAndIter()`` is outside of all loops."""
+
+    #: The frame's number, the same in all executors and all steps; 0 outside of all loops.
+    frame_id: int = 0
+    iteration: int = 0
+
+    @classmethod
+    def of(cls, *loops: tuple[str, int]) -> FrameAndIter:
+        """The numbers of an iteration, given the loops around it, outermost first.
+
+        ``FrameAndIter.of(("outer", 3), ("inner", 0))`` is iteration 0 of the frame ``inner``
+        that iteration 3 of the frame ``outer`` has entered.  Frames are named as their Enter
+        nodes name them (``frame_name``).
+        """
+        name, iteration = "", 0
+        for static_name, number in loops:
+            name, iteration = f"{name};{iteration};{static_name}", number
+        return cls(frame_id(name), iteration)
+
+    def __str__(self) -> str:
+        return f"{self.frame_id}:{self.iteration}"
+
+
+def frame_id(name: str) -> int:
+    """The number of a dynamic frame: a hash of its name; 0 for the root, which has none."""
+    if not name:
+        return 0
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
