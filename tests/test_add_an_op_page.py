@@ -21,7 +21,7 @@ import pytest
 import penstock as ps
 from penstock.catalogue.op_def import parse_row
 from penstock.catalogue.registry import get_op
-from penstock.kernels.registry import kernels_of
+from penstock.kernels.api.registry import kernels_of
 from support.corpus import run_case
 from support.custom import custom_kernels
 from support.op_cases import OpCase

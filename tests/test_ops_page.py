@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from penstock.kernels.registry import kernels_of, ops_with_kernels
+from penstock.kernels.api.registry import kernels_of, ops_with_kernels
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "ops.md").read_text("utf-8")

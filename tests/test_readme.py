@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import penstock as ps
 from penstock.cli import main
-from penstock.kernels import registry as kernels
+from penstock.kernels.api import registry as kernels
 from penstock.state import devices
 from support.custom import custom_kernels
 from support.passes import custom_passes

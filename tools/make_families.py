@@ -1,4 +1,4 @@
-"""Write which module registers kernels for which ops, as the table ``kernels/families.txt``.
+"""Write which module registers kernels for which ops, as the table ``kernels/api/families.txt``.
 
 In:   the families as they are.
 Out:  one line per module: its name, and the ops for which it registers kernels.
@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from penstock.kernels import registry
-from penstock.kernels.registry import KernelDef
+from penstock.kernels.api import registry
+from penstock.kernels.api.registry import KernelDef
 
 PACKAGE = "penstock.kernels."
 TABLE = Path(registry.__file__).with_name("families.txt")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from penstock.catalogue.registry import all_ops
 from penstock.cli.ops import types_of
-from penstock.kernels.registry import KernelDef, kernels_of, ops_with_kernels
+from penstock.kernels.api.registry import KernelDef, kernels_of, ops_with_kernels
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "ops.md"

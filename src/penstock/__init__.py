@@ -34,8 +34,8 @@ from penstock.core.shapes import TensorShape
 from penstock.defs.codec import load_graph_def
 from penstock.graph.export import graph_to_def
 from penstock.graph.import_graph_def import ImportOptions, ImportResults
-from penstock.kernels.registry import async_kernel, context_kernel, kernel
-from penstock.kernels.traits import KernelTraits
+from penstock.kernels.api.registry import async_kernel, context_kernel, kernel
+from penstock.kernels.api.traits import KernelTraits
 from penstock.passes.graph_pass import GraphProperty
 from penstock.runtime.choose_passes import register_pass, unregister_pass
 from penstock.runtime.executor.barrier import ExecutorBarrier

@@ -12,7 +12,7 @@ ROOT = Path(penstock.kernels.__path__[0])
 CALLS = {"dot", "matmul", "vdot", "inner", "tensordot", "linalg", "convolve", "correlate"}
 #: Modules that name them, and why that is all right.
 ALLOWED = {
-    "products.py": "asks alone() for what is large",
+    "parallel/products.py": "asks alone() for what is large",
     "math/sums.py": "adds up fewer numbers than wake a thread",
     "math/matmul_ops.py": "leaves what is large to products",
     "nn/gates_op.py": "leaves what is large to products",

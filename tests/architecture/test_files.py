@@ -43,7 +43,7 @@ REASONS: Final = {
     ("core/forks.py", "os.write"): "tells stderr why a child ends",
     ("core/forks.py", "os._exit"): "ends a child in which nobody waits for anything",
     ("core/memory.py", "pathlib"): "asks the system how much memory there is",
-    ("kernels/blas.py", "pathlib"): "looks for the library that numpy brought along",
+    ("kernels/parallel/blas.py", "pathlib"): "looks for the library that numpy brought along",
     ("defs/tensor_bundle.py", "np.fromfile"): "reads a file that is open already",
     ("runtime/compiler/source.py", "linecache"): "shows generated code in tracebacks",
     ("runtime/compiler/source.py", "compile"): "compiles generated code",

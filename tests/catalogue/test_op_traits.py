@@ -10,7 +10,7 @@ from penstock.catalogue.op_def import OpDef, parse_row
 from penstock.catalogue.op_traits import OpTraits, ResultSize, ops_with_traits, stated_size
 from penstock.catalogue.registry import all_ops, find_op, get_op, is_builtin_op
 from penstock.core import dtypes
-from penstock.kernels.registry import Calling, kernels_of, ops_with_kernels
+from penstock.kernels.api.registry import Calling, kernels_of, ops_with_kernels
 
 
 def test_only_ops_that_there_are() -> None:

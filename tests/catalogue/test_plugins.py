@@ -15,8 +15,8 @@ import pytest
 import penstock as ps
 from penstock.catalogue import plugins
 from penstock.catalogue.registry import find_op
-from penstock.kernels import registry as kernels
-from penstock.kernels.registry import kernels_of, ops_with_kernels
+from penstock.kernels.api import registry as kernels
+from penstock.kernels.api.registry import kernels_of, ops_with_kernels
 from support.custom import custom_kernels
 from support.graphs import graph_def
 

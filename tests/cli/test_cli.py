@@ -24,7 +24,7 @@ from PIL import Image
 
 from penstock.catalogue.registry import all_ops
 from penstock.cli import main
-from penstock.kernels.registry import ops_with_kernels
+from penstock.kernels.api.registry import ops_with_kernels
 from support.custom import custom_kernels
 from support.functions import graph_def_with
 from support.graphs import graph_def

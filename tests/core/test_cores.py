@@ -64,7 +64,7 @@ def test_all_numbers_of_threads_follow() -> None:
     program = (
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
         "from penstock.core.cores import CORES\n"
-        "from penstock.kernels.intra_op import HELPERS\n"
+        "from penstock.kernels.parallel.intra_op import HELPERS\n"
         "from penstock.runtime.thread_pool import thread_count\n"
         "print(CORES, HELPERS, thread_count(0))"
     )

@@ -217,7 +217,7 @@ def test_transfers_have_two_ends(op: str, name: str, value: bytes | int) -> None
         check_partitions(got)
 
 
-def test_recvs_in_loops_are_started_in_every_turn() -> None:
+def test_recvs_in_loops_are_started_in_every_iteration() -> None:
     """A Recv that does not wait for a turn of its loop would receive only once."""
     got = parts(LOOP)
     partition = got[1].graph

@@ -12,7 +12,7 @@ from penstock.core import dtypes
 from penstock.core.dtypes import as_dtype
 from penstock.core.values import Value
 from penstock.errors import UnimplementedError
-from penstock.kernels.types import NUMBERS
+from penstock.kernels.api.types import NUMBERS
 from support.ops import run_op
 
 NAN, INF = np.nan, np.inf

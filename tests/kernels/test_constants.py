@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.core.values import freeze
-from penstock.kernels.constants import is_constant, remembering
+from penstock.kernels.api.constants import is_constant, remembering
 from support.ops import make_op, run_op
 
 MATRIX: Final = np.arange(12, dtype=np.float32).reshape(3, 4)

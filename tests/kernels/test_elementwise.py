@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.kernels import elementwise as module
-from penstock.kernels.elementwise import elementwise, is_elementwise
+from penstock.kernels.api import elementwise as module
+from penstock.kernels.api.elementwise import elementwise, is_elementwise
 
 OPERATORS = sorted(module._OPERATORS, key=lambda function: function.__name__)
 VALUES: dict[str, Any] = {

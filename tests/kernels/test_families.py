@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import AlreadyExistsError
-from penstock.kernels import families
-from penstock.kernels.registry import kernel, kernels_of
+from penstock.kernels.api import families
+from penstock.kernels.api.registry import kernel, kernels_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,7 +34,7 @@ def test_the_table_is_up_to_date() -> None:
 
     assert made.splitlines() == table.splitlines(), (
         "kernels were added, moved or taken away: run 'python tools/make_families.py' and "
-        "commit kernels/families.txt with them"
+        "commit kernels/api/families.txt with them"
     )
 
 
@@ -42,7 +42,7 @@ def test_an_op_brings_only_its_own_family() -> None:
     """Looking up one op does not import what it has nothing to do with."""
     code = """
 import sys
-from penstock.kernels.registry import kernels_of
+from penstock.kernels.api.registry import kernels_of
 assert kernels_of("Bucketize")
 print([name for name in ("math.bucketize_op", "string.unicode_ops", "nn.conv_ops")
        if "penstock.kernels." + name in sys.modules])
@@ -56,9 +56,9 @@ print([name for name in ("math.bucketize_op", "string.unicode_ops", "nn.conv_ops
 def test_an_op_has_the_same_kernels_however_it_is_met() -> None:
     """Op by op, last to first, ours come in the order they have when all are loaded."""
     code = """
-from penstock.kernels import registry
+from penstock.kernels.api import registry
 from penstock.catalogue.registry import all_ops
-from penstock.kernels.families import families_of
+from penstock.kernels.api.families import families_of
 if {all_first}:
     registry.load_families()
 ops = [op for op in all_ops() if families_of(op)]
@@ -80,7 +80,7 @@ def test_what_comes_with_the_package_is_in_the_table(op: str) -> None:
 def test_a_kernel_that_is_newer_than_the_table_is_found() -> None:
     """An op that the table does not have makes all families load."""
     code = """
-from penstock.kernels import registry
+from penstock.kernels.api import registry
 registry.families_of = lambda op: ()
 print(len(registry.kernels_of("Bucketize")))
 """
@@ -91,7 +91,8 @@ def test_many_threads_may_look_up_ops_at_once() -> None:
     """Eight threads that start at different ops all find all kernels."""
     code = """
 import threading
-from penstock.kernels import registry, families
+from penstock.kernels.api import registry
+from penstock.kernels.api import families
 ops = sorted(families._TABLE)
 found, start = [], threading.Barrier(8)
 def look(offset):
@@ -108,7 +109,7 @@ def test_a_family_that_fails_can_be_tried_again() -> None:
     """What a family registered before it failed does not stand in its own way."""
     code = """
 import sys, types
-from penstock.kernels import registry
+from penstock.kernels.api import registry
 real = registry.importlib.import_module
 def fail(name):
     real(name)

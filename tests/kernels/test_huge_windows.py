@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from penstock import errors
-from penstock.kernels.windows import Window
+from penstock.kernels.values.windows import Window
 from support.ops import run_op
 
 M = 2**31 - 1

@@ -8,8 +8,8 @@ import pytest
 
 from penstock import Session, errors
 from penstock.catalogue.registry import get_op
-from penstock.kernels.int32_attrs import check_int32
-from penstock.kernels.registry import kernels_of
+from penstock.kernels.api.int32_attrs import check_int32
+from penstock.kernels.api.registry import kernels_of
 from support.sketch import sketch
 
 #: Recorded from TensorFlow, see the file.

@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 
-from penstock.kernels import intra_op
-from penstock.kernels.contention import Contention, contention
-from penstock.kernels.intra_op import parallel_for
+from penstock.kernels.parallel import intra_op
+from penstock.kernels.parallel.contention import Contention, contention
+from penstock.kernels.parallel.intra_op import parallel_for
 
 
 @pytest.fixture(params=[0, 1, 3])
@@ -122,7 +122,7 @@ def test_uneven_times_of_equal_pieces_end_the_sharing(monkeypatch: pytest.Monkey
     now = [100.0]
     machine = Contention()
     shared: list[int] = []
-    monkeypatch.setattr("penstock.kernels.contention.perf_counter", lambda: now[0])
+    monkeypatch.setattr("penstock.kernels.parallel.contention.perf_counter", lambda: now[0])
     monkeypatch.setattr(intra_op, "contention", machine)
     monkeypatch.setattr(intra_op, "parallel_for", lambda count, _body: shared.append(count))
 

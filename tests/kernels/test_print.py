@@ -10,8 +10,8 @@ import pytest
 from penstock.catalogue.registry import get_op
 from penstock.core import dtypes
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import get_kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import get_kernel
 from support.ops import run_op
 
 

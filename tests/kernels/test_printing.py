@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from penstock.kernels.printing import summarize, summarize_ends
+from penstock.kernels.values.printing import summarize, summarize_ends
 
 
 def count(*shape: int) -> Any:

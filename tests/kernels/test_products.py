@@ -9,10 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.kernels import blas, intra_op, products
-from penstock.kernels.blas import ALONE
-from penstock.kernels.contention import contention
-from penstock.kernels.products import batch_product, matrix_product, multiply_into, sum_of_rows
+from penstock.kernels.parallel import blas, intra_op, products
+from penstock.kernels.parallel.blas import ALONE
+from penstock.kernels.parallel.contention import contention
+from penstock.kernels.parallel.products import (
+    batch_product,
+    matrix_product,
+    multiply_into,
+    sum_of_rows,
+)
 
 SIZES = [
     *((128, 256, 64), (100, 777, 33), (33, 20_000, 3), (1, 1280, 1000), (1000, 1280, 1)),

@@ -152,7 +152,7 @@ def test_closing_the_session_ends_the_wait(run: Runner) -> None:
         taken()
 
 
-def test_closing_with_cancellation_turns_away_who_waits(run: Runner) -> None:
+def test_closing_with_cancellation_iterations_away_who_waits(run: Runner) -> None:
     """Elements that found room stay, the waiting run is cancelled."""
     put = run.start("put_many", x=np.zeros((5, 2)))
     while run("size:0") < 3:

@@ -11,9 +11,9 @@ import pytest
 from penstock.catalogue.registry import get_op
 from penstock.core.dtypes import as_dtype
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, get_kernel
 from penstock.kernels.random.philox import Philox
-from penstock.kernels.registry import Kernel, get_kernel
 from support.ops import run_op
 
 SEED = np.array([3, 5])

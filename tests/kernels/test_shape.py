@@ -125,7 +125,7 @@ def test_transpose_makes_views() -> None:
     assert run_op("Transpose", np.float32(2), ints()) == 2
 
 
-def test_conjugate_transpose_turns_the_sign() -> None:
+def test_conjugate_transpose_iterations_the_sign() -> None:
     """Imaginary parts change their sign, real numbers do not change."""
     values = np.array([[1 + 2j, 3j]], np.complex64)
 

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.core import dtypes
 from penstock.errors import UnimplementedError
-from penstock.kernels.extras import require
+from penstock.kernels.api.extras import require
 from penstock.kernels.math.special_math_ops import _lgamma, one_by_one
 from support.ops import run_op
 

@@ -11,7 +11,7 @@ import pytest
 from penstock.core import dtypes
 from penstock.core.values import EncodedVariant
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.variants import EMPTY, Variant, decoded
+from penstock.kernels.values.variants import EMPTY, Variant, decoded
 from support.ops import run_op
 
 CSR = "tensorflow::CSRSparseMatrix"

@@ -7,8 +7,8 @@ import pytest
 
 from penstock.graph.frames import build_control_flow_info
 from penstock.passes import fold_constants as module
-from penstock.passes.draft import value_of
 from penstock.passes.fold_constants import fold_constants
+from penstock.passes.graph_rewriter import value_of
 from support.custom import custom_kernels
 from support.drafts import after, agree, both, constant, draft, unchanged
 from support.loops import counting_loop

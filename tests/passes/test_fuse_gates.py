@@ -180,7 +180,7 @@ LOOP = """
 
 
 def test_in_a_loop() -> None:
-    """The new bias gets into the loop as the old one did, and the gates wait for the turn."""
+    """The new bias gets into the loop as the old one did, and the gates wait for the iteration."""
     rewritten = after(fuse_gates, LOOP)
     assert "parts = _FusedGates(h, enter_w, parts/Enter, ^turn)" in rewritten
     assert "parts/Enter = Enter(parts/Const)" in rewritten

@@ -16,7 +16,7 @@ from penstock.graph.check import check_graph
 from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import graph_from_def
-from penstock.kernels.registry import kernel
+from penstock.kernels.api.registry import kernel
 from penstock.passes import lower as module
 from penstock.passes.lower import has_choices, lower
 from support.custom import custom_kernels
@@ -383,7 +383,7 @@ def test_a_call_with_resources_that_lie_apart(tier: ps.Tier) -> None:
 
 @pytest.mark.parametrize("tier", ps.Tier)
 def test_calls_among_the_first_kind(tier: ps.Tier) -> None:
-    """In a branch that is not taken a call does nothing, in a loop it is one of each turn."""
+    """In a branch that is not taken a call does nothing, in a loop it is one of each iteration."""
     text = f"""
         p = Placeholder[dtype=bool]
         x = Const[value=1]
@@ -415,7 +415,7 @@ def test_calls_among_the_first_kind(tier: ps.Tier) -> None:
         session.run("r:0", {"p:0": np.bool_(False), "x:0": 1.0})
 
 
-def test_the_last_turn_of_a_loop() -> None:
+def test_the_last_iteration_of_a_loop() -> None:
     """What reads a constant of the loop through a Case of one branch is no part of it."""
     functions = LOOP + (
         """
@@ -492,8 +492,8 @@ def test_a_dead_input_is_enough(node: str, *, is_alive: bool, is_lowered: bool) 
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_what_a_turn_does_is_done_before_the_next(seed: int) -> None:
-    """Effects come turn by turn, even if nothing that the next turn reads waits for them."""
+def test_what_an_iteration_does_is_done_before_the_next(seed: int) -> None:
+    """Effects come turn by turn, even if nothing that the next iteration reads waits for them."""
     way = "\n".join(f"w{i + 1} = Neg[T=int32](w{i}:y)" for i in range(29))  # it is a long one
     functions = LOOP + (
         f"""
@@ -594,7 +594,7 @@ def test_a_loop_inside_a_branch_gives_nothing_if_the_branch_does_not(tier: ps.Ti
 
 
 def test_what_a_loop_hands_on_inside_a_loop_is_alive_no_oftener_than_it() -> None:
-    """A constant of the outer loop is alive in its last turn; what a body gives is not."""
+    """A constant of the outer loop is alive in its last iteration; what a body gives is not."""
     functions = (
         LOOP
         + f"""

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import penstock as ps
-from penstock.kernels.registry import kernel
+from penstock.kernels.api.registry import kernel
 from penstock.passes import lower
 from support.custom import custom_kernels
 from support.functions import graph_def_with

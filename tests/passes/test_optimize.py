@@ -83,7 +83,7 @@ def test_options_of_the_first_level() -> None:
     assert not only_folding.opens_calls
     merges = OptimizerOptions(opt_level=Level.L0, do_common_subexpression_elimination=True)
     only_merging = passes_of(GraphOptions(optimizer_options=merges))
-    assert only_merging.names == ("read_in_place", "merge_duplicates")
+    assert only_merging.names == ("read_in_place", "eliminate_common_subexpressions")
     assert only_merging.settings.max_folded_bytes == MAX_BYTES
     assert passes_of(GraphOptions()) == Passes()
     assert passes_of(GraphOptions()).opens_calls

@@ -14,8 +14,8 @@ import pytest
 import penstock as ps
 from penstock.config import Config, GraphOptions, Level, OptimizerOptions, RewriterConfig, Toggle
 from penstock.graph.graph import Graph
-from penstock.passes.draft import Draft
 from penstock.passes.graph_pass import GraphPass, GraphProperty, Phase
+from penstock.passes.graph_rewriter import GraphRewriter
 from penstock.passes.pass_list import BUILTIN_PASSES, ordered_passes
 from penstock.runtime.choose_passes import TOGGLES, passes_of
 from support.functions import functions
@@ -50,7 +50,7 @@ def names() -> list[str]:
     return [one.name for one in ordered_passes()]
 
 
-def drop_outer(draft: Draft) -> int:
+def drop_outer(draft: GraphRewriter) -> int:
     """Let what reads ``out`` read ``inner``."""
     node = draft.graph.find("out")
     if node is None:
@@ -60,7 +60,7 @@ def drop_outer(draft: Draft) -> int:
     return 1
 
 
-def cut(draft: Draft) -> int:
+def cut(draft: GraphRewriter) -> int:
     """Let what reads ``out`` read ``other``; what only ``out`` read is left behind."""
     node = draft.graph.find("out")
     if node is None:
@@ -104,8 +104,8 @@ def test_the_order_follows_from_what_passes_say() -> None:
         ("lower", "fold_constants"),
         ("read_in_place", "skip_unread"),
         ("simplify_arithmetic", "fuse_gates"),
-        ("fuse_gates", "merge_duplicates"),
-        ("fuse_convolutions", "merge_duplicates"),
+        ("fuse_gates", "eliminate_common_subexpressions"),
+        ("fuse_convolutions", "eliminate_common_subexpressions"),
     ],
 )
 def test_the_order_is_no_accident(first: str, second: str) -> None:
@@ -149,7 +149,11 @@ def test_the_master_switch_is_above_toggles() -> None:
     for toggles in (ons, offs):
         rewriter = RewriterConfig(disable_meta_optimizer=True, **toggles)  # type: ignore[arg-type]
         assert passes_of(GraphOptions(rewrite_options=rewriter)) == passes_of(without)
-    assert passes_of(without).names == ("read_in_place", "fold_constants", "merge_duplicates")
+    assert passes_of(without).names == (
+        "read_in_place",
+        "fold_constants",
+        "eliminate_common_subexpressions",
+    )
 
 
 @pytest.mark.parametrize("page", NOTES)
@@ -177,7 +181,7 @@ def test_what_is_prepared_stays() -> None:
     """A session that has prepared a request does not prepare it again for a new pass."""
     calls = []
 
-    def count(draft: Draft) -> int:
+    def count(draft: GraphRewriter) -> int:
         calls.append(draft)
         return 0
 
@@ -214,7 +218,9 @@ def test_the_place_follows_from_what_is_required() -> None:
 
     assert own == [one.name for one in BUILTIN_PASSES]
     assert names()[-1] == "last"
-    assert names()[at("merge_duplicates") - 2 : at("merge_duplicates")] == ["alone", "also_alone"]
+    assert names()[
+        at("eliminate_common_subexpressions") - 2 : at("eliminate_common_subexpressions")
+    ] == ["alone", "also_alone"]
     assert names()[at("fuse_gates") - 1] == "in_rounds"
     assert ordered_passes()[at("in_rounds")].phase is Phase.ROUNDS
 
@@ -224,7 +230,7 @@ def test_passes_run_at_their_places() -> None:
     seen: dict[str, list[int]] = {"rounds": [], "end": []}
 
     def look(place: str) -> Any:
-        def run(draft: Draft) -> int:
+        def run(draft: GraphRewriter) -> int:
             seen[place].append(len(draft.graph))
             return 0
 
@@ -251,7 +257,7 @@ def test_what_is_not_needed_goes_when_that_is_required() -> None:
     """A pass may leave nodes behind; they are gone for who requires it, and in what runs."""
     seen: dict[str, set[str]] = {}
 
-    def look(draft: Draft) -> int:
+    def look(draft: GraphRewriter) -> int:
         place = "swept" if "at_once" in seen else "at_once"
         seen[place] = {node.name for node in draft.graph if not node.name.startswith("_")}
         return 0
@@ -340,15 +346,15 @@ def test_many_threads_register() -> None:
 # -- failures -------------------------------------------------------------------------------
 
 
-def fails(_: Draft) -> int:
+def fails(_: GraphRewriter) -> int:
     raise ValueError("a mistake")
 
 
-def leaves(_: Draft) -> int:
+def leaves(_: GraphRewriter) -> int:
     raise SystemExit(3)
 
 
-def says_nothing(_: Draft) -> Any:
+def says_nothing(_: GraphRewriter) -> Any:
     return None
 
 
@@ -382,7 +388,7 @@ def test_an_error_in_a_functions_body_names_the_pass() -> None:
     """
     seen = []
 
-    def look(draft: Draft) -> int:
+    def look(draft: GraphRewriter) -> int:
         seen.append(sorted(node.op.name for node in draft.graph))
         if not any(node.op.name == "F" for node in draft.graph):
             raise ValueError("in the body")
@@ -414,7 +420,7 @@ def calling(text: str) -> Any:
 def test_a_pass_that_breaks_the_graph_is_blamed(count: int) -> None:
     """With checks on, the error names the pass that broke a law, even if that denies it."""
 
-    def tear(draft: Draft) -> int:
+    def tear(draft: GraphRewriter) -> int:
         draft.graph.remove_nodes([draft.graph.node("inner")])
         return count
 
@@ -431,7 +437,7 @@ def test_a_pass_that_breaks_the_graph_is_blamed(count: int) -> None:
 def test_a_deadline_is_told_before_the_pass_fails() -> None:
     """A pass that fails when nobody waits any more gets no blame."""
 
-    def dawdle(_: Draft) -> int:
+    def dawdle(_: GraphRewriter) -> int:
         time.sleep(0.2)
         raise ValueError("too late")
 

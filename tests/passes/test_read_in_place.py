@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.passes.draft import Draft
+from penstock.passes.graph_rewriter import GraphRewriter
 from penstock.passes.read_in_place import read_in_place
 from support.drafts import after, unchanged
 from support.sketch import sketch
@@ -22,7 +22,7 @@ BEGIN = """
 """
 
 
-def rewrite(draft: Draft) -> int:
+def rewrite(draft: GraphRewriter) -> int:
     return read_in_place(draft.graph, draft.device_of)
 
 

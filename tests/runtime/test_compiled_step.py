@@ -13,7 +13,7 @@ import pytest
 import penstock as ps
 from penstock import errors
 from penstock.runtime.compiled_step import CompiledStep
-from penstock.runtime.compiler import compile_regions, emit
+from penstock.runtime.compiler import compile_regions, generate
 from support.compiled import leaving_out
 from support.custom import custom_kernels
 from support.functions import graph_def_with
@@ -72,7 +72,7 @@ Endless = tuple[ps.Session, str, dict[str, int]]
 
 @pytest.mark.parametrize("how", ["run", "callable"])
 def test_a_deadline_ends_a_compiled_loop(endless: Endless, how: str) -> None:
-    """The loop asks in every turn whether it must end."""
+    """The loop asks in every iteration whether it must end."""
     session, fetch, feeds = endless
     options = ps.RunOptions(timeout_in_ms=30)
     call = session.make_callable(fetch, list(feeds), options)
@@ -81,7 +81,7 @@ def test_a_deadline_ends_a_compiled_loop(endless: Endless, how: str) -> None:
 
 
 def test_a_compiled_loop_can_be_cancelled(endless: Endless) -> None:
-    """``cancel`` from another thread ends it at its next turn."""
+    """``cancel`` from another thread ends it at its next iteration."""
     session, fetch, feeds = endless
     run = session.run_async(fetch, feeds)
     wait_until(lambda: bool(run.dump_state()))
@@ -131,7 +131,7 @@ def test_close_ends_compiled_loops(name: str) -> None:
 @pytest.mark.parametrize("how", ["deadline", "cancel", "close"])
 def test_a_loop_in_a_part_can_be_ended(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text that is cut into several functions asks for interrupts in each."""
-    monkeypatch.setattr(emit, "MAX_STATEMENTS", 1)
+    monkeypatch.setattr(generate, "MAX_STATEMENTS", 1)
     session = ps.Session(sketch(COUNT))
     options = ps.RunOptions(timeout_in_ms=30 if how == "deadline" else 0)
     run = session.run_async("c:0", {"limit": FOREVER}, options)
@@ -195,7 +195,7 @@ def test_a_loop_ends_when_another_branch_fails() -> None:
 
 @with_gil
 def test_the_state_names_the_place() -> None:
-    """A dump says which node a compiled step is at, in which frame and turn."""
+    """A dump says which node a compiled step is at, in which frame and iteration."""
     with ps.Session(sketch(NESTED_LOOPS)) as session:
         run = session.run_async("total:0", {"outer": 9, "inner": FOREVER // 8})
         wait_until(lambda: "outer[1]/inner" in run.dump_state())

@@ -10,7 +10,7 @@ import pytest
 
 import penstock as ps
 from penstock import errors
-from penstock.kernels.context import Interrupt, OpKernelContext
+from penstock.kernels.api.context import Interrupt, OpKernelContext
 from penstock.runtime import Executor, ExecutorArgs
 from penstock.state.cancellation import CancellationManager
 from penstock.state.rendezvous import Rendezvous

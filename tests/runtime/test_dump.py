@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.values import Value
-from penstock.kernels.context import Interrupt, OpKernelContext
+from penstock.kernels.api.context import Interrupt, OpKernelContext
 from penstock.runtime import ExecutorArgs
 from penstock.runtime.executor.driver import ExecutorState
 from penstock.state.rendezvous import Rendezvous
@@ -75,7 +75,7 @@ def test_a_dump_says_what_a_merge_waits_for() -> None:
 
 
 def test_a_dump_names_frame_and_iteration() -> None:
-    """In a loop, a dump says which loop and which turn."""
+    """In a loop, a dump says which loop and which iteration."""
     held: list[Any] = []
 
     def hold(_context: OpKernelContext, done: Any, value: Value) -> None:

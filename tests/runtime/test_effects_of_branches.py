@@ -124,7 +124,7 @@ def test_effects_happen_where_they_are_needed(
 ) -> None:
     """A branch does what its results need, and what its function names, for those who wait.
 
-    A turn of a loop does what its function names before the next one; what the condition names
+    An iteration of a loop does what its function names before the next one; what the condition names
     nobody waits for.  A call by name does all that has effects.
     """
     assert grown(definition(kind, is_named=is_named), config) == EXPECTED[kind][is_named]
@@ -132,7 +132,7 @@ def test_effects_happen_where_they_are_needed(
 
 @pytest.mark.parametrize("kind", ["If", "Case", "While", "condition"])
 def test_what_is_not_lowered_does_all_that_has_effects(kind: str) -> None:
-    """Left to its kernel, a branch or a turn is a call like others."""
+    """Left to its kernel, a branch or an iteration is a call like others."""
     proto = definition(kind, is_named=False)
     times = {"While": 3.0, "condition": 4.0}.get(kind, 1.0)
     assert grown(proto, ps.Config(disable_functional_ops_lowering=True)) == [times] * 3
@@ -150,7 +150,7 @@ def test_what_is_not_lowered_does_all_that_has_effects(kind: str) -> None:
 def test_who_waits_for_a_loop_waits_for_all_of_its_variables(
     config: ps.Config, *, is_named: bool
 ) -> None:
-    """Also for one that no turn reads or changes; who reads another one does not."""
+    """Also for one that no iteration reads or changes; who reads another one does not."""
     proto = loop_with_a_bad_variable(is_named=is_named)
     with ps.Session(proto, config=config) as session:
         if is_named:

@@ -15,7 +15,7 @@ from penstock import builder, errors
 from penstock.core import dtypes
 from penstock.core.values import DEAD, Ref
 from penstock.graph.graph import Graph
-from penstock.kernels import registry as kernels
+from penstock.kernels.api import registry as kernels
 from penstock.runtime import Executor, ExecutorArgs
 from penstock.state.rendezvous import Rendezvous, RendezvousKey
 from penstock.state.step_state import StepState

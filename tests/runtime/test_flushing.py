@@ -17,7 +17,7 @@ import pytest
 import penstock as ps
 from penstock.core import denormals
 from penstock.core.denormals import flushing, in_own_setting
-from penstock.kernels.intra_op import parallel_for
+from penstock.kernels.parallel.intra_op import parallel_for
 from penstock.runtime.flushing import Flushing
 from support.sketch import sketch
 
@@ -215,7 +215,7 @@ def test_settings_nest() -> None:
         with flushing(True):
             assert not denormals_count()
         assert not denormals_count()
-        with flushing(False):  # only whoever turned it on turns it off
+        with flushing(False):  # only whoever turned it on iterations it off
             assert not denormals_count()
     assert denormals_count()
 

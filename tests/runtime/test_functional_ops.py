@@ -13,8 +13,8 @@ import pytest
 
 from penstock import Config, GraphOptions, RewriterConfig, RunOptions, Session, Tier, errors
 from penstock.core import dtypes
-from penstock.kernels.context import Done, OpKernelContext
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.context import Done, OpKernelContext
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.passes import lower
 from penstock.runtime import call_functions
 from support.custom import custom_kernels
@@ -213,7 +213,7 @@ def test_loops_inside_functions() -> None:
 
 
 def test_calls_inside_a_loop() -> None:
-    """Each turn of a loop calls the function anew, also with many turns at once."""
+    """Each iteration of a loop calls the function anew, also with many iterations at once."""
     graph = """
         zero = Const[value=0; dtype=int32]
         limit = Placeholder[dtype=int32]
@@ -425,8 +425,8 @@ def test_cases(op: str, index: int, taken: int) -> None:
 
 
 @pytest.mark.parametrize("op", ["While", "StatelessWhile"])
-@pytest.mark.parametrize("turns", [0, 1, 7])
-def test_while(op: str, turns: int) -> None:
+@pytest.mark.parametrize("iterations", [0, 1, 7])
+def test_while(op: str, iterations: int) -> None:
     """The body runs as long as the condition holds, maybe never."""
     graph = f"""
         i = Const[value=0; dtype=int32]
@@ -434,7 +434,7 @@ def test_while(op: str, turns: int) -> None:
         r = {op}[T=int32|int32; cond=Below; body=Step](i, n)
     """
 
-    assert run(graph, COUNT, ["r:0", "r:1"], {"n:0": turns}) == [turns, turns]
+    assert run(graph, COUNT, ["r:0", "r:1"], {"n:0": iterations}) == [iterations, iterations]
 
 
 def test_while_with_changing_shapes_and_a_number_as_condition() -> None:
@@ -512,7 +512,7 @@ return y = sum:z
 
 @pytest.mark.slow
 def test_long_loops_need_no_stack() -> None:
-    """After 20,000 turns the stack is as deep as after one."""
+    """After 20,000 iterations the stack is as deep as after one."""
     depths: list[int] = []
 
     def depth(x: Any) -> Any:
@@ -538,7 +538,7 @@ def test_long_loops_need_no_stack() -> None:
 
 
 def test_endless_loops_time_out() -> None:
-    """A deadline ends a While between two turns."""
+    """A deadline ends a While between two iterations."""
     with session_with(ENDLESS, COUNT, config=CONFIG) as session:
         with pytest.raises(errors.DeadlineExceededError):
             session.run("out:0", {"n:0": 0}, RunOptions(timeout_in_ms=100))
@@ -547,7 +547,7 @@ def test_endless_loops_time_out() -> None:
 
 
 def test_endless_loops_are_cancelled() -> None:
-    """``Run.cancel`` ends a While between two turns."""
+    """``Run.cancel`` ends a While between two iterations."""
     with session_with(ENDLESS, COUNT, config=CONFIG) as session:
         running = session.run_async("out:0", {"n:0": 0})
         running.cancel()

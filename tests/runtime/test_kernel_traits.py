@@ -16,11 +16,11 @@ from penstock import errors
 from penstock.cli.python_text import python_text
 from penstock.core.values import Value
 from penstock.graph.graph import Node
-from penstock.kernels import registry
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
-from penstock.kernels.registry import kernels_of, ops_with_kernels
-from penstock.kernels.traits import KernelTraits
+from penstock.kernels.api import registry
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import kernels_of, ops_with_kernels
+from penstock.kernels.api.traits import KernelTraits
 from penstock.passes.tell_apart import NOTHING, tell_apart
 from penstock.runtime import KernelBinder
 from support.custom import custom_kernels

@@ -11,8 +11,8 @@ import pytest
 
 import penstock as ps
 from penstock import errors
-from penstock.kernels.bound import BoundKernel
-from penstock.kernels.registry import Calling, Cost
+from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.registry import Calling, Cost
 from support.functions import graph_def_with
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:"

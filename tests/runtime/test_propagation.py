@@ -169,14 +169,14 @@ def test_a_loop_counts() -> None:
 
 
 def test_dead_next_iterations_are_swallowed() -> None:
-    """The NextIteration of the last turn is dead, and starts nothing."""
+    """The NextIteration of the last iteration is dead, and starts nothing."""
     log = HandDriver(counting_loop(), {"limit": np.int32(1)}).run()
     assert "-next[1]" in log
     assert not [label for label in log if label.endswith("[2]")]
 
 
-def test_dead_exits_of_earlier_turns_do_not_leave() -> None:
-    """Exits are dead in all turns but the last; outside, only the last one's value is seen."""
+def test_dead_exits_of_earlier_iterations_do_not_leave() -> None:
+    """Exits are dead in all iterations but the last; outside, only the last one's value is seen."""
     driver = HandDriver(counting_loop() + "after = Neg(exit)", {"limit": np.int32(3)})
     log = driver.run()
     assert [label for label in log if "exit" in label] == [
@@ -256,8 +256,8 @@ def test_a_frame_is_made_by_a_dead_enter_too() -> None:
     assert iteration.child_frames == 1
 
 
-def test_a_constant_enter_reaches_every_turn() -> None:
-    """A loop constant that comes late is delivered to all turns, past and to come."""
+def test_a_constant_enter_reaches_every_iteration() -> None:
+    """A loop constant that comes late is delivered to all iterations, past and to come."""
     graph = (
         counting_loop()
         + """
@@ -267,7 +267,7 @@ def test_a_constant_enter_reaches_every_turn() -> None:
     """
     )
     driver = HandDriver(graph, {"limit": np.int32(3)})
-    driver.run(but="c")  # bound waits as well, hence only turn 0 is there
+    driver.run(but="c")  # bound waits as well, hence only iteration 0 is there
     driver = HandDriver(graph, {"limit": np.int32(3)})
     driver.run(but="constant")
     assert not [label for label in driver.log if label.startswith("use")]
@@ -276,8 +276,8 @@ def test_a_constant_enter_reaches_every_turn() -> None:
     assert "-use[3]" in driver.log
 
 
-def test_a_dead_constant_enter_kills_in_every_turn() -> None:
-    """A dead loop constant kills its consumers in every turn."""
+def test_a_dead_constant_enter_kills_in_every_iteration() -> None:
+    """A dead loop constant kills its consumers in every iteration."""
     graph = (
         counting_loop()
         + """
@@ -291,8 +291,8 @@ def test_a_dead_constant_enter_kills_in_every_turn() -> None:
     assert [label for label in log if "use" in label] == ["-use[0]", "-use[1]", "-use[2]"]
 
 
-def test_dead_exits_of_a_turn_are_forgotten_when_the_next_begins() -> None:
-    """Deadness is held for the newest turn only: a value that leaves later is alive."""
+def test_dead_exits_of_an_iteration_are_forgotten_when_the_next_begins() -> None:
+    """Deadness is held for the newest iteration only: a value that leaves later is alive."""
     driver = HandDriver(counting_loop(), {"limit": np.int32(2)})
     driver.run(but="sum")
     (iteration,) = driver.root.iterations.values()
@@ -304,8 +304,8 @@ def test_dead_exits_of_a_turn_are_forgotten_when_the_next_begins() -> None:
 
 
 @pytest.mark.parametrize("parallel", [1, 2, 3, 7])
-def test_no_more_turns_are_alive_than_allowed(parallel: int) -> None:
-    """While the work of turn 0 is slow, at most ``parallel_iterations`` turns are alive."""
+def test_no_more_iterations_are_alive_than_allowed(parallel: int) -> None:
+    """While the work of iteration 0 is slow, at most ``parallel_iterations`` iterations are alive."""
     graph = counting_loop(parallel) + "slow = Neg(body)"
     driver = HandDriver(graph, {"limit": np.int32(20)})
     driver.run(but="slow[0]")
@@ -329,15 +329,15 @@ def test_a_window_of_none_counts_as_one(parallel: int) -> None:
 
 
 def test_parallel_iterations_of_one_is_one_after_the_other() -> None:
-    """With a window of one, no node of a turn runs before all of the turn before are done."""
+    """With a window of one, no node of an iteration runs before all of the iteration before are done."""
     driver = HandDriver(counting_loop(1) + "slow = Neg(body)", {"limit": np.int32(5)})
     draw = random.Random(3)
-    turns = [label for label in driver.run(choose=draw.choice) if label.endswith("]")]
+    iterations = [label for label in driver.run(choose=draw.choice) if label.endswith("]")]
     numbers = [int(label.rpartition("[")[2][:-1]) for label in turns]
     assert numbers == sorted(numbers)
 
 
-def test_an_early_slow_turn_holds_the_window_back() -> None:
+def test_an_early_slow_iteration_holds_the_window_back() -> None:
     """Turns that are done stay until those before them are: the window counts them."""
     driver = HandDriver(counting_loop(3) + "slow = Neg(body)", {"limit": np.int32(9)})
     driver.run(but="slow[0]")
@@ -351,8 +351,8 @@ def test_an_early_slow_turn_holds_the_window_back() -> None:
     assert not frame.deferred
 
 
-def test_a_loop_keeps_no_turns() -> None:
-    """After 3,000 turns nothing of the loop is left, and never were many alive."""
+def test_a_loop_keeps_no_iterations() -> None:
+    """After 3,000 iterations nothing of the loop is left, and never were many alive."""
     driver = HandDriver(counting_loop(), {"limit": np.int32(3000)})
     driver.run()
     assert driver.outputs["exit[3000]"] == 3000
@@ -379,7 +379,7 @@ def test_a_frame_waits_for_all_of_its_enters() -> None:
 
 
 def test_nested_loops() -> None:
-    """Each turn of an outer loop has an inner frame of its own."""
+    """Each iteration of an outer loop has an inner frame of its own."""
     driver = HandDriver(NESTED_LOOPS, {"outer": np.int32(4), "inner": np.int32(3)})
     driver.run()
     assert driver.outputs["total[4]"] == 3 * (0 + 1 + 2 + 3)
@@ -397,7 +397,7 @@ def test_nested_loops_in_any_order(seed: int) -> None:
 
 
 def test_frames_have_names_and_numbers() -> None:
-    """A dynamic frame is named by the turns around it; its number follows from the name."""
+    """A dynamic frame is named by the iterations around it; its number follows from the name."""
     driver = HandDriver(NESTED_LOOPS, {"outer": np.int32(3), "inner": np.int32(1)})
     driver.run(but="j[2]")
     (root,) = driver.root.iterations.values()

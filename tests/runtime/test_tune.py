@@ -20,7 +20,7 @@ from penstock.config import GraphOptions
 from penstock.core.values import Array
 from penstock.graph.graph import Graph
 from penstock.runtime import tune
-from penstock.runtime.compiler import blocks, cut, profile
+from penstock.runtime.compiler import fused_groups, partition_by_cost, profile
 from penstock.runtime.compiler.compile_regions import Compiled, Compiler
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
@@ -258,10 +258,10 @@ def improved(monkeypatch: pytest.MonkeyPatch) -> list[Compiled | None]:
     """
     monkeypatch.setattr(tune, "SLOW", 0.0)
     monkeypatch.setattr(tune, "COMPARED", 0)
-    monkeypatch.setattr(cut, "HEAVY", 0.5)
-    monkeypatch.setattr(cut, "_START", 0.0)
-    monkeypatch.setattr(blocks, "PIECE", 16)
-    monkeypatch.setattr(blocks, "LONG", 64)
+    monkeypatch.setattr(partition_by_cost, "HEAVY", 0.5)
+    monkeypatch.setattr(partition_by_cost, "_START", 0.0)
+    monkeypatch.setattr(fused_groups, "PIECE", 16)
+    monkeypatch.setattr(fused_groups, "LONG", 64)
     monkeypatch.setattr(profile, "perf_counter", Clock())
     made: list[Compiled | None] = []
     cut_graphs: list[Graph] = []

@@ -12,7 +12,7 @@ import pytest
 import penstock as ps
 from penstock import errors
 from penstock.core.values import DEAD
-from penstock.kernels.context import OpKernelContext
+from penstock.kernels.api.context import OpKernelContext
 from penstock.runtime import ExecutorArgs
 from penstock.state.step_state import StepState
 from support.custom import custom_kernels

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.kernels.contention import Contention, contention
+from penstock.kernels.parallel.contention import Contention, contention
 from penstock.runtime.compiler.compile_regions import Compiler
 from support.custom import custom_kernels
 from support.sketch import sketch

@@ -9,7 +9,7 @@ import pytest
 
 import penstock as ps
 from penstock.config import GraphOptions
-from penstock.kernels import registry as kernels
+from penstock.kernels.api import registry as kernels
 from support.sketch import sketch
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import penstock as ps
 from penstock import errors
-from penstock.kernels.registry import kernels_of, ops_with_kernels
+from penstock.kernels.api.registry import kernels_of, ops_with_kernels
 from support.file_ops import GIVEN, USES
 from support.sketch import sketch
 
@@ -108,9 +108,9 @@ def test_functions_are_no_way_around() -> None:
 
 def test_before_the_run_nothing_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
     """The optimiser folds constants, and has no files: not even those that are allowed."""
-    from penstock.passes import draft
+    from penstock.passes import graph_rewriter
 
-    monkeypatch.setattr(draft, "_is_pure_op", lambda _node: True)
+    monkeypatch.setattr(graph_rewriter, "_is_pure_op", lambda _node: True)
     graph = sketch("path = Const() value='no/such/file'\ny = ReadFile(path)\nn = NoOp(^path)")
     with ps.Session(graph) as session:
         session.run("n")

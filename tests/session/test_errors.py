@@ -45,7 +45,7 @@ def test_errors_can_be_pickled() -> None:
     assert (again.node_name, again.message) == (error.node_name, error.message)
 
 
-def test_an_error_in_a_loop_names_the_turn() -> None:
+def test_an_error_in_a_loop_names_the_iteration() -> None:
     """Frame and iteration are part of the place."""
 
     def fail_at_three(x: Any) -> Any:

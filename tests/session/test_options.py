@@ -161,7 +161,7 @@ def test_step_stats_have_a_record_per_activation() -> None:
     assert starts == sorted(starts)
 
 
-def test_loops_have_a_record_per_turn() -> None:
+def test_loops_have_a_record_per_iteration() -> None:
     """A node in a loop has one record for each turn in which it was alive."""
     metadata = traced(counting_loop(), "exit:0", {"limit": 3})
     (device,) = metadata.step_stats.dev_stats

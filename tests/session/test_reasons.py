@@ -17,7 +17,7 @@ from support.custom import custom_kernels
 from support.functions import graph_def_with
 from support.graphs import graph_def
 
-#: Reads a variable in every turn of an endless loop, each time after the gate has opened.
+#: Reads a variable in every iteration of an endless loop, each time after the gate has opened.
 LOOP = """
     v = VarHandleOp[dtype=int32; shape=; shared_name=v; container=c]
     zero = Const[value=0; dtype=int32]

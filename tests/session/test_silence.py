@@ -16,7 +16,7 @@ import pytest
 import penstock as ps
 from penstock import errors
 from penstock.defs.schema import Message
-from penstock.kernels import bound
+from penstock.kernels.api import bound
 from support.custom import custom_kernels
 from support.functions import graph_def_with
 

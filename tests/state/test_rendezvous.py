@@ -248,7 +248,7 @@ def test_recv_gives_up_in_time(meeting: Rendezvous) -> None:
         meeting.recv("x", timeout=0.001)
 
 
-def test_receiver_out_of_time_still_takes_its_turn(meeting: Rendezvous) -> None:
+def test_receiver_out_of_time_still_takes_its_iteration(meeting: Rendezvous) -> None:
     """As in TensorFlow, whoever gave up keeps its place, and the value for it is lost."""
     with pytest.raises(DeadlineExceededError):
         meeting.recv(X, timeout=0.001)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.graph.graph import Node
-from penstock.kernels.context import Interrupt
+from penstock.kernels.api.context import Interrupt
 from penstock.runtime import KernelBinder
 from penstock.runtime.compiler.compile_regions import Compiled, Compiler
 from penstock.runtime.compiler.region import Region

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from penstock.catalogue import registry as ops
 from penstock.catalogue.registry import register_op
-from penstock.kernels import registry as kernels
-from penstock.kernels.registry import async_kernel, context_kernel, kernel
+from penstock.kernels.api import registry as kernels
+from penstock.kernels.api.registry import async_kernel, context_kernel, kernel
 
 #: Registers a kernel for an op: its name, the function, and how it is called.
 Register: TypeAlias = Callable[..., None]

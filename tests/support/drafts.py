@@ -12,20 +12,20 @@ from penstock.config import GraphOptions
 from penstock.core.values import Array
 from penstock.graph.check import check_graph
 from penstock.graph.graph import Graph
-from penstock.passes.draft import Draft
+from penstock.passes.graph_rewriter import GraphRewriter
 from support.graphs import lines
 from support.sketch import CPU, sketch
 
 
-def draft(text: str | Graph) -> Draft:
+def draft(text: str | Graph) -> GraphRewriter:
     """A graph under rewriting, every node where it asks to be."""
     graph = sketch(text) if isinstance(text, str) else text
     host = CPU.removesuffix("/device:CPU:0")
     device_of = {n.id: f"{host}{n.requested_device}" if n.requested_device else CPU for n in graph}
-    return Draft(graph, device_of)
+    return GraphRewriter(graph, device_of)
 
 
-def after(rewrite: Callable[[Draft], int], text: str) -> list[str]:
+def after(rewrite: Callable[[GraphRewriter], int], text: str) -> list[str]:
     """What a pass makes of a graph, in alphabetical order and without what lost its use."""
     made = draft(text)
     rewrite(made)
@@ -35,7 +35,7 @@ def after(rewrite: Callable[[Draft], int], text: str) -> list[str]:
     return sorted(lines(made.graph))
 
 
-def unchanged(rewrite: Callable[[Draft], int], text: str) -> bool:
+def unchanged(rewrite: Callable[[GraphRewriter], int], text: str) -> bool:
     """Whether a pass finds nothing to do."""
     before = sorted(lines(sketch(text)))
     made = draft(text)
@@ -43,7 +43,7 @@ def unchanged(rewrite: Callable[[Draft], int], text: str) -> bool:
     return sorted(lines(made.graph)) == before
 
 
-def constant(rewritten: Draft, name: str) -> Any:
+def constant(rewritten: GraphRewriter, name: str) -> Any:
     """The value of a constant."""
     return rewritten.graph.node(name).attrs["value"].value
 

@@ -10,9 +10,9 @@ from penstock.catalogue import registry as ops
 from penstock.catalogue.registry import get_op, register_op
 from penstock.core import dtypes
 from penstock.graph.graph import Graph, Node
-from penstock.kernels import registry as kernels
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api import registry as kernels
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.state import devices as device_types
 from penstock.state.devices import Device, DeviceSet, register_device_type
 

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.core.values import Value
 from penstock.graph.graph import Graph
 from penstock.runtime import KernelBinder
-from penstock.runtime.executor.graph_view import GraphView, Step
+from penstock.runtime.executor.graph_view import DispatchKind, GraphView
 from penstock.runtime.executor.propagate import Propagator
 from penstock.runtime.executor.state import FrameState, TaggedNode
 from support.sketch import CPU, sketch
@@ -25,7 +25,7 @@ class HandDriver:
         self.feeds = feeds or {}
         self.ready: deque[TaggedNode] = deque()
         self.propagator = Propagator(self.view, self.ready)
-        #: What ran: ``name``, or ``name[3]`` in a turn of a loop; ``-name`` if it was dead.
+        #: What ran: ``name``, or ``name[3]`` in an iteration of a loop; ``-name`` if it was dead.
         self.log: list[str] = []
         #: The outputs of the live ones.
         self.outputs: dict[str, Any] = {}
@@ -67,9 +67,9 @@ class HandDriver:
         if item.name in self.feeds:
             return (self.feeds[item.name],)
         inputs = iteration.inputs[item.input_start : item.input_start + item.num_inputs]
-        if item.step == Step.LOOP_COND:
+        if item.dispatch == DispatchKind.LOOP_COND:
             return inputs
-        if item.step == Step.NOTHING:
+        if item.dispatch == DispatchKind.NOTHING:
             return ()
         result = item.compute(*inputs)
         return (result,) if item.has_bare_output else result or ()
@@ -86,9 +86,9 @@ class HandDriver:
     @staticmethod
     def _label(tagged: TaggedNode) -> str:
         item, frame, iteration, is_dead = tagged
-        turns = f"[{iteration.number}]" if frame.parent else ""
+        iterations = f"[{iteration.number}]" if frame.parent else ""
         while frame.parent is not None and frame.parent.parent is not None:
             assert frame.parent_iteration is not None
-            turns = f"[{frame.parent_iteration.number}]{turns}"
+            iterations = f"[{frame.parent_iteration.number}]{iterations}"
             frame = frame.parent
-        return f"{'-' if is_dead else ''}{item.name}{turns}"
+        return f"{'-' if is_dead else ''}{item.name}{iterations}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.kernels.accelerated import library
 from penstock.kernels.accelerated.choice import Offer, plain_kernel
-from penstock.kernels.registry import get_kernel
+from penstock.kernels.api.registry import get_kernel
 from support.ops import node_of
 
 

@@ -13,9 +13,9 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Value, as_value, dtype_of
 from penstock.defs.attrs import TensorAttr
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.host import OPEN
-from penstock.kernels.registry import Calling, Kernel, get_kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.host import OPEN
+from penstock.kernels.api.registry import Calling, Kernel, get_kernel
 
 
 def run_op(op_name: str, *inputs: Any, **attrs: Any) -> Any:

@@ -19,7 +19,7 @@ from penstock.core.shapes import TensorShape
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.exceptions import shown_cause
-from penstock.kernels.extras import require
+from penstock.kernels.api.extras import require
 
 #: Names that end so are images.
 SUFFIXES: Final = (".bmp", ".gif", ".jpeg", ".jpg", ".png")

@@ -18,7 +18,7 @@ from penstock.defs.schema import Message
 from penstock.errors import NotFoundError, OpError
 from penstock.graph.graph import near_names
 from penstock.graph.import_graph_def import graph_from_def
-from penstock.kernels.registry import find_kernel, kernels_of
+from penstock.kernels.api.registry import find_kernel, kernels_of
 
 _UNKNOWN = "not an op that is known here"
 _NO_KERNEL = "no kernel"

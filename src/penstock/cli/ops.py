@@ -18,8 +18,8 @@ from penstock.cli.layout import counted, print_items, print_rows
 from penstock.cli.missing import missing_in
 from penstock.core.dtypes import DType
 from penstock.errors import NotFoundError
-from penstock.kernels import types
-from penstock.kernels.registry import kernels_of, ops_with_kernels
+from penstock.kernels.api import types
+from penstock.kernels.api.registry import kernels_of, ops_with_kernels
 from penstock.printable import printable
 
 _Types: TypeAlias = Mapping[str, Collection[DType]]

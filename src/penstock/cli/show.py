@@ -19,7 +19,7 @@ from penstock.graph.graph import Graph, Node
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.graph.initializers import VARIABLES
 from penstock.graph.static_shapes import declared_shape
-from penstock.kernels.registry import kernels_of
+from penstock.kernels.api.registry import kernels_of
 from penstock.printable import printable
 
 

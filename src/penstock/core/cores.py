@@ -2,7 +2,7 @@
 
 In:   what the system tells: which cores, and what share of their time.
 Out:  ``CORES``, from which all numbers of threads follow that nobody has given.
-Not:  knows nothing of who else uses them; ``kernels/contention.py`` does.
+Not:  knows nothing of who else uses them; ``kernels/parallel/contention.py`` does.
 """
 
 from __future__ import annotations

@@ -237,12 +237,12 @@ def each_send_has_one_recv(parts: Iterable[tuple[Graph, ControlFlowInfo]]) -> It
 
 
 def recvs_in_loops_wait_for_their_turn(graph: Graph, info: ControlFlowInfo) -> Iterator[str]:
-    """A Recv inside a loop is started by a Merge of that loop, once in every turn."""
+    """A Recv inside a loop is started by a Merge of that loop, once in every iteration."""
     for node in _transfers(graph, Role.RECV):
         frame = info.frame_of.get(node.id, info.root)
         merges = [edge.src for edge in node.control_inputs if edge.src.role is Role.MERGE]
         if frame is not info.root and all(info.frame_of.get(m.id) is not frame for m in merges):
-            yield f"'{node.name}' is in the loop '{frame}' and waits for none of its turns"
+            yield f"'{node.name}' is in the loop '{frame}' and waits for none of its iterations"
 
 
 def _transfers(graph: Graph, role: Role) -> list[Node]:

@@ -21,7 +21,7 @@ from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Graph, Node
 from penstock.graph.instantiate import FunctionBody, instantiate
 from penstock.graph.roles import CONTROL_FLOW
-from penstock.kernels.registry import find_kernel
+from penstock.kernels.api.registry import find_kernel
 
 #: Makes a body out of a function's name and attributes.
 Instantiate: TypeAlias = Callable[[FunctionLibrary, str, Mapping[str, Attr]], FunctionBody]

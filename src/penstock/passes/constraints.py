@@ -23,7 +23,7 @@ from penstock.core.device_names import ANY, DeviceName, MergeMode
 from penstock.errors import InternalError, InvalidArgumentError
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Node
-from penstock.kernels.registry import find_kernel, kernels_of, no_kernel_error
+from penstock.kernels.api.registry import find_kernel, kernels_of, no_kernel_error
 from penstock.state.devices import DeviceSet, by_priority
 
 

@@ -1,7 +1,7 @@
 """Put what scales and moves the channels of a convolution into its filter and one bias.
 
-In:   a Draft.
-Out:  the Draft, in which a convolution by a constant filter is followed by one BiasAdd rather
+In:   a GraphRewriter.
+Out:  the GraphRewriter, in which a convolution by a constant filter is followed by one BiasAdd rather
       than by normalisation with constant statistics, products and sums; how many nodes went.
 Not:  touches no convolution whose own result somebody reads.
 
@@ -20,7 +20,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, shape_of
 from penstock.graph.graph import Node
-from penstock.passes.draft import Draft, value_of
+from penstock.passes.graph_rewriter import GraphRewriter, value_of
 
 _CONVOLUTIONS: Final = frozenset({"Conv2D", "DepthwiseConv2dNative"})
 _TYPES: Final = frozenset({dtypes.float32, dtypes.float64})
@@ -64,7 +64,7 @@ class _Channels:
         return np.asarray(value, np.float64)
 
 
-def fold_batch_norm(draft: Draft) -> int:
+def fold_batch_norm(draft: GraphRewriter) -> int:
     """Fold what follows convolutions into them; returns how many nodes went."""
     convolutions = [
         node
@@ -74,7 +74,7 @@ def fold_batch_norm(draft: Draft) -> int:
     return sum(_fold(draft, node) for node in convolutions)
 
 
-def _fold(draft: Draft, conv: Node) -> int:
+def _fold(draft: GraphRewriter, conv: Node) -> int:
     filters = value_of(conv.input(1).src)
     if filters is None or np.ndim(filters) != 4 or 0 in filters.shape:
         return 0
@@ -96,7 +96,7 @@ def _fold(draft: Draft, conv: Node) -> int:
     return len(steps)
 
 
-def _steps(draft: Draft, conv: Node, channels: _Channels) -> Iterator[tuple[Node, _Affine]]:
+def _steps(draft: GraphRewriter, conv: Node, channels: _Channels) -> Iterator[tuple[Node, _Affine]]:
     """The nodes after a convolution that can be folded into it, and what they do."""
     node = conv
     while len(node.out_edges) == 1 and not node.out_edges[0].is_control:
@@ -162,7 +162,7 @@ def _batch_norm(node: Node, values: list[Any], channels: _Channels) -> _Affine |
         return _Affine(factor, offset - mean * factor)
 
 
-def _scale_filter(draft: Draft, conv: Node, filters: Array, scale: Array) -> None:
+def _scale_filter(draft: GraphRewriter, conv: Node, filters: Array, scale: Array) -> None:
     """Give a convolution a filter of its own."""
     if (scale == 1).all():
         return
@@ -175,7 +175,7 @@ def _scale_filter(draft: Draft, conv: Node, filters: Array, scale: Array) -> Non
     draft.graph.add_edge(made, 0, conv, 1)
 
 
-def _put_bias(draft: Draft, conv: Node, steps: list[Node], bias: Array) -> None:
+def _put_bias(draft: GraphRewriter, conv: Node, steps: list[Node], bias: Array) -> None:
     """One BiasAdd, under the name of the last step, instead of all steps; none if it is 0."""
     graph, dtype, last = draft.graph, conv.output_types[0], steps[-1]
     waits = {src for step in steps for src in _waits(step)} - set(steps)

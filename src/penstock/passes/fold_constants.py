@@ -1,7 +1,7 @@
 """Run once what only depends on constants; put constants in its place.
 
-In:   a Draft.
-Out:  the Draft with fewer nodes; how many were folded.
+In:   a GraphRewriter.
+Out:  the GraphRewriter with fewer nodes; how many were folded.
 Not:  folds nothing that has effects, that fails (it must fail at run time, under its name),
       or whose result is large.
 
@@ -23,11 +23,11 @@ from penstock.core.denormals import flushing
 from penstock.core.values import Value, as_value, has_dtype, shape_of, size_in_bytes
 from penstock.graph.graph import Node
 from penstock.graph.roles import COMPUTES, Role
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.beside import prepared_beside
-from penstock.kernels.host import CLOSED, Host
-from penstock.kernels.registry import Calling, find_kernel
-from penstock.passes.draft import Draft, const_attrs, value_of
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.host import CLOSED, Host
+from penstock.kernels.api.registry import Calling, find_kernel
+from penstock.kernels.parallel.beside import prepared_beside
+from penstock.passes.graph_rewriter import GraphRewriter, const_attrs, value_of
 from penstock.state.checkpoints import begin, checkpoint
 
 #: Results of more bytes than this stay what they are, as in TensorFlow.
@@ -43,7 +43,7 @@ _Outputs: TypeAlias = tuple[Value, ...]
 
 
 def fold_constants(
-    draft: Draft, max_bytes: int = MAX_BYTES, host: Host = CLOSED, *, flush: bool = False
+    draft: GraphRewriter, max_bytes: int = MAX_BYTES, host: Host = CLOSED, *, flush: bool = False
 ) -> int:
     """Replace by constants what depends on nothing else; returns how many nodes that were.
 
@@ -63,7 +63,7 @@ def fold_constants(
 class _Folding:
     """One pass over a graph: first all values, then all changes."""
 
-    def __init__(self, draft: Draft, max_bytes: int, host: Host, *, flush: bool) -> None:
+    def __init__(self, draft: GraphRewriter, max_bytes: int, host: Host, *, flush: bool) -> None:
         self.draft = draft
         self.host = host
         self.max_bytes = max_bytes

@@ -1,7 +1,7 @@
 """Make one node of a convolution, its bias and what is applied to the result.
 
-In:   a Draft.
-Out:  the Draft with fused nodes, where a kernel for them is there; how many nodes went.
+In:   a GraphRewriter.
+Out:  the GraphRewriter with fused nodes, where a kernel for them is there; how many nodes went.
 Not:  touches no convolution whose own result somebody reads.
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from penstock.graph.graph import Edge, Node
-from penstock.kernels.registry import find_kernel
-from penstock.passes.draft import Draft
+from penstock.kernels.api.registry import find_kernel
+from penstock.passes.graph_rewriter import GraphRewriter
 
 #: The op that stands for a convolution with what comes after it.
 _FUSED: Final = {
@@ -22,13 +22,13 @@ _FUSED: Final = {
 _ACTIVATIONS: Final = frozenset({"Relu", "Relu6", "Elu", "LeakyRelu"})
 
 
-def fuse_convolutions(draft: Draft) -> int:
+def fuse_convolutions(draft: GraphRewriter) -> int:
     """Fuse what follows convolutions and products; returns how many nodes went."""
     found = [node for node in draft.graph if node.op.name in _FUSED]
     return sum(_fuse(draft, node) for node in found)
 
 
-def _fuse(draft: Draft, node: Node) -> int:
+def _fuse(draft: GraphRewriter, node: Node) -> int:
     added = _next(draft, node)
     if added is None or added.op.name != "BiasAdd":
         return 0
@@ -49,7 +49,7 @@ def _fuse(draft: Draft, node: Node) -> int:
     return len(steps) - 1
 
 
-def _next(draft: Draft, node: Node) -> Node | None:
+def _next(draft: GraphRewriter, node: Node) -> Node | None:
     """The only consumer of a node, if it runs in the same place, whenever the node does."""
     if len(node.out_edges) != 1 or node.out_edges[0].is_control:
         return None
@@ -76,7 +76,7 @@ def _attrs(steps: list[Node]) -> dict[str, Any] | None:
     return attrs
 
 
-def _put_in_place(draft: Draft, steps: list[Node], attrs: dict[str, Any]) -> None:
+def _put_in_place(draft: GraphRewriter, steps: list[Node], attrs: dict[str, Any]) -> None:
     """One node, under the name of the last step, instead of all steps."""
     first, added, last = steps[0], steps[1], steps[-1]
     sources: list[Edge] = [first.input(0), first.input(1), added.input(1)]

@@ -1,7 +1,7 @@
 """Make one node of the gates of a recurrent cell: products, bias, parts and their functions.
 
-In:   a Draft.
-Out:  the Draft with fused nodes where parts of a product with constants are gates; how many
+In:   a GraphRewriter.
+Out:  the GraphRewriter with fused nodes where parts of a product with constants are gates; how many
       nodes went.
 Not:  touches no product, sum or part that anybody else reads.
 
@@ -21,8 +21,8 @@ import numpy as np
 from penstock.core.values import Array, Value
 from penstock.graph.graph import Edge, Node
 from penstock.graph.roles import Role
-from penstock.kernels.registry import find_kernel
-from penstock.passes.draft import Draft, value_of
+from penstock.kernels.api.registry import find_kernel
+from penstock.passes.graph_rewriter import GraphRewriter, value_of
 
 _SUMS: Final = frozenset({"Add", "AddV2"})
 #: What the fused kernel can apply to a part.
@@ -51,13 +51,13 @@ class _Gates:
     added: list[Value | None] = field(default_factory=list)
 
 
-def fuse_gates(draft: Draft) -> int:
+def fuse_gates(draft: GraphRewriter) -> int:
     """Fuse gates; returns how many nodes went."""
     found = [node for node in draft.graph if node.op.name == "Split"]
     return sum(_fuse(draft, node) for node in found)
 
 
-def _fuse(draft: Draft, split: Node) -> int:
+def _fuse(draft: GraphRewriter, split: Node) -> int:
     gates = _Gates(split)
     if not _is_plain(draft, split) or split.attrs["num_split"] < _FEWEST:
         return 0
@@ -74,7 +74,7 @@ def _fuse(draft: Draft, split: Node) -> int:
     return len(gates.gone)
 
 
-def _is_plain(draft: Draft, node: Node) -> bool:
+def _is_plain(draft: GraphRewriter, node: Node) -> bool:
     """Whether a node waits for nothing but its inputs, and only its values matter."""
     is_awaited = any(edge.is_control for edge in node.out_edges)
     return (
@@ -84,7 +84,7 @@ def _is_plain(draft: Draft, node: Node) -> bool:
     )
 
 
-def _reads_alone(draft: Draft, edge: Edge) -> bool:
+def _reads_alone(draft: GraphRewriter, edge: Edge) -> bool:
     """Whether an edge's source has no other reader, and runs in the same place."""
     src = edge.src
     is_only = sum(out.src_slot == edge.src_slot for out in src.out_edges) == 1
@@ -94,7 +94,7 @@ def _reads_alone(draft: Draft, edge: Edge) -> bool:
 # -- before the Split ------------------------------------------------------------------------
 
 
-def _find_sum(draft: Draft, gates: _Gates, edge: Edge) -> bool:
+def _find_sum(draft: GraphRewriter, gates: _Gates, edge: Edge) -> bool:
     """Take apart what is split: a product with a constant, and at most one bias."""
     node = edge.src
     if not (_is_plain(draft, node) and _reads_alone(draft, edge)):
@@ -136,7 +136,7 @@ def _constant(edge: Edge) -> Any:
     return value_of(src)
 
 
-def _find_inputs(draft: Draft, gates: _Gates) -> None:
+def _find_inputs(draft: GraphRewriter, gates: _Gates) -> None:
     """Take apart what is multiplied, if it is two things joined for that."""
     [edge] = gates.xs
     node = edge.src
@@ -152,7 +152,7 @@ def _find_inputs(draft: Draft, gates: _Gates) -> None:
 # -- after the Split -------------------------------------------------------------------------
 
 
-def _find_functions(draft: Draft, gates: _Gates) -> None:
+def _find_functions(draft: GraphRewriter, gates: _Gates) -> None:
     """Find what is done to each part."""
     waits = _waits(gates.split.input(0))
     for part in range(gates.split.attrs["num_split"]):
@@ -164,7 +164,7 @@ def _find_functions(draft: Draft, gates: _Gates) -> None:
         gates.added.append(_number(steps[0], waits) if len(steps) > 1 else None)
 
 
-def _steps(draft: Draft, split: Node, part: int) -> Iterator[Node]:
+def _steps(draft: GraphRewriter, split: Node, part: int) -> Iterator[Node]:
     """The function of a part, and perhaps a sum with a number before it."""
     edge = _only_edge(draft, split, part)
     if edge is not None and _number(edge.dst, _waits(split.input(0))) is not None:
@@ -174,7 +174,7 @@ def _steps(draft: Draft, split: Node, part: int) -> Iterator[Node]:
         yield edge.dst
 
 
-def _only_edge(draft: Draft, node: Node, slot: int) -> Edge | None:
+def _only_edge(draft: GraphRewriter, node: Node, slot: int) -> Edge | None:
     edges = [edge for edge in node.out_edges if edge.src_slot == slot]
     if len(edges) != 1 or not _is_plain(draft, edges[0].dst):
         return None
@@ -218,7 +218,7 @@ def _attrs(gates: _Gates) -> dict[str, Any]:
     }
 
 
-def _put_in_place(draft: Draft, gates: _Gates, bias: Array) -> None:
+def _put_in_place(draft: GraphRewriter, gates: _Gates, bias: Array) -> None:
     """One node, under the name of the Split, instead of all of them."""
     split, factor = gates.split, gates.factor
     assert factor is not None
@@ -235,7 +235,7 @@ def _put_in_place(draft: Draft, gates: _Gates, bias: Array) -> None:
     draft.replace(moves | {split: [(made, part) for part in range(len(gates.functions))]})
 
 
-def _like(draft: Draft, edge: Edge, reader: Node, value: Array) -> Node:
+def _like(draft: GraphRewriter, edge: Edge, reader: Node, value: Array) -> Node:
     """A constant where another one is, or that gets into a loop as that one does."""
     src, dtype = edge.src, reader.output_types[0]
     waits = [control.src for control in src.control_inputs]

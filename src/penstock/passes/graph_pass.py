@@ -17,9 +17,9 @@ from typing import Final, TypeAlias
 
 from penstock.errors import InternalError
 from penstock.graph.graph import Graph
-from penstock.kernels.host import CLOSED, Host
-from penstock.passes.draft import Draft
+from penstock.kernels.api.host import CLOSED, Host
 from penstock.passes.fold_constants import MAX_BYTES
+from penstock.passes.graph_rewriter import GraphRewriter
 
 
 class GraphProperty(enum.Enum):
@@ -86,13 +86,13 @@ class PassInput:
     settings: PassSettings = field(default_factory=PassSettings)
     #: What the request lowers, and how; None if that is nothing.
     lower: Lower | None = None
-    _draft: Draft | None = None
+    _draft: GraphRewriter | None = None
 
     @property
-    def draft(self) -> Draft:
+    def draft(self) -> GraphRewriter:
         """The graph for passes that rewrite: made when the first of them asks."""
         if self._draft is None:
-            self._draft = Draft(self.graph, self.device_of)
+            self._draft = GraphRewriter(self.graph, self.device_of)
         return self._draft
 
 
@@ -151,7 +151,7 @@ class GraphPass:
         return bool((self.invalidates & other.requires) - {GraphProperty.SWEPT})
 
 
-def rewriting(run: Callable[[Draft], int]) -> RunPass:
+def rewriting(run: Callable[[GraphRewriter], int]) -> RunPass:
     """A pass that only needs the graph under rewriting."""
     return lambda given: run(given.draft)
 

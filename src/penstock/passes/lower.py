@@ -25,12 +25,12 @@ from penstock.graph.instantiate import FunctionBody, instantiate, instantiate_wh
 from penstock.graph.roles import CONTROL_FLOW
 from penstock.kernels.control_flow.functional_ops import LOWERED
 from penstock.passes.bodies import Bodies
+from penstock.passes.call_site import CallSite, Endpoint, Inlined, Replacement
 from penstock.passes.lower_branches import lower_case, lower_if
 from penstock.passes.lower_call import lower_call
 from penstock.passes.lower_loop import lower_while
 from penstock.passes.needs import Needs
 from penstock.passes.places import group_of
-from penstock.passes.site import Endpoint, Inlined, Replacement, Site
 from penstock.state.checkpoints import begin, checkpoint
 
 #: A graph that has grown by so many nodes is lowered no further.
@@ -239,7 +239,7 @@ class _Lowering:
             return
         keeps_effects = _keeps_effects(call, bodies)
         start = self.graph.next_id
-        site = Site(
+        site = CallSite(
             self.graph,
             self.device_of,
             self.loop_constants,
@@ -356,7 +356,7 @@ def _keeps_effects(call: _Call, bodies: Sequence[FunctionBody]) -> bool:
     return call.node.op.is_function or not bodies[0].wanted
 
 
-def _owned(site: Site, values: Sequence[Endpoint], start: int) -> list[Endpoint]:
+def _owned(site: CallSite, values: Sequence[Endpoint], start: int) -> list[Endpoint]:
     """Values that nobody else has: a feed of one changes nothing but what reads the call."""
     owned: list[Endpoint] = []
     for value in values:
@@ -380,7 +380,7 @@ def _fits(node: Node, bodies: Sequence[FunctionBody]) -> bool:
     elif node.op.name in _LOOPS:
         taken, given = node.input_types, [(dtypes.bool_,), node.output_types]
         if not taken:
-            return False  # nothing would tell its turns apart
+            return False  # nothing would tell its iterations apart
     else:
         taken, given = node.input_types, [node.output_types]
     return all(
@@ -389,7 +389,7 @@ def _fits(node: Node, bodies: Sequence[FunctionBody]) -> bool:
     )
 
 
-def _replacement(site: Site, bodies: Sequence[FunctionBody]) -> Replacement:
+def _replacement(site: CallSite, bodies: Sequence[FunctionBody]) -> Replacement:
     name = site.node.op.name
     if name in _BRANCHES:
         return lower_if(site, bodies)

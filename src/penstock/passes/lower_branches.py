@@ -1,6 +1,6 @@
 """An If or a Case as Switches, the nodes of all branches, and Merges.
 
-In:   the Site of the node, and the bodies of its branches.
+In:   the CallSite of the node, and the bodies of its branches.
 Out:  what takes its place.
 Not:  decides nothing about whether it may.
 
@@ -17,36 +17,36 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.graph.graph import Node
 from penstock.graph.instantiate import FunctionBody
-from penstock.passes.draft import const_attrs
-from penstock.passes.site import Endpoint, Inlined, Replacement, Site, type_of, used_args
+from penstock.passes.call_site import CallSite, Endpoint, Inlined, Replacement, type_of, used_args
+from penstock.passes.graph_rewriter import const_attrs
 
 
-def lower_if(site: Site, bodies: Sequence[FunctionBody]) -> Replacement:
+def lower_if(site: CallSite, bodies: Sequence[FunctionBody]) -> Replacement:
     """What takes the place of an If whose branches are given, the one for true first."""
     return _lower_chain(site, ("then", "else"), bodies, lambda _, pred: pred)
 
 
-def lower_case(site: Site, bodies: Sequence[FunctionBody]) -> Replacement:
+def lower_case(site: CallSite, bodies: Sequence[FunctionBody]) -> Replacement:
     """What takes the place of a Case whose branches are given."""
 
-    def is_it(number: int, index: Endpoint) -> Endpoint:
+    def is_taken(number: int, index: Endpoint) -> Endpoint:
         constant = const_attrs(np.int32(number), dtypes.int32)
         other = site.add("number", "Const", constant, (), [index[0]])
         facts = {"T": dtypes.int32, "incompatible_shape_error": True}
-        return site.add("is_it", "Equal", facts, [index, (other, 0)]), 0
+        return site.add("pred", "Equal", facts, [index, (other, 0)]), 0
 
-    return _lower_chain(site, [f"branch{i}" for i in range(len(bodies))], bodies, is_it)
+    return _lower_chain(site, [f"branch{i}" for i in range(len(bodies))], bodies, is_taken)
 
 
 def _lower_chain(
-    site: Site,
+    site: CallSite,
     names: Sequence[str],
     bodies: Sequence[FunctionBody],
     ask: Callable[[int, Endpoint], Endpoint],
 ) -> Replacement:
     """Branches one after the other; ``ask`` says by the first input if it is this one."""
-    told, *inputs = site.inputs
-    token: Endpoint = site.token("asked", site.gated(told), site.waits), 0
+    decides, *inputs = site.inputs
+    token: Endpoint = site.token("pred", site.gated(decides), site.waits), 0
     used = {index for body in bodies for index in used_args(body)}
     values = {index: value for index, value in enumerate(inputs) if index in used}
     branches, pivots = [], []
@@ -66,21 +66,21 @@ def _lower_chain(
     pivots.append(token[0])
     branches.append(site.inline(f"{names[-1]}/", bodies[-1], values, token[0]))
     results = zip(*(branch.results for branch in branches), strict=True)
-    # A single branch has no Switch that would keep a loop's constants out of its last turn.
+    # A single branch has no Switch that would keep a loop's constants out of its last iteration.
     outputs = [site.gated(_merged(site, either)) for either in results]
     return Replacement(outputs, branches, lambda: _end(site, pivots, branches))
 
 
-def _end(site: Site, pivots: Sequence[Node], branches: Sequence[Inlined]) -> Node:
+def _end(site: CallSite, pivots: Sequence[Node], branches: Sequence[Inlined]) -> Node:
     """What is done when the branch that was taken is over."""
     over = [
-        (site.token("over", (pivot, 0), branch.effects), 0)
+        (site.token("control_exit", (pivot, 0), branch.effects), 0)
         for pivot, branch in zip(pivots, branches, strict=True)
     ]
     return _merged(site, over)[0]
 
 
-def _merged(site: Site, either: Sequence[Endpoint]) -> Endpoint:
+def _merged(site: CallSite, either: Sequence[Endpoint]) -> Endpoint:
     """The one of them that is alive, from the innermost question outwards."""
     found = either[-1]
     for value in reversed(either[:-1]):

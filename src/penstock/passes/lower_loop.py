@@ -1,6 +1,6 @@
 """A While as a loop of dataflow: Enter, Merge, Switch, NextIteration, Exit.
 
-In:   the Site of a While, and the bodies of its two functions.
+In:   the CallSite of a While, and the bodies of its two functions.
 Out:  what takes the While's place.
 Not:  decides nothing about whether it may.
 
@@ -16,32 +16,32 @@ from penstock.defs.attrs import Attr
 from penstock.graph.graph import Node
 from penstock.graph.instantiate import FunctionBody
 from penstock.graph.roles import Role
-from penstock.passes.site import Endpoint, Inlined, Replacement, Site, type_of, used_args
+from penstock.passes.call_site import CallSite, Endpoint, Inlined, Replacement, type_of, used_args
 
 
-def lower_while(site: Site, cond: FunctionBody, body: FunctionBody) -> Replacement:
+def lower_while(site: CallSite, cond: FunctionBody, body: FunctionBody) -> Replacement:
     """What takes the place of a While with these functions."""
     loop = _Loop(site, fixed_variables(body))
     constants = loop.add_constants({*used_args(cond), *used_args(body)})
     merges = loop.add_merges()
-    asked = site.inline("cond/", cond, _first_outputs(merges) | constants, _any(merges))
-    switches = loop.add_switches(merges, asked)
-    gate = site.token("turn", (_any(switches), 1))
+    condition = site.inline("cond/", cond, _first_outputs(merges) | constants, _any(merges))
+    switches = loop.add_switches(merges, condition)
+    gate = site.token("body_pivot", (_any(switches), 1))
     args: dict[int, Endpoint] = {index: (switch, 1) for index, switch in switches.items()}
-    turn = site.inline("body/", body, args | constants, gate)
-    loop.close(merges, turn)
+    iteration = site.inline("body/", body, args | constants, gate)
+    loop.close(merges, iteration)
     exits = loop.add_exits(switches)
     return Replacement(
         loop.outputs(exits),
-        [asked, turn],
-        lambda: site.add("over", "NoOp", {}, (), loop.ends(exits)),
+        [condition, iteration],
+        lambda: site.add("control_exit", "NoOp", {}, (), loop.ends(exits)),
     )
 
 
 def fixed_variables(body: FunctionBody) -> set[int]:
-    """Which loop variables need not go round: those that a turn hands on as they are.
+    """Which loop variables need not go round: those that an iteration hands on as they are.
 
-    One goes round whatever happens to it, to begin the next turn.
+    One goes round whatever happens to it, to begin the next iteration.
     """
     found = set()
     for node in body.graph:
@@ -55,7 +55,7 @@ def fixed_variables(body: FunctionBody) -> set[int]:
 class _Loop:
     """The nodes of a loop, by loop variable; each lies where the variable comes from."""
 
-    def __init__(self, site: Site, fixed: set[int]) -> None:
+    def __init__(self, site: CallSite, fixed: set[int]) -> None:
         self.site = site
         self.fixed = fixed
         self.frame: Mapping[str, Attr] = {
@@ -64,14 +64,14 @@ class _Loop:
         }
 
     def add_constants(self, read: set[int]) -> dict[int, Endpoint]:
-        """What is the same in all turns, if somebody reads it."""
+        """What is the same in all iterations, if somebody reads it."""
         return {
             index: self.site.add_loop_constant("enter", self.frame, self.site.inputs[index])
             for index in sorted(self.fixed & read)
         }
 
     def add_merges(self) -> dict[int, Node]:
-        """What changes, as a turn begins; where it comes from after a turn is told by ``close``."""
+        """What changes, as an iteration begins; where it comes from after an iteration is told by ``close``."""
         return {
             index: self._add_merge(self.site.gated(value))
             for index, value in enumerate(self.site.inputs)
@@ -84,27 +84,27 @@ class _Loop:
         entered = self.site.add("enter", "Enter", enter, [value], self.site.waits, beside=value[0])
         return self.site.add("merge", "Merge", {**facts, "N": 2}, [(entered, 0)], beside=entered)
 
-    def add_switches(self, merges: Mapping[int, Node], asked: Inlined) -> dict[int, Node]:
+    def add_switches(self, merges: Mapping[int, Node], condition: Inlined) -> dict[int, Node]:
         """What goes on into the body, or out of the loop, as the condition says.
 
         Nobody waits for what the condition's function names, as in TensorFlow.
         """
-        waits = asked.effects if self.site.keeps_effects else []
-        goes_on = self.site.add("loop_cond", "LoopCond", {}, asked.results, waits)
+        waits = condition.effects if self.site.keeps_effects else []
+        goes_on = self.site.add("loop_cond", "LoopCond", {}, condition.results, waits)
         return {
             index: self._add_beside(merge, "switch", "Switch", (merge, 0), (goes_on, 0))
             for index, merge in merges.items()
         }
 
-    def close(self, merges: Mapping[int, Node], turn: Inlined) -> None:
-        """Let the next turn begin with what this one gave, when all that it does is done."""
-        effects = turn.effects
-        done = [self.site.add("turn_over", "NoOp", {}, (), effects)] if effects else []
+    def close(self, merges: Mapping[int, Node], iteration: Inlined) -> None:
+        """Let the next iteration begin with what this one gave, when all that it does is done."""
+        effects = iteration.effects
+        done = [self.site.add("body_control_exit", "NoOp", {}, (), effects)] if effects else []
         for index, merge in merges.items():
-            value = self.site.behind(turn.gate, turn.results[index])
-            turned = self._add_beside(merge, "next", "NextIteration", value)
-            self.site.graph.add_control_edges(done, turned)
-            self.site.graph.add_edge(turned, 0, merge, 1)
+            value = self.site.behind(iteration.gate, iteration.results[index])
+            next_iteration = self._add_beside(merge, "next", "NextIteration", value)
+            self.site.graph.add_control_edges(done, next_iteration)
+            self.site.graph.add_edge(next_iteration, 0, merge, 1)
 
     def add_exits(self, switches: Mapping[int, Node]) -> dict[int, Node]:
         """What leaves the loop."""

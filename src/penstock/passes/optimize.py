@@ -21,7 +21,6 @@ from penstock.exceptions import shown_cause
 from penstock.graph.check import check_graph, check_pruned
 from penstock.graph.graph import Graph
 from penstock.graph.stages import Pruned
-from penstock.passes.draft import Draft
 from penstock.passes.graph_pass import (
     GraphPass,
     GraphProperty,
@@ -31,6 +30,7 @@ from penstock.passes.graph_pass import (
     PassSettings,
     Phase,
 )
+from penstock.passes.graph_rewriter import GraphRewriter
 from penstock.passes.pass_list import ordered_passes
 from penstock.state.checkpoints import begin, checkpoint
 
@@ -161,7 +161,7 @@ def _run_foreign(one: GraphPass, given: PassInput) -> int:
     return count
 
 
-def _check(one: GraphPass, draft: Draft) -> None:
+def _check(one: GraphPass, draft: GraphRewriter) -> None:
     """Compare a graph with its laws when a pass has run.
 
     Raises:

@@ -17,12 +17,12 @@ from typing import Final
 
 from penstock.core.forks import process_lock
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from penstock.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from penstock.passes.fold_batch_norm import fold_batch_norm
 from penstock.passes.fold_constants import fold_constants
 from penstock.passes.fuse_convolutions import fuse_convolutions
 from penstock.passes.fuse_gates import fuse_gates
 from penstock.passes.graph_pass import REWRITING, GraphPass, GraphProperty, PassInput, rewriting
-from penstock.passes.merge_duplicates import merge_duplicates
 from penstock.passes.read_in_place import read_in_place
 from penstock.passes.remove_identities import remove_identities
 from penstock.passes.simplify_arithmetic import simplify_arithmetic
@@ -136,8 +136,8 @@ BUILTIN_PASSES: Final = (
         may_change_last_bits=True,
     ),
     GraphPass(
-        name="merge_duplicates",
-        run=rewriting(merge_duplicates),
+        name="eliminate_common_subexpressions",
+        run=rewriting(eliminate_common_subexpressions),
         does="computes equal things once",
         never="effects, references, other waits or devices",
         option="common_subgraph_elimination",

@@ -25,7 +25,7 @@ from penstock.errors import FailedPreconditionError, InvalidArgumentError, OpErr
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
 from penstock.graph.stages import Placed
-from penstock.kernels.registry import kernels_of
+from penstock.kernels.api.registry import kernels_of
 from penstock.passes.colocation import Colocation
 from penstock.passes.constraints import Constraints, NodeConstraints, SupportedType
 from penstock.state.checkpoints import checkpoint

@@ -23,7 +23,7 @@ from penstock.graph.graph import Edge, Graph, Node, copy_node
 from penstock.graph.roles import Role
 from penstock.graph.stages import Placed, Pruned
 from penstock.graph.static_shapes import noted_shape
-from penstock.kernels.registry import no_kernel_error
+from penstock.kernels.api.registry import no_kernel_error
 
 
 class Medium(enum.Enum):

@@ -1,16 +1,16 @@
 """Take away nodes that only hand on their input.
 
-In:   a Draft.
-Out:  the Draft, in which their consumers read the input itself; how many were removed.
-Not:  removes no Identity that means something: see ``Draft.may_bypass``.
+In:   a GraphRewriter.
+Out:  the GraphRewriter, in which their consumers read the input itself; how many were removed.
+Not:  removes no Identity that means something: see ``GraphRewriter.may_bypass``.
 """
 
 from __future__ import annotations
 
-from penstock.passes.draft import Draft
+from penstock.passes.graph_rewriter import GraphRewriter
 
 
-def remove_identities(draft: Draft) -> int:
+def remove_identities(draft: GraphRewriter) -> int:
     """Let the consumers of Identities read their inputs; returns how many were removed."""
     moves = {
         node: [(edge.src, edge.src_slot)]

@@ -1,7 +1,7 @@
 """Leave out arithmetic that changes nothing, to the last bit.
 
-In:   a Draft.
-Out:  the Draft with fewer nodes to run; how many changed.
+In:   a GraphRewriter.
+Out:  the GraphRewriter with fewer nodes to run; how many changed.
 Not:  reorders nothing, and guesses no shapes: only constants of rank 0 count, since those
       change no shape.
 
@@ -18,13 +18,13 @@ import numpy as np
 from penstock.core.values import Array, Value
 from penstock.graph.graph import Edge, Node
 from penstock.graph.roles import Role
-from penstock.passes.draft import Draft, value_of
+from penstock.passes.graph_rewriter import GraphRewriter, value_of
 
 #: What a node may be replaced by: an edge that brings the same; None if there is none.
-_Rule = Callable[[Draft, Node], Edge | None]
+_Rule = Callable[[GraphRewriter, Node], Edge | None]
 
 
-def simplify_arithmetic(draft: Draft) -> int:
+def simplify_arithmetic(draft: GraphRewriter) -> int:
     """Let consumers read what they would get anyway; returns how many nodes changed."""
     moves: dict[Node, list[tuple[Node, int]]] = {}
     shortened = 0
@@ -42,7 +42,7 @@ def simplify_arithmetic(draft: Draft) -> int:
     return len(moves) + shortened
 
 
-def _neutral(draft: Draft, node: Node) -> Edge | None:
+def _neutral(draft: GraphRewriter, node: Node) -> Edge | None:
     """The operand that the result equals, because the other one is 0 or 1."""
     first, second = node.inputs
     if first is None or second is None:
@@ -70,22 +70,22 @@ def _constant(edge: Edge) -> Value | None:
     return None if edge.src.control_inputs else value_of(edge.src)
 
 
-def _undone(_draft: Draft, node: Node) -> Edge | None:
+def _undone(_draft: GraphRewriter, node: Node) -> Edge | None:
     """What the input was before the same function was applied to it once before."""
     inner = node.input(0).src
     is_same = inner.op.name == node.op.name and not inner.control_inputs
     return inner.inputs[0] if is_same else None
 
 
-def _cast(_draft: Draft, node: Node) -> Edge | None:
+def _cast(_draft: GraphRewriter, node: Node) -> Edge | None:
     return node.input(0) if node.input_types == node.output_types else None
 
 
-def _only_one(_draft: Draft, node: Node) -> Edge | None:
+def _only_one(_draft: GraphRewriter, node: Node) -> Edge | None:
     return node.input(0) if len(node.inputs) == 1 else None
 
 
-def _transposed_back(_draft: Draft, node: Node) -> Edge | None:
+def _transposed_back(_draft: GraphRewriter, node: Node) -> Edge | None:
     """What the input was before it was transposed the other way."""
     inner = node.input(0).src
     if inner.op.name != "Transpose" or inner.control_inputs or inner.inputs[0] is None:
@@ -104,7 +104,7 @@ def _order(node: Node) -> Array | None:
     return order if sorted(order.tolist()) == list(range(len(order))) else None
 
 
-def _reshape_once(draft: Draft, node: Node) -> int:
+def _reshape_once(draft: GraphRewriter, node: Node) -> int:
     """Let the second of two Reshapes read what the first one reads."""
     inner = node.input(0).src
     if inner.op.name != "Reshape" or inner.control_inputs or inner.inputs[0] is None:
@@ -143,4 +143,4 @@ _RULES: Final[Mapping[str, _Rule]] = {
     "Reshape": lambda _draft, _node: None,
 }
 #: What is done to nodes that stay.
-_SHORTENED: Final[Mapping[str, Callable[[Draft, Node], int]]] = {"Reshape": _reshape_once}
+_SHORTENED: Final[Mapping[str, Callable[[GraphRewriter, Node], int]]] = {"Reshape": _reshape_once}

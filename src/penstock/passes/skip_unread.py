@@ -1,7 +1,7 @@
 """Compute nothing that is only waited for.
 
-In:   a Draft.
-Out:  the Draft with a NoOp for each node whose outputs nobody reads, though others wait for
+In:   a GraphRewriter.
+Out:  the GraphRewriter with a NoOp for each node whose outputs nobody reads, though others wait for
       it; how many there were.
 Not:  skips nothing that is asked for, that has effects, or whose deadness a NoOp would not
       share.
@@ -17,13 +17,13 @@ from typing import Final
 
 from penstock.graph.graph import Node
 from penstock.graph.roles import NEEDS_READER, Role
-from penstock.passes.draft import Draft
+from penstock.passes.graph_rewriter import GraphRewriter
 
 #: A control edge from one of these is live where the output that was read may be dead.
 _SPLITS: Final = NEEDS_READER | {Role.ENTER}
 
 
-def skip_unread(draft: Draft) -> int:
+def skip_unread(draft: GraphRewriter) -> int:
     """Replace nodes that are only waited for; returns how many."""
     count = 0
     candidates: Iterable[Node] = list(draft.graph)
@@ -37,7 +37,7 @@ def skip_unread(draft: Draft) -> int:
         draft.replace({node: [(_wait_instead(draft, node), 0)] for node in unread})
 
 
-def _is_unread(draft: Draft, node: Node) -> bool:
+def _is_unread(draft: GraphRewriter, node: Node) -> bool:
     return (
         bool(node.out_edges)
         and bool(node.inputs)
@@ -48,7 +48,7 @@ def _is_unread(draft: Draft, node: Node) -> bool:
     )
 
 
-def _wait_instead(draft: Draft, node: Node) -> Node:
+def _wait_instead(draft: GraphRewriter, node: Node) -> Node:
     """A node that waits for all that ``node`` waits for."""
     waiting = draft.take_name(node, "NoOp", {})
     draft.graph.add_control_edges([edge.src for edge in node.in_edges()], waiting)

@@ -27,7 +27,7 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import OF_THE_STEP, Role, role_of
-from penstock.kernels.registry import kernels_of
+from penstock.kernels.api.registry import kernels_of
 
 #: Edges that lead to a place, not to a value.
 _PLACES: Final = frozenset({dtypes.resource})

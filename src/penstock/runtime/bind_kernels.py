@@ -21,17 +21,17 @@ from penstock.errors import InternalError, OpError
 from penstock.exceptions import from_exception, shown_cause
 from penstock.graph.graph import Node
 from penstock.graph.roles import OF_THE_STEP, Role
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.host import CLOSED, Host
+from penstock.kernels.api.registry import Calling, Cost, KernelDef, find_kernel, get_kernel
+from penstock.kernels.api.traits import KernelTraits
 
 # Nearly every graph needs these families: they come with the package, and no graph waits for them.
 from penstock.kernels.array import identity_ops  # noqa: F401
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.bound import BoundKernel
 from penstock.kernels.control_flow import transfer_ops  # noqa: F401
 from penstock.kernels.control_flow.functional_ops import make_named_call
-from penstock.kernels.host import CLOSED, Host
 from penstock.kernels.math import cwise_ops  # noqa: F401
-from penstock.kernels.registry import Calling, Cost, KernelDef, find_kernel, get_kernel
-from penstock.kernels.traits import KernelTraits
 
 #: Nodes whose kernels keep nothing, whatever the catalogue declares.
 _FRESH_EACH_TIME: Final = OF_THE_STEP | {Role.CALL}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from penstock.errors import OpError, Where
 from penstock.graph.graph import Node
-from penstock.kernels.bound import BoundKernel
+from penstock.kernels.api.bound import BoundKernel
 from penstock.state.checkpoints import checkpoint
 
 

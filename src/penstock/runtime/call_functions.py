@@ -25,7 +25,7 @@ from penstock.defs.attrs import Attr, FuncAttr, TensorAttr
 from penstock.errors import CancelledError, OpError, ResourceExhaustedError
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.instantiate import FunctionBody, instantiate_whole
-from penstock.kernels.context import CallKind, Done, OpKernelContext
+from penstock.kernels.api.context import CallKind, Done, OpKernelContext
 from penstock.runtime.function_instance import FunctionInstance, Pinned
 from penstock.runtime.make_instance import InstanceMaker
 from penstock.state.call_frame import CallFrame

@@ -14,7 +14,6 @@ from typing import Final
 
 from penstock.config import GraphOptions, Level, RewriterConfig, Toggle
 from penstock.errors import InvalidArgumentError
-from penstock.passes.draft import Draft
 from penstock.passes.graph_pass import (
     REWRITING,
     GraphPass,
@@ -23,6 +22,7 @@ from penstock.passes.graph_pass import (
     Phase,
     rewriting,
 )
+from penstock.passes.graph_rewriter import GraphRewriter
 from penstock.passes.optimize import Passes
 from penstock.passes.pass_list import add_pass, ordered_passes, remove_pass
 
@@ -64,7 +64,7 @@ def _runs_by_default(one: GraphPass, options: GraphOptions) -> bool:
 
 def register_pass(
     name: str,
-    run: Callable[[Draft], int],
+    run: Callable[[GraphRewriter], int],
     *,
     does: str = "",
     option: str = "",

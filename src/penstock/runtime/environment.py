@@ -13,7 +13,7 @@ from functools import partial
 from penstock.config import Config
 from penstock.errors import InternalError
 from penstock.graph.graph import Graph
-from penstock.kernels.host import CLOSED, OPEN
+from penstock.kernels.api.host import CLOSED, OPEN
 from penstock.passes.prune import ClientDevice
 from penstock.runtime.bind_kernels import KernelBinder
 from penstock.runtime.call_functions import FunctionRuntime

@@ -12,7 +12,7 @@ from typing import Final
 
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import HANDS_REFERENCES_ON
-from penstock.kernels.context import Waiting
+from penstock.kernels.api.context import Waiting
 from penstock.state.resources import DEFAULT_CONTAINER
 
 _MAX_NAMED: Final = 3

@@ -1,6 +1,6 @@
-"""Names of dynamic frames: which loop, in which turns of the loops around it.
+"""Names of dynamic frames: which loop, in which iterations of the loops around it.
 
-In:   a loop's static name, and the frame and turn that it stands in.
+In:   a loop's static name, and the frame and iteration that it stands in.
 Out:  its name in rendezvous keys, its number, and its name for people.
 Not:  knows neither tier.
 """
@@ -17,7 +17,7 @@ class FrameTag:
     """One dynamic frame; the root has no parent and no name."""
 
     parent: FrameTag | None
-    #: The turn of the parent that it stands in.
+    #: The iteration of the parent that it stands in.
     parent_iteration: int
     static_name: str
 

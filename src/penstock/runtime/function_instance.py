@@ -20,7 +20,7 @@ import numpy as np
 from penstock.config import Tier
 from penstock.core.dtypes import DType
 from penstock.errors import CancelledError
-from penstock.kernels.context import StepContext
+from penstock.kernels.api.context import StepContext
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.executor.barrier import ExecutorBarrier
 from penstock.runtime.executor.executor import Executor

@@ -19,8 +19,8 @@ from penstock.defs.codec import load_graph_def
 from penstock.errors import InvalidArgumentError
 from penstock.graph.graph import Graph, Node
 from penstock.graph.import_graph_def import graph_from_def
-from penstock.kernels.bound import BoundKernel
-from penstock.kernels.context import FunctionCaller
+from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.context import FunctionCaller
 from penstock.runtime.environment import Environment
 from penstock.runtime.executor.executor import Executor
 from penstock.runtime.executor.executor import new_local_executor as new_executor

@@ -20,7 +20,7 @@ from penstock.graph.check import check_graph, check_partitions
 from penstock.graph.instantiate import FunctionBody, prune_body
 from penstock.graph.roles import Role
 from penstock.graph.stages import Partition, Pruned
-from penstock.kernels.context import CallKind
+from penstock.kernels.api.context import CallKind
 from penstock.passes.place import PlacerOptions, place
 from penstock.passes.split import split
 from penstock.runtime.bind_kernels import KernelBinder

@@ -20,7 +20,7 @@ from penstock.graph.graph import Graph
 from penstock.graph.instantiate import FunctionBody, idle_nodes
 from penstock.graph.roles import LOOP_BORDERS
 from penstock.graph.stages import Pruned
-from penstock.kernels.host import CLOSED, WITHOUT_FILES
+from penstock.kernels.api.host import CLOSED, WITHOUT_FILES
 from penstock.passes.graph_pass import PassError, PassSettings
 from penstock.passes.lower import Kinds, Place, lower
 from penstock.passes.optimize import Passes, open_graph, optimize, optimize_graph

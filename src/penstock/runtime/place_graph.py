@@ -18,7 +18,7 @@ from penstock.core.collector import collector_paused
 from penstock.errors import OpError
 from penstock.graph.graph import Graph, Node, extract
 from penstock.graph.stages import Placed
-from penstock.kernels.registry import find_kernel
+from penstock.kernels.api.registry import find_kernel
 from penstock.passes.lower import has_choices, lower_choices
 from penstock.passes.place import PlacerOptions, place
 from penstock.passes.prune import Request, find_wanted, needed_nodes

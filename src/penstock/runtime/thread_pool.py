@@ -18,7 +18,7 @@ from penstock.core.cores import CORES
 from penstock.core.denormals import settle
 from penstock.core.forks import in_children, process_lock
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.contention import contention
+from penstock.kernels.parallel.contention import contention
 from penstock.state.step_state import Runner
 
 

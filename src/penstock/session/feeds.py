@@ -30,7 +30,7 @@ from penstock.core.values import (
 from penstock.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from penstock.graph.graph import Graph, Node
 from penstock.graph.static_shapes import declared_shape
-from penstock.kernels.signatures import type_text
+from penstock.kernels.api.signatures import type_text
 from penstock.session.fetches import check_owner, copy_of
 from penstock.session.handles import handle_in
 

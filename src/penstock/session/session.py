@@ -25,7 +25,7 @@ from penstock.errors import (
     OpError,
 )
 from penstock.habits import add_hints
-from penstock.kernels.contention import contention
+from penstock.kernels.parallel.contention import contention
 from penstock.passes.prune import Medium, Request
 from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.step_factory import StepFactory

@@ -52,7 +52,7 @@ class Interrupt:
 
     def __init__(self) -> None:
         #: Whether loops must end: with ``reason``, or since the step has failed elsewhere.  Set
-        #: once, by any thread; compiled code asks it in every turn of a loop.
+        #: once, by any thread; compiled code asks it in every iteration of a loop.
         self.loops_end = False
         #: Why the step must end; None as long as it may go on.  Set once, by any thread.
         self.reason: OpError | None = None

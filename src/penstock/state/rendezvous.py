@@ -46,7 +46,7 @@ _MASK64: Final = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class RendezvousKey:
-    """One hand-over: which value, from and to which device, in which turn of which loop."""
+    """One hand-over: which value, from and to which device, in which iteration of which loop."""
 
     src_device: str
     src_incarnation: int

@@ -14,8 +14,8 @@ import pytest
 
 from penstock.kernels.accelerated import choice, library
 from penstock.kernels.accelerated.choice import PRIORITY, Offer, choosing, plain_kernel
-from penstock.kernels.contention import contention
-from penstock.kernels.registry import get_kernel, kernels_of, ops_with_kernels
+from penstock.kernels.api.registry import get_kernel, kernels_of, ops_with_kernels
+from penstock.kernels.parallel.contention import contention
 from support.ops import node_of, run_op
 
 SMALL, LARGE = np.float32([1]), np.ones(100, np.float32)
@@ -151,7 +151,7 @@ def test_looking_up_all_kernels_imports_no_pytorch(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("")  # there is one to be imported, whatever is installed
     program = (
         "import importlib.util, sys; assert importlib.util.find_spec('torch'); "
-        "from penstock.kernels.registry import ops_with_kernels; "
+        "from penstock.kernels.api.registry import ops_with_kernels; "
         "ops_with_kernels(); assert 'torch' not in sys.modules"
     )
     found = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.core import dtypes
 from penstock.kernels.accelerated import convolution
-from penstock.kernels.registry import get_kernel
+from penstock.kernels.api.registry import get_kernel
 from support.offers import faster
 from support.ops import node_of, run_op
 

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.accelerated import products
-from penstock.kernels.registry import get_kernel
+from penstock.kernels.api.registry import get_kernel
 from support.offers import assert_equal, faster, frozen, plain
 from support.ops import node_of
 

@@ -43,7 +43,7 @@ def test_twenty_thousand_nodes() -> None:
 
 
 def nested(depth: int) -> str:
-    """Loops in loops, each of two turns: ``total`` is 2 to the power of ``depth``."""
+    """Loops in loops, each of two iterations: ``total`` is 2 to the power of ``depth``."""
     rows = ["zero = Const() value=0", "limit = Const() value=2", "unit = Const() value=1"]
     count = "zero"
     for d in range(depth):
@@ -94,7 +94,7 @@ def test_loops_as_deep_as_python_allows(depth: int, is_compiled: bool) -> None:
 
 def test_deeper_loops_still_have_answers() -> None:
     """What is too deep for Python is run by the executor, as far as it must."""
-    # Eighteen loops of which the outer ones make one turn only.
+    # Eighteen loops of which the outer ones make one iteration only.
     text = nested(18).replace("limit = Const() value=2", "limit = Const() value=1")
     with ps.Session(sketch(text)) as session:
         assert session.run("total:0") == 1
@@ -123,13 +123,13 @@ def test_deeper_branches_still_have_answers(x: int) -> None:
 
 
 #: As ``NESTED_LOOPS``, but what does not change enters each loop straight from the one outside,
-#: so that it is live in the outer loop's last turn as well.
+#: so that it is live in the outer loop's last iteration as well.
 INVARIANT = NESTED_LOOPS.replace("bound = Mul(i_body, inner_value)", "").replace(
     "Enter(bound) frame", "Enter(inner_value) frame"
 )
 
 
-def test_what_is_live_in_the_last_turn_too() -> None:
+def test_what_is_live_in_the_last_iteration_too() -> None:
     """An inner loop is compiled though its constants are live when its variables are dead."""
     text = INVARIANT.replace("Placeholder() dtype=int32", "_Arg() T=int32 index=0", 1)
     text = text.replace("Placeholder() dtype=int32", "_Arg() T=int32 index=1")
@@ -341,7 +341,7 @@ def test_nobody_waits_for_a_loop_without_need(tier: ps.Tier) -> None:
 
 
 def test_a_result_in_a_loop_is_the_executors() -> None:
-    """It may be set twice, which only the executor would notice: it turns the loop."""
+    """It may be set twice, which only the executor would notice: it iterations the loop."""
     text = counting_loop(limit="_Arg() T=int32 index=0") + "r = _Retval(body) index=0"
     assert not any("in count()" in text_of(region) for region in regions_of(text).values())
 
@@ -381,7 +381,7 @@ def test_irregular_frames(
 
 
 def test_an_inner_loop_is_a_region_of_an_irregular_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the frame that the executor turns, an inner loop of one input is one node."""
+    """In the frame that the executor iterations, an inner loop of one input is one node."""
     monkeypatch.setattr(compile_regions, "_can_compile", leaving_out("i_sum"))
     graph = NESTED_LOOPS.replace("Placeholder() dtype=int32", "_Arg() T=int32 index=0", 1)
     graph = graph.replace("null = Const(^i_body) value=0", "null = Sub(t_body, t_body)")

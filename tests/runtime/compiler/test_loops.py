@@ -12,17 +12,17 @@ import penstock as ps
 from penstock.errors import InternalError
 from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Node
-from penstock.runtime.compiler.loops import Irregular, Levels, Loop, Odd, Unit, loop_depth
+from penstock.runtime.compiler.loops import Irregular, Loop, LoopOrNode, LoopTree, Odd, loop_depth
 from support.loops import NESTED_LOOPS, counting_loop
 from support.sketch import sketch
 
 COUNT = counting_loop()
 
 
-def levels_of(text: str, can_compile: Callable[[Node], bool] = lambda _node: True) -> Levels:
+def levels_of(text: str, can_compile: Callable[[Node], bool] = lambda _node: True) -> LoopTree:
     """What is found in a graph."""
     graph = sketch(text)
-    return Levels(graph, build_control_flow_info(graph), can_compile)
+    return LoopTree(graph, build_control_flow_info(graph), can_compile)
 
 
 def names(units: Any) -> list[str]:
@@ -30,13 +30,13 @@ def names(units: Any) -> list[str]:
     return [f"[{unit.name}]" if isinstance(unit, Loop) else unit.name for unit in units]
 
 
-def the_loop(levels: Levels) -> Loop:
+def the_loop(levels: LoopTree) -> Loop:
     """The only loop that stands outside of all others."""
     [loop] = [u for units in levels.units.values() for u in units if isinstance(u, Loop)]
     return loop
 
 
-def frames(levels: Levels) -> list[str]:
+def frames(levels: LoopTree) -> list[str]:
     """The names of the frames that are left as levels."""
     return sorted(frame.name for frame in levels.units)
 
@@ -166,10 +166,10 @@ IRREGULAR: dict[str, tuple[str, str, str]] = {
         'enter = Enter(zero) frame_name="loop" is_constant=True',
         "enter comes anew in each iteration",
     ),
-    "an Enter that is used in the first turn": (
+    "an Enter that is used in the first iteration": (
         "sum = Add(body, one)",
         "sum = Add(body, one)\nonce = Neg(enter)",
-        "enter is used in the first turn only",
+        "enter is used in the first iteration only",
     ),
 }
 
@@ -253,7 +253,7 @@ def test_what_leaves_an_irregular_loop_depends_on_what_enters_it() -> None:
     assert names(levels.exits()) == ["exit"]
 
 
-def _all_units(levels: Levels) -> list[Unit]:
+def _all_units(levels: LoopTree) -> list[LoopOrNode]:
     return [unit for units in levels.units.values() for unit in units]
 
 
@@ -261,7 +261,7 @@ def _all_units(levels: Levels) -> list[Unit]:
     ("which", "left"),
     [("outer", ["", "outer"]), ("inner", ["", "inner", "outer"])],
 )
-def test_a_loop_that_turns_out_not_to_be_one_is_forgotten(which: str, left: list[str]) -> None:
+def test_a_loop_that_iterations_out_not_to_be_one_is_forgotten(which: str, left: list[str]) -> None:
     """It is left to the executor, and so are those around it; those inside stay loops."""
     levels = levels_of(NESTED_LOOPS)
     outer = the_loop(levels)
@@ -277,7 +277,7 @@ def test_a_loop_that_turns_out_not_to_be_one_is_forgotten(which: str, left: list
 
 #: Loops that look regular, and are not: the executor must give the answer.
 ODD_BODIES: dict[str, tuple[str, str]] = {
-    # What NextIteration carries is dead in turn 1: the loop ends by starving.
+    # What NextIteration carries is dead in iteration 1: the loop ends by starving.
     "a variable that may be dead": (
         "sum = Add(body, one)",
         "stop = Less(body, one)\nonly = Switch(body, stop)\nsum = Add(only:1, one)",
@@ -301,7 +301,7 @@ def test_odd_bodies_give_the_same_answer(odd: str, tier: ps.Tier) -> None:
 
 @pytest.mark.parametrize("tier", ps.Tier)
 def test_a_variable_that_dies_starves_the_loop(tier: ps.Tier) -> None:
-    """A dead value starts no turn; without another one the exit never comes, nor does a value."""
+    """A dead value starts no iteration; without another one the exit never comes, nor does a value."""
     old, new = ODD_BODIES["a variable that may be dead"]
     with (
         ps.Session(sketch(COUNT.replace(old, new)), config=ps.Config(tier=tier)) as session,

@@ -14,7 +14,7 @@ import pytest
 import penstock as ps
 from penstock.config import GraphOptions
 from penstock.core.values import Array
-from penstock.runtime.compiler import emit
+from penstock.runtime.compiler import generate
 from support.compiled import Bare, text_of, whole
 from support.sketch import sketch
 
@@ -34,9 +34,9 @@ def results(rows: str, *args: Any) -> Sequence[Any]:
 
 def check(rows: str, args: Sequence[Any], *want: Any) -> None:
     """A graph gives these results, also when it is written as several functions."""
-    for most in (emit.MAX_STATEMENTS, 1):
+    for most in (generate.MAX_STATEMENTS, 1):
         with pytest.MonkeyPatch.context() as monkeypatch:
-            monkeypatch.setattr(emit, "MAX_STATEMENTS", most)
+            monkeypatch.setattr(generate, "MAX_STATEMENTS", most)
             got = results(rows, *args)
         for value, wanted in zip(got, want, strict=True):
             np.testing.assert_array_equal(value, wanted, strict=True)
@@ -266,7 +266,7 @@ TURNS = """
 
 @pytest.mark.parametrize("tier", list(ps.Tier))
 def test_values_of_loops_stay(tier: ps.Tier) -> None:
-    """In a loop nothing is overwritten that another turn, or what follows, still looks at."""
+    """In a loop nothing is overwritten that another iteration, or what follows, still looks at."""
     a = b = V
     want = []
     for _ in range(4):
@@ -274,8 +274,8 @@ def test_values_of_loops_stay(tier: ps.Tier) -> None:
         a, b = np.cos(np.tanh(a) + V), np.sin(b + a)
     config = ps.Config(tier=tier, graph_options=GraphOptions.nothing())
     with ps.Session(sketch(TURNS), config=config) as session:
-        for turns, wanted in enumerate(want):
-            got = session.run(["a_exit:0", "b_exit:0", "f:0"], {"n": turns, "x": V})
+        for iterations, wanted in enumerate(want):
+            got = session.run(["a_exit:0", "b_exit:0", "f:0"], {"n": iterations, "x": V})
             for value, one in zip(got, wanted, strict=True):
                 np.testing.assert_array_equal(value, one)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.runtime import KernelBinder
-from penstock.runtime.compiler import emit, profile
+from penstock.runtime.compiler import generate, profile
 from penstock.runtime.compiler.compile_regions import Compiler
 from penstock.runtime.compiler.profile import Profile
 from support.compiled import Bare, text_of
@@ -37,10 +37,10 @@ def profiled(
     return found, text_of(region)
 
 
-@pytest.mark.parametrize("most", [emit.MAX_STATEMENTS, 1])
+@pytest.mark.parametrize("most", [generate.MAX_STATEMENTS, 1])
 def test_every_statement_is_measured(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """One probe per statement, which counts from the end of the one before."""
-    monkeypatch.setattr(emit, "MAX_STATEMENTS", most)
+    monkeypatch.setattr(generate, "MAX_STATEMENTS", most)
     text = """
         x = _Arg() T=float32 index=0
         k = Const() value=0
@@ -86,7 +86,7 @@ def test_a_branch_that_is_not_taken_costs_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 def test_turns_of_a_loop_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A statement in a loop is measured in each turn."""
+    """A statement in a loop is measured in each iteration."""
     text = counting_loop(limit="_Arg() T=int32 index=0") + "r = _Retval(exit) index=0"
     found, _ = profiled(text, np.int32(5), monkeypatch=monkeypatch)
     assert found["less"] == (6.0, 1)
@@ -94,7 +94,7 @@ def test_turns_of_a_loop_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sizes_are_the_largest() -> None:
-    """Of the turns of a loop the largest size counts; what is no array is one element."""
+    """Of the iterations of a loop the largest size counts; what is no array is one element."""
     made = Profile()
     [a, b] = sketch("a = Const() value=1.0\nb = Const() value=1.0")
     first, second = made.number_of(a), made.number_of(b)

@@ -57,20 +57,20 @@ BRANCH = """
 COUNT = counting_loop().replace("sum = Add(body", "bad = ExFail(body)\nsum = Add(bad")
 NESTED = NESTED_LOOPS.replace("s_sum = Add(s_body", "bad = ExFail(j_body)\ns_sum = Add(bad")
 CONDITION = counting_loop().replace("less = Less(merge", "bad = ExFail(merge)\nless = Less(bad")
-#: Graphs with a node ``bad``, the value that it fails at, and the frame and turn of that.
+#: Graphs with a node ``bad``, the value that it fails at, and the frame and iteration of that.
 PLACES: dict[str, tuple[str, str, dict[str, int], int, str, int]] = {
     "straight": (STRAIGHT, "b:0", {"x": 3}, -3, "", 0),
     "branch": (BRANCH, "b:0", {"x": 3}, 3, "", 0),
     "loop": (COUNT, "exit:0", {"limit": 9}, 5, "loop", 5),
     "condition": (CONDITION, "exit:0", {"limit": 4}, 4, "loop", 4),
-    # The inner loop of turn 3 has six turns, numbers 0 to 5.
+    # The inner loop of iteration 3 has six iterations, numbers 0 to 5.
     "nested": (NESTED, "total:0", {"outer": 9, "inner": 2}, 5, "outer[3]/inner", 5),
 }
 
 
 @pytest.mark.parametrize("tier", ps.Tier)
 @pytest.mark.parametrize("place", PLACES)
-def test_an_error_names_node_frame_and_turn(place: str, tier: ps.Tier) -> None:
+def test_an_error_names_node_frame_and_iteration(place: str, tier: ps.Tier) -> None:
     """Node, op, device, frame and iteration are the same on both tiers."""
     text, fetch, feeds, value, frame, iteration = PLACES[place]
     with custom_kernels(FAIL) as register:
@@ -85,10 +85,10 @@ def test_an_error_names_node_frame_and_turn(place: str, tier: ps.Tier) -> None:
 
 
 @pytest.mark.parametrize("odd", ["i_sum", "bound", "t_next"])
-def test_regions_in_a_loop_of_the_executor_know_their_turn(
+def test_regions_in_a_loop_of_the_executor_know_their_iteration(
     odd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is compiled within an irregular loop names that loop's turn in errors, too."""
+    """What is compiled within an irregular loop names that loop's iteration in errors, too."""
     monkeypatch.setattr(compile_regions, "_can_compile", leaving_out(odd))
     text, fetch, feeds, value, frame, iteration = PLACES["nested"]
     with custom_kernels(FAIL) as register:
@@ -103,7 +103,7 @@ def test_regions_in_a_loop_of_the_executor_know_their_turn(
 def test_kernels_are_told_their_frame(
     odd: str, tier: ps.Tier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kernel with a context sees the same frame and turn, whoever calls it."""
+    """A kernel with a context sees the same frame and iteration, whoever calls it."""
     monkeypatch.setattr(compile_regions, "_can_compile", leaving_out(odd))
     seen: set[tuple[str, str, int]] = set()
 
@@ -124,10 +124,10 @@ def test_kernels_are_told_their_frame(
 
 @pytest.mark.parametrize("odd", ["", "one", "i_sum", "j_one"])
 @pytest.mark.parametrize("tier", ps.Tier)
-def test_temporary_variables_of_turns_do_not_meet(
+def test_temporary_variables_of_iterations_do_not_meet(
     odd: str, tier: ps.Tier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each turn of each loop has a temporary variable of its own."""
+    """Each iteration of each loop has a temporary variable of its own."""
     monkeypatch.setattr(compile_regions, "_can_compile", leaving_out(odd))
     text = NESTED_LOOPS.replace(
         "s_sum = Add(s_body, j_one)",

@@ -22,13 +22,13 @@ from penstock.runtime.compiler.program import (
     Var,
 )
 from penstock.runtime.compiler.schedule import (
-    Entangled,
+    CompoundPredicate,
     Outcome,
     Path,
-    Placed,
+    ScheduledStatement,
     path_of,
     schedule,
-    schedule_turn,
+    schedule_iteration,
 )
 from support.sketch import sketch
 
@@ -67,8 +67,8 @@ class Writing:
         self.body.statements.append(self.made[name])
         return self.body.predicates.is_true(condition)
 
-    def names(self, placed: Sequence[Placed]) -> list[str]:
-        """Placed statements by name, with a bar where the branch changes."""
+    def names(self, placed: Sequence[ScheduledStatement]) -> list[str]:
+        """ScheduledStatement statements by name, with a bar where the branch changes."""
         name_of = {statement: name for name, statement in self.made.items()}
         out: list[str] = []
         path: Path = ()
@@ -221,29 +221,29 @@ def test_statements_that_wait_for_each_other_are_a_mistake_of_ours() -> None:
         schedule(made.body)
 
 
-def test_a_turn_is_cut_where_it_is_known_whether_the_loop_goes_on() -> None:
+def test_an_iteration_is_cut_where_it_is_known_whether_the_loop_goes_on() -> None:
     """What the condition needs comes before it; what needs the condition comes after."""
     made = Writing()
     made.add("x")
     goes_on = made.test("less", ALWAYS, ["x"])
     made.add("body", goes_on, ["less"])
     made.add("exit", made.body.predicates.not_(goes_on), ["less"])
-    turn = schedule_turn(made.body, made.conditions["less"])
-    # The exit is done in the last turn only, and before the loop is left.
-    assert made.names(turn.before) == ["x", "less", "|", "exit"]
+    iteration = schedule_iteration(made.body, made.conditions["less"])
+    # The exit is done in the last iteration only, and before the loop is left.
+    assert made.names(iteration.before) == ["x", "less", "|", "exit"]
     # After the condition it is known to be true: the path is empty.
-    assert made.names(turn.after) == ["body"]
+    assert made.names(iteration.after) == ["body"]
 
 
-def test_branches_in_a_turn_do_not_ask_again_whether_it_goes_on() -> None:
+def test_branches_in_an_iteration_do_not_ask_again_whether_it_goes_on() -> None:
     """Inside of the body only the conditions of the body are asked."""
     made = Writing()
     predicates = made.body.predicates
     goes_on = made.test("less")
     p = made.test("p", goes_on, ["less"])
     made.add("yes", predicates.and_(goes_on, p), ["p"])
-    turn = schedule_turn(made.body, made.conditions["less"])
-    assert [item.path for item in turn.after] == [(), (Outcome(made.conditions["p"], True),)]
+    iteration = schedule_iteration(made.body, made.conditions["less"])
+    assert [item.path for item in iteration.after] == [(), (Outcome(made.conditions["p"], True),)]
 
 
 def test_paths() -> None:
@@ -256,4 +256,4 @@ def test_paths() -> None:
     assert path_of(made, made.not_(p)) == (no,)
     assert path_of(made, made.and_(p, made.not_(q))) == (yes, Outcome(second, False))
     either = made.or_(p, q)
-    assert path_of(made, either) == (Entangled(either),)
+    assert path_of(made, either) == (CompoundPredicate(either),)

@@ -17,17 +17,17 @@ import pytest
 
 import penstock
 from penstock.errors import InternalError
-from penstock.runtime.compiler.source import Line, Place, Source, Turns, make_source
+from penstock.runtime.compiler.source import Iterations, Line, Place, Source, make_source
 from support.pythons import with_gil
 from support.sketch import sketch
 
 GRAPH = sketch("a = NoOp()\nb = NoOp()\nc = NoOp()")
 A, B, C = (GRAPH.node(name) for name in "abc")
-OUTER, INNER = Turns("outer", "i"), Turns("inner", "j")
+OUTER, INNER = Iterations("outer", "i"), Iterations("inner", "j")
 
 
 def source(act: Callable[[int, int], Any] = lambda _i, _j: None) -> Source:
-    """Two loops that call ``act`` with their turns, in the line of node b."""
+    """Two loops that call ``act`` with their iterations, in the line of node b."""
     lines = [
         Line("def region(run):"),
         Line("    x = 1", A),
@@ -42,7 +42,7 @@ def source(act: Callable[[int, int], Any] = lambda _i, _j: None) -> Source:
 
 
 def raising(cause: Exception, at: tuple[int, int]) -> Callable[[int, int], None]:
-    """Raise in one turn."""
+    """Raise in one iteration."""
 
     def act(i: int, j: int) -> None:
         if (i, j) == at:
@@ -120,7 +120,7 @@ def test_sources_are_told_apart() -> None:
 
 
 def test_the_place_of_an_error() -> None:
-    """Node, frame and turn follow from the line and the counters at that moment."""
+    """Node, frame and iteration follow from the line and the counters at that moment."""
     made = source(raising(ValueError("here"), (2, 1)))
     with pytest.raises(ValueError, match="here") as caught:
         made.function(None)
@@ -215,6 +215,6 @@ def test_the_place_now() -> None:
         (Place(A, "b[1]/c", 2), ("x[5]/a", 3), Place(A, "x[5]/a[3]/b[1]/c", 2)),
     ],
 )
-def test_a_place_within_a_turn(place: Place, around: tuple[str, int], whole: Place) -> None:
-    """A text that itself runs in a turn of a loop adds that turn in front."""
+def test_a_place_within_an_iteration(place: Place, around: tuple[str, int], whole: Place) -> None:
+    """A text that itself runs in an iteration of a loop adds that iteration in front."""
     assert place.within(*around) == whole

@@ -8,7 +8,7 @@ from penstock.errors import InternalError
 from penstock.runtime.compiler import vet as module
 from penstock.runtime.compiler.vet import vet
 
-NAMES = {"region", "part", "x", "y", "turn", "c_x"}
+NAMES = {"region", "part", "x", "y", "iteration_number", "c_x"}
 OBJECTS = {"k_x", "count", "true", "end_loop", "read", "s_x", "type", "ndarray"}
 
 LAWFUL = """
@@ -20,8 +20,8 @@ def part(run, x):
 
 def region(run, x, *_):
     y, = part(run, x)
-    for turn in count():
-        c_x.frame, c_x.iteration = x, turn
+    for iteration_number in count():
+        c_x.frame, c_x.iteration = x, iteration_number
         if y is not true and (x is None or not y):
             break
         else:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import penstock as ps
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel
 
 ps.register_op(
     "Polynomial(x: T) -> (y: T) [coefficients: list(float) >= 1, T: type{float32 float64}]"

@@ -15,8 +15,8 @@ import numpy as np
 from penstock.core.values import Array, Value
 from penstock.kernels.accelerated.choice import Offer, accelerated
 from penstock.kernels.accelerated.library import Tensor, Torch, in_pieces, tensor, threads
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel
 
 #: A function of a tensor that writes its result into another.
 _Into: TypeAlias = Callable[[Tensor, Tensor], Any]

@@ -23,8 +23,8 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.kernels.accelerated import library
 from penstock.kernels.accelerated.library import Torch
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, MakeKernel, kernel, kernels_of
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, MakeKernel, kernel, kernels_of
 
 FLOAT32: Final = frozenset({dtypes.float32})
 #: Above numpy's kernels.
@@ -34,7 +34,7 @@ PRIORITY: Final = 10
 _IN_ROW, _TIMED, _BUILDING = 3, 2, 1
 #: When the way that was slower is tried again: other programs may have come or gone.
 _AGAIN: Final = (16, 32, 64, 128, 256, 1024, 4096)
-#: Seconds from which on that is worth the while.
+#: Seconds from which on that is worthwhile.
 _LONG: Final = 2e-4
 #: Sets of shapes that a node remembers.
 _MOST_TRIALS: Final = 64

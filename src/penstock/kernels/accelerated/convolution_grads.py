@@ -25,10 +25,10 @@ from penstock.kernels.accelerated.library import (
     in_pieces,
     threads,
 )
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel
 from penstock.kernels.nn.conv_ops import window_maker
-from penstock.kernels.registry import Kernel
-from penstock.kernels.windows import Fit, Window, even_margins, pad
+from penstock.kernels.values.windows import Fit, Window, even_margins, pad
 
 #: Multiplications from which on PyTorch is faster: measured.
 _HEAVY: Final = 1 << 17

@@ -19,9 +19,9 @@ from penstock.kernels.accelerated.choice import Offer, accelerated
 from penstock.kernels.accelerated.convolution import Convolution, has_many_products
 from penstock.kernels.accelerated.library import Torch, tensor
 from penstock.kernels.accelerated.products import product_of_matrices
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.blas import ALONE
-from penstock.kernels.registry import Kernel, get_kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, get_kernel
+from penstock.kernels.parallel.blas import ALONE
 
 #: What a fused node does first.
 _FIRST: Final = {

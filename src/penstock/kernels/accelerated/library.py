@@ -27,7 +27,7 @@ import numpy as np
 from penstock.core.denormals import in_own_setting
 from penstock.core.forks import held_at_forks
 from penstock.core.values import Array, GivenMemory
-from penstock.kernels.intra_op import HELPERS, parallel_equal
+from penstock.kernels.parallel.intra_op import HELPERS, parallel_equal
 
 #: The module ``torch`` and its tensors.  No checker knows it where it is not installed.
 Torch: TypeAlias = Any

@@ -16,8 +16,8 @@ from penstock.core.values import Array, Value
 from penstock.kernels.accelerated.batches import depth_last, depth_second
 from penstock.kernels.accelerated.choice import FLOAT32, Offer, accelerated
 from penstock.kernels.accelerated.library import Tensor, Torch, given, tensor
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel
 
 #: Elements from which on PyTorch is faster: measured.
 _HEAVY: Final = 1 << 13

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from penstock.kernels.nn.joining import runs_of_counts
-from penstock.kernels.windows import Fit, Window, even_margins
+from penstock.kernels.nn.window_reduction import runs_of_counts
+from penstock.kernels.values.windows import Fit, Window, even_margins
 
 
 class Geometry:

@@ -27,10 +27,10 @@ from penstock.kernels.accelerated.choice import Offer, accelerated
 from penstock.kernels.accelerated.library import Tensor, Torch
 from penstock.kernels.accelerated.pool_geometry import Geometry
 from penstock.kernels.accelerated.sliding_means import sliding_mean, sliding_mean_grad
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel
 from penstock.kernels.nn.pool_ops import layout_of, pool_windows
-from penstock.kernels.registry import Kernel
-from penstock.kernels.windows import per_dimension
+from penstock.kernels.values.windows import per_dimension
 
 #: Elements from which on PyTorch is faster: measured.
 _HEAVY: Final = {

@@ -24,11 +24,11 @@ from penstock.kernels.accelerated.library import (
     tensor,
     threads,
 )
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.blas import ALONE
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.linalg.einsum_op import einsum_with
-from penstock.kernels.products import batch_product
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.parallel.blas import ALONE
+from penstock.kernels.parallel.products import batch_product
 
 #: Multiplications from which on oneDNN's product is faster, although its call costs more.
 _HUGE: Final = 1 << 20

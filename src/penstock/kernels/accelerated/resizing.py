@@ -15,10 +15,10 @@ from penstock.core.values import Array, Value
 from penstock.kernels.accelerated.batches import depth_second, filled_by_images
 from penstock.kernels.accelerated.choice import Offer, accelerated
 from penstock.kernels.accelerated.library import Tensor, Torch, tensor
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel
 from penstock.kernels.image.linear_resize import SHORT, BlendLines, Line, by_element
 from penstock.kernels.image.resize_ops import make_resize_bilinear, nearest
-from penstock.kernels.registry import Kernel
 
 #: Elements from which on PyTorch is faster: measured.
 _HEAVY: Final = 1 << 14

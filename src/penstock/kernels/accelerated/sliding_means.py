@@ -21,7 +21,7 @@ from penstock.core.values import Array, Value
 from penstock.kernels.accelerated.batches import by_images, depth_last, depth_second
 from penstock.kernels.accelerated.library import Tensor, Torch
 from penstock.kernels.accelerated.pool_geometry import Geometry
-from penstock.kernels.registry import Kernel
+from penstock.kernels.api.registry import Kernel
 
 #: Elements that are worth a thread, which waits for memory most of the time: measured.
 _PIECE: Final = 1 << 20

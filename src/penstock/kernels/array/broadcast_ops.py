@@ -17,11 +17,11 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, freeze, shape_of
-from penstock.kernels.arrays import SMALL, as_array, check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.constants import is_constant
-from penstock.kernels.registry import Cost, Kernel, kernel
-from penstock.kernels.types import NUMBERS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.constants import is_constant
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.api.types import NUMBERS
+from penstock.kernels.values.arrays import SMALL, as_array, check_new, shape_text
 
 _INDEX = frozenset({dtypes.int32, dtypes.int64})
 _FLOAT8 = {dtypes.as_dtype("float8_e5m2"), dtypes.as_dtype("float8_e4m3fn")}

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.core.values import Value
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS
 
 
 @kernel("CheckNumerics", "CheckNumericsV2", types={"T": FLOATS})

@@ -19,11 +19,11 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, freeze, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import SMALL, as_array, boxing, full, number_in, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.constants import is_constant
-from penstock.kernels.registry import Cost, Kernel, kernel
-from penstock.kernels.types import FLOAT8, OBJECTS, PLAIN, QUANTIZED
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.constants import is_constant
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.api.types import FLOAT8, OBJECTS, PLAIN, QUANTIZED
+from penstock.kernels.values.arrays import SMALL, as_array, boxing, full, number_in, shape_text
 
 _JOINABLE: Final = PLAIN | FLOAT8 | QUANTIZED | {dtypes.string}
 _PACKABLE: Final = _JOINABLE | OBJECTS
@@ -159,7 +159,7 @@ def make_concat_offset(attrs: Attrs) -> Kernel:
     def concat_offset(*axis_and_shapes: Value) -> tuple[Array, ...]:
         nonlocal last
         known, offsets = last
-        # The gradient of a loop asks for the same in every turn.
+        # The gradient of a loop asks for the same in every iteration.
         if len(known) == len(axis_and_shapes) and all(map(operator.is_, known, axis_and_shapes)):
             return offsets
         offsets = _offsets(axis_and_shapes[0], axis_and_shapes[1:], dtype)
@@ -394,7 +394,7 @@ def _split_sizes(sizes: list[int], length: int) -> list[int]:
 
 @lru_cache(maxsize=256)
 def _parts(axis: int, sizes: tuple[int, ...]) -> list[tuple[slice, ...]]:
-    """The indices of parts of these sizes; a loop asks for the same ones in every turn."""
+    """The indices of parts of these sizes; a loop asks for the same ones in every iteration."""
     before = (slice(None),) * axis
     borders = pairwise([0, *accumulate(sizes)])
     return [(*before, slice(start, stop)) for start, stop in borders]

@@ -17,10 +17,10 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import boxing, shape_text, zeros
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOAT8, OBJECTS, PLAIN, QUANTIZED
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOAT8, OBJECTS, PLAIN, QUANTIZED
+from penstock.kernels.values.arrays import boxing, shape_text, zeros
 
 _INDICES: Final = frozenset({dtypes.int16, dtypes.int32, dtypes.int64})
 _GATHERABLE: Final = PLAIN | FLOAT8 | OBJECTS | QUANTIZED

@@ -15,14 +15,14 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Value, freeze, has_dtype, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.forwarding import forward
-from penstock.kernels.registry import Cost, Kernel, kernel
-from penstock.kernels.signatures import type_text
-from penstock.kernels.traits import FORWARDS
-from penstock.kernels.types import PLAIN
-from penstock.kernels.variants import decoded
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.forwarding import forward
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.api.traits import FORWARDS
+from penstock.kernels.api.types import PLAIN
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.variants import decoded
 
 
 @kernel("Const", "HostConst", cost=Cost.CHEAP)

@@ -13,9 +13,9 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Value
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import NUMBERS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS
 
 _ELEMENTS: Final = NUMBERS | {dtypes.bool_}
 

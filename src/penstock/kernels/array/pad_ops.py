@@ -16,11 +16,11 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, boxing, check_new, shape_text, zeros
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.constants import is_constant
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import NUMBERS, PLAIN
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.constants import is_constant
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS, PLAIN
+from penstock.kernels.values.arrays import as_array, boxing, check_new, shape_text, zeros
 
 _QUANTIZED: Final = frozenset({dtypes.qint8, dtypes.quint8, dtypes.qint32})
 _INDEX: Final = frozenset({dtypes.int32, dtypes.int64})

@@ -15,10 +15,10 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, boxing, shape_text, zeros
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import OBJECTS, PLAIN
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import OBJECTS, PLAIN
+from penstock.kernels.values.arrays import as_array, boxing, shape_text, zeros
 
 _STITCHABLE: Final = PLAIN | {
     dtypes.qint8,

@@ -14,11 +14,11 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.errors import OutOfRangeError, UnimplementedError
-from penstock.kernels.arrays import check_new
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import NUMBERS, REALS
-from penstock.kernels.windows import Window, margins_of, per_dimension, slide
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS, REALS
+from penstock.kernels.values.arrays import check_new
+from penstock.kernels.values.windows import Window, margins_of, per_dimension, slide
 
 
 @kernel("ExtractImagePatches", types={"T": NUMBERS})

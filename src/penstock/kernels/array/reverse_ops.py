@@ -14,11 +14,11 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import boxing, check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.constants import is_constant
-from penstock.kernels.registry import Cost, Kernel, kernel
-from penstock.kernels.types import OBJECTS, PLAIN
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.constants import is_constant
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.api.types import OBJECTS, PLAIN
+from penstock.kernels.values.arrays import boxing, check_new, shape_text
 
 _INDEX: Final = frozenset({dtypes.int32, dtypes.int64})
 _REVERSIBLE: Final = PLAIN | {dtypes.string}

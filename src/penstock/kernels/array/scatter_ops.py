@@ -20,10 +20,10 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text, zeros
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import NUMBERS, PLAIN, REALS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS, PLAIN, REALS
+from penstock.kernels.values.arrays import as_array, shape_text, zeros
 
 _INDICES: Final = frozenset({dtypes.int32, dtypes.int64})
 #: Slices longer than this are updated one by one; shorter ones element by element.

@@ -15,11 +15,19 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value, freeze
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import SMALL, check_new, full, number_in, shape_text, sizes_in, zeros
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.constants import remembering
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS, OBJECTS, PLAIN, QUANTIZED
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.constants import remembering
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS, OBJECTS, PLAIN, QUANTIZED
+from penstock.kernels.values.arrays import (
+    SMALL,
+    check_new,
+    full,
+    number_in,
+    shape_text,
+    sizes_in,
+    zeros,
+)
 
 _INT4: Final = frozenset(map(dtypes.as_dtype, ("int4", "uint4")))
 

@@ -19,11 +19,11 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value, as_value, freeze, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, boxing, number_in, shape_text, sizes_in
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.constants import is_constant
-from penstock.kernels.registry import Cost, Kernel, kernel
-from penstock.kernels.types import FLOAT8, OBJECTS, PLAIN
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.constants import is_constant
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.api.types import FLOAT8, OBJECTS, PLAIN
+from penstock.kernels.values.arrays import as_array, boxing, number_in, shape_text, sizes_in
 
 _INDEX: Final = frozenset({dtypes.int32, dtypes.int64})
 _MOVABLE: Final = PLAIN | FLOAT8 | OBJECTS
@@ -41,7 +41,7 @@ def _int64_vector(shape: tuple[int, ...]) -> Array:
     return vector
 
 
-#: A shape as a vector.  Cached: in a loop it is the same in every turn, and making the
+#: A shape as a vector.  Cached: in a loop it is the same in every iteration, and making the
 #: vector takes 320 ns where finding it takes 90.
 _VECTOR: Final[dict[DType, Callable[[tuple[int, ...]], Array]]] = {
     dtypes.int32: _int32_vector,

@@ -17,11 +17,11 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import SMALL, as_array, boxing, shape_text, zeros
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.constants import is_constant
-from penstock.kernels.registry import Cost, Kernel, kernel
-from penstock.kernels.types import FLOAT8, OBJECTS, PLAIN
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.constants import is_constant
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.api.types import FLOAT8, OBJECTS, PLAIN
+from penstock.kernels.values.arrays import SMALL, as_array, boxing, shape_text, zeros
 
 #: What numpy takes between square brackets.  Like TensorFlow it clamps the ends of slices
 #: to the array, so an index is made without knowing the array's shape.

@@ -16,11 +16,11 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError, UnimplementedError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import ALL, REALS
-from penstock.kernels.windows import Fit, pad
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import ALL, REALS
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.windows import Fit, pad
 
 #: Elements of larger blocks could not be counted in 32 bits.
 _LARGEST_BLOCK: Final = 46340

@@ -14,10 +14,10 @@ import numpy as np
 
 from penstock.core.values import DEAD, Ref, Value
 from penstock.errors import AbortedError, InternalError, InvalidArgumentError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.forwarding import forward
-from penstock.kernels.registry import Cost, Kernel, kernel
-from penstock.kernels.traits import FORWARDS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.forwarding import forward
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.api.traits import FORWARDS
 
 
 @kernel("Switch", "RefSwitch", cost=Cost.CHEAP)

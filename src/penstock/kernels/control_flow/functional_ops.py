@@ -5,7 +5,7 @@ Out:  the functions' results.
 Not:  runs no graph itself; it asks the step's ``FunctionCaller``.
 
 All are asynchronous, since a function may wait.  A loop is a small state machine that is
-woken by each function's end, so that no call stack grows with its turns.
+woken by each function's end, so that no call stack grows with its iterations.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from penstock.core.dtypes import DType
 from penstock.core.values import Value, as_value, describe, has_dtype, shape_of
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import InternalError, InvalidArgumentError, NotFoundError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import CallKind, Done, FunctionCaller, OpKernelContext, Waiting
-from penstock.kernels.registry import Kernel, async_kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import CallKind, Done, FunctionCaller, OpKernelContext, Waiting
+from penstock.kernels.api.registry import Kernel, async_kernel
+from penstock.kernels.values.arrays import shape_text
 
 #: The attribute by which If, Case and While ask to become Switches and Merges; those of
 #: TensorFlow 2 do.
@@ -189,7 +189,7 @@ def make_while(attrs: Attrs) -> Kernel:
 class _While:
     """One run of a While: waits in turn for the condition and for the body."""
 
-    __slots__ = ("body", "cond", "context", "done", "is_true", "turn", "values")
+    __slots__ = ("body", "cond", "context", "done", "is_true", "iteration", "values")
 
     def __init__(
         self,
@@ -207,12 +207,12 @@ class _While:
         #: The loop variables as the condition sees them.
         self.values: Sequence[Value] = ()
         #: How many times the body has run.
-        self.turn = 0
+        self.iteration = 0
         context.waits_for = Waiting(self.describe)
 
     def describe(self) -> str:
         """What the loop is at."""
-        return f"iteration {self.turn} of the functions {self.cond.name} and {self.body.name}"
+        return f"iteration {self.iteration} of the functions {self.cond.name} and {self.body.name}"
 
     def test(self, values: Sequence[Value]) -> None:
         """Ask the condition."""
@@ -232,12 +232,12 @@ class _While:
         call(self.context, self.body, self.values, self._guarded(self.follow))
 
     def follow(self, results: Sequence[Value]) -> None:
-        """Take the body's results as the next turn's variables."""
+        """Take the body's results as the next iteration's variables."""
         if len(results) != len(self.values):
             raise InvalidArgumentError(
                 f"While loop body returned {len(results)} arguments. Expected: {len(self.values)}"
             )
-        self.turn += 1
+        self.iteration += 1
         self.test(results)
 
     def _guarded(self, go_on: Callable[[Any], None]) -> Done:
@@ -280,7 +280,7 @@ def make_for(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError(f"Invalid start/limit/delta: {first} {last} {step}")
         indices = iter(range(first, last, step or 1))
 
-        def turn(values: Sequence[Value]) -> None:
+        def iterate(values: Sequence[Value]) -> None:
             if len(values) != len(args):
                 raise InvalidArgumentError(
                     f"For loop body returned {len(values)} arguments. Expected: {len(args)}"
@@ -289,9 +289,9 @@ def make_for(attrs: Attrs) -> Kernel:
             if index is None:
                 done(tuple(values))
             else:
-                call(context, body, (np.int32(index), *values), guarded(turn, done))
+                call(context, body, (np.int32(index), *values), guarded(iterate, done))
 
-        turn(args)
+        iterate(args)
 
     return run
 

@@ -13,11 +13,11 @@ from penstock.core.dtypes import DType
 from penstock.core.values import Value, dtype_of, has_dtype
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import InternalError, InvalidArgumentError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import Done, OpKernelContext
+from penstock.kernels.api.registry import Kernel, async_kernel
+from penstock.kernels.api.signatures import type_text
 from penstock.kernels.control_flow.functional_ops import call, guarded
-from penstock.kernels.registry import Kernel, async_kernel
-from penstock.kernels.signatures import type_text
 
 
 @async_kernel("SymbolicGradient")

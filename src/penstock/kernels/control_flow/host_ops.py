@@ -12,11 +12,11 @@ import time
 import numpy as np
 
 from penstock.core.values import Value
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.forwarding import forward
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.forwarding import forward
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.api.traits import FORWARDS
 from penstock.kernels.math.cast_ops import make_cast
-from penstock.kernels.registry import Cost, Kernel, kernel
-from penstock.kernels.traits import FORWARDS
 
 
 @kernel("_HostCast")

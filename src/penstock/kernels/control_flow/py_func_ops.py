@@ -19,10 +19,10 @@ from penstock.core.dtypes import DType
 from penstock.core.values import Value
 from penstock.errors import InvalidArgumentError, OpError
 from penstock.exceptions import shown_cause
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Kernel, context_kernel, kernel
 from penstock.kernels.control_flow.py_func_results import converted_results, exact_results
-from penstock.kernels.registry import Kernel, context_kernel, kernel
 from penstock.state.py_funcs import EagerCall, py_func_or_none
 
 #: What exceptions of a function become; all others are UNKNOWN.

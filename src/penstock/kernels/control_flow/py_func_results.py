@@ -20,7 +20,7 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Value, as_value, dtype_of
 from penstock.errors import InternalError, InvalidArgumentError, UnknownError
-from penstock.kernels.signatures import type_text
+from penstock.kernels.api.signatures import type_text
 
 #: Kinds of numpy's types that no tensor has, by numpy's own names.
 _UNSUPPORTED: Final = {"M": "NPY_DATETIME", "m": "NPY_TIMEDELTA", "V": "NPY_VOID"}

@@ -13,10 +13,10 @@ from typing import Final
 
 from penstock.core.values import DEAD, Value
 from penstock.errors import InternalError, OpError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext, Waiting
-from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
-from penstock.kernels.traits import READS_FRAME
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import Done, OpKernelContext, Waiting
+from penstock.kernels.api.registry import Cost, Kernel, async_kernel, context_kernel
+from penstock.kernels.api.traits import READS_FRAME
 from penstock.state.call_frame import CallFrame
 from penstock.state.rendezvous import Rendezvous, key_prefix
 

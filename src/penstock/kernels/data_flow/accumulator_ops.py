@@ -21,14 +21,14 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError, NotFoundError
-from penstock.kernels.arrays import as_array, number_in, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext, Waiting
-from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
-from penstock.kernels.signatures import type_text
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import Done, OpKernelContext, Waiting
+from penstock.kernels.api.registry import Cost, Kernel, async_kernel, context_kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.api.types import FLOATS
+from penstock.kernels.api.wait_queue import NOT_YET, Awaited, Line
 from penstock.kernels.state.handles import make_handle, place_of, resource_of
-from penstock.kernels.types import FLOATS
-from penstock.kernels.waiting import NOT_YET, Awaited, Line
+from penstock.kernels.values.arrays import as_array, number_in, shape_text
 
 _KIND: Final = "Accumulator"
 _APPLYING: Final = frozenset(

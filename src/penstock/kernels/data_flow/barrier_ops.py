@@ -19,15 +19,15 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import SCALAR, TensorShape
 from penstock.core.values import Value, as_value, keep, shape_of
 from penstock.errors import CancelledError, InvalidArgumentError, OutOfRangeError
-from penstock.kernels.arrays import as_array, number_in, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext, Waiting
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import Done, OpKernelContext, Waiting
+from penstock.kernels.api.registry import Cost, Kernel, async_kernel, context_kernel
+from penstock.kernels.api.signatures import types_text
 from penstock.kernels.data_flow.queue_state import UNBOUNDED, Element
 from penstock.kernels.data_flow.queue_stores import PriorityStore
 from penstock.kernels.data_flow.queues import Queue, QueueSpec, shapes_text
-from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
-from penstock.kernels.signatures import types_text
 from penstock.kernels.state.handles import make_handle, place_of, resource_of
+from penstock.kernels.values.arrays import as_array, number_in, shape_text
 from penstock.state.cancellation import CancellationManager
 
 _KIND: Final = "Barrier"

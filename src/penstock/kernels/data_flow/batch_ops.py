@@ -17,11 +17,11 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.errors import DeadlineExceededError, FailedPreconditionError, InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import Done, OpKernelContext
+from penstock.kernels.api.registry import Kernel, async_kernel, kernel
 from penstock.kernels.control_flow.functional_ops import call, expecting
-from penstock.kernels.registry import Kernel, async_kernel, kernel
+from penstock.kernels.values.arrays import as_array, shape_text
 
 
 class _Sizes:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from penstock.core.values import Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext, Waiting
-from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import Done, OpKernelContext, Waiting
+from penstock.kernels.api.registry import Cost, Kernel, async_kernel, context_kernel
+from penstock.kernels.api.wait_queue import NOT_YET, Awaited, Line
 from penstock.kernels.state.handles import make_handle, place_of, resource_of
-from penstock.kernels.waiting import NOT_YET, Awaited, Line
 
 _KIND = "mutex"
 _FREEING = frozenset({"ConsumeMutexLock"})

@@ -24,19 +24,19 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import SCALAR, TensorShape
 from penstock.core.values import Ref, ResourceHandle, Value
 from penstock.errors import InvalidArgumentError, OpError
-from penstock.kernels.arrays import number_in
-from penstock.kernels.at_once import WAIT, Prompt
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext, StepContext, Waiting
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import Done, OpKernelContext, StepContext, Waiting
+from penstock.kernels.api.registry import Cost, Kernel, async_kernel, context_kernel
+from penstock.kernels.api.signatures import signature_mismatch, types_text
+from penstock.kernels.api.try_kernel import WOULD_BLOCK, TryKernel
 from penstock.kernels.data_flow.queue_state import UNBOUNDED, Store
 from penstock.kernels.data_flow.queue_stores import FifoStore, PriorityStore, ShuffleStore
 from penstock.kernels.data_flow.queues import Queue, QueueSpec, shapes_text
 from penstock.kernels.random.philox import Philox
 from penstock.kernels.random.plain_random import words_of
-from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
-from penstock.kernels.signatures import signature_mismatch, types_text
 from penstock.kernels.state.handles import place_of
-from penstock.kernels.strings import string_array
+from penstock.kernels.values.arrays import number_in
+from penstock.kernels.values.strings import string_array
 from penstock.state.resources import DEFAULT_CONTAINER
 
 _KIND: Final = "Queue"
@@ -242,10 +242,10 @@ def make_queue_enqueue(attrs: Attrs) -> Kernel:
         context.waits_for = _waiting_for_room(queue, handle)
         put(queue, components, context.step.cancellation_manager, done)
 
-    def at_once(step: StepContext, handle: Value, *components: Value) -> Any:
-        return None if find(step, handle).enqueue_at_once(components) else WAIT
+    def try_compute(step: StepContext, handle: Value, *components: Value) -> Any:
+        return None if find(step, handle).enqueue_at_once(components) else WOULD_BLOCK
 
-    return enqueue if is_many else Prompt(at_once, enqueue)
+    return enqueue if is_many else TryKernel(try_compute, enqueue)
 
 
 @async_kernel("QueueDequeue", "QueueDequeueV2")
@@ -260,13 +260,13 @@ def make_queue_dequeue(attrs: Attrs) -> Kernel:
         context.waits_for = waiting_for(queue, handle)
         queue.dequeue(context.cancellation_manager, done)
 
-    def at_once(step: StepContext, handle: Value) -> Any:
+    def try_compute(step: StepContext, handle: Value) -> Any:
         queue = queue_in(step, handle)
         _check_outputs(attrs, queue, types)
         element = queue.dequeue_at_once()
-        return WAIT if element is None else element
+        return WOULD_BLOCK if element is None else element
 
-    return Prompt(at_once, dequeue)
+    return TryKernel(try_compute, dequeue)
 
 
 @async_kernel("QueueDequeueMany", "QueueDequeueManyV2", "QueueDequeueUpTo", "QueueDequeueUpToV2")

@@ -21,9 +21,7 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import UNKNOWN, TensorShape
 from penstock.core.values import Value, keep, shape_of
 from penstock.errors import InvalidArgumentError, OpError
-from penstock.kernels.arrays import shape_text, zeros
-from penstock.kernels.batches import stack_padded
-from penstock.kernels.context import Done
+from penstock.kernels.api.context import Done
 from penstock.kernels.data_flow.queue_state import (
     Close,
     Element,
@@ -33,6 +31,8 @@ from penstock.kernels.data_flow.queue_state import (
     Store,
     Take,
 )
+from penstock.kernels.values.arrays import shape_text, zeros
+from penstock.kernels.values.batches import stack_padded
 from penstock.state.cancellation import CancellationManager
 
 

@@ -17,9 +17,9 @@ from penstock.core.values import (
     has_dtype,
 )
 from penstock.errors import InternalError, InvalidArgumentError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
-from penstock.kernels.registry import Cost, Kernel, context_kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Cost, Kernel, context_kernel
 from penstock.state.session_state import SessionState
 
 

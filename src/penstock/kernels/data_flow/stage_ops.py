@@ -17,12 +17,12 @@ import numpy as np
 
 from penstock.core.values import Value, keep, size_in_bytes
 from penstock.errors import InvalidArgumentError, ResourceExhaustedError
-from penstock.kernels.arrays import as_array, number_in
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext, Waiting
-from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import Done, OpKernelContext, Waiting
+from penstock.kernels.api.registry import Cost, Kernel, async_kernel, context_kernel
+from penstock.kernels.api.wait_queue import NOT_YET, Awaited, Line
 from penstock.kernels.state.variables import resource_name
-from penstock.kernels.waiting import NOT_YET, Awaited, Line
+from penstock.kernels.values.arrays import as_array, number_in
 
 _Tuple = tuple[Value, ...]
 #: What ends the wait for a tuple, or for room.

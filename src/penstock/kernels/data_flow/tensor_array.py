@@ -18,9 +18,9 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import check_room, shape_text, zeros
-from penstock.kernels.signatures import type_text
-from penstock.kernels.types import NUMBERS
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.api.types import NUMBERS
+from penstock.kernels.values.arrays import check_room, shape_text, zeros
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ _CLEARED: Final = 4
 class TensorArray:
     """Elements by index; safe to use from several threads.
 
-    Loops read and write in every turn, so what is usual is settled first and in place;
+    Loops read and write in every iteration, so what is usual is settled first and in place;
     whatever is not goes the long way, which knows all rules and all errors.
     """
 

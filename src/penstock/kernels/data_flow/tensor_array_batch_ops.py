@@ -17,14 +17,14 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array, Value, shape_of
 from penstock.errors import InvalidArgumentError, UnimplementedError
-from penstock.kernels.arrays import shape_text, zeros
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.batches import stack
-from penstock.kernels.context import OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Kernel, context_kernel
+from penstock.kernels.api.types import PLAIN
 from penstock.kernels.data_flow.tensor_array import TensorArray
 from penstock.kernels.data_flow.tensor_array_ops import ELEMENTS, array_of
-from penstock.kernels.registry import Kernel, context_kernel
-from penstock.kernels.types import PLAIN
+from penstock.kernels.values.arrays import shape_text, zeros
+from penstock.kernels.values.batches import stack
 
 #: Types that TensorFlow's kernels can join end to end, and those that they can stack.
 _JOINED: Final = PLAIN | {dtypes.string, dtypes.qint8, dtypes.quint8, dtypes.qint32}

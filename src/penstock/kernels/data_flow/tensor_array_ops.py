@@ -21,13 +21,13 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Ref, ResourceHandle, Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Cost, Kernel, context_kernel
+from penstock.kernels.api.types import OBJECTS, PLAIN
 from penstock.kernels.data_flow.tensor_array import TensorArray, TensorArrayOptions
-from penstock.kernels.registry import Cost, Kernel, context_kernel
-from penstock.kernels.strings import string_array
-from penstock.kernels.types import OBJECTS, PLAIN
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.strings import string_array
 from penstock.state.resources import StepContainer
 
 _KIND: Final = "TensorArray"

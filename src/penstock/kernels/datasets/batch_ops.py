@@ -17,8 +17,8 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array, EncodedVariant, Value, as_value, keep, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, full, shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.datasets.dataset import Dataset, Iterator, dataset_in, declared
 from penstock.kernels.datasets.iterator_state import (
     Restoring,
@@ -33,8 +33,8 @@ from penstock.kernels.datasets.iterator_state import (
 )
 from penstock.kernels.datasets.pulling import Element, Pull
 from penstock.kernels.datasets.source_ops import FromPython
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.variants import Variant
+from penstock.kernels.values.arrays import as_array, full, shape_text
+from penstock.kernels.values.variants import Variant
 
 Join = Callable[[Sequence[Element]], Element]
 

@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Final, Protocol, TypeAlias
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Value
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.datasets import iterator_state
 from penstock.kernels.datasets.iterator_state import Restoring, Stateful, Tree, state_of
 from penstock.kernels.datasets.pulling import Pull
-from penstock.kernels.variants import Variant, variant_in
+from penstock.kernels.values.variants import Variant, variant_in
 
 
 class Iterator(Stateful, Protocol):

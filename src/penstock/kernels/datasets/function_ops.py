@@ -18,8 +18,9 @@ import numpy as np
 from penstock.core.values import Value, dtype_of, keep
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import Done, OpKernelContext
+from penstock.kernels.api.registry import Kernel, async_kernel, kernel
 from penstock.kernels.control_flow.functional_ops import as_bool
 from penstock.kernels.datasets.batch_ops import Batches, checked_size, stacked
 from penstock.kernels.datasets.dataset import Dataset, Iterator, applied, dataset_in, declared
@@ -34,7 +35,6 @@ from penstock.kernels.datasets.iterator_state import (
     state_of,
 )
 from penstock.kernels.datasets.pulling import Element, Pull, drive, run_function
-from penstock.kernels.registry import Kernel, async_kernel, kernel
 
 
 def _captured(attrs: Attrs, inputs: Sequence[Value]) -> tuple[Element, Sequence[Value]]:

@@ -24,8 +24,10 @@ from penstock.errors import (
     NotFoundError,
     OutOfRangeError,
 )
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import Done, OpKernelContext
+from penstock.kernels.api.registry import Kernel, async_kernel, context_kernel
+from penstock.kernels.api.signatures import type_text
 from penstock.kernels.control_flow.functional_ops import guarded
 from penstock.kernels.datasets.dataset import Dataset, Iterator, dataset_in
 from penstock.kernels.datasets.iterator_state import (
@@ -37,11 +39,9 @@ from penstock.kernels.datasets.iterator_state import (
     state_of,
 )
 from penstock.kernels.datasets.pulling import Element, Pull, drive, run_function
-from penstock.kernels.registry import Kernel, async_kernel, context_kernel
-from penstock.kernels.signatures import type_text
 from penstock.kernels.state.variables import resource_name, single_handle
+from penstock.kernels.values.variants import EMPTY
 from penstock.kernels.variant.optional_ops import Optional
-from penstock.kernels.variants import EMPTY
 
 #: What somebody wants of an iterator when it is their turn.
 _Work: TypeAlias = Callable[[], "Generator[Any, Any, Any]"]

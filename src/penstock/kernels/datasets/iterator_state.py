@@ -18,7 +18,7 @@ from penstock.core.dtypes import DType
 from penstock.core.values import EncodedVariant, Value, dtype_of, has_dtype
 from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.kernels.datasets.pulling import Call, Element, Working
-from penstock.kernels.variants import Variant, variant_in
+from penstock.kernels.values.variants import Variant, variant_in
 
 #: None, a number, a text, a tensor, or a tuple of such.
 Tree: TypeAlias = Any

@@ -12,7 +12,8 @@ from typing import Final
 
 from penstock.core.values import Value, as_value
 from penstock.errors import InvalidArgumentError, UnimplementedError
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Cost, Kernel, kernel
 from penstock.kernels.datasets.dataset import (
     Dataset,
     Iterator,
@@ -34,7 +35,6 @@ from penstock.kernels.datasets.iterator_state import (
     state_of,
 )
 from penstock.kernels.datasets.pulling import WORKING, Element, Pull
-from penstock.kernels.registry import Cost, Kernel, kernel
 
 
 @kernel(

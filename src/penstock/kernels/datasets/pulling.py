@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias
 from penstock.core.values import Value
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError
-from penstock.kernels.context import CallKind, Done, OpKernelContext
+from penstock.kernels.api.context import CallKind, Done, OpKernelContext
 from penstock.kernels.control_flow.functional_ops import call
 from penstock.state.cancellation import CancellationManager
 from penstock.state.interrupt import Activity, Interrupt

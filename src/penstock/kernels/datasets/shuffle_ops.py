@@ -14,8 +14,9 @@ from typing import Any, Final
 from penstock.core.dtypes import DType
 from penstock.core.values import ResourceHandle, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Cost, Kernel, context_kernel, kernel
 from penstock.kernels.datasets.dataset import Dataset, Iterator, dataset_in, declared
 from penstock.kernels.datasets.iterator_state import (
     LEAST,
@@ -31,8 +32,7 @@ from penstock.kernels.datasets.iterator_state import (
 )
 from penstock.kernels.datasets.pulling import Element, Pull
 from penstock.kernels.datasets.seeds import SeedGenerator, words
-from penstock.kernels.registry import Cost, Kernel, context_kernel, kernel
-from penstock.kernels.variants import EMPTY
+from penstock.kernels.values.variants import EMPTY
 
 #: The kind of resource that gives seeds.
 SEED_GENERATOR: Final = "SeedGenerator"

@@ -16,13 +16,13 @@ import numpy as np
 
 from penstock.core.values import Value, as_value, keep, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.datasets.dataset import Dataset, declared
 from penstock.kernels.datasets.iterator_state import LEAST, Restoring, Tree, number, parts
 from penstock.kernels.datasets.pulling import Element, Pull
 from penstock.kernels.datasets.seeds import words
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.values.arrays import shape_text
 
 
 class FromPython:

@@ -15,13 +15,13 @@ import numpy as np
 from penstock.core.dtypes import DType
 from penstock.core.values import Value, as_value
 from penstock.errors import InvalidArgumentError, OutOfRangeError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import Done, OpKernelContext
+from penstock.kernels.api.registry import Kernel, async_kernel
+from penstock.kernels.api.signatures import type_text
 from penstock.kernels.datasets.dataset import Iterator, dataset_in
 from penstock.kernels.datasets.pulling import Pull, drive
 from penstock.kernels.lookup.lookup_ops import table_of
-from penstock.kernels.registry import Kernel, async_kernel
-from penstock.kernels.signatures import type_text
 
 
 @async_kernel("InitializeTableFromDataset")

@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import check_new
+from penstock.kernels.values.arrays import check_new
 
 #: Bytes of a file until its depth is known.
 _LEAST: Final = 32

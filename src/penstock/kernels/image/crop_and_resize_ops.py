@@ -19,11 +19,11 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import OutOfRangeError
-from penstock.kernels.arrays import check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.blas import alone
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import REALS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import REALS
+from penstock.kernels.parallel.blas import alone
+from penstock.kernels.values.arrays import check_new, shape_text
 
 _ONE: Final = np.float32(1)
 

@@ -19,15 +19,15 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.image.bmp import decode_bmp
 from penstock.kernels.image.gif import decode_gif
 from penstock.kernels.image.jpeg import decode_jpeg, jpeg_size
 from penstock.kernels.image.png import decode_png, png_header
 from penstock.kernels.image.webp import decode_webp
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.strings import items_of
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.strings import items_of
 
 _JPEG, _PNG, _GIF, _BMP, _WEBP = "JPEG", "PNG", "GIF", "BMP", "WebP"
 #: How files begin.

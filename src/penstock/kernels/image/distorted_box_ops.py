@@ -16,13 +16,13 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.random.philox import Philox
 from penstock.kernels.random.plain_random import PlainRandom
 from penstock.kernels.random.random_ops import Generator
 from penstock.kernels.random.stateless_random_ops import stream_of_seed
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.values.arrays import as_array, shape_text
 
 #: A side must be shorter.
 _MOST_PIXELS: Final = 2**31 - 1

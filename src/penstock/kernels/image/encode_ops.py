@@ -12,12 +12,12 @@ from typing import Final
 
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InternalError, InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.image.jpeg import JpegOptions, encode_jpeg
 from penstock.kernels.image.png import encode_png
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.strings import string_array
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.strings import string_array
 
 #: Channels of an image by the format that an attribute names.
 _CHANNELS: Final = {"grayscale": 1, "rgb": 3}

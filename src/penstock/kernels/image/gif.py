@@ -19,8 +19,8 @@ import numpy as np
 
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import check_new
 from penstock.kernels.image.pillow_files import opened
+from penstock.kernels.values.arrays import check_new
 
 _EXTENSION, _IMAGE = 0x21, 0x2C
 _CONTROL: Final = 0xF9

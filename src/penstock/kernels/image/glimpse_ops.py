@@ -14,9 +14,9 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.arrays import check_new, shape_text
 
 #: Yellow, blue, red, lime, purple, olive, maroon, navy, aqua and fuchsia.
 _COLORS: Final = np.array(

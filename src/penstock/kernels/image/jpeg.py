@@ -22,7 +22,7 @@ import numpy as np
 
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.extras import require
+from penstock.kernels.api.extras import require
 from penstock.kernels.image.pillow_files import opened, pixels_of
 
 _COMPLAINT: Final = "jpeg::Uncompress failed. Invalid JPEG data or crop window."

@@ -19,9 +19,9 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.arrays import shape_text
 
 #: How much of candidates (rows) and of boxes that remain (columns) is shared.
 _Overlap: TypeAlias = Callable[[Array, Array], Array]

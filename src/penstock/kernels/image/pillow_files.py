@@ -17,7 +17,7 @@ import numpy as np
 
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.extras import require
+from penstock.kernels.api.extras import require
 
 #: Pillow's own class for the files of a format, and the module where it is.
 _READERS: Final = {

@@ -19,8 +19,8 @@ import numpy as np
 
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError, UnimplementedError
-from penstock.kernels.arrays import check_new
 from penstock.kernels.image.pillow_files import opened, pixels_of
+from penstock.kernels.values.arrays import check_new
 
 _SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 #: Channels by the file's type of colour, palettes left out.

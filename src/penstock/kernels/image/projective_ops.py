@@ -15,10 +15,10 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_new, shape_text, sizes_in
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS
+from penstock.kernels.values.arrays import as_array, check_new, shape_text, sizes_in
 
 _IMAGES: Final = FLOATS - {dtypes.bfloat16} | {dtypes.uint8, dtypes.int32, dtypes.int64}
 

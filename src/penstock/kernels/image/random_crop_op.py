@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from penstock.core.values import Value
 from penstock.errors import FailedPreconditionError, InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import REALS
 from penstock.kernels.random.plain_random import PlainRandom
 from penstock.kernels.random.random_ops import Generator
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import REALS
+from penstock.kernels.values.arrays import shape_text
 
 
 @kernel("RandomCrop", types={"T": REALS})

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from penstock.core.values import Array
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
 
 
 class Blend(NamedTuple):

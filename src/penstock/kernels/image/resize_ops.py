@@ -21,9 +21,9 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.bands import in_bands
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS, REALS
 from penstock.kernels.image.linear_resize import BlendLines, Line, blend, line_of
 from penstock.kernels.image.resize_methods import (
     HALF,
@@ -35,11 +35,11 @@ from penstock.kernels.image.resize_methods import (
     cubic,
     scale_of,
 )
-from penstock.kernels.intra_op import HELPERS, parallel_for
-from penstock.kernels.portions import by_images
-from penstock.kernels.products import multiply_into
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS, REALS
+from penstock.kernels.parallel.image_tiles import in_bands
+from penstock.kernels.parallel.intra_op import HELPERS, parallel_for
+from penstock.kernels.parallel.products import multiply_into
+from penstock.kernels.parallel.tiles import by_images
+from penstock.kernels.values.arrays import check_new, shape_text
 
 #: Images of so many elements are worth several threads.
 _MANY: Final = 1 << 18

@@ -13,8 +13,8 @@ import numpy as np
 
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import check_new
 from penstock.kernels.image.pillow_files import opened, pixels_of
+from penstock.kernels.values.arrays import check_new
 
 #: Bits of the extended header.
 _HAS_MOTION, _HAS_OPACITY = 0x02, 0x10

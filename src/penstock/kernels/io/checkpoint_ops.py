@@ -16,12 +16,12 @@ from penstock.core.values import Value, shape_of
 from penstock.defs.tensor_bundle import BundleReader, BundleWriter, index_path, merge_bundles
 from penstock.defs.tensor_slices import parse_shape_and_slice
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.signatures import type_text
 from penstock.kernels.io.checkpoint_v1_ops import open_slices, restored
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.signatures import type_text
-from penstock.kernels.strings import items_of
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.strings import items_of
 
 
 def _prefix(value: Value) -> str:

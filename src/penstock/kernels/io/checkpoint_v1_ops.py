@@ -15,11 +15,11 @@ from penstock.core.values import Value, shape_of
 from penstock.defs.saved_slices import Saved, Stored, read_slices, write_slices
 from penstock.defs.tensor_slices import all_of, parse_shape_and_slice
 from penstock.errors import InvalidArgumentError, NotFoundError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.signatures import type_text
-from penstock.kernels.strings import items_of
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.strings import items_of
 
 
 @kernel("Save", "SaveSlices")

@@ -13,8 +13,8 @@ import numpy as np
 
 from penstock.core.values import Value, as_value, freeze
 from penstock.errors import InternalError, UnimplementedError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 
 
 @kernel("ImmutableConst")

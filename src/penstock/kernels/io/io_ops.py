@@ -11,11 +11,11 @@ import os
 
 from penstock.core.values import Array, Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.files import path_in
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.strings import items_of, string_array
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.paths import path_in
+from penstock.kernels.values.strings import items_of, string_array
 
 
 @kernel("ReadFile")

@@ -13,9 +13,9 @@ import numpy as np
 
 from penstock.core.values import Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import number_in, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import Done, OpKernelContext
+from penstock.kernels.api.registry import Cost, Kernel, async_kernel, context_kernel
 from penstock.kernels.data_flow.queue_ops import queue_of, waiting_for
 from penstock.kernels.io.readers import (
     Format,
@@ -28,9 +28,9 @@ from penstock.kernels.io.readers import (
     tf_records,
     whole_file,
 )
-from penstock.kernels.registry import Cost, Kernel, async_kernel, context_kernel
 from penstock.kernels.state.handles import make_handle, resource_of
-from penstock.kernels.strings import items_of, string_array
+from penstock.kernels.values.arrays import number_in, shape_text
+from penstock.kernels.values.strings import items_of, string_array
 
 _KIND: Final = "Reader"
 

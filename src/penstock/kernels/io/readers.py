@@ -24,7 +24,7 @@ from penstock.core.unpacking import GZIP, ZLIB, unpack
 from penstock.defs.schema import ReaderBaseState
 from penstock.errors import DataLossError, InvalidArgumentError, UnimplementedError
 from penstock.exceptions import from_exception
-from penstock.kernels.context import Done
+from penstock.kernels.api.context import Done
 
 #: Key and value.
 Record: TypeAlias = tuple[bytes, bytes]

@@ -20,13 +20,13 @@ from typing import Final
 from penstock.core.files import FileSystem
 from penstock.core.values import Value
 from penstock.errors import InvalidArgumentError, NotFoundError, OutOfRangeError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
-from penstock.kernels.fingerprints import murmurhash64
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Kernel, context_kernel
 from penstock.kernels.io.readers import Format, tf_records
 from penstock.kernels.random.twister import shuffled, twister
-from penstock.kernels.registry import Kernel, context_kernel
-from penstock.kernels.strings import string_array
+from penstock.kernels.values.fingerprints import murmurhash64
+from penstock.kernels.values.strings import string_array
 
 _KIND: Final = "RecordInput"
 #: So many records are read before the first of them goes into the buffer.

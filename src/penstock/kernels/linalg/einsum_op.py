@@ -22,12 +22,12 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import COMPLEX, FLOATS
 from penstock.kernels.math.matmul_ops import product_of
-from penstock.kernels.precision import NARROW, in_float32
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import COMPLEX, FLOATS
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.precision import NARROW, in_float32
 
 _ELLIPSIS: Final = "..."
 #: Labels of one array's axes.  Letters are kept; axes under an ellipsis are numbered

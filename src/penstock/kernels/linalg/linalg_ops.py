@@ -19,13 +19,13 @@ from numpy.linalg import LinAlgError
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value, as_value
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.blas import keeps_alone
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import COMPLEX
 from penstock.kernels.linalg.substitution import substitute
-from penstock.kernels.precision import NARROW
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import COMPLEX
+from penstock.kernels.parallel.blas import keeps_alone
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.precision import NARROW
 
 _REAL: Final = frozenset({dtypes.float32, dtypes.float64})
 _FULL: Final = _REAL | COMPLEX

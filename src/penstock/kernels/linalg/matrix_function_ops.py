@@ -18,11 +18,11 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.blas import keeps_alone
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import COMPLEX
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import COMPLEX
+from penstock.kernels.parallel.blas import keeps_alone
+from penstock.kernels.values.arrays import shape_text
 
 _REAL: Final = frozenset({dtypes.float32, dtypes.float64})
 #: Eigenvectors that are further from each other than this give exact results.

@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.core.values import Array, Value, dtype_of, shape_of
-from penstock.kernels.arrays import as_array
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.forwarding import forward
-from penstock.kernels.registry import Cost, Kernel, kernel
-from penstock.kernels.traits import FORWARDS
-from penstock.kernels.types import FLOATS, PLAIN
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.forwarding import forward
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.api.traits import FORWARDS
+from penstock.kernels.api.types import FLOATS, PLAIN
+from penstock.kernels.values.arrays import as_array
 
 
 @kernel(

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from penstock.core.values import Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.printing import summarize
-from penstock.kernels.registry import Cost, Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.printing import summarize
 
 
 @kernel("Assert", cost=Cost.CHEAP)

@@ -18,10 +18,10 @@ import numpy as np
 
 from penstock.core.values import Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.printing import summarize
-from penstock.kernels.registry import Cost, Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.printing import summarize
 from penstock.printable import printable_lines
 
 _STREAMS: Final = ("stdout", "stderr", "log(info)", "log(warning)", "log(error)")

@@ -16,12 +16,12 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value, shape_of
 from penstock.defs.schema import Message, Summary
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.image.png import encode_png
-from penstock.kernels.registry import Kernel, kernel
 from penstock.kernels.signal.wav import wav_file
-from penstock.kernels.strings import items_of
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.strings import items_of
 
 PICTURES: Final = frozenset({dtypes.uint8, dtypes.float16, dtypes.float32, dtypes.float64})
 #: What is darker than this is black, however bright the rest is to be.

@@ -18,11 +18,11 @@ from penstock.core.values import Value, shape_of
 from penstock.defs.schema import Message, Summary, SummaryMetadata
 from penstock.defs.tensors import to_proto
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.strings import items_of
-from penstock.kernels.types import REALS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import REALS
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.strings import items_of
 
 
 def _serialized(summary: Message) -> bytes:

@@ -17,17 +17,17 @@ from penstock.core.values import ResourceHandle, Value
 from penstock.defs.event_file import EventFile
 from penstock.defs.schema import Event, Message
 from penstock.errors import DataLossError
-from penstock.kernels.arrays import as_array
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
-from penstock.kernels.files import path_in
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Cost, Kernel, context_kernel, kernel
+from penstock.kernels.api.types import REALS
 from penstock.kernels.logging.summary_media_ops import PICTURES, audio_values, image_values
 from penstock.kernels.logging.summary_ops import histogram_of, tensor_value
-from penstock.kernels.registry import Cost, Kernel, context_kernel, kernel
 from penstock.kernels.state.handles import resource_of
 from penstock.kernels.state.variables import resource_name, single_handle
-from penstock.kernels.strings import items_of
-from penstock.kernels.types import REALS
+from penstock.kernels.values.arrays import as_array
+from penstock.kernels.values.paths import path_in
+from penstock.kernels.values.strings import items_of
 
 _KIND: Final = "SummaryWriterInterface"
 

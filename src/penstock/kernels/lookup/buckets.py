@@ -18,8 +18,8 @@ from typing import Final
 import numpy as np
 
 from penstock.errors import InternalError, InvalidArgumentError
-from penstock.kernels.arrays import check_new
-from penstock.kernels.fingerprints import murmurhash64
+from penstock.kernels.values.arrays import check_new
+from penstock.kernels.values.fingerprints import murmurhash64
 
 _WORD: Final = (1 << 64) - 1
 #: The end of a search that meets no bucket that was never used.

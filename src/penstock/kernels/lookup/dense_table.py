@@ -16,10 +16,10 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, ResourceHandle, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_new, full, shape_text, zeros
 from penstock.kernels.lookup.buckets import Buckets
 from penstock.kernels.lookup.lookup_tables import LookupTable, TableSpec
-from penstock.kernels.variants import EMPTY
+from penstock.kernels.values.arrays import as_array, check_new, full, shape_text, zeros
+from penstock.kernels.values.variants import EMPTY
 
 #: Buckets for which there is no memory anywhere.
 _TOO_MANY: Final = 1 << 60

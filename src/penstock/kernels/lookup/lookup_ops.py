@@ -21,9 +21,10 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Ref, ResourceHandle, Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Cost, Kernel, MakeKernel, context_kernel
+from penstock.kernels.api.signatures import signature_mismatch, type_text
 from penstock.kernels.lookup.dense_table import DenseTable
 from penstock.kernels.lookup.lookup_tables import (
     LookupTable,
@@ -31,9 +32,8 @@ from penstock.kernels.lookup.lookup_tables import (
     StaticTable,
     TableSpec,
 )
-from penstock.kernels.registry import Cost, Kernel, MakeKernel, context_kernel
-from penstock.kernels.signatures import signature_mismatch, type_text
-from penstock.kernels.strings import string_array
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.strings import string_array
 from penstock.state.resources import DEFAULT_CONTAINER
 
 _KIND: Final = "LookupTable"

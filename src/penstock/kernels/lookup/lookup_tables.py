@@ -27,7 +27,7 @@ from penstock.errors import (
     InvalidArgumentError,
     UnimplementedError,
 )
-from penstock.kernels.arrays import as_array, shape_text
+from penstock.kernels.values.arrays import as_array, shape_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,13 +16,13 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError, OutOfRangeError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
-from penstock.kernels.files import path_in
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Kernel, context_kernel
+from penstock.kernels.api.signatures import type_text
 from penstock.kernels.lookup.lookup_ops import table_of
-from penstock.kernels.registry import Kernel, context_kernel
-from penstock.kernels.signatures import type_text
-from penstock.kernels.spelled_numbers import spelled_float, spelled_integer
+from penstock.kernels.values.paths import path_in
+from penstock.kernels.values.spelled_numbers import spelled_float, spelled_integer
 
 _LINE_NUMBER: Final = -1
 _WHOLE_LINE: Final = -2

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from penstock.core.values import Value, shape_of
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.precision import NARROW, in_float32
-from penstock.kernels.products import sum_of_squares
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS, NUMBERS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS, NUMBERS
+from penstock.kernels.parallel.products import sum_of_squares
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.precision import NARROW, in_float32
 
 
 @kernel("AddN", "AccumulateNV2", types={"T": NUMBERS})

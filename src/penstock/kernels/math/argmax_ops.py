@@ -16,11 +16,11 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.products import sum_of_squares
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import REALS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import REALS
+from penstock.kernels.parallel.products import sum_of_squares
+from penstock.kernels.values.arrays import shape_text
 
 
 @kernel("ArgMax", "ArgMin", types={"T": REALS | {dtypes.bool_}})

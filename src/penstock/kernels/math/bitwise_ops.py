@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core.values import Value
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import INTEGERS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import INTEGERS
 
 _BITWISE: Final[dict[str, Kernel]] = {
     "BitwiseAnd": operator.and_,

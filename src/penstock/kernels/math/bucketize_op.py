@@ -11,8 +11,8 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Value
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 
 
 @kernel(

@@ -20,10 +20,10 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Value, as_value
 from penstock.errors import UnimplementedError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.half_floats import from_half, to_half
-from penstock.kernels.registry import Cost, Kernel, kernel
-from penstock.kernels.types import COMPLEX, FLOATS, INTEGERS, NUMBERS, QUANTIZED
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.api.types import COMPLEX, FLOATS, INTEGERS, NUMBERS, QUANTIZED
+from penstock.kernels.values.half_floats import from_half, to_half
 
 _PLAIN: Final = NUMBERS | QUANTIZED | {dtypes.bool_}
 _FLOAT8: Final = frozenset({dtypes.as_dtype("float8_e5m2"), dtypes.as_dtype("float8_e4m3fn")})

@@ -17,10 +17,10 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.random.philox import Philox
 from penstock.kernels.random.plain_random import PlainRandom
-from penstock.kernels.registry import Kernel, kernel
 
 
 def _random(seed: Value) -> PlainRandom:

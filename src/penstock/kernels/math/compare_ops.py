@@ -18,10 +18,10 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Value, shape_of
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import NUMBERS, QUANTIZED, REALS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS, QUANTIZED, REALS
+from penstock.kernels.values.arrays import as_array, shape_text
 
 _ORDERINGS: Final[dict[str, Kernel]] = {
     "Less": operator.lt,

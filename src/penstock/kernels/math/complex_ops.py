@@ -14,9 +14,9 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Value, as_value
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import COMPLEX
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import COMPLEX
 
 
 @kernel("Complex", types={"T": {dtypes.float32}, "Tout": {dtypes.complex64}})

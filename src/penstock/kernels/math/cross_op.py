@@ -11,10 +11,10 @@ import numpy as np
 
 from penstock.core.values import Value
 from penstock.errors import FailedPreconditionError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import REALS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import REALS
+from penstock.kernels.values.arrays import shape_text
 
 _NEXT = (1, 2, 0)
 _AFTER_NEXT = (2, 0, 1)

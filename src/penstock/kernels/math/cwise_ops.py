@@ -19,11 +19,11 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Value, as_value
-from penstock.kernels.arrays import as_array
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.complex_arithmetic import product, reciprocal, square
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import COMPLEX, FLOATS, NUMBERS, REALS, SIGNED
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import COMPLEX, FLOATS, NUMBERS, REALS, SIGNED
+from penstock.kernels.values.arrays import as_array
+from penstock.kernels.values.complex_arithmetic import product, reciprocal, square
 
 _UNARY: Final[dict[str, Kernel]] = {
     "Exp": np.exp,

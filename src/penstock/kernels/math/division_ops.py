@@ -17,11 +17,11 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Value, shape_of
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.complex_arithmetic import quotient
-from penstock.kernels.constants import remembering
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import COMPLEX, FLOATS, INTEGERS, NUMBERS, REALS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.constants import remembering
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import COMPLEX, FLOATS, INTEGERS, NUMBERS, REALS
+from penstock.kernels.values.complex_arithmetic import quotient
 
 
 def _truncated_quotient(x: Value, y: Value) -> Value:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial, chebyshev
 
 from penstock.core.values import Array, Value
-from penstock.kernels.portions import by_elements
+from penstock.kernels.parallel.tiles import by_elements
 
 _END: Final = np.float32(4)
 _DEGREE: Final = 7

@@ -16,9 +16,11 @@ import numpy as np
 
 from penstock.core.dtypes import DType
 from penstock.core.values import Value, freeze
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.complex_arithmetic import product, quotient, reciprocal
-from penstock.kernels.precision import (
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import COMPLEX, FLOATS
+from penstock.kernels.values.complex_arithmetic import product, quotient, reciprocal
+from penstock.kernels.values.precision import (
     NARROW,
     Kind,
     MakeFormula,
@@ -27,8 +29,6 @@ from penstock.kernels.precision import (
     formula,
     in_float32,
 )
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import COMPLEX, FLOATS
 
 _FLOATS_AND_COMPLEX: Final = FLOATS | COMPLEX
 #: Numbers of float16 or bfloat16 that TensorFlow takes at a time.

@@ -17,9 +17,9 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.extras import require
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.extras import require
+from penstock.kernels.api.registry import Kernel, kernel
 
 _WIDE = frozenset({dtypes.float32, dtypes.float64})
 #: Steps from the middle and weights of the five-point formula for the first derivative.

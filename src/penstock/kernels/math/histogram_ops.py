@@ -17,10 +17,10 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, freeze
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import NUMBERS, REALS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS, REALS
+from penstock.kernels.values.arrays import check_new, shape_text
 
 _INDICES: Final = frozenset({dtypes.int32, dtypes.int64})
 #: Weights that count as ones.

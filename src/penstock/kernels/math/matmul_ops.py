@@ -17,13 +17,13 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.blas import ALONE, ALONE_BY_VECTOR, ALWAYS_ALONE
-from penstock.kernels.precision import NARROW, in_float32
-from penstock.kernels.products import batch_product, matrix_product
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import COMPLEX, FLOATS, INTEGERS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import COMPLEX, FLOATS, INTEGERS
+from penstock.kernels.parallel.blas import ALONE, ALONE_BY_VECTOR, ALWAYS_ALONE
+from penstock.kernels.parallel.products import batch_product, matrix_product
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.precision import NARROW, in_float32
 
 _SIGNED: Final = frozenset({dtypes.int16, dtypes.int32, dtypes.int64})
 _FACTORS: Final = FLOATS | COMPLEX | _SIGNED

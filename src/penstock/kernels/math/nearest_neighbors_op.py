@@ -12,8 +12,8 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 
 #: Distances are computed for so many pairs at a time, to bound the memory they take.
 _PAIRS_AT_ONCE = 1 << 22

@@ -22,13 +22,13 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.constants import is_constant
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.constants import is_constant
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS, REALS, UNSIGNED
 from penstock.kernels.math.row_products import product
 from penstock.kernels.math.sums import Sum, sum_of_few
-from penstock.kernels.precision import NARROW
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import NUMBERS, REALS, UNSIGNED
+from penstock.kernels.values.precision import NARROW
 
 #: numpy's ``ufunc.reduce``: array, axes, type of the result, no output, keep_dims.
 _Reduce = Callable[..., Any]

@@ -17,10 +17,10 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core.values import Array, Value
-from penstock.kernels.portions import by_images
+from penstock.kernels.parallel.tiles import by_images
 
 _reduce: Final[Any] = np.multiply.reduce
-#: Arrays of fewer elements are not worth the while, and neither are shorter rows.
+#: Arrays of fewer elements are not worthwhile, and neither are shorter rows.
 _LARGE: Final = 1 << 13
 _LONG: Final = 512
 #: Short rows of usual rows, and of very long ones.

@@ -17,11 +17,11 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS, NUMBERS
 from penstock.kernels.math.reduction_ops import accumulator
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS, NUMBERS
+from penstock.kernels.values.arrays import shape_text
 
 #: By op: how two elements are combined, and what comes before the first one.
 _SCANS: Final[dict[str, tuple[np.ufunc, float]]] = {

@@ -24,12 +24,12 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS, REALS
 from penstock.kernels.math.reduction_ops import worst
 from penstock.kernels.math.segments import check_sorted, fold, fold_extrema, fold_sorted, sizes_of
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import NUMBERS, REALS
+from penstock.kernels.values.arrays import shape_text
 
 _UFUNCS: Final[dict[str, np.ufunc]] = {
     "Sum": np.add,

@@ -18,7 +18,7 @@ import numpy as np
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.array.scatter_ops import accumulating
-from penstock.kernels.arrays import full
+from penstock.kernels.values.arrays import full
 
 #: A sorted segment of this many elements on average is worth a call of numpy of its own.
 _LONG_SEGMENT: Final = 500

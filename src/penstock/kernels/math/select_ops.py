@@ -13,11 +13,11 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Value, as_value, shape_of
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.choice import at_least, at_most, between, choose
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import COMPLEX, FLOATS, NUMBERS, SIGNED
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import COMPLEX, FLOATS, NUMBERS, SIGNED
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.select_clip import at_least, at_most, between, choose
 
 _ELEMENTS: Final = NUMBERS | {dtypes.bool_, dtypes.string, dtypes.resource, dtypes.variant}
 

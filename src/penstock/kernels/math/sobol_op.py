@@ -12,10 +12,10 @@ from typing import Final
 
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import check_new
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.extras import require
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.extras import require
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.arrays import check_new
 
 _MOST: Final = 2**31 - 1
 

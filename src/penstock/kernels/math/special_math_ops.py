@@ -20,13 +20,13 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Value, as_value
 from penstock.errors import UnimplementedError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.extras import require
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.extras import require
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS
 from penstock.kernels.math.error_function import erf
-from penstock.kernels.precision import NARROW, in_float32
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.precision import NARROW, in_float32
 
 _WIDE: Final = frozenset({dtypes.float32, dtypes.float64})
 #: Ops of one number that are one of SciPy's functions.

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from penstock.core.values import Array, Value, freeze
-from penstock.kernels.blas import ALONE_BY_DOT, ALONE_BY_VECTOR
+from penstock.kernels.parallel.blas import ALONE_BY_DOT, ALONE_BY_VECTOR
 
 Sum: TypeAlias = Callable[[Array], Value]
 

@@ -14,9 +14,9 @@ from penstock.catalogue.registry import get_op
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, get_kernel, kernel
-from penstock.kernels.types import FLOATS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, get_kernel, kernel
+from penstock.kernels.api.types import FLOATS
 
 _OF_ALL: Final = frozenset({
     "Abs", "Ceil", "Cos", "Elu", "Exp", "Expm1", "Floor", "Inv", "Log", "Log1p", "Neg",

@@ -18,14 +18,14 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Value, as_value, shape_of
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.choice import MANY, at_least, at_most, between, choose
-from penstock.kernels.complex_arithmetic import product, quotient, square
-from penstock.kernels.portions import by_elements
-from penstock.kernels.precision import Kind, MakeFormula, Step, formula
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import COMPLEX, FLOATS, REALS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import COMPLEX, FLOATS, REALS
+from penstock.kernels.parallel.tiles import by_elements
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.complex_arithmetic import product, quotient, square
+from penstock.kernels.values.precision import Kind, MakeFormula, Step, formula
+from penstock.kernels.values.select_clip import MANY, at_least, at_most, between, choose
 
 #: Scale and scale times alpha of the self-normalising ELU (Klambauer et al., 2017).
 _SELU_SCALE: Final = 1.0507009873554804935

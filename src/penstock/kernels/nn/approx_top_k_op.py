@@ -12,9 +12,9 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS
 
 
 @kernel("ApproxTopK", types={"T": FLOATS - {dtypes.float64}})

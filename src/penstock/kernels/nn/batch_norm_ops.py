@@ -21,12 +21,12 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.constants import is_constant
-from penstock.kernels.portions import by_images, sum_by_images
-from penstock.kernels.products import sum_of_rows
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.constants import is_constant
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.parallel.products import sum_of_rows
+from penstock.kernels.parallel.tiles import by_images, sum_by_images
+from penstock.kernels.values.arrays import shape_text
 
 _HALVES: Final = frozenset({dtypes.float16, dtypes.bfloat16, dtypes.float32})
 _ANY: Final = {"T": _HALVES, "U": frozenset({dtypes.float32})}

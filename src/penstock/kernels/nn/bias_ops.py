@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.precision import NARROW
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import NUMBERS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.precision import NARROW
 
 
 @kernel("BiasAdd", "BiasAddV1", types={"T": NUMBERS})

@@ -16,11 +16,11 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import check_room, shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.random.plain_random import PlainRandom
 from penstock.kernels.random.random_ops import Generator
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.values.arrays import check_room, shape_text
 
 #: So many counters are reserved for each candidate, however many its draws need.
 _RESERVED: Final = 512

@@ -20,9 +20,9 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, shape_of
-from penstock.kernels.arrays import check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.bands import in_bands
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS
 from penstock.kernels.nn.conv_ops import (
     check_rank,
     in_precision,
@@ -36,11 +36,11 @@ from penstock.kernels.nn.correlation import (
     spread_few,
 )
 from penstock.kernels.nn.depthwise import pieces_for, slide_weights, weight_gradient
-from penstock.kernels.nn.ways import Way, ways_along
-from penstock.kernels.products import matrix_product
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS
-from penstock.kernels.windows import Fit, Window, cut, pad, tap
+from penstock.kernels.nn.stride_phases import StridePhase, ways_along
+from penstock.kernels.parallel.image_tiles import in_bands
+from penstock.kernels.parallel.products import matrix_product
+from penstock.kernels.values.arrays import check_new, shape_text
+from penstock.kernels.values.windows import Fit, Window, cut, pad, tap
 
 _Shape: TypeAlias = tuple[int, ...]
 #: (gradients, filters, windows, shape of the images) to the gradient of the images.
@@ -83,7 +83,7 @@ def _input_grad(grads: Array, filters: Array, windows: Sequence[Window], shape: 
 
 
 def _sent_back(
-    grads: Array, filters: Array, ways: Sequence[Way], dilations: Sequence[int]
+    grads: Array, filters: Array, ways: Sequence[StridePhase], dilations: Sequence[int]
 ) -> Array:
     """What comes back to elements that are under the windows in some way."""
     some = filters[tuple(slice(way.at, None, way.stride) for way in ways)]
@@ -164,13 +164,13 @@ def _routes(windows: tuple[Window, ...], sizes: _Shape, places: _Shape) -> _Rout
     return _Routes(margins, routes, all(one.taps for one in itertools.chain(*along)))
 
 
-def _widest(ways: Sequence[Way]) -> tuple[int, int]:
+def _widest(ways: Sequence[StridePhase]) -> tuple[int, int]:
     """Margins that are enough for all ways along a dimension, and never negative."""
     before, after = zip(*(one.margins for one in ways), strict=True)
     return max(0, *before), max(0, *after)
 
 
-def _seen_along(way: Way, margins: tuple[int, int], window: Window) -> slice:
+def _seen_along(way: StridePhase, margins: tuple[int, int], window: Window) -> slice:
     """What the way's own margins would have made, of what has wider ones."""
     start = margins[0] - way.margins[0]
     return slice(start, start + way.size + (way.taps - 1) * window.dilation)

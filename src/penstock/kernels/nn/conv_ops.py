@@ -17,14 +17,14 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS
 from penstock.kernels.nn.correlation import correlate
 from penstock.kernels.nn.depthwise import slide_weights
-from penstock.kernels.precision import NARROW, in_float32
-from penstock.kernels.products import matrix_product
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS
-from penstock.kernels.windows import Window, centred, margins_of, pad, per_dimension
+from penstock.kernels.parallel.products import matrix_product
+from penstock.kernels.values.precision import NARROW, in_float32
+from penstock.kernels.values.windows import Window, centred, margins_of, pad, per_dimension
 
 Convolve = Callable[[Array, Array], Array]
 MakeWindows = Callable[[tuple[int, ...]], tuple[Window, ...]]

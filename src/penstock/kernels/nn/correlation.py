@@ -24,16 +24,16 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from penstock.core.values import Array
-from penstock.kernels.bands import PIECES, Band, in_bands
-from penstock.kernels.products import multiply_into
-from penstock.kernels.runs import gathered
+from penstock.kernels.parallel.image_tiles import PIECES, Band, in_bands
+from penstock.kernels.parallel.products import multiply_into
+from penstock.kernels.parallel.strided_copies import gathered
 
 _Sizes: TypeAlias = Sequence[int]
 #: Images of fewer channels than this are laid out by elements of the window.
 _FEW: Final = 5
 #: Bytes that are laid out at a time.
 _AT_ONCE: Final = 4 << 20
-#: With fewer multiplications it is not worth the while to wake other threads.
+#: With fewer multiplications it is not worthwhile to wake other threads.
 _SHARED: Final = 1 << 21
 
 

@@ -16,18 +16,18 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.bands import PIECES, in_bands
-from penstock.kernels.precision import NARROW
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS
+from penstock.kernels.parallel.image_tiles import PIECES, in_bands
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.precision import NARROW
 
 #: How many numbers TensorFlow's processor instructions add at once.
 _LANES: Final = 8
 #: Elements that are worked on at a time.
 _AT_ONCE: Final = 1 << 18
-#: With fewer elements it is not worth the while to wake other threads.
+#: With fewer elements it is not worthwhile to wake other threads.
 _SHARED: Final = 1 << 17
 
 

@@ -21,12 +21,12 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import check_room
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Kernel, context_kernel
 from penstock.kernels.nn.ctc_ops import check_decoder_inputs
 from penstock.kernels.nn.softmax_ops import log_softmax
-from penstock.kernels.registry import Kernel, context_kernel
+from penstock.kernels.values.arrays import check_room
 from penstock.state.interrupt import Interrupt
 
 _NEVER: Final = -math.inf

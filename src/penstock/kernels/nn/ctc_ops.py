@@ -21,12 +21,12 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import FailedPreconditionError, InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.nn.softmax_ops import log_softmax
-from penstock.kernels.products import batch_product
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.parallel.products import batch_product
 from penstock.kernels.sparse.sparse_tensor import check_indices
+from penstock.kernels.values.arrays import shape_text
 
 _TYPES: Final = {"T": frozenset({dtypes.float32, dtypes.float64})}
 

@@ -22,13 +22,13 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from penstock.core.values import Array
-from penstock.kernels.bands import PIECES, Band, in_bands, seen_by
 from penstock.kernels.nn.toeplitz import is_worth_it, slide_by_products
-from penstock.kernels.windows import Fit, Window
+from penstock.kernels.parallel.image_tiles import PIECES, Band, in_bands, seen_by
+from penstock.kernels.values.windows import Fit, Window
 
 #: Bytes of images that are worked on at a time: measured.
 _AT_ONCE: Final = 1 << 22
-#: With fewer multiplications it is not worth the while to wake other threads.
+#: With fewer multiplications it is not worthwhile to wake other threads.
 _SHARED: Final = 1 << 19
 #: Elements of a row that weights are repeated for.
 _RUN: Final = 1 << 14

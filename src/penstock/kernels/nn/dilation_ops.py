@@ -17,11 +17,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import REALS
-from penstock.kernels.windows import Window, pad, tap
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import REALS
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.windows import Window, pad, tap
 
 _MakeWindows: TypeAlias = Callable[[Array, Array], list[Window]]
 

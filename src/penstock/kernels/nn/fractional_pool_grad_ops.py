@@ -17,9 +17,9 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.arrays import as_array, check_new, shape_text
 
 _Shape: TypeAlias = Sequence[int]
 #: Where a result is, and what it covers.

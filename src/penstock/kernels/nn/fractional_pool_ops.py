@@ -18,9 +18,9 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.arrays import shape_text
 
 _TYPES: Final = {"T": frozenset({dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64})}
 

@@ -16,13 +16,13 @@ from penstock.catalogue.registry import get_op
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS
 from penstock.kernels.array.pad_ops import make_mirror_pad
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
 from penstock.kernels.image.resize_ops import make_resize
 from penstock.kernels.nn.conv_ops import make_conv2d, make_conv3d
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS
+from penstock.kernels.values.arrays import shape_text
 
 
 def _like(attrs: Attrs, op_name: str, **values: Any) -> Attrs:

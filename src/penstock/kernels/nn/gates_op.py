@@ -21,12 +21,12 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, freeze
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.constants import is_constant
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.array.concat_ops import join, join_two
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.blas import ALONE, ALONE_BY_VECTOR
-from penstock.kernels.constants import is_constant
 from penstock.kernels.math.matmul_ops import checked_product
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.parallel.blas import ALONE, ALONE_BY_VECTOR
 
 #: Functions, as they are applied in place; the array is contiguous.
 _InPlace = Callable[[Array], Any]

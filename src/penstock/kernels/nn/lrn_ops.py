@@ -20,19 +20,19 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.bands import PIECES, in_bands
-from penstock.kernels.precision import in_float32
-from penstock.kernels.products import multiply_into
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.parallel.image_tiles import PIECES, in_bands
+from penstock.kernels.parallel.products import multiply_into
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.precision import in_float32
 
 _TYPES = {"T": frozenset({dtypes.float16, dtypes.bfloat16, dtypes.float32})}
 #: Channels whose sums are one product of matrices.
 _BLOCK: Final = 32
 #: Elements that are worked on at a time.
 _AT_ONCE: Final = 1 << 18
-#: With fewer elements it is not worth the while to wake other threads.
+#: With fewer elements it is not worthwhile to wake other threads.
 _SHARED: Final = 1 << 16
 
 

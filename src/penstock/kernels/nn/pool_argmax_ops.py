@@ -13,7 +13,9 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import REALS
 from penstock.kernels.nn.pool_grad_ops import (
     check_like,
     check_places,
@@ -22,9 +24,7 @@ from penstock.kernels.nn.pool_grad_ops import (
     fits_of,
     static_windows,
 )
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import REALS
-from penstock.kernels.windows import trimmed
+from penstock.kernels.values.windows import trimmed
 
 
 @kernel("MaxPoolWithArgmax", types={"T": REALS, "Targmax": {dtypes.int32, dtypes.int64}})

@@ -19,22 +19,22 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
-from penstock.kernels.arrays import check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.choice import kept
-from penstock.kernels.nn.joining import Joiner, divide_by_counts, join_along, spread_along
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS, REALS
 from penstock.kernels.nn.pool_ops import (
     by_letter,
     check_sizes,
     layout_of,
     pool_windows,
 )
-from penstock.kernels.portions import by_images
-from penstock.kernels.precision import NARROW
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.runs import gathered, put
-from penstock.kernels.types import FLOATS, REALS
-from penstock.kernels.windows import Fit, Window, cut, pad, per_dimension, tap, trimmed
+from penstock.kernels.nn.window_reduction import Joiner, divide_by_counts, join_along, spread_along
+from penstock.kernels.parallel.strided_copies import gathered, put
+from penstock.kernels.parallel.tiles import by_images
+from penstock.kernels.values.arrays import check_new, shape_text
+from penstock.kernels.values.precision import NARROW
+from penstock.kernels.values.select_clip import kept
+from penstock.kernels.values.windows import Fit, Window, cut, pad, per_dimension, tap, trimmed
 
 _Windows: TypeAlias = Sequence[Window]
 _Shape: TypeAlias = tuple[int, ...]

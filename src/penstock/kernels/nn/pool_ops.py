@@ -18,12 +18,12 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.nn.joining import Joiner, divide_by_counts, join_windows
-from penstock.kernels.precision import NARROW
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS, REALS
-from penstock.kernels.windows import Window, centred, margins_of, per_dimension
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS, REALS
+from penstock.kernels.nn.window_reduction import Joiner, divide_by_counts, join_windows
+from penstock.kernels.values.precision import NARROW
+from penstock.kernels.values.windows import Window, centred, margins_of, per_dimension
 
 _Pool: TypeAlias = Callable[[Array], Array]
 _Sizes: TypeAlias = Mapping[str, int]

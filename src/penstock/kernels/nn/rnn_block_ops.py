@@ -18,10 +18,10 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.products import batch_product, matrix_product
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.parallel.products import batch_product, matrix_product
+from penstock.kernels.values.arrays import shape_text
 
 _TYPES: Final = {"T": frozenset({dtypes.float16, dtypes.float32})}
 _ONE: Final = np.float32(1)

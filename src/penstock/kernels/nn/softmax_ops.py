@@ -15,10 +15,10 @@ import numpy as np
 
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.precision import NARROW, in_float32
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS
+from penstock.kernels.values.precision import NARROW, in_float32
 
 
 def softmax(logits: Array) -> Array:

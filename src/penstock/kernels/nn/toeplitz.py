@@ -24,10 +24,10 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from penstock.core.values import Array
-from penstock.kernels.products import multiply_into
-from penstock.kernels.windows import Fit, Window
+from penstock.kernels.parallel.products import multiply_into
+from penstock.kernels.values.windows import Fit, Window
 
-#: Windows of fewer rows, or of fewer elements, are not worth the while; nor are images with
+#: Windows of fewer rows, or of fewer elements, are not worthwhile; nor are images with
 #: fewer multiplications for each channel.  All measured.
 _LEAST_ROWS: Final = 5
 _LEAST_TAPS: Final = 25

@@ -18,10 +18,10 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import REALS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import REALS
+from penstock.kernels.values.arrays import shape_text
 
 #: Rows that are longer than this and than 4 k are thinned out before they are sorted.
 _LONG_ROW: Final = 512

@@ -14,11 +14,11 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, zeros
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.signatures import type_text
-from penstock.kernels.spelled_numbers import spelled_float, spelled_integer
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.values.arrays import as_array, zeros
+from penstock.kernels.values.spelled_numbers import spelled_float, spelled_integer
 
 
 @kernel("DecodeCSV")

@@ -16,10 +16,10 @@ import numpy as np
 
 from penstock.core.values import Array, Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.strings import each_string, items_of
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.strings import each_string, items_of
 
 #: Base64 with the two characters that may stand in addresses of the web.
 _WEB_SAFE: Final = re.compile(rb"[A-Za-z0-9_-]*")

@@ -13,9 +13,9 @@ from typing import Final
 from penstock.core.memory import available_memory
 from penstock.core.unpacking import GZIP, ZLIB, unpack
 from penstock.errors import DataLossError, InvalidArgumentError, UnimplementedError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.strings import each_string
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.strings import each_string
 
 _METHODS: Final = {"ZLIB": ZLIB, "GZIP": GZIP}
 

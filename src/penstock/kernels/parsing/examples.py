@@ -20,9 +20,9 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text, zeros
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.signatures import type_text
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.values.arrays import as_array, shape_text, zeros
 
 _KINDS: Final = {
     "bytes_list": dtypes.string,

@@ -19,8 +19,8 @@ from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.defs.schema import Example
 from penstock.errors import InvalidArgumentError
 from penstock.exceptions import shown_cause
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.parsing.examples import (
     Dense,
     Row,
@@ -30,8 +30,8 @@ from penstock.kernels.parsing.examples import (
     ragged_batch,
     sparse_batch,
 )
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.strings import each_string, items_of
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.strings import each_string, items_of
 
 #: Keys of sparse, dense and ragged features.
 _Keys = tuple[list[str], list[str], list[str]]

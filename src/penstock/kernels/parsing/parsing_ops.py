@@ -16,12 +16,12 @@ from penstock.core.values import Value, shape_of
 from penstock.defs.schema import TensorProto
 from penstock.defs.tensors import from_proto, to_proto
 from penstock.errors import InvalidArgumentError, ResourceExhaustedError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.signatures import type_text
-from penstock.kernels.strings import items_of
-from penstock.kernels.variants import decoded
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.strings import items_of
+from penstock.kernels.values.variants import decoded
 
 
 @kernel("SerializeTensor")

@@ -19,8 +19,9 @@ from penstock.core.shapes import TensorShape
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.defs.schema import SequenceExample
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text, zeros
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.signatures import type_text
 from penstock.kernels.parsing.examples import (
     Dense,
     Row,
@@ -33,9 +34,8 @@ from penstock.kernels.parsing.examples import (
     sparse_batch,
     titles,
 )
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.signatures import type_text
-from penstock.kernels.strings import items_of
+from penstock.kernels.values.arrays import as_array, shape_text, zeros
+from penstock.kernels.values.strings import items_of
 
 
 def _texts(value: Value) -> list[str]:

@@ -14,12 +14,12 @@ from typing import Final
 from penstock.core.values import Value, shape_of
 from penstock.defs.schema import SequenceExample
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.parsing.examples import check_counts, parse, titles
 from penstock.kernels.parsing.sequence_example_ops import in_context, in_lists, rows_of
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.strings import items_of
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.strings import items_of
 
 _RAGGED: Final = (
     "context_ragged_value_types",

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.arrays import shape_text
 
 
 class _Nudged(NamedTuple):

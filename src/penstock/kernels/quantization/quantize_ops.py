@@ -17,10 +17,10 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import UnimplementedError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import QUANTIZED
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import QUANTIZED
+from penstock.kernels.values.arrays import as_array, shape_text
 
 #: Lowest and highest number of a range, shaped to go with the array: rank 0, or sizes 1
 #: but along one axis.

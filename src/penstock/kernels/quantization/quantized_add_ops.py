@@ -13,8 +13,8 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value, shape_of
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.quantization.quantized_ranges import (
     Single,
     double_integers,
@@ -22,7 +22,7 @@ from penstock.kernels.quantization.quantized_ranges import (
     integers_of,
     scalars,
 )
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.values.arrays import shape_text
 
 _QUINT8: Final = frozenset({dtypes.quint8})
 _QINT8: Final = frozenset({dtypes.qint8})

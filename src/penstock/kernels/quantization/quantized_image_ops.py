@@ -16,8 +16,8 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import check_new, shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.image.resize_methods import Method, bilinear_method
 from penstock.kernels.quantization.quantized_ranges import (
     Single,
@@ -26,7 +26,7 @@ from penstock.kernels.quantization.quantized_ranges import (
     integers_of,
     scalars,
 )
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.values.arrays import check_new, shape_text
 
 _QUINT8: Final = frozenset({dtypes.quint8})
 _QINT32: Final = frozenset({dtypes.qint32})

@@ -20,11 +20,11 @@ from penstock.catalogue.registry import get_op
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.nn.conv_ops import make_conv2d
 from penstock.kernels.nn.pool_ops import make_avg_pool, make_max_pool
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.values.arrays import as_array, shape_text
 
 #: Integers, and what the least and the greatest one stand for.
 _Ranged: TypeAlias = tuple[Array, np.float32, np.float32]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import as_array
+from penstock.kernels.values.arrays import as_array
 
 
 def integers_of(value: Value) -> Array:

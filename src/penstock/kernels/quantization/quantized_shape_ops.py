@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.core.values import Value
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Cost, Kernel, kernel
 from penstock.kernels.array.shape_ops import make_reshape
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Cost, Kernel, kernel
 
 
 @kernel("QuantizedReshape", cost=Cost.CHEAP)

@@ -17,10 +17,10 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.quantization.quantized_ranges import integers_of, limits_of
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.values.arrays import shape_text
 
 _QINT32: Final = frozenset({dtypes.qint32})
 _EIGHT: Final = frozenset({dtypes.qint8, dtypes.quint8})

@@ -15,12 +15,12 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.products import matrix_product
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.parallel.products import matrix_product
 from penstock.kernels.quantization.quantized_ranges import integers_of
 from penstock.kernels.quantization.uniform_quantize_ops import along
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.values.arrays import as_array, shape_text
 
 _QINT8: Final = frozenset({dtypes.qint8})
 _QINT32: Final = frozenset({dtypes.qint32})

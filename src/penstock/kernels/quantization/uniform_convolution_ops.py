@@ -16,8 +16,8 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError, OpError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.quantization.quantized_ranges import integers_of
 from penstock.kernels.quantization.uniform_arithmetic_ops import (
     fitted,
@@ -27,7 +27,7 @@ from penstock.kernels.quantization.uniform_arithmetic_ops import (
     wide,
 )
 from penstock.kernels.quantization.uniform_quantize_ops import along
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.values.arrays import as_array, shape_text
 from penstock.kernels.xla.xla_products import convolve, fields_of
 
 _QINT8: Final = frozenset({dtypes.qint8})

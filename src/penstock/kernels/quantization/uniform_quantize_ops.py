@@ -14,9 +14,9 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.arrays import as_array, shape_text
 
 _QUANTIZED: Final = frozenset({dtypes.qint8, dtypes.qint32})
 _FLOAT: Final = frozenset({dtypes.float32})

@@ -11,9 +11,9 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_new
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.arrays import as_array, check_new
 
 
 @kernel("RaggedBincount")

@@ -17,10 +17,10 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value
-from penstock.kernels.arrays import as_array, check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import NUMBERS, QUANTIZED
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS, QUANTIZED
+from penstock.kernels.values.arrays import as_array, check_new, shape_text
 
 _INDICES: Final = frozenset({dtypes.int32, dtypes.int64})
 _STEPPED: Final = _INDICES | {dtypes.float32, dtypes.float64}

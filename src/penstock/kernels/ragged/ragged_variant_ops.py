@@ -18,12 +18,12 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, EncodedVariant, Value, dtype_of, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_new, shape_text, sizes_in, zeros
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.signatures import type_text
-from penstock.kernels.variant_elements import plus, zeros_like
-from penstock.kernels.variants import Variant, variant_in
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.values.arrays import as_array, check_new, shape_text, sizes_in, zeros
+from penstock.kernels.values.variant_elements import plus, zeros_like
+from penstock.kernels.values.variants import Variant, variant_in
 
 _SPLITS: Final = (dtypes.int32, dtypes.int64)
 

@@ -22,8 +22,8 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InternalError, InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.random.philox import Philox
 from penstock.kernels.random.random_numbers import (
     normal_float32,
@@ -33,7 +33,7 @@ from penstock.kernels.random.random_numbers import (
 )
 from penstock.kernels.random.random_ops import Generator
 from penstock.kernels.random.stateless_random_ops import sizes_in, stream_of_seed
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.values.arrays import shape_text
 
 _TYPES: Final = frozenset({dtypes.float32, dtypes.float64})
 #: Bounds beyond this many deviations, on the mean's other side, leave enough normal numbers.

@@ -18,8 +18,9 @@ from typing import Any, Final
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value
-from penstock.kernels.arrays import as_array
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS
 from penstock.kernels.random import random_samplers as samplers
 from penstock.kernels.random.philox import Philox
 from penstock.kernels.random.random_numbers import normal, truncated_normal, uniform
@@ -31,8 +32,7 @@ from penstock.kernels.random.stateless_random_ops import (
     samples_in,
     sizes_in,
 )
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS
+from penstock.kernels.values.arrays import as_array
 
 _WORD: Final = (1 << 64) - 1
 #: So many counters are reserved for each number.

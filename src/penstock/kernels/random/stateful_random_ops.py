@@ -16,15 +16,15 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Ref, Value, as_value
 from penstock.errors import FailedPreconditionError, InvalidArgumentError
-from penstock.kernels.arrays import as_array
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Kernel, context_kernel, kernel
+from penstock.kernels.api.types import FLOATS
 from penstock.kernels.random.philox import Philox
 from penstock.kernels.random.random_numbers import normal, truncated_normal, uniform, whole
 from penstock.kernels.random.stateless_random_ops import between, drawn, sizes_in
-from penstock.kernels.registry import Kernel, context_kernel, kernel
 from penstock.kernels.state.variables import find_variable
-from penstock.kernels.types import FLOATS
+from penstock.kernels.values.arrays import as_array
 
 _WORD: Final = (1 << 64) - 1
 _PHILOX: Final = 1

@@ -19,8 +19,9 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_new, shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS
 from penstock.kernels.random import random_samplers as samplers
 from penstock.kernels.random.philox import Philox, from_seed
 from penstock.kernels.random.random_numbers import (
@@ -31,8 +32,7 @@ from penstock.kernels.random.random_numbers import (
     whole,
     whole_between,
 )
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS
+from penstock.kernels.values.arrays import as_array, check_new, shape_text
 
 _PHILOX: Final = 1
 #: Numbers of algorithms that mean Philox here: itself, and the device's own choice.

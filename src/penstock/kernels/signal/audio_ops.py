@@ -16,12 +16,12 @@ import numpy as np
 
 from penstock.core.values import Array, Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.products import batch_product
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.parallel.products import batch_product
 from penstock.kernels.signal.wav import samples_of, wav_file
-from penstock.kernels.strings import items_of
+from penstock.kernels.values.arrays import check_new, shape_text
+from penstock.kernels.values.strings import items_of
 
 _SCALE: Final = np.float32(1 / 32768)
 #: Energies are taken for at least that, before their logarithm.

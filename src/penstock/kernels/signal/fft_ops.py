@@ -19,10 +19,10 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import COMPLEX
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import COMPLEX
+from penstock.kernels.values.arrays import check_new, shape_text
 
 #: The axes of each kind of transform.
 _AXES: Final[dict[str, tuple[int, ...]]] = {

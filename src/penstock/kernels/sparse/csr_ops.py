@@ -17,12 +17,12 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Cost, Kernel, kernel
-from penstock.kernels.signatures import type_text
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.api.types import COMPLEX
 from penstock.kernels.sparse.sparse_rows import Rows, SparseRows, matrix_in, rows_of
-from penstock.kernels.types import COMPLEX
+from penstock.kernels.values.arrays import as_array, check_new, shape_text
 
 _TYPES: Final = COMPLEX | {dtypes.float32, dtypes.float64}
 _MOST_STARTS: Final = 2**31 - 1

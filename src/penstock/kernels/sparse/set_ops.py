@@ -15,10 +15,10 @@ import numpy as np
 
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.sparse.sparse_tensor import Sparse, check_indices, places, positions, sparse
+from penstock.kernels.values.arrays import as_array, check_new, shape_text
 
 #: Sets by the number of their group.
 _Sets = dict[int, set[Any]]

@@ -17,12 +17,12 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.sparse.csr_ops import of_type
 from penstock.kernels.sparse.minimum_degree import minimum_degree
 from penstock.kernels.sparse.sparse_rows import Rows, SparseRows, matrix_in, rows_of
+from penstock.kernels.values.arrays import as_array, shape_text
 
 _TYPES: Final = {dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128}
 

@@ -17,11 +17,11 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.fingerprints import farmhash64, siphash
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.sparse.sparse_tensor import sparse
+from penstock.kernels.values.arrays import as_array
+from penstock.kernels.values.fingerprints import farmhash64, siphash
 
 _MASK: Final = (1 << 64) - 1
 _MUL: Final = 0xC6A4A7935BD1E995

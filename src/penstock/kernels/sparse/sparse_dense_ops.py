@@ -15,17 +15,17 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_new, number_in, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.precision import NARROW
-from penstock.kernels.products import matrix_product
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS
+from penstock.kernels.parallel.products import matrix_product
 from penstock.kernels.sparse.sparse_tensor import (
     Sparse,
     first_outside,
     sparse,
 )
-from penstock.kernels.types import NUMBERS
+from penstock.kernels.values.arrays import as_array, check_new, number_in, shape_text
+from penstock.kernels.values.precision import NARROW
 
 
 @kernel("SparseDenseCwiseAdd", "SparseDenseCwiseMul", "SparseDenseCwiseDiv", types={"T": NUMBERS})

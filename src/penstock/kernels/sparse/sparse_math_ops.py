@@ -17,10 +17,9 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InternalError, InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.precision import NARROW
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS, REALS
 from penstock.kernels.sparse.sparse_tensor import (
     Sparse,
     first_outside,
@@ -28,7 +27,8 @@ from penstock.kernels.sparse.sparse_tensor import (
     positions,
     sparse,
 )
-from penstock.kernels.types import NUMBERS, REALS
+from penstock.kernels.values.arrays import as_array, check_new, shape_text
+from penstock.kernels.values.precision import NARROW
 
 
 def _group_starts(indices: Array) -> Array:

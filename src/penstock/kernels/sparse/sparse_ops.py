@@ -15,9 +15,9 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_new, full, number_in, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS, PLAIN
 from penstock.kernels.sparse.sparse_tensor import (
     Sparse,
     check_indices,
@@ -28,7 +28,7 @@ from penstock.kernels.sparse.sparse_tensor import (
     positions,
     sparse,
 )
-from penstock.kernels.types import NUMBERS, PLAIN
+from penstock.kernels.values.arrays import as_array, check_new, full, number_in, shape_text
 
 _ELEMENTS = PLAIN | {dtypes.string}
 

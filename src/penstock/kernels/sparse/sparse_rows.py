@@ -18,9 +18,9 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, EncodedVariant, Value
-from penstock.kernels.arrays import as_array
-from penstock.kernels.variant_elements import tensor_text
-from penstock.kernels.variants import Variant, variant_in
+from penstock.kernels.values.arrays import as_array
+from penstock.kernels.values.variant_elements import tensor_text
+from penstock.kernels.values.variants import Variant, variant_in
 
 #: What the metadata holds: whether the matrix is valid, and the number of its type.
 _METADATA: Final = struct.Struct("<?3xi")

@@ -19,13 +19,13 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import FLOATS, REALS
 from penstock.kernels.math.reduction_ops import accumulator
 from penstock.kernels.math.segment_ops import count_in
 from penstock.kernels.math.segments import check_sorted, fold, fold_sorted, sizes_of, starts_of
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import FLOATS, REALS
+from penstock.kernels.values.arrays import shape_text
 
 _INDICES: Final = frozenset({dtypes.int32, dtypes.int64})
 _IDS: Final = {"Tidx": _INDICES, "Tsegmentids": _INDICES}

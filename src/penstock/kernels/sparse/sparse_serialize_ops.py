@@ -22,11 +22,11 @@ from penstock.core.values import Array, Value, keep, shape_of
 from penstock.defs.schema import TensorProto
 from penstock.defs.tensors import from_proto, to_content_proto
 from penstock.errors import InvalidArgumentError, OpError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
-from penstock.kernels.registry import Kernel, context_kernel, kernel
-from penstock.kernels.signatures import type_text
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Kernel, context_kernel, kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.api.types import ALL
 from penstock.kernels.sparse.sparse_tensor import (
     Sparse,
     check_indices,
@@ -34,8 +34,8 @@ from penstock.kernels.sparse.sparse_tensor import (
     memory_order,
     sparse,
 )
-from penstock.kernels.types import ALL
-from penstock.kernels.variant_elements import Tensor
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.variant_elements import Tensor
 
 _MAP: Final = "SparseTensorsMap"
 _PACKED: Final = {dtypes.string, dtypes.variant}

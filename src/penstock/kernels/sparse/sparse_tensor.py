@@ -18,7 +18,7 @@ import numpy as np
 
 from penstock.core.values import Array, Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
+from penstock.kernels.values.arrays import as_array, shape_text
 
 _TOO_MANY = 2**63
 

@@ -13,11 +13,11 @@ from typing import Any
 from penstock.core import dtypes
 from penstock.core.values import Ref, ResourceHandle, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
 from penstock.kernels.state.variables import resource_name
-from penstock.kernels.strings import string_array
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.strings import string_array
 from penstock.state.resources import DEFAULT_CONTAINER
 
 

@@ -21,11 +21,11 @@ from penstock.advice import InitializeIt
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Ref, ResourceHandle, Value, freeze, shape_of
 from penstock.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
-from penstock.kernels.registry import Cost, Kernel, context_kernel, kernel
-from penstock.kernels.signatures import type_text
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Cost, Kernel, context_kernel, kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.api.types import NUMBERS
 from penstock.kernels.state.state_ops import counting_to
 from penstock.kernels.state.variables import (
     RESOURCE_VARIABLE,
@@ -34,7 +34,7 @@ from penstock.kernels.state.variables import (
     lookup_variable,
     single_handle,
 )
-from penstock.kernels.types import NUMBERS
+from penstock.kernels.values.arrays import shape_text
 from penstock.state.resources import DEFAULT_CONTAINER
 
 #: The ``shared_name`` by which TensorFlow asks for a variable that nobody else can name.

@@ -19,18 +19,18 @@ import numpy as np
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Ref, Value, as_value, freeze, shape_of
 from penstock.errors import InternalError, InvalidArgumentError, OutOfRangeError
-from penstock.kernels.arrays import shape_text, zeros
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
-from penstock.kernels.registry import Cost, Kernel, context_kernel, kernel
-from penstock.kernels.signatures import type_text
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Cost, Kernel, context_kernel, kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.api.traits import READS_FRAME
+from penstock.kernels.api.types import NUMBERS
 from penstock.kernels.state.variables import (
     REFERENCE_VARIABLE,
     ReferenceVariable,
     resource_name,
 )
-from penstock.kernels.traits import READS_FRAME
-from penstock.kernels.types import NUMBERS
+from penstock.kernels.values.arrays import shape_text, zeros
 
 _TEMPORARY: Final = "TmpVar"
 

@@ -22,6 +22,10 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Ref, Value, freeze
 from penstock.errors import InvalidArgumentError
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Kernel, MakeKernel, context_kernel, kernel
+from penstock.kernels.api.types import NUMBERS, PLAIN, REALS
 from penstock.kernels.array.gather_ops import make_gather, make_gather_nd, make_gather_v2
 from penstock.kernels.array.scatter_ops import (
     accumulating,
@@ -33,12 +37,8 @@ from penstock.kernels.array.scatter_ops import (
     scatter,
 )
 from penstock.kernels.array.slice_ops import Masks, index_maker, with_part
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
-from penstock.kernels.registry import Kernel, MakeKernel, context_kernel, kernel
 from penstock.kernels.state.variables import lookup_typed
-from penstock.kernels.types import NUMBERS, PLAIN, REALS
+from penstock.kernels.values.arrays import as_array, shape_text
 
 #: Makes a changed copy: (old value, indices of dimensions, updates).
 _Change: TypeAlias = Callable[[Value, Array, Value], Value]

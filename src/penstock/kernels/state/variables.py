@@ -18,9 +18,9 @@ from penstock.advice import InitializeIt
 from penstock.core.dtypes import DType
 from penstock.core.values import Ref, ResourceHandle, Value, as_value
 from penstock.errors import InvalidArgumentError, NotFoundError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
-from penstock.kernels.signatures import type_text
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.signatures import type_text
 
 #: Kinds of resources; the two kinds of variables share no names.
 RESOURCE_VARIABLE: Final = "Var"

@@ -20,12 +20,12 @@ import numpy as np
 from penstock.core.values import Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.exceptions import shown_cause
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.extras import require
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.extras import require
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.string.regex_groups import keep_groups
-from penstock.kernels.strings import each_string, each_to_number, items_of
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.strings import each_string, each_to_number, items_of
 
 _BOOL: Final = np.dtype(np.bool_)
 #: Texts, and numbers of groups that stand for what they matched.

@@ -14,12 +14,12 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.fingerprints import farmhash64, murmurhash64, siphash
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.strings import each_to_number
-from penstock.kernels.types import PLAIN
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import PLAIN
+from penstock.kernels.values.arrays import as_array
+from penstock.kernels.values.fingerprints import farmhash64, murmurhash64, siphash
+from penstock.kernels.values.strings import each_to_number
 
 _WORD = 0xFFFFFFFFFFFFFFFF
 

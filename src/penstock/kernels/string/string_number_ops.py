@@ -17,12 +17,12 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_room
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.spelled_numbers import spelled_float, spelled_integer
-from penstock.kernels.strings import each_string, each_to_number, items_of, string_array
-from penstock.kernels.types import NUMBERS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS
+from penstock.kernels.values.arrays import as_array, check_room
+from penstock.kernels.values.spelled_numbers import spelled_float, spelled_integer
+from penstock.kernels.values.strings import each_string, each_to_number, items_of, string_array
 
 _PRINTABLE: Final = NUMBERS | {dtypes.bool_, dtypes.string, dtypes.variant}
 

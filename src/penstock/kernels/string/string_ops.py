@@ -15,11 +15,11 @@ import numpy as np
 
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError, OutOfRangeError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.printing import summarize_ends
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.strings import (
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.printing import summarize_ends
+from penstock.kernels.values.strings import (
     character_starts,
     each_string,
     each_to_number,

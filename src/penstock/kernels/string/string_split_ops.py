@@ -16,10 +16,10 @@ import numpy as np
 
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError, OutOfRangeError
-from penstock.kernels.arrays import as_array, check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.strings import items_of, string_array
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.arrays import as_array, check_new, shape_text
+from penstock.kernels.values.strings import items_of, string_array
 
 _SPACE: Final = b" \t\n\v\f\r"
 _NO_SPACE: Final = bytes.maketrans(_SPACE, b" " * len(_SPACE))

@@ -16,12 +16,12 @@ import numpy as np
 
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.string.text_readers import Char, is_scalar, reader_of
 from penstock.kernels.string.unicode_scripts import scripts
-from penstock.kernels.strings import items_of, string_array
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.strings import items_of, string_array
 
 _UTF_OUT: Final = {"UTF-8": "utf-8", "UTF-16-BE": "utf-16-be", "UTF-32-BE": "utf-32-be"}
 

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from penstock.core.values import Value
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
 
 #: What is updated: the variable first, then its slots.
 Slots: TypeAlias = tuple[Value, ...]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy import add, divide, multiply, sqrt, square, subtract
 
 from penstock.core.values import Array, Value
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
 
 #: Arrays for the variable and its slots.
 News: TypeAlias = Sequence[Array]

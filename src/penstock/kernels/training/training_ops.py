@@ -23,15 +23,15 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Ref, Value, freeze
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import OpKernelContext
-from penstock.kernels.portions import updated
-from penstock.kernels.registry import Kernel, context_kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Kernel, context_kernel, kernel
+from penstock.kernels.api.types import COMPLEX, FLOATS
+from penstock.kernels.parallel.tiles import updated
 from penstock.kernels.state.variables import lookup_typed
 from penstock.kernels.training.training_formulas import FORMULAS, Slots
 from penstock.kernels.training.training_in_place import FILLS, Fill, News
-from penstock.kernels.types import COMPLEX, FLOATS
+from penstock.kernels.values.arrays import shape_text
 
 #: New values of the slots from old ones and the op's other inputs.
 _Update: TypeAlias = Callable[[Slots, Sequence[Value]], Slots]

@@ -17,12 +17,12 @@ from penstock.core.values import Array, Value, shape_of
 from penstock.defs.tensor_bundle import BundleReader
 from penstock.defs.tensor_slices import TensorSlice
 from penstock.errors import InternalError, InvalidArgumentError, UnimplementedError
-from penstock.kernels.arrays import as_array, check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.files import path_in
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.signatures import type_text
-from penstock.kernels.strings import items_of
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.values.arrays import as_array, check_new, shape_text
+from penstock.kernels.values.paths import path_in
+from penstock.kernels.values.strings import items_of
 
 _NONE: Final = -1
 _FLOAT: Final = np.dtype(np.float32)

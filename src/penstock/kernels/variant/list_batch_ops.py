@@ -14,10 +14,11 @@ import numpy as np
 from penstock.core.shapes import UNKNOWN, TensorShape
 from penstock.core.values import Array, Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.signatures import type_text
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.values.arrays import check_new, shape_text
+from penstock.kernels.values.variant_elements import zero
 from penstock.kernels.variant.list_ops import ELEMENTS
 from penstock.kernels.variant.persistent_vector import PersistentVector
 from penstock.kernels.variant.tensor_list import (
@@ -29,7 +30,6 @@ from penstock.kernels.variant.tensor_list import (
     merged_with_items,
     stacked,
 )
-from penstock.kernels.variant_elements import zero
 
 # -- tensors from lists ----------------------------------------------------------------
 

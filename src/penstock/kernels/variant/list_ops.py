@@ -14,11 +14,13 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, number_in, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Cost, Kernel, kernel
-from penstock.kernels.signatures import type_text
-from penstock.kernels.types import PLAIN, QUANTIZED
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.api.types import PLAIN, QUANTIZED
+from penstock.kernels.values.arrays import as_array, number_in, shape_text
+from penstock.kernels.values.variant_elements import zero
+from penstock.kernels.values.variants import variant_in
 from penstock.kernels.variant.persistent_vector import PersistentVector
 from penstock.kernels.variant.tensor_list import (
     UNSET,
@@ -28,8 +30,6 @@ from penstock.kernels.variant.tensor_list import (
     merged,
     merged_with_items,
 )
-from penstock.kernels.variant_elements import zero
-from penstock.kernels.variants import variant_in
 
 #: Types of the elements that can be read.
 ELEMENTS: Final = PLAIN | QUANTIZED | {dtypes.string, dtypes.variant}

@@ -17,14 +17,14 @@ import numpy as np
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, EncodedVariant, Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.batches import stack
-from penstock.kernels.printing import summarize
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.signatures import type_text
-from penstock.kernels.variant_elements import plus
-from penstock.kernels.variants import Variant, variant_in
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.kernels.values.batches import stack
+from penstock.kernels.values.printing import summarize
+from penstock.kernels.values.variant_elements import plus
+from penstock.kernels.values.variants import Variant, variant_in
 
 #: What makes two keys equal: type, shape and content.
 _Key: TypeAlias = tuple[DType, tuple[int, ...], bytes | tuple[bytes, ...]]

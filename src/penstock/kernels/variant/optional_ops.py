@@ -15,12 +15,12 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import EncodedVariant, Value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Cost, Kernel, kernel
-from penstock.kernels.signatures import type_text
-from penstock.kernels.variant_elements import plus, tensor_text, zeros_like
-from penstock.kernels.variants import Variant
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Cost, Kernel, kernel
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.variant_elements import plus, tensor_text, zeros_like
+from penstock.kernels.values.variants import Variant
 
 
 class Optional(Variant):

@@ -23,12 +23,12 @@ from penstock.defs.schema import TensorShapeProto
 from penstock.defs.tensors import shape_from_proto, shape_to_proto
 from penstock.defs.varint import read_varint, write_varint
 from penstock.errors import DataLossError, InvalidArgumentError
-from penstock.kernels.arrays import check_new, shape_text
-from penstock.kernels.batches import stack
-from penstock.kernels.signatures import type_text
+from penstock.kernels.api.signatures import type_text
+from penstock.kernels.values.arrays import check_new, shape_text
+from penstock.kernels.values.batches import stack
+from penstock.kernels.values.variant_elements import plus, zero, zeros_like
+from penstock.kernels.values.variants import Variant, variant_in
 from penstock.kernels.variant.persistent_vector import PersistentVector
-from penstock.kernels.variant_elements import plus, zero, zeros_like
-from penstock.kernels.variants import Variant, variant_in
 
 #: Negative numbers are written as their complement in so many.
 _WORD: Final = 1 << 64

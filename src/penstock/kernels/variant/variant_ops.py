@@ -12,10 +12,10 @@ import functools
 from penstock.core import dtypes
 from penstock.core.values import Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.variants import Variant, add_variants, variant_in
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.variants import Variant, add_variants, variant_in
 
 
 @kernel("ZerosLike", types={"T": {dtypes.variant}})

@@ -24,7 +24,7 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.errors import InvalidArgumentError, UnimplementedError
 from penstock.exceptions import shown_cause
-from penstock.kernels.extras import require
+from penstock.kernels.api.extras import require
 
 #: Element types: what MLIR and XLA call them.
 _ELEMENTS: Final[dict[DType, tuple[str, str]]] = {

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.errors import InvalidArgumentError, NotFoundError, UnimplementedError
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.xla.stablehlo_main import XlaModule
 from penstock.kernels.xla.xla_modules import runner
 

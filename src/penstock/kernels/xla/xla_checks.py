@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
+from penstock.kernels.values.arrays import as_array, shape_text
 
 
 def positive(name: str, numbers: Value, rank: int) -> list[int]:

@@ -13,9 +13,9 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.values.arrays import as_array
 
 _ROUNDED = ml_dtypes.bfloat16
 

@@ -21,11 +21,11 @@ import numpy as np
 from penstock.core.values import Array, Value, as_value
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import InvalidArgumentError, OpError
-from penstock.kernels.arrays import as_array, check_new, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.context import Done, OpKernelContext
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.context import Done, OpKernelContext
+from penstock.kernels.api.registry import Kernel, async_kernel
 from penstock.kernels.datasets.pulling import drive, run_function
-from penstock.kernels.registry import Kernel, async_kernel
+from penstock.kernels.values.arrays import as_array, check_new, shape_text
 from penstock.kernels.xla.xla_checks import dimensions, margins, positive
 from penstock.kernels.xla.xla_ops import padded
 from penstock.kernels.xla.xla_products import fields_of

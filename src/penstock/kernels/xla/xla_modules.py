@@ -22,7 +22,7 @@ from penstock.core.forks import held_at_forks
 from penstock.core.values import Value, as_value, dtype_of
 from penstock.errors import OpError
 from penstock.exceptions import shown_cause
-from penstock.kernels.arrays import as_array
+from penstock.kernels.values.arrays import as_array
 from penstock.kernels.xla.stablehlo_main import Spec, XlaModule, jaxlib, stand_in, wrapped
 
 #: Shapes for which one module stays compiled; the least used go first.

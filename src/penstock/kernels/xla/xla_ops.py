@@ -16,16 +16,16 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_new, full, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.blas import keeps_alone
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.forwarding import forward
+from penstock.kernels.api.registry import Cost, Kernel, async_kernel, kernel
+from penstock.kernels.api.traits import FORWARDS
+from penstock.kernels.api.types import FLOATS
 from penstock.kernels.control_flow.functional_ops import make_if, make_while
-from penstock.kernels.forwarding import forward
 from penstock.kernels.linalg.einsum_op import make_einsum
 from penstock.kernels.linalg.linalg_ops import make_svd
-from penstock.kernels.registry import Cost, Kernel, async_kernel, kernel
-from penstock.kernels.traits import FORWARDS
-from penstock.kernels.types import FLOATS
+from penstock.kernels.parallel.blas import keeps_alone
+from penstock.kernels.values.arrays import as_array, check_new, full, shape_text
 
 async_kernel("XlaIf")(make_if)
 async_kernel("XlaWhile")(make_while)

@@ -19,11 +19,11 @@ import numpy as np
 from penstock.core.values import Array, Value, as_value
 from penstock.defs.varint import read_varint
 from penstock.errors import DataLossError, InvalidArgumentError
-from penstock.kernels.arrays import as_array, shape_text
-from penstock.kernels.attrs import Attrs
-from penstock.kernels.blas import keeps_alone
-from penstock.kernels.registry import Kernel, kernel
-from penstock.kernels.types import NUMBERS
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.types import NUMBERS
+from penstock.kernels.parallel.blas import keeps_alone
+from penstock.kernels.values.arrays import as_array, shape_text
 from penstock.kernels.xla.xla_checks import margins, positive, slice_sizes
 from penstock.kernels.xla.xla_ops import padded
 

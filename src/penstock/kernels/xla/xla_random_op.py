@@ -18,11 +18,11 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
-from penstock.kernels.arrays import as_array, check_new, number_in, shape_text, sizes_in
-from penstock.kernels.attrs import Attrs
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.random.philox import Philox
 from penstock.kernels.random.threefry import threefry
-from penstock.kernels.registry import Kernel, kernel
+from penstock.kernels.values.arrays import as_array, check_new, number_in, shape_text, sizes_in
 
 _PHILOX: Final = (1, 3)  # The second is the one that XLA chooses itself.
 _THREEFRY: Final = 2

@@ -15,7 +15,7 @@ The stages, in the order of data:
 4. ``rows`` joins long rows of functions of one number to single statements; ``blocks`` joins
    chains over long arrays, and ``sizes`` spreads numbers beside arrays, when a profile is known.
 5. ``schedule`` puts the statements of a program in an order, in branches.
-6. ``emit`` makes Python ``text`` of them: ``write`` their lines, in ``branches``, with ``names``
+6. ``generate`` makes Python ``text`` of them: ``write`` their lines, in ``branches``, with ``names``
    that live as long as ``lifetimes`` says and kernels as ``expressions``.
 7. ``source`` makes a function of the text, one that tracebacks know.
 8. ``rewrite`` puts a node for each function into the graph, and ``region`` runs it.

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.graph.graph import Node
+from penstock.runtime.compiler.code_buffer import CodeBuffer
 from penstock.runtime.compiler.lifetimes import common_path
 from penstock.runtime.compiler.loops import Irregular
 from penstock.runtime.compiler.predicates import ALWAYS, NEVER, Condition, Predicate
 from penstock.runtime.compiler.program import Body
-from penstock.runtime.compiler.schedule import Entangled, Outcome, Path
-from penstock.runtime.compiler.source import Line, Turns
-from penstock.runtime.compiler.text import Text
+from penstock.runtime.compiler.schedule import CompoundPredicate, Outcome, Path
+from penstock.runtime.compiler.source import Iterations, Line
 
 #: CPython allows 100 levels of indentation.
 _MAX_LEVELS: Final = 90
@@ -25,7 +25,9 @@ _MAX_LEVELS: Final = 90
 class Branches:
     """Lines of one body, in the branches that they belong to."""
 
-    def __init__(self, text: Text, body: Body, loops: tuple[Turns, ...], indent: int) -> None:
+    def __init__(
+        self, text: CodeBuffer, body: Body, loops: tuple[Iterations, ...], indent: int
+    ) -> None:
         self.text = text
         self.body = body
         #: The loops around the lines, outermost first.
@@ -73,12 +75,12 @@ class Branches:
             self.line(f"if {self._condition(step)}:")
             self._open(step, is_else=False)
 
-    def _open(self, step: Outcome | Entangled, *, is_else: bool) -> None:
+    def _open(self, step: Outcome | CompoundPredicate, *, is_else: bool) -> None:
         self.path = (*self.path, step)
         self._elses.append(is_else)
 
-    def _condition(self, step: Outcome | Entangled) -> str:
-        if isinstance(step, Entangled):
+    def _condition(self, step: Outcome | CompoundPredicate) -> str:
+        if isinstance(step, CompoundPredicate):
             return self._predicate(step.predicate)
         return self._outcome(step.condition, is_true=step.is_true)
 
@@ -103,7 +105,7 @@ class Branches:
         return f"({self._predicate(high)}) if {yes} else ({self._predicate(low)})"
 
 
-def _are_opposite(a: Outcome | Entangled, b: Outcome | Entangled) -> bool:
+def _are_opposite(a: Outcome | CompoundPredicate, b: Outcome | CompoundPredicate) -> bool:
     return (
         isinstance(a, Outcome)
         and isinstance(b, Outcome)

@@ -1,7 +1,7 @@
-"""Turn a group of units into a program.
+"""ScheduledIteration a group of units into a program.
 
 In:   units of one frame, sources first; the kernels of their nodes.
-Out:  ``Program``; raises Irregular if a loop turns out not to be one.
+Out:  ``Program``; raises Irregular if a loop iterations out not to be one.
 Not:  chooses no order and writes no text.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 
 from penstock.graph.graph import Edge, Node
 from penstock.graph.roles import Role
-from penstock.runtime.compiler.build_body import BodyBuilder, Facts, Value, hint_of
-from penstock.runtime.compiler.loops import Unit, is_free
+from penstock.runtime.compiler.build_body import BodyBuilder, NodeInfo, SymbolicValue, hint_of
+from penstock.runtime.compiler.loops import LoopOrNode, is_free
 from penstock.runtime.compiler.predicates import ALWAYS, NEVER, Condition, Predicate
 from penstock.runtime.compiler.program import (
     Constant,
@@ -34,8 +34,8 @@ _FED: Final = re.compile(r"_arg_(.+)_\d+_\d+")
 
 def build_program(
     name: str,
-    facts: Facts,
-    units: Sequence[Unit],
+    facts: NodeInfo,
+    units: Sequence[LoopOrNode],
     outputs: Sequence[tuple[Node, int]],
     may_be_dead: Callable[[Edge], bool],
 ) -> tuple[Program, tuple[Edge, ...]]:
@@ -60,8 +60,8 @@ def build_program(
 
 def build_whole(
     name: str,
-    facts: Facts,
-    units: Sequence[Unit],
+    facts: NodeInfo,
+    units: Sequence[LoopOrNode],
     args: Sequence[Node | None],
     retvals: Sequence[Node],
 ) -> Program:
@@ -90,7 +90,7 @@ class _RegionBuilder(BodyBuilder):
     """The code outside of loops: it has parameters."""
 
     def __init__(
-        self, facts: Facts, units: Sequence[Unit], may_be_dead: Callable[[Edge], bool]
+        self, facts: NodeInfo, units: Sequence[LoopOrNode], may_be_dead: Callable[[Edge], bool]
     ) -> None:
         super().__init__(facts, units)
         self._may_be_dead = may_be_dead
@@ -105,9 +105,9 @@ class _RegionBuilder(BodyBuilder):
             if node is None:
                 continue
             self.nodes[node.id] = (ALWAYS, ())
-            self.values[node.id, 0] = Value(self.params[-1], ALWAYS, ())
+            self.values[node.id, 0] = SymbolicValue(self.params[-1], ALWAYS, ())
 
-    def _outside(self, edge: Edge) -> Value:
+    def _outside(self, edge: Edge) -> SymbolicValue:
         if is_free(edge.src):
             return super()._outside(edge)
         return self._add_param(edge)
@@ -119,7 +119,7 @@ class _RegionBuilder(BodyBuilder):
         self.nodes[edge.src.id] = (value.live, value.waits)
         return self.nodes[edge.src.id]
 
-    def _add_param(self, edge: Edge) -> Value:
+    def _add_param(self, edge: Edge) -> SymbolicValue:
         var = Var(hint_of(edge.src, edge.src_slot))
         self.params.append(var)
         self.param_edges.append(edge)
@@ -129,7 +129,7 @@ class _RegionBuilder(BodyBuilder):
             self.body.conditions.append(var)
             self.body.arrivals.add(Condition(condition))
             live = self.body.predicates.is_true(condition)
-        value = Value(var, live, ())
+        value = SymbolicValue(var, live, ())
         if edge.src_slot >= 0:
             self.values[edge.src.id, edge.src_slot] = value
         return value
@@ -149,7 +149,7 @@ class _RegionBuilder(BodyBuilder):
         """What to return for an output, or for a node that must be done; and if it is sure."""
         if slot < 0:
             live, waits = self.nodes[node.id]
-            value = Value(Constant("done", np.True_), live, waits)
+            value = SymbolicValue(Constant("done", np.True_), live, waits)
         else:
             value = self.values[node.id, slot]
         return self._returned(node, value.var, value)
@@ -171,9 +171,9 @@ class _RegionBuilder(BodyBuilder):
         """What to return for a ``_Retval``; and if it is sure to be live."""
         live, waits = self._gathered(retval)
         operand = self._operands(retval)[0]
-        return self._returned(retval, operand, Value(variable_of(operand), live, waits))
+        return self._returned(retval, operand, SymbolicValue(variable_of(operand), live, waits))
 
-    def _returned(self, node: Node, operand: Operand, value: Value) -> tuple[Var, bool]:
+    def _returned(self, node: Node, operand: Operand, value: SymbolicValue) -> tuple[Var, bool]:
         if value.live == ALWAYS and isinstance(operand, Var):
             return operand, True
         move = Move(node, value.live, value.waits, operand, Var(f"{node.name}_result"))

@@ -1,7 +1,7 @@
-"""Turn the units of one frame into statements.
+"""ScheduledIteration the units of one frame into statements.
 
 In:   units, sources first; the kernels of their nodes.
-Out:  a ``Body``; raises Irregular if a loop turns out not to be one.
+Out:  a ``Body``; raises Irregular if a loop iterations out not to be one.
 Not:  knows no region: what comes from outside is for ``build`` to say.
 
 Most control flow vanishes here.  Identity, Switch, Enter, Exit and NextIteration become
@@ -19,8 +19,8 @@ import numpy as np
 from penstock.graph.graph import Edge, Node
 from penstock.graph.references import References
 from penstock.graph.roles import Role
-from penstock.kernels.bound import BoundKernel
-from penstock.runtime.compiler.loops import Irregular, Loop, Unit, is_free
+from penstock.kernels.api.bound import BoundKernel
+from penstock.runtime.compiler.loops import Irregular, Loop, LoopOrNode, is_free
 from penstock.runtime.compiler.predicates import ALWAYS, NEVER, Predicate, Predicates
 from penstock.runtime.compiler.program import (
     Body,
@@ -44,7 +44,7 @@ from penstock.state.checkpoints import checkpoint
 _FEW: Final = 4
 
 
-class Value(NamedTuple):
+class SymbolicValue(NamedTuple):
     """An output as its consumers see it."""
 
     var: Var
@@ -54,7 +54,7 @@ class Value(NamedTuple):
     waits: tuple[Statement, ...]
 
 
-class Facts(NamedTuple):
+class NodeInfo(NamedTuple):
     """What is known of all nodes of the partition."""
 
     kernels: Mapping[Node, BoundKernel]
@@ -68,23 +68,23 @@ class Facts(NamedTuple):
 class BodyBuilder:
     """One loop body, or the code outside of loops, under construction."""
 
-    def __init__(self, facts: Facts, units: Iterable[Unit]) -> None:
+    def __init__(self, facts: NodeInfo, units: Iterable[LoopOrNode]) -> None:
         self.facts = facts
         self.units = units
         self.body = Body(Predicates())
         #: What outputs have become, by (node id, slot).
-        self.values: dict[tuple[int, int], Value] = {}
+        self.values: dict[tuple[int, int], SymbolicValue] = {}
         #: When a node is live, and what must have been done for it to be done, by node id.
         self.nodes: dict[int, tuple[Predicate, tuple[Statement, ...]]] = {}
         #: The test of each condition, by the variable that it is about.
         self._tests: dict[Var, Test] = {}
         #: The predicate that each test looks at.
-        self._tested: dict[Test, Value] = {}
+        self._tested: dict[Test, SymbolicValue] = {}
 
     # -- units -------------------------------------------------------------------------
 
     def add_units(self) -> None:
-        """Turn all units into statements."""
+        """ScheduledIteration all units into statements."""
         for unit in self.units:
             checkpoint()
             if isinstance(unit, Loop):
@@ -101,7 +101,7 @@ class BodyBuilder:
         self.nodes[node.id] = (live, waits)
         if role is Role.CONSTANT:
             value = self.facts.kernels[node].compute()
-            self.values[node.id, 0] = Value(Constant(node.name, value), live, waits)
+            self.values[node.id, 0] = SymbolicValue(Constant(node.name, value), live, waits)
         elif role is Role.SWITCH:
             # Who only waits for it is live on both sides, and so need not wait for the test.
             self._add_switch(node, live, waits)
@@ -127,17 +127,17 @@ class BodyBuilder:
         self.nodes[node.id] = (live, (call,))
         for slot, var in enumerate(outputs):
             if var is not None:
-                self.values[node.id, slot] = Value(var, live, (call,))
+                self.values[node.id, slot] = SymbolicValue(var, live, (call,))
 
     def _named(
         self, node: Node, operand: Operand, live: Predicate, waits: tuple[Statement, ...]
-    ) -> Value:
+    ) -> SymbolicValue:
         """What an operand is under the name of a node that forwards it."""
         if isinstance(operand, Var):
-            return Value(operand, live, waits)
+            return SymbolicValue(operand, live, waits)
         move = Move(node, live, waits, operand, Var(node.name))
         self._add(move)
-        return Value(move.target, live, (move,))
+        return SymbolicValue(move.target, live, (move,))
 
     def _add_switch(self, node: Node, live: Predicate, waits: tuple[Statement, ...]) -> None:
         data, pred = self._operands(node)
@@ -147,7 +147,7 @@ class BodyBuilder:
         sides = (self.body.predicates.not_(is_true), is_true)
         for slot, side in enumerate(sides):
             both = self.body.predicates.and_(live, side)
-            self.values[node.id, slot] = Value(value.var, both, value.waits)
+            self.values[node.id, slot] = SymbolicValue(value.var, both, value.waits)
 
     def _test(
         self, node: Node, pred: Operand, live: Predicate, waits: tuple[Statement, ...]
@@ -210,8 +210,8 @@ class BodyBuilder:
             self._add(move)
         done = self._few(node, live, moves)
         self.nodes[node.id] = (live, done)
-        self.values[node.id, 0] = Value(merged, live, done)
-        self.values[node.id, 1] = Value(chosen, live, done)
+        self.values[node.id, 0] = SymbolicValue(merged, live, done)
+        self.values[node.id, 1] = SymbolicValue(chosen, live, done)
 
     def note(self, merge: Node, *, is_exclusive: bool) -> None:
         """Of two live inputs the one that comes first counts, and only the executor knows which."""
@@ -243,7 +243,7 @@ class BodyBuilder:
         self._add(repeat)
         for exit_ in loop.exits:
             self.nodes[exit_.id] = (live, (repeat,))
-            self.values[exit_.id, 0] = Value(inner.exit_value(exit_), live, (repeat,))
+            self.values[exit_.id, 0] = SymbolicValue(inner.exit_value(exit_), live, (repeat,))
 
     def _live_together(self, loop: Loop, lives: Sequence[Predicate]) -> Predicate:
         """When a loop runs: when all that it hands on is live.
@@ -298,7 +298,7 @@ class BodyBuilder:
             operands[slot] = Read(variable_of(operands[slot]), source)
         return tuple(operands)
 
-    def _value(self, edge: Edge) -> Value:
+    def _value(self, edge: Edge) -> SymbolicValue:
         """What comes along a data edge."""
         value = self.values.get((edge.src.id, edge.src_slot))
         return value if value is not None else self._outside(edge)
@@ -308,11 +308,11 @@ class BodyBuilder:
         known = self.nodes.get(edge.src.id)
         return known if known is not None else self._control_outside(edge)
 
-    def _outside(self, edge: Edge) -> Value:
+    def _outside(self, edge: Edge) -> SymbolicValue:
         """A value that no unit makes; constants have no inputs and stand in no frame."""
         if is_free(edge.src):
             constant = Constant(edge.src.name, self.facts.kernels[edge.src].compute())
-            value = self.values[edge.src.id, 0] = Value(constant, ALWAYS, ())
+            value = self.values[edge.src.id, 0] = SymbolicValue(constant, ALWAYS, ())
             return value
         raise Irregular(f"{edge.src.name} is not in the region")
 
@@ -329,23 +329,23 @@ class BodyBuilder:
 class _LoopBuilder(BodyBuilder):
     """The body of one loop."""
 
-    def __init__(self, facts: Facts, loop: Loop) -> None:
+    def __init__(self, facts: NodeInfo, loop: Loop) -> None:
         super().__init__(facts, loop.body)
         self._loop = loop
         self._names = {v.merge: Var(v.merge.name) for v in loop.variables}
 
     def start(self, firsts: Mapping[Node, Var]) -> None:
-        """Name what the loop gets from outside and from its last turn."""
+        """Name what the loop gets from outside and from its last iteration."""
         for enter, var in firsts.items():
             self.nodes[enter.id] = (ALWAYS, ())
-            self.values[enter.id, 0] = Value(var, ALWAYS, ())
+            self.values[enter.id, 0] = SymbolicValue(var, ALWAYS, ())
         for variable in self._loop.variables:
             merge = variable.merge
             # It is 0 in the first iteration and 1 in all others, and they have one text.
             if any(edge.src_slot == 1 for edge in merge.out_edges):
                 raise Irregular(f"{merge.name}:1 is used")
             self.nodes[merge.id] = (ALWAYS, ())
-            self.values[merge.id, 0] = Value(self._names[merge], ALWAYS, ())
+            self.values[merge.id, 0] = SymbolicValue(self._names[merge], ALWAYS, ())
 
     def finish(
         self, live: Predicate, waits: tuple[Statement, ...], firsts: Mapping[Node, Var]
@@ -386,7 +386,7 @@ class _LoopBuilder(BodyBuilder):
             raise Irregular(f"{node.name} is not live exactly when it should be")
 
     def exit_value(self, exit_: Node) -> Var:
-        """The name under which an Exit's value is known after the last turn."""
+        """The name under which an Exit's value is known after the last iteration."""
         return self._value(exit_.input(0)).var
 
 

@@ -17,23 +17,23 @@ from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.references import References
 from penstock.graph.roles import LOOPS, Role
-from penstock.kernels.bound import BoundKernel
-from penstock.kernels.registry import Calling
+from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.registry import Calling
 from penstock.runtime.binding import bind_at
-from penstock.runtime.compiler.blocks import chain_up
 from penstock.runtime.compiler.build import build_program, build_whole
-from penstock.runtime.compiler.build_body import Facts
-from penstock.runtime.compiler.cut import cut
-from penstock.runtime.compiler.emit import emit
+from penstock.runtime.compiler.build_body import NodeInfo
+from penstock.runtime.compiler.clusters import Clustering
 from penstock.runtime.compiler.explain import Explained, reasons_for
-from penstock.runtime.compiler.loops import Irregular, Levels, Loop, Unit, is_free
+from penstock.runtime.compiler.fused_groups import fuse_groups
+from penstock.runtime.compiler.generate import generate
+from penstock.runtime.compiler.loops import Irregular, Loop, LoopOrNode, LoopTree, is_free
+from penstock.runtime.compiler.partition_by_cost import partition_by_cost
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Program
 from penstock.runtime.compiler.region import Region
-from penstock.runtime.compiler.regions import Grouping
 from penstock.runtime.compiler.rewrite import Group, SurelyLive, outputs_of, rewrite
-from penstock.runtime.compiler.rows import join_rows
 from penstock.runtime.compiler.sizes import spread_numbers
+from penstock.runtime.compiler.unary_chains import join_unary_chains
 from penstock.runtime.outputs import checked_kernel
 from penstock.state.checkpoints import begin
 
@@ -143,7 +143,7 @@ class Compiler:
         seconds = {unit: _seconds_of(unit, profile) for unit in own}
         is_idle = profile.cores_used() < _BUSY * threads
         may_cut = is_idle and len(own) <= MAX_CUT
-        groups = cut(own, levels.sources, seconds, threads) if may_cut else []
+        groups = partition_by_cost(own, levels.sources, seconds, threads) if may_cut else []
         program = self._program(graph, levels, facts)  # which proves what its parts rely on
         if groups:
             try:
@@ -152,12 +152,12 @@ class Compiler:
                 # What is known of the whole, such as what is live together, need not be known
                 # of its parts.
                 pass
-        has_numbers, has_chains = spread_numbers(program, profile), chain_up(program, profile)
+        has_numbers, has_chains = spread_numbers(program, profile), fuse_groups(program, profile)
         if not has_numbers and not has_chains:
             return None
         return Compiled(self._region(graph, program), graph, {})
 
-    def _look_at(self, graph: Graph) -> tuple[Levels, Facts]:
+    def _look_at(self, graph: Graph) -> tuple[LoopTree, NodeInfo]:
         """Bind all kernels, and find the loops."""
         begin("making kernels")
         info = build_control_flow_info(graph)
@@ -173,18 +173,20 @@ class Compiler:
             # A result that is set in a loop may be set twice: the executor tells.
             return not _is_boundary(node) and _can_compile(node, kernels[node])
 
-        return Levels(graph, info, can_compile), Facts(kernels, References(kernels), set(), set())
+        return LoopTree(graph, info, can_compile), NodeInfo(
+            kernels, References(kernels), set(), set()
+        )
 
     def _device(self, node: Node) -> str:
         return self.device_of.get(node.id, self.device)
 
-    def _compile(self, graph: Graph, levels: Levels, facts: Facts) -> Compiled | None:
+    def _compile(self, graph: Graph, levels: LoopTree, facts: NodeInfo) -> Compiled | None:
         if self._is_one_region(graph, levels, facts):
             return Compiled(self._whole(graph, levels, facts), graph, {})
         groups = _worthwhile(levels)
         return self._regions(graph, groups, levels, facts) if groups else None
 
-    def _is_one_region(self, graph: Graph, levels: Levels, facts: Facts) -> bool:
+    def _is_one_region(self, graph: Graph, levels: LoopTree, facts: NodeInfo) -> bool:
         """Whether nothing of a graph is left for the executor."""
         if len(levels.units) > 1 or len(facts.kernels) < len(graph):
             return False
@@ -196,9 +198,9 @@ class Compiler:
     def _regions(
         self,
         graph: Graph,
-        groups: Sequence[list[Unit]],
-        levels: Levels,
-        facts: Facts,
+        groups: Sequence[list[LoopOrNode]],
+        levels: LoopTree,
+        facts: NodeInfo,
         profile: Profile | None = None,
     ) -> Compiled:
         """The graph with a region for each group."""
@@ -207,16 +209,16 @@ class Compiler:
         new, regions = rewrite(graph, made, facts.references, levels)
         return Compiled(None, new, regions)
 
-    def _whole(self, graph: Graph, levels: Levels, facts: Facts) -> Region:
+    def _whole(self, graph: Graph, levels: LoopTree, facts: NodeInfo) -> Region:
         """The function of a partition that needs no executor."""
         return self._region(graph, self._program(graph, levels, facts))
 
     def _region(self, graph: Graph, program: Program, profile: Profile | None = None) -> Region:
         """A program as a function."""
-        source = emit(program, self._checked, profile)
+        source = generate(program, self._checked, profile)
         return Region(source, self.device, graph.function, self.device_of)
 
-    def _program(self, graph: Graph, levels: Levels, facts: Facts) -> Program:
+    def _program(self, graph: Graph, levels: LoopTree, facts: NodeInfo) -> Program:
         [units] = levels.units.values()
         args = {node.attrs["index"]: node for node in graph if node.role is Role.ARG}
         retvals = sorted((node for node in graph if node.role is Role.RETVAL), key=_index)
@@ -232,15 +234,15 @@ class Compiler:
     def _with_rows(self, program: Program) -> Program:
         """The same program; where each kernel is to be checked, each has its own line."""
         if not self.checks_outputs:
-            join_rows(program)
+            join_unary_chains(program)
         return program
 
     def _group(
         self,
         graph: Graph,
-        members: list[Unit],
-        levels: Levels,
-        facts: Facts,
+        members: list[LoopOrNode],
+        levels: LoopTree,
+        facts: NodeInfo,
         sure: SurelyLive,
         profile: Profile | None,
     ) -> Group:
@@ -256,7 +258,7 @@ class Compiler:
         self._with_rows(program)
         if profile is not None:
             spread_numbers(program, profile)
-            chain_up(program, profile)
+            fuse_groups(program, profile)
         region = self._region(graph, program)
         unsure = frozenset(
             node
@@ -271,7 +273,7 @@ class Compiler:
         return checked_kernel(node, kernel.compute)
 
 
-def _seconds_of(unit: Unit, profile: Profile) -> float:
+def _seconds_of(unit: LoopOrNode, profile: Profile) -> float:
     """What a node, or all that is in a loop, took."""
     if isinstance(unit, Loop):
         return sum(_seconds_of(inner, profile) for inner in unit.body)
@@ -279,7 +281,7 @@ def _seconds_of(unit: Unit, profile: Profile) -> float:
 
 
 def _leaving_what_must_be(
-    levels: Levels, facts: Facts, compile_: Callable[[], _Made | None]
+    levels: LoopTree, facts: NodeInfo, compile_: Callable[[], _Made | None]
 ) -> _Made | None:
     """What ``compile_`` makes when what proves irregular is left to the executor."""
     while not levels.refusal:
@@ -300,7 +302,7 @@ def _leaving_what_must_be(
     return None
 
 
-def _leave_merges(levels: Levels, merges: Iterable[Node]) -> None:
+def _leave_merges(levels: LoopTree, merges: Iterable[Node]) -> None:
     """Leave Merges to the executor, and what makes their inputs: these come one by one then."""
     nodes = dict.fromkeys(merges)
     for merge in list(nodes):
@@ -324,15 +326,15 @@ def _has_ends(graph: Graph, arg_count: int, result_count: int) -> bool:
     return is_sound and sorted(results) == list(range(result_count))
 
 
-def _worthwhile(levels: Levels) -> list[list[Unit]]:
+def _worthwhile(levels: LoopTree) -> list[list[LoopOrNode]]:
     """The groups that are more than a single node."""
 
-    def is_outside(unit: Unit) -> bool:
+    def is_outside(unit: LoopOrNode) -> bool:
         return not levels.can_compile(unit) or (isinstance(unit, Node) and _turns(unit))
 
-    grouping = Grouping(levels.sources, is_outside, mark=levels.mark, choices=levels.choices)
+    grouping = Clustering(levels.sources, is_outside, mark=levels.mark, choices=levels.choices)
     grouping.expect(levels.exits())
-    groups: list[list[Unit]] = []
+    groups: list[list[LoopOrNode]] = []
     for frame in levels.frames():
         # Arguments are there from the start: nothing has to wait for them.
         units = [u for u in levels.units[frame] if not _is_free(u) and not _is_boundary(u)]
@@ -356,17 +358,17 @@ def _is_special(node: Node) -> bool:
     return is_choice or node.role is Role.SEND
 
 
-def _is_boundary(unit: Unit) -> bool:
+def _is_boundary(unit: LoopOrNode) -> bool:
     return isinstance(unit, Node) and unit.role in {Role.ARG, Role.RETVAL}
 
 
-def _is_free(unit: Unit) -> bool:
+def _is_free(unit: LoopOrNode) -> bool:
     """Constants belong to every region that uses them."""
     return isinstance(unit, Node) and is_free(unit)
 
 
 def _turns(node: Node) -> bool:
-    """Whether a node in the frame of an irregular loop makes it turn."""
+    """Whether a node in the frame of an irregular loop makes it iterate."""
     # In a frame whose loop is not compiled, what makes it go on is outside as well.
     if node.role is Role.MERGE:
         return any(e is not None and e.src.role in LOOPS for e in node.inputs)

@@ -13,9 +13,9 @@ from typing import Final
 
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
-from penstock.kernels.bound import BoundKernel
-from penstock.kernels.registry import Calling
-from penstock.runtime.compiler.loops import Levels
+from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.registry import Calling
+from penstock.runtime.compiler.loops import LoopTree
 from penstock.runtime.compiler.region import Region
 
 #: Nodes that are nobody's work: what comes in and goes out, and constants.
@@ -34,7 +34,7 @@ class Explained:
 
 
 def reasons_for(
-    graph: Graph, rest: Graph, kernels: Mapping[Node, BoundKernel], levels: Levels
+    graph: Graph, rest: Graph, kernels: Mapping[Node, BoundKernel], levels: LoopTree
 ) -> dict[Node, str]:
     """Why the nodes of ``graph`` that are still in ``rest`` are there."""
     return {
@@ -44,7 +44,7 @@ def reasons_for(
     }
 
 
-def _reason(node: Node, kernel: BoundKernel | None, levels: Levels) -> str:
+def _reason(node: Node, kernel: BoundKernel | None, levels: LoopTree) -> str:
     if levels.refusal:
         return levels.refusal
     if kernel is None:

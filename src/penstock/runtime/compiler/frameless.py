@@ -12,7 +12,7 @@ by 5 % of a loop over TensorArrays.
 from __future__ import annotations
 
 from penstock.errors import InternalError
-from penstock.kernels.context import OpKernelContext, StepContext
+from penstock.kernels.api.context import OpKernelContext, StepContext
 from penstock.runtime.frame_names import FrameTag
 
 _NOWHERE = FrameTag(None, 0, "")

@@ -1,7 +1,7 @@
 """Find loops again among Enter, Merge, Switch, LoopCond, NextIteration and Exit.
 
 In:   a graph, the static frame of its nodes, and which nodes can be compiled by themselves.
-Out:  ``Levels``: what stands in each frame, sources first, with every regular loop as one
+Out:  ``LoopTree``: what stands in each frame, sources first, with every regular loop as one
       unit of the frame around it.
 Not:  does not look at liveness; ``build`` does, and may still refuse a loop.
 
@@ -27,7 +27,7 @@ from penstock.graph.roles import Role
 
 @dataclass(frozen=True, slots=True)
 class LoopVariable:
-    """What a loop hands from one turn to the next."""
+    """What a loop hands from one iteration to the next."""
 
     merge: Node
     enter: Node
@@ -44,7 +44,7 @@ class Loop:
     condition: Node
     exits: tuple[Node, ...]
     #: Everything else in its frame, sources first.
-    body: tuple[Unit, ...]
+    body: tuple[LoopOrNode, ...]
 
     @property
     def name(self) -> str:
@@ -53,7 +53,7 @@ class Loop:
 
 
 #: A node, or a loop that stands in this frame.
-Unit: TypeAlias = "Node | Loop"
+LoopOrNode: TypeAlias = "Node | Loop"
 
 
 def is_free(node: Node) -> bool:
@@ -72,7 +72,7 @@ class Odd(Irregular):
     """A loop has a form that no front end makes."""
 
 
-class Levels:
+class LoopTree:
     """The frames of a graph that are not part of a regular loop, and their units."""
 
     def __init__(
@@ -93,10 +93,10 @@ class Levels:
         #: Regular loops by frame.
         self._loops: dict[Frame, Loop] = {}
         #: Units that are not simply the node itself, by node id.
-        self._unit_of: dict[int, Unit] = {}
+        self._unit_of: dict[int, LoopOrNode] = {}
         #: Frames whose loop is not regular, the root among them, with their units, sources
         #: first.
-        self.units: dict[Frame, list[Unit]] = {}
+        self.units: dict[Frame, list[LoopOrNode]] = {}
         #: Why the loops of these frames are not regular.
         self.reasons: dict[Frame, str] = {}
         #: The same for loops that were forgotten.
@@ -107,7 +107,7 @@ class Levels:
         self.refusal = ""
         self._add_frames()
 
-    def unit_of(self, node: Node) -> Unit:
+    def unit_of(self, node: Node) -> LoopOrNode:
         """The unit that stands for a node in the innermost frame that is a level."""
         return self._unit_of.get(node.id, node)
 
@@ -116,7 +116,7 @@ class Levels:
         frame = self._info.output_frame_of if node.role is Role.ENTER else self._info.frame_of
         return frame[node.id]
 
-    def can_compile(self, unit: Unit) -> bool:
+    def can_compile(self, unit: LoopOrNode) -> bool:
         """Whether a unit can be part of a region."""
         return isinstance(unit, Loop) or (unit not in self._left and self._can_compile(unit))
 
@@ -187,7 +187,7 @@ class Levels:
             if isinstance(unit, Loop):
                 self._swallow_inner(unit, outer)
 
-    def _find_loop(self, frame: Frame, units: list[Unit]) -> Loop:
+    def _find_loop(self, frame: Frame, units: list[LoopOrNode]) -> Loop:
         """The loop of a frame; raises Irregular."""
         loop = self._form_of(frame, units)
         if any(f.parent is frame and f not in self._loops for f in self._info.frames.values()):
@@ -197,7 +197,7 @@ class Levels:
                 raise Irregular(f"{unit.name} cannot be compiled")
         return loop
 
-    def _form_of(self, frame: Frame, units: list[Unit]) -> Loop:
+    def _form_of(self, frame: Frame, units: list[LoopOrNode]) -> Loop:
         """What a frame would be if everything in it could be compiled; raises Odd."""
         if frame in self._forgotten:
             raise Odd(self._forgotten[frame])
@@ -238,15 +238,15 @@ class Levels:
             if not enter.attrs["is_constant"] and not all(
                 edge.dst in merges for edge in enter.out_edges
             ):
-                raise Odd(f"{enter.name} is used in the first turn only")
+                raise Odd(f"{enter.name} is used in the first iteration only")
 
-    def _sources_first(self, frame: Frame) -> list[Unit]:
+    def _sources_first(self, frame: Frame) -> list[LoopOrNode]:
         """The units of a frame, each after those that it depends on."""
         inner = [loop for loop in self._loops.values() if loop.frame.parent is frame]
         nodes = [n for n in self._nodes[frame] if n.id not in self._unit_of]
-        units: list[Unit] = [*nodes, *inner]
-        waiting: dict[Unit, int] = {}
-        users: dict[Unit, list[Unit]] = {unit: [] for unit in units}
+        units: list[LoopOrNode] = [*nodes, *inner]
+        waiting: dict[LoopOrNode, int] = {}
+        users: dict[LoopOrNode, list[LoopOrNode]] = {unit: [] for unit in units}
         for unit in units:
             sources = set(self.sources(unit)) & users.keys()
             waiting[unit] = len(sources)
@@ -256,7 +256,7 @@ class Levels:
         # wrote keeps few values alive at a time.
         ready = [(_age(unit), unit) for unit in units if not waiting[unit]]
         heapify(ready)
-        ordered: list[Unit] = []
+        ordered: list[LoopOrNode] = []
         while ready:
             _, unit = heappop(ready)
             ordered.append(unit)
@@ -268,26 +268,26 @@ class Levels:
             raise _cycle(frame, set(units) - set(ordered))
         return ordered
 
-    def sources(self, unit: Unit) -> Iterable[Unit]:
+    def sources(self, unit: LoopOrNode) -> Iterable[LoopOrNode]:
         """The units that a unit depends on, in its own frame or around it."""
         nodes = unit.enters if isinstance(unit, Loop) else (unit,)
         for node in nodes:
             for edge in node.in_edges():
                 yield from self._sources_along(edge)
 
-    def choices(self, unit: Unit) -> Iterable[Iterable[Unit]]:
+    def choices(self, unit: LoopOrNode) -> Iterable[Iterable[LoopOrNode]]:
         """The units behind each input of a Merge, of which one is enough."""
         if isinstance(unit, Loop) or unit.role is not Role.MERGE:
             return ()
         return (self._sources_along(edge) for edge in unit.inputs if edge is not None)
 
-    def mark(self, unit: Unit) -> Unit | Frame:
+    def mark(self, unit: LoopOrNode) -> LoopOrNode | Frame:
         """What stands for a unit that the executor runs: for an Enter, what it enters."""
         if isinstance(unit, Node) and unit.role is Role.ENTER:
             return self._info.output_frame_of[unit.id]
         return unit
 
-    def _sources_along(self, edge: Edge) -> Iterable[Unit]:
+    def _sources_along(self, edge: Edge) -> Iterable[LoopOrNode]:
         src = edge.src
         if src.role is Role.EXIT and src.id not in self._unit_of:
             # What leaves a loop of the executor's depends on all that enters it, and even then
@@ -298,7 +298,7 @@ class Levels:
             yield self.unit_of(src)
 
 
-def _age(unit: Unit) -> int:
+def _age(unit: LoopOrNode) -> int:
     """A number that is smaller for what was made earlier; no two units have the same."""
     return min(enter.id for enter in unit.enters) if isinstance(unit, Loop) else unit.id
 
@@ -310,7 +310,7 @@ def _depth(frame: Frame) -> int:
     return depth
 
 
-def _cycle(frame: Frame, units: Iterable[Unit]) -> Exception:
+def _cycle(frame: Frame, units: Iterable[LoopOrNode]) -> Exception:
     """Why some units of a frame cannot be put in an order."""
     for unit in units:
         if isinstance(unit, Loop) or unit.role is Role.ENTER:
@@ -320,6 +320,6 @@ def _cycle(frame: Frame, units: Iterable[Unit]) -> Exception:
     return InternalError(f"the frame {frame} has a cycle without NextIteration")
 
 
-def loop_depth(units: Iterable[Unit]) -> int:
+def loop_depth(units: Iterable[LoopOrNode]) -> int:
     """How many loops stand one inside the other."""
     return max((1 + loop_depth(unit.body) for unit in units if isinstance(unit, Loop)), default=0)

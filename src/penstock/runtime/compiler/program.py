@@ -1,11 +1,11 @@
 """What a region does, before it has an order: statements over variables.
 
 In:   made by ``build``.
-Out:  read by ``schedule`` and ``emit``.
+Out:  read by ``schedule`` and ``generate``.
 Not:  knows no Python text.
 
 Each loop body, and the code outside of loops, is a ``Body`` with predicates of its own.
-A statement is live under its predicate, in each turn of its body; it must come after the
+A statement is live under its predicate, in each iteration of its body; it must come after the
 statements that it waits for.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from penstock.graph.graph import Node
-from penstock.kernels.bound import BoundKernel
+from penstock.kernels.api.bound import BoundKernel
 from penstock.runtime.compiler.predicates import Condition, Predicate, Predicates
 
 
@@ -81,7 +81,7 @@ class Call(Statement):
 
 
 @dataclass(frozen=False, slots=True, eq=False)
-class Chain(Statement):
+class FusedGroup(Statement):
     """Several element-wise calls, to be done piece by piece; see ``blocks``."""
 
     #: Each after those that it reads; only the last one's output is used by others.
@@ -91,7 +91,7 @@ class Chain(Statement):
 
 
 @dataclass(frozen=False, slots=True, eq=False)
-class Row(Statement):
+class UnaryChain(Statement):
     """Functions of one number, each of what the one before gives; see ``rows``."""
 
     calls: tuple[Call, ...]
@@ -129,7 +129,7 @@ class Repeat(Statement):
     body: Body
     #: The loop goes on as long as this is true.
     goes_on: Condition
-    #: What the turns hand on: (name, first value, next value).
+    #: What the iterations hand on: (name, first value, next value).
     variables: tuple[tuple[Var, Operand, Operand], ...]
     #: Names of the body that are used after the loop.
     exits: tuple[Var, ...]
@@ -139,7 +139,7 @@ class Repeat(Statement):
 
 @dataclass(frozen=False, slots=True, eq=False)
 class Body:
-    """The statements of one turn, each after those that it waits for."""
+    """The statements of one iteration, each after those that it waits for."""
 
     predicates: Predicates
     statements: list[Statement] = field(default_factory=list)
@@ -174,9 +174,9 @@ def variable_of(operand: Operand) -> Var:
 
 def operands_of(statement: Statement) -> Sequence[Operand]:
     """What a statement reads, by itself or in a loop."""
-    if isinstance(statement, (Call, Chain)):
+    if isinstance(statement, (Call, FusedGroup)):
         return statement.inputs
-    if isinstance(statement, (Move, Test, Row)):
+    if isinstance(statement, (Move, Test, UnaryChain)):
         return (statement.source,)
     if isinstance(statement, Repeat):
         return (*(first for _, first, _ in statement.variables), *statement.free)
@@ -187,7 +187,7 @@ def targets_of(statement: Statement) -> Sequence[Var]:
     """The names that a statement gives values to, as seen from its own body."""
     if isinstance(statement, Call):
         return [var for var in statement.outputs if var is not None]
-    if isinstance(statement, (Move, Test, Chain, Row)):
+    if isinstance(statement, (Move, Test, FusedGroup, UnaryChain)):
         return (statement.target,)
     if isinstance(statement, Repeat):
         return statement.exits

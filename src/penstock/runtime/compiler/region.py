@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from penstock.core.values import DEAD, Value
 from penstock.errors import Where
-from penstock.kernels.context import OpKernelContext, StepContext
+from penstock.kernels.api.context import OpKernelContext, StepContext
 from penstock.printable import printable
 from penstock.runtime.compiler.frameless import told
 from penstock.runtime.compiler.source import Place, Source
@@ -71,7 +71,7 @@ class Region:
         return results
 
     def _place(self, cause: BaseException, step: Interruptible) -> Where | None:
-        """The node in whose line an exception arose, in its frame and turn."""
+        """The node in whose line an exception arose, in its frame and iteration."""
         place = self.source.place_of(cause.__traceback__)
         if place is None:
             return None

@@ -28,7 +28,7 @@ from penstock.defs.attrs import TensorAttr
 from penstock.graph.graph import Edge, Graph, Node, copy_node
 from penstock.graph.references import References
 from penstock.graph.roles import Role
-from penstock.runtime.compiler.loops import Levels, Loop, Unit, is_free
+from penstock.runtime.compiler.loops import Loop, LoopOrNode, LoopTree, is_free
 from penstock.runtime.compiler.region import Region
 
 #: What an op of TensorFlow would be that is a compiled region.
@@ -47,7 +47,7 @@ _CONTROL: Final = -1
 class Group:
     """Units that became one region."""
 
-    members: Sequence[Unit]
+    members: Sequence[LoopOrNode]
     region: Region
     #: What the region's parameters stand for.
     inputs: Sequence[Edge]
@@ -58,7 +58,7 @@ class Group:
 
 
 def outputs_of(
-    members: Iterable[Unit], is_inside: Callable[[Node], bool]
+    members: Iterable[LoopOrNode], is_inside: Callable[[Node], bool]
 ) -> list[tuple[Node, int]]:
     """What the nodes around a group need of it: (node, slot), each once."""
     found: dict[tuple[Node, int], None] = {}
@@ -73,9 +73,9 @@ def outputs_of(
 class SurelyLive:
     """Which nodes are live in every step: a cautious guess that asks no predicate."""
 
-    def __init__(self, levels: Levels) -> None:
+    def __init__(self, levels: LoopTree) -> None:
         self._levels = levels
-        self._sure: set[Unit] = set()
+        self._sure: set[LoopOrNode] = set()
         for frame, units in levels.units.items():
             if frame.parent is None:
                 for unit in units:
@@ -85,7 +85,7 @@ class SurelyLive:
     def __contains__(self, node: Node) -> bool:
         return self._levels.unit_of(node) in self._sure
 
-    def _is_sure(self, unit: Unit) -> bool:
+    def _is_sure(self, unit: LoopOrNode) -> bool:
         if isinstance(unit, Loop):
             return all(edge.src in self for enter in unit.enters for edge in enter.in_edges())
         if unit.role in {Role.SWITCH, Role.RECV}:
@@ -97,7 +97,7 @@ class SurelyLive:
 
 
 def rewrite(
-    graph: Graph, groups: Sequence[Group], references: References, levels: Levels
+    graph: Graph, groups: Sequence[Group], references: References, levels: LoopTree
 ) -> tuple[Graph, dict[Node, Region]]:
     """A graph with region nodes; and the region of each."""
     return _Rewriter(graph, groups, references, levels).run()
@@ -107,7 +107,7 @@ class _Rewriter:
     """One new graph under construction."""
 
     def __init__(
-        self, graph: Graph, groups: Sequence[Group], references: References, levels: Levels
+        self, graph: Graph, groups: Sequence[Group], references: References, levels: LoopTree
     ) -> None:
         self._old = graph
         self._new = Graph(graph.library, function=graph.function)

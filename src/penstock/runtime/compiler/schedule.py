@@ -39,17 +39,17 @@ class Outcome(NamedTuple):
     is_true: bool
 
 
-class Entangled(NamedTuple):
+class CompoundPredicate(NamedTuple):
     """A predicate that is no sequence of outcomes: an "or" of several."""
 
     predicate: Predicate
 
 
 #: The branch that a statement stands in, from the outside in.
-Path: TypeAlias = "tuple[Outcome | Entangled, ...]"
+Path: TypeAlias = "tuple[Outcome | CompoundPredicate, ...]"
 
 
-class Placed(NamedTuple):
+class ScheduledStatement(NamedTuple):
     """A statement in its branch."""
 
     statement: Statement
@@ -58,19 +58,19 @@ class Placed(NamedTuple):
     reads: tuple[Var, ...]
 
 
-class Turn(NamedTuple):
-    """One turn of a loop body: what is done before it is known whether the loop goes on."""
+class ScheduledIteration(NamedTuple):
+    """One iteration of a loop body: what is done before it is known whether the loop goes on."""
 
-    before: list[Placed]
-    after: list[Placed]
+    before: list[ScheduledStatement]
+    after: list[ScheduledStatement]
 
 
-def schedule(body: Body) -> list[Placed]:
+def schedule(body: Body) -> list[ScheduledStatement]:
     """All statements of a body in order, without those that do nothing."""
     return _Scheduler(body, body.statements, ALWAYS).run()
 
 
-def schedule_turn(body: Body, goes_on: Condition) -> Turn:
+def schedule_iteration(body: Body, goes_on: Condition) -> ScheduledIteration:
     """The same for a loop body; what needs the condition to be true comes after it."""
     predicates = body.predicates
     going = predicates.is_true(goes_on)
@@ -83,7 +83,9 @@ def schedule_turn(body: Body, goes_on: Condition) -> Turn:
             waiting.extend(statement.waits)
     before = [s for s in body.statements if s in first]
     after = [s for s in body.statements if s not in first]
-    return Turn(_Scheduler(body, before, ALWAYS).run(), _Scheduler(body, after, going).run())
+    return ScheduledIteration(
+        _Scheduler(body, before, ALWAYS).run(), _Scheduler(body, after, going).run()
+    )
 
 
 def path_of(predicates: Predicates, live: Predicate) -> Path:
@@ -93,7 +95,7 @@ def path_of(predicates: Predicates, live: Predicate) -> Path:
         ResourceExhaustedError: it is too large for an expression.
 
     """
-    path: list[Outcome | Entangled] = []
+    path: list[Outcome | CompoundPredicate] = []
     while live != ALWAYS:
         condition, low, high = predicates.parts(live)
         if low == NEVER:
@@ -105,7 +107,7 @@ def path_of(predicates: Predicates, live: Predicate) -> Path:
         else:
             if predicates.questions(live) > MAX_QUESTIONS:
                 raise ResourceExhaustedError("branches are too entangled to be compiled")
-            path.append(Entangled(live))
+            path.append(CompoundPredicate(live))
             break
     return tuple(path)
 
@@ -150,9 +152,9 @@ class _Scheduler:
         #: The paths of ``_ready`` by each beginning that they have.
         self._beginnings: dict[Path, dict[Path, None]] = {}
 
-    def run(self) -> list[Placed]:
+    def run(self) -> list[ScheduledStatement]:
         """Order everything."""
-        placed: list[Placed] = []
+        placed: list[ScheduledStatement] = []
         path: Path = ()
         self._make_ready([i for i, count in enumerate(self._waiting) if not count])
         while self._ready:
@@ -160,7 +162,9 @@ class _Scheduler:
             index = self._take(path)
             statement = self._statements[index]
             reads = tuple(map(variable_of, operands_of(statement)))
-            placed.append(Placed(statement, path, reads + self._paths[statement.live][1]))
+            placed.append(
+                ScheduledStatement(statement, path, reads + self._paths[statement.live][1])
+            )
             self._make_ready(self._done(index))
         if any(self._waiting):
             raise InternalError("statements wait for each other")
@@ -224,6 +228,6 @@ class _Scheduler:
 def _opposite(path: Path, end: int) -> Path:
     """The branch on the other side of the condition at ``end``."""
     step = path[end]
-    if isinstance(step, Entangled):
+    if isinstance(step, CompoundPredicate):
         return (*path[:end], step)  # nothing is there: the path itself is not ready
     return (*path[:end], Outcome(step.condition, not step.is_true))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.registry import Calling
+from penstock.kernels.api.registry import Calling
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Body, Call, Constant, Operand, Program, Repeat
 

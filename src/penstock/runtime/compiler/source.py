@@ -32,12 +32,12 @@ from penstock.runtime.compiler.vet import vet
 _numbers: Final = itertools.count(1)
 
 
-class Turns(NamedTuple):
+class Iterations(NamedTuple):
     """A loop that a line stands in."""
 
     #: The frame's name, as the graph has it.
     frame: str
-    #: The variable that counts its turns.
+    #: The variable that counts its iterations.
     counter: str
     #: The variable for the dynamic frame; the code has it if a kernel asks.
     tag: str = ""
@@ -50,7 +50,7 @@ class Line(NamedTuple):
     #: The node that it is for; None for what holds the others together.
     node: Node | None = None
     #: The loops around it, outermost first.
-    loops: tuple[Turns, ...] = ()
+    loops: tuple[Iterations, ...] = ()
     #: What the graph calls it, if it is for no node.
     label: str = ""
 
@@ -74,7 +74,7 @@ class Place(NamedTuple):
     iteration: int
 
     def within(self, frame: str, iteration: int) -> Place:
-        """The same place, if the text itself runs in a turn of a loop."""
+        """The same place, if the text itself runs in an iteration of a loop."""
         if not frame:
             return self
         if not self.frame:
@@ -179,7 +179,7 @@ def _frame_of(thread: int) -> FrameType | None:
 
 
 def _has_gil() -> bool:
-    """Whether threads take turns, which on some Pythons may change while they run."""
+    """Whether threads take iterations, which on some Pythons may change while they run."""
     is_enabled: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
     return is_enabled()
 

@@ -31,12 +31,12 @@ import numpy as np
 from penstock.core.denormals import flushing
 from penstock.core.values import Value
 from penstock.errors import CancelledError, OpError, Where
-from penstock.kernels.at_once import WAIT
-from penstock.kernels.context import OpKernelContext, Waiting
+from penstock.kernels.api.context import OpKernelContext, Waiting
+from penstock.kernels.api.try_kernel import WOULD_BLOCK
 from penstock.runtime.executor.completion import Completion
 from penstock.runtime.executor.costs import CHEAP, KernelCosts
 from penstock.runtime.executor.dump import dump
-from penstock.runtime.executor.graph_view import GraphView, NodeItem, Step
+from penstock.runtime.executor.graph_view import DispatchKind, GraphView, NodeItem
 from penstock.runtime.executor.inbox import Inbox
 from penstock.runtime.executor.inputs import prepare_refs
 from penstock.runtime.executor.node_outputs import NodeOutputContext, teller_of
@@ -48,10 +48,10 @@ from penstock.runtime.outputs import as_outputs, check_outputs
 from penstock.state.frame_and_iter import FrameAndIter
 from penstock.state.step_state import Runner
 
-_PLAIN: Final = int(Step.PLAIN)
-_CONTEXT: Final = int(Step.CONTEXT)
-_ASYNC: Final = int(Step.ASYNC)
-_LOOP_COND: Final = int(Step.LOOP_COND)
+_PLAIN: Final = int(DispatchKind.PLAIN)
+_CONTEXT: Final = int(DispatchKind.CONTEXT)
+_ASYNC: Final = int(DispatchKind.ASYNC)
+_LOOP_COND: Final = int(DispatchKind.LOOP_COND)
 
 
 class Prepared(Protocol):
@@ -174,13 +174,13 @@ class ExecutorState:
                     propagate(item, frame, iteration, None)
                     continue
             try:
-                if item.step == _PLAIN and costs[item.id] <= CHEAP and not is_observed:
+                if item.dispatch == _PLAIN and costs[item.id] <= CHEAP and not is_observed:
                     result = item.compute(*self._take_inputs(item, iteration))
                     outputs = (result,) if item.has_bare_output else as_outputs(item, result)
                     if item.is_checked:
                         check_outputs(item, outputs, may_omit=item.may_omit_outputs)
                 else:
-                    is_prompt = item.at_once is not None and not is_observed
+                    is_prompt = item.try_compute is not None and not is_observed
                     outputs = self._attempt(tagged) if is_prompt else self._activate(tagged)
                     self._at = None
                     if outputs is None:
@@ -208,10 +208,10 @@ class ExecutorState:
     def _attempt(self, tagged: TaggedNode) -> Sequence[Value] | None:
         """Run a node that mostly need not wait; None if its outputs will come later."""
         item, _, iteration, _ = tagged
-        assert item.at_once is not None
+        assert item.try_compute is not None
         inputs = self._take_inputs(item, iteration)
-        result = item.at_once(self._step, *inputs)
-        if result is WAIT:
+        result = item.try_compute(self._step, *inputs)
+        if result is WOULD_BLOCK:
             return self._start_async(tagged, inputs, perf_counter())
         outputs = as_outputs(item, result)
         if item.is_checked:
@@ -222,7 +222,7 @@ class ExecutorState:
         """Run one node in full; None if its outputs will come through the inbox."""
         item, _, iteration, _ = self._at = tagged
         start = perf_counter()
-        step = item.step
+        step = item.dispatch
         outputs: Sequence[Value]
         if step == _PLAIN or item.is_measured:
             inputs = self._take_inputs(item, iteration)
@@ -388,6 +388,6 @@ class ExecutorState:
 
 def _silence(item: NodeItem) -> str:
     """What a kernel does that is left behind."""
-    if item.step == _ASYNC:
+    if item.dispatch == _ASYNC:
         return f"{item.name} ({item.op}) has not called done, as docs/add-an-op.md asks for"
     return f"{item.name} ({item.op}) still computes"

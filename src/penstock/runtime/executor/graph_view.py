@@ -20,16 +20,16 @@ from penstock.graph.frames import Frame, build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.references import References
 from penstock.graph.roles import Role
-from penstock.kernels.at_once import Prompt
-from penstock.kernels.bound import BoundKernel, patience_of
-from penstock.kernels.context import StepContext
-from penstock.kernels.registry import Calling, Cost, Kernel
+from penstock.kernels.api.bound import BoundKernel, patience_of
+from penstock.kernels.api.context import StepContext
+from penstock.kernels.api.registry import Calling, Cost, Kernel
+from penstock.kernels.api.try_kernel import TryKernel
 from penstock.runtime.binding import bind_at
 from penstock.runtime.executor.pending_counts import PendingCounts
 from penstock.state.checkpoints import begin
 
 
-class Step(enum.IntEnum):
+class DispatchKind(enum.IntEnum):
     """What the driver does with a node; integers, since it asks once per activation."""
 
     PLAIN = 0
@@ -63,7 +63,7 @@ class NodeItem:
     name: str
     op: str
     compute: Kernel
-    step: int
+    dispatch: int
     flow: int
     #: The frame that the node runs in.
     frame: FrameInfo
@@ -99,7 +99,7 @@ class NodeItem:
     #: Whether there is either of these two.
     has_refs: bool
     #: What may have the outputs without waiting; None for any other kernel.
-    at_once: Kernel | None
+    try_compute: Kernel | None
     #: What clears its inputs after use.
     no_inputs: tuple[None, ...]
     #: What says where in a step the kernel is, if it does many things; None for any other.
@@ -139,14 +139,14 @@ _FLOW_OF_ROLE: Final[Mapping[Role, Flow]] = {
     Role.EXIT: Flow.EXIT,
     Role.NEXT_ITERATION: Flow.NEXT_ITERATION,
 }
-_STEP_OF_CALLING: Final[Mapping[Calling, Step]] = {
-    Calling.PLAIN: Step.PLAIN,
-    Calling.CONTEXT: Step.CONTEXT,
-    Calling.ASYNC: Step.ASYNC,
+_DISPATCH_OF_CALLING: Final[Mapping[Calling, DispatchKind]] = {
+    Calling.PLAIN: DispatchKind.PLAIN,
+    Calling.CONTEXT: DispatchKind.CONTEXT,
+    Calling.ASYNC: DispatchKind.ASYNC,
 }
-_STEP_OF_ROLE: Final[Mapping[Role, Step]] = {
-    Role.LOOP_COND: Step.LOOP_COND,
-    Role.CONTROL_TRIGGER: Step.NOTHING,
+_DISPATCH_OF_ROLE: Final[Mapping[Role, DispatchKind]] = {
+    Role.LOOP_COND: DispatchKind.LOOP_COND,
+    Role.CONTROL_TRIGGER: DispatchKind.NOTHING,
 }
 
 
@@ -211,7 +211,7 @@ class GraphView:
             in_edges = sum(edge is not None for edge in node.inputs)
             pending_id = counts.add_ordinary(in_edges + len(node.control_inputs))
         is_nothing = node.op.name == "NoOp"
-        step = _STEP_OF_ROLE.get(node.role, _STEP_OF_CALLING[kernel.calling])
+        step = _DISPATCH_OF_ROLE.get(node.role, _DISPATCH_OF_CALLING[kernel.calling])
         flow = _FLOW_OF_ROLE.get(node.role, Flow.ORDINARY)
         if flow is Flow.ENTER and node.attrs["is_constant"]:
             flow = Flow.CONSTANT_ENTER
@@ -222,7 +222,7 @@ class GraphView:
             name=node.name,
             op=node.op.name,
             compute=kernel.compute,
-            step=int(Step.NOTHING if is_nothing else step),
+            dispatch=int(DispatchKind.NOTHING if is_nothing else step),
             flow=int(flow),
             frame=frame,
             input_start=frame.total_inputs,
@@ -242,12 +242,14 @@ class GraphView:
             and not references.is_read(node),
             # Others have effects, and may not be safe beside one another.
             is_measured=kernel.cost is Cost.MEASURED
-            and (step is Step.PLAIN or node.role is Role.REGION),
+            and (step is DispatchKind.PLAIN or node.role is Role.REGION),
             patience=patience_of(kernel),
             derefs=derefs,
             initialized_refs=initialized_refs,
             has_refs=bool(derefs or initialized_refs),
-            at_once=kernel.compute.at_once if isinstance(kernel.compute, Prompt) else None,
+            try_compute=kernel.compute.try_compute
+            if isinstance(kernel.compute, TryKernel)
+            else None,
             no_inputs=(None,) * len(node.inputs),
             explain=kernel.explain,
             function=node.function or self._function,

@@ -15,8 +15,8 @@ from typing import Protocol, TypeAlias
 from penstock.core.values import Value
 from penstock.errors import OpError
 from penstock.graph.graph import Node
-from penstock.kernels.bound import BoundKernel
-from penstock.kernels.context import FunctionCaller, StepContext, Waiting
+from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.context import FunctionCaller, StepContext, Waiting
 from penstock.runtime.executor.graph_view import NodeItem
 from penstock.runtime.executor.node_outputs import NodeOutputsCallback
 from penstock.runtime.executor.state import ReadyQueue

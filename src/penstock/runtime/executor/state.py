@@ -39,7 +39,7 @@ class ReadyQueue(Protocol):
 
 
 class IterationState:
-    """One turn of one loop; of the root frame there is only turn 0."""
+    """One iteration of one loop; of the root frame there is only number 0."""
 
     __slots__ = ("child_frames", "children", "counts", "inputs", "number", "outstanding")
 
@@ -58,7 +58,7 @@ class IterationState:
 
 
 class FrameState:
-    """One dynamic frame: a loop, in one turn of the loop around it."""
+    """One dynamic frame: a loop, in one iteration of the loop around it."""
 
     __slots__ = (
         "_id",
@@ -114,11 +114,11 @@ class FrameState:
     def label(self) -> str:
         """The name for people: ``outer[3]/inner``; empty for the root."""
         parts = []
-        frame, turn = self, ""
+        frame, within = self, ""
         while frame.parent is not None:
             assert frame.parent_iteration is not None
-            parts.append(frame.info.name + turn)
-            turn = f"[{frame.parent_iteration.number}]"
+            parts.append(frame.info.name + within)
+            within = f"[{frame.parent_iteration.number}]"
             frame = frame.parent
         return "/".join(reversed(parts))
 

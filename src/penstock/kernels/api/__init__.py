@@ -1,0 +1,1 @@
+"""How kernels are made, found and called."""

@@ -1,0 +1,1 @@
+"""Much work, and several cores for it."""

@@ -1,0 +1,54 @@
+"""Arrays whose elements follow each other in memory in short runs only, such as every other pixel.
+
+In:   arrays, often views.
+Out:  the same numbers, copied run by run.
+Not:  computes nothing.
+
+numpy starts anew for each run, which for a few numbers takes several times as long as the work.
+A run that is copied as if it were one large element costs a fifth of that.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from penstock.core.values import Array
+
+#: Bytes from which on a run is long enough.
+_LONG: Final = 256
+#: With fewer elements it is not worthwhile.
+_FEW: Final = 4096
+
+
+def has_short_runs(array: Array) -> bool:
+    """Whether the last axis is all that follows in memory, and it is short."""
+    if array.size < _FEW or array.ndim < 2 or array.dtype.hasobject:
+        return False
+    size, step = array.shape[-1] * array.itemsize, array.strides[-1]
+    if size >= _LONG or step != array.itemsize or array.shape[-1] < 2:
+        return False
+    return bool(array.shape[-2] > 1 and array.strides[-2] != size)
+
+
+def gathered(array: Array) -> Array:
+    """The array, or a copy without gaps if it has short runs."""
+    if not has_short_runs(array):
+        return array
+    result = np.empty(array.shape, array.dtype)
+    _copy(result, array)
+    return result
+
+
+def put(target: Array, source: Array) -> None:
+    """Copy what is without gaps into an array of the same shape and type."""
+    if has_short_runs(target):
+        _copy(target, source)
+    else:
+        target[...] = source
+
+
+def _copy(target: Array, source: Array) -> None:
+    run = np.dtype((np.void, source.shape[-1] * source.itemsize))
+    target.view(run)[...] = source.view(run)

@@ -1,0 +1,134 @@
+"""Large arrays, a portion at a time, on several cores.
+
+In:   a function of arrays, and arrays that have much to do for it.
+Out:  what it gives for all of them; each portion is computed on its own.
+Not:  computes nothing; small arrays go to the function as they are.
+
+A function that takes several steps reads and writes what it has just written, which is faster
+while that is in a cache.  But every step waits for Python's lock, so portions are no smaller
+than they must be.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from penstock.core.values import Array, Value
+from penstock.kernels.parallel.intra_op import HELPERS, parallel_for
+
+_Compute: TypeAlias = Callable[..., Value]
+#: With fewer elements than this it is not worthwhile.
+_MANY: Final = 1 << 19
+#: The same for what comes after products of matrices: BLAS's threads still wait for more then,
+#: and they do so by spinning.
+_MANY_UPDATED: Final = 1 << 21
+#: Elements of a portion.  Of smaller ones threads wait for Python's lock most of the time.
+_PORTION: Final = 1 << 17
+#: Bytes of a portion of a batch: measured.  What a core's own cache holds is less, but small
+#: portions wait for Python's lock more than for memory.
+_BATCH_BYTES: Final = 1 << 22
+#: A batch falls into so many portions at least.
+_LEAST: Final = min(HELPERS + 1, 8)
+
+
+def by_images(
+    compute: _Compute,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    *batches: Array,
+    at_once: int = _BATCH_BYTES,
+) -> Array:
+    """``compute(*batches)``, some images at a time; the result has this shape and type.
+
+    What takes many steps is the faster if fewer bytes than usual are worked on at once.
+    """
+    largest = max(x.size for x in batches)
+    count = shape[0]
+    if largest < _MANY or count < 2:
+        return np.asarray(compute(*batches))
+    result = np.empty(shape, dtype)
+    fitting = max(at_once * count // (largest * dtype.itemsize), 1)
+    step = min(fitting, -(-count // _LEAST))
+
+    def some(number: int) -> None:
+        part = slice(number * step, (number + 1) * step)
+        result[part] = compute(*(x[part] for x in batches))
+
+    parallel_for(-(-count // step), some)
+    return result
+
+
+def sum_by_images(compute: _Compute, *batches: Array) -> Value:
+    """The sum of ``compute(*batches)`` over portions of some images each, in their order."""
+    largest = max(x.size for x in batches)
+    count = len(batches[0])
+    if largest < _MANY or count < 2:
+        return compute(*batches)
+    fitting = max(_BATCH_BYTES * count // (largest * batches[0].itemsize), 1)
+    step = min(fitting, -(-count // _LEAST))
+    found: list[Any] = [None] * -(-count // step)
+
+    def some(number: int) -> None:
+        part = slice(number * step, (number + 1) * step)
+        found[number] = compute(*(x[part] for x in batches))
+
+    parallel_for(len(found), some)
+    return functools.reduce(operator.add, found)
+
+
+def updated(
+    fill: Callable[..., None], olds: tuple[Value, ...], rest: Sequence[Value]
+) -> tuple[Value, ...]:
+    """What ``fill(news, *olds, *rest)`` writes into new arrays, element by element.
+
+    There is a new array for each old one.  All that is not a scalar has the shape of the first.
+    """
+    first = olds[0]
+    news = tuple([np.empty(first.shape, old.dtype) for old in olds])
+    if first.size * len(olds) < _MANY_UPDATED or not all(map(_is_flat, (*olds, *rest))):
+        fill(news, *olds, *rest)
+        return news if first.ndim else tuple([new[()] for new in news])
+    flat = [x.reshape(-1) if x.ndim else x for x in (*olds, *rest)]
+    targets = [new.reshape(-1) for new in news]
+    step = min(max(-(-first.size // (HELPERS + 1)), _PORTION // 2), _PORTION)
+
+    def some(number: int) -> None:
+        part = slice(number * step, (number + 1) * step)
+        fill([x[part] for x in targets], *[x[part] if x.ndim else x for x in flat])
+
+    parallel_for(-(-first.size // step), some)
+    return news
+
+
+def by_elements(compute: _Compute) -> _Compute:
+    """The function, which works on each element on its own, for large arrays in portions.
+
+    All its inputs have one shape, and the result has the type of the first.
+    """
+
+    def in_portions(*inputs: Value) -> Value:
+        first = inputs[0]
+        if first.size < _MANY or not all(map(_is_flat, inputs)):
+            return compute(*inputs)
+        if any(x.shape != first.shape for x in inputs):
+            return compute(*inputs)
+        result, flat = np.empty(first.shape, first.dtype), [x.reshape(-1) for x in inputs]
+        whole = result.reshape(-1)
+
+        def some(number: int) -> None:
+            part = slice(number * _PORTION, (number + 1) * _PORTION)
+            whole[part] = compute(*(x[part] for x in flat))
+
+        parallel_for(-(-first.size // _PORTION), some)
+        return result
+
+    return in_portions
+
+
+def _is_flat(x: Array) -> bool:
+    return x.flags.c_contiguous

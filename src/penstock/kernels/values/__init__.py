@@ -1,0 +1,1 @@
+"""What values are made of, beyond what arrays are: shared by kernels of all families."""

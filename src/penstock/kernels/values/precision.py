@@ -1,0 +1,67 @@
+"""Formulas in the precision that TensorFlow computes them in.
+
+In:   a maker of a formula, which gets what makes its constants and what rounds its steps; the
+      element type.
+Out:  a function over arrays of that element type.
+Not:  registers nothing.
+
+float16 and bfloat16 are arithmetic of float32 whose result is rounded, after each step: TensorFlow
+computes a formula's steps that way one by one, while a function such as a matrix product or an
+error function is one step to it.  A formula's constants are numpy scalars of its own type, since
+before numpy 2 a Python number beside a numpy scalar makes a float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.dtypes import DType
+from penstock.core.values import Value
+from penstock.kernels.values.half_floats import from_half, to_half
+
+#: Makes a formula's constants out of Python's numbers, as a scalar type such as ``np.float32``.
+Kind: TypeAlias = Callable[..., Any]
+#: Rounds what a formula's step gives; the last step need not be rounded.
+Step: TypeAlias = Callable[[Value], Value]
+#: Given both, the formula.
+MakeFormula: TypeAlias = Callable[[Kind, Step], Callable[..., Value]]
+
+#: Types whose formulas are computed in float32.
+NARROW: Final[frozenset[DType]] = frozenset({dtypes.float16, dtypes.bfloat16})
+
+
+def exactly(value: Value) -> Value:
+    """What a step gives, where nothing has to be rounded."""
+    return value
+
+
+def formula(make: MakeFormula, dtype: DType) -> Callable[..., Value]:
+    """The formula for arrays of ``dtype``, rounded step by step if that is narrow."""
+    kind = dtype.numpy.type
+    if dtype not in NARROW:
+        return make(kind, exactly)
+    return in_float32(make(lambda number: np.float32(kind(number)), _rounding(dtype)), dtype)
+
+
+def _rounding(dtype: DType) -> Step:
+    """What rounds numbers of float32 to those that a narrow type has."""
+    if dtype is dtypes.float16:
+        return lambda x: from_half(to_half(x))
+    narrow = dtype.numpy
+    return lambda x: x.astype(narrow).astype(np.float32)
+
+
+def in_float32(function: Callable[..., Value], dtype: DType) -> Callable[..., Value]:
+    """The function with its inputs widened to float32 and its result rounded to ``dtype``."""
+    narrow = dtype.numpy
+    if dtype is dtypes.float16:
+        return lambda *inputs: to_half(function(*[from_half(x) for x in inputs]))
+
+    def widened(*inputs: Value) -> Value:
+        return function(*[x.astype(np.float32) for x in inputs]).astype(narrow)
+
+    return widened

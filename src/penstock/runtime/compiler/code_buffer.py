@@ -1,0 +1,137 @@
+"""The code of one region under construction: its names, what they stand for, and its functions.
+
+In:   variables, kernels and other objects that the text refers to.
+Out:  names; and in the end a ``Source``.
+Not:  writes no statements.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.errors import CancelledError, OpError
+from penstock.graph.graph import Node
+from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.parallel.beside import prepared_beside
+from penstock.runtime.compiler.expressions import as_pred
+from penstock.runtime.compiler.frameless import frameless_context
+from penstock.runtime.compiler.fused_groups import in_blocks
+from penstock.runtime.compiler.names import Names
+from penstock.runtime.compiler.profile import Profile
+from penstock.runtime.compiler.program import Constant, Program, Var
+from penstock.runtime.compiler.source import Line, Source, make_source
+from penstock.runtime.compiler.unary_chains import apply_all
+from penstock.runtime.compiler.vet import ATTRIBUTES, LOCALS
+from penstock.runtime.frame_names import FrameTag
+from penstock.runtime.references import initialized, read
+from penstock.state.interrupt import Interrupt
+
+#: What stands for a kernel in the text: itself, or a function that checks what it returns.
+Checked = Callable[[Node, BoundKernel], Callable[..., Any]]
+
+
+def end_loop(interrupt: Interrupt) -> None:
+    """Leave a loop whose step must end; raises why."""
+    reason: OpError | None = interrupt.reason
+    if reason is None:
+        reason = CancelledError("Loop execution was cancelled.", derived=True)
+    raise reason
+
+
+#: What all code may refer to; it has no other builtins.
+_OBJECTS: Final[Mapping[str, Any]] = {
+    "apply_all": apply_all,
+    "as_pred": as_pred,
+    "context_of": OpKernelContext,
+    "count": itertools.count,
+    "end_loop": end_loop,
+    "false": np.False_,
+    "frame_tag": FrameTag,
+    "frameless_of": frameless_context,
+    "in_blocks": in_blocks,
+    "initialized": initialized,
+    "ndarray": np.ndarray,
+    "read": read,
+    "root_frame": FrameTag(None, 0, ""),
+    "true": np.True_,
+    "type": type,
+}
+
+
+class CodeBuffer:
+    """One text under construction."""
+
+    def __init__(self, program: Program, checked: Checked, profile: Profile | None) -> None:
+        self.checked = checked
+        self.profile = profile
+        #: What the text refers to, by name; and the names of kernels, by identity.
+        self._objects: dict[str, Any] = dict(_OBJECTS)
+        self._names_of_objects: dict[int, str] = {}
+        if profile is not None:
+            self._objects |= {"probe": profile.probe, "start": profile.start}
+        self.names = Names([*self._objects, *LOCALS, *ATTRIBUTES])
+        #: The names that variables have got, and those of strings.
+        self._name_of: dict[Var, str] = {}
+        self._name_of_string: dict[str, str] = {}
+        #: The variables for dynamic frames that some kernel asks for.
+        self.tags: set[str] = set()
+        #: Finished functions.
+        self.functions: list[list[Line]] = []
+        #: Whether some kernel is called with a context.
+        self.needs_context = False
+        #: Whether all kernels do nothing but compute.
+        self.is_pure = True
+        #: The step, and the iteration of a loop that the region as a whole stands in.
+        self.step, self.around = (
+            ("run", "root_frame, 0")
+            if program.is_whole
+            else ("run.step", "run.frame, run.iteration")
+        )
+
+    def name(self, var: Var) -> str:
+        """The name of a variable; a constant's object is made known under it."""
+        name = self._name_of.get(var)
+        if name is None:
+            name = self._name_of[var] = self.names.new(var.hint)
+            if isinstance(var, Constant):
+                self._objects[name] = var.value
+        return name
+
+    def object(self, value: Any, hint: str) -> str:
+        """A name for an object; the same for the same object."""
+        name = self._names_of_objects.get(id(value))
+        if name is None:
+            name = self._names_of_objects[id(value)] = self.names.new(hint, "k_")
+            self._objects[name] = value
+        return name
+
+    def string(self, text: str) -> str:
+        """A name for a string of the graph, which is never part of the code itself."""
+        name = self._name_of_string.get(text)
+        if name is None:
+            name = self._name_of_string[text] = self.names.new(text, "s_")
+            self._objects[name] = text
+        return name
+
+    def compiled(self, title: str, function: str) -> Source:
+        """The code as a source whose function is called ``function``."""
+        lines = [Line("", label=title)]
+        for written in self.functions:
+            lines += [Line(""), *written]
+        make = partial(
+            make_source,
+            lines,
+            function,
+            self.names.taken,
+            self._objects,
+            needs_context=self.needs_context,
+            is_pure=self.is_pure,
+        )
+        # Python takes seconds for a long text, and cannot be told to stop.
+        return prepared_beside(make)

@@ -1,0 +1,199 @@
+"""Chains of element-wise statements over long arrays, in pieces that fit into the cache.
+
+In:   a program, and how large its values proved to be.
+Out:  the same program with each chain as one statement; and, while it runs, ``in_blocks``.
+Not:  changes no value: every element is computed as before, only sooner after the one that it
+      is computed from.
+
+What is between two statements of a chain never reaches the memory: a piece of it is made and
+used up while it is in the cache, and the pieces are shared out among all cores.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from penstock.core.values import Array, Value
+from penstock.kernels.api.registry import Calling
+from penstock.kernels.parallel.intra_op import parallel_for
+from penstock.runtime.compiler.profile import Profile
+from penstock.runtime.compiler.program import (
+    Body,
+    Call,
+    FusedGroup,
+    Program,
+    Repeat,
+    Statement,
+    Var,
+    operands_of,
+    variable_of,
+)
+
+#: Elements per piece: three of float32 fit into a core's cache.
+PIECE: Final = 32_768
+_NOBODY: Final = Var("")
+#: Arrays of fewer elements are not worth the trouble.
+LONG: Final = 4 * PIECE
+
+
+def in_blocks(chain: Callable[..., Value], *args: Value) -> Value:
+    """``chain(*args)``, piece by piece if the arguments allow it."""
+    size, shape = 1, ()
+    for arg in args:
+        if isinstance(arg, np.ndarray) and arg.size > size:
+            size, shape = arg.size, arg.shape
+    if size < LONG or not all(_fits(arg, shape) for arg in args):
+        return chain(*args)
+    flat = [arg.reshape(-1) if _is_long(arg) else arg for arg in args]
+    first = chain(*[_piece(arg, 0) for arg in flat])
+    if np.shape(first) != (PIECE,):
+        return chain(*args)
+    result = np.empty(size, first.dtype)
+    result[:PIECE] = first
+
+    def work(number: int) -> None:
+        start = (number + 1) * PIECE
+        result[start : start + PIECE] = chain(*[_piece(arg, start) for arg in flat])
+
+    parallel_for(-(-size // PIECE) - 1, work)
+    return result.reshape(shape)
+
+
+def _is_long(arg: Value) -> bool:
+    return isinstance(arg, np.ndarray) and arg.size > 1
+
+
+def _fits(arg: Value, shape: tuple[int, ...]) -> bool:
+    """Whether an argument is the same for all elements, or one for one."""
+    if not _is_long(arg):
+        # Without elements it would make the result one without elements, or an error.
+        return np.size(arg) == 1 and np.ndim(arg) <= len(shape)
+    return arg.shape == shape and bool(arg.flags.c_contiguous)
+
+
+def _piece(arg: Value, start: int) -> Array | Value:
+    if not _is_long(arg):
+        return arg.reshape(()) if isinstance(arg, np.ndarray) else arg
+    return arg[start : start + PIECE]
+
+
+def fuse_groups(program: Program, profile: Profile) -> bool:
+    """Join the statements of chains, in place; whether there are any."""
+    return _chain_up_body(program.body, profile, set(program.results))
+
+
+def _chain_up_body(body: Body, profile: Profile, wanted: set[Var]) -> bool:
+    uses = Counter(wanted)
+    maker: dict[Var, Call] = {}
+    for statement in body.statements:
+        uses.update(map(variable_of, operands_of(statement)))
+        if isinstance(statement, Call) and _is_candidate(statement, profile):
+            maker[_output(statement)] = statement
+        if isinstance(statement, Repeat):
+            uses.update(variable_of(following) for _, _, following in statement.variables)
+    uses.update(body.conditions)
+    waited_for = Counter(w for statement in body.statements for w in set(statement.waits))
+    chains: dict[Statement, FusedGroup] = {}
+    for last in reversed(body.statements):
+        if isinstance(last, Call) and _is_made_by(last, maker) and last not in chains:
+            members = _members(last, maker, uses, waited_for)
+            if len(members) > 1:
+                chain = _chain_of(last, members)
+                chains.update(dict.fromkeys(members, chain))
+    if chains:
+        _replace(body, chains)
+    return bool(chains)
+
+
+def _is_candidate(call: Call, profile: Profile) -> bool:
+    kernel = call.kernel
+    return (
+        kernel.calling is Calling.PLAIN
+        and len(call.outputs) == 1
+        and call.outputs[0] is not None
+        and all(isinstance(operand, Var) for operand in call.inputs)
+        and kernel.is_elementwise
+        and profile.sizes.get(call.node, 0) >= LONG
+    )
+
+
+def _output(call: Call) -> Var:
+    [output] = call.outputs
+    assert output is not None
+    return output
+
+
+def _is_made_by(call: Call, maker: dict[Var, Call]) -> bool:
+    return len(call.outputs) == 1 and maker.get(call.outputs[0] or _NOBODY) is call
+
+
+def _members(
+    last: Call, maker: dict[Var, Call], uses: Counter[Var], waited_for: Counter[Statement]
+) -> list[Call]:
+    """A statement and those that matter to it alone, transitively; last first.
+
+    Nobody else uses their output or waits for them: a chain may then stand where its last
+    statement was, and waits for nothing that waits for it.
+    """
+    members: list[Call] = []
+    waiting = [last]
+    while waiting:
+        call = waiting.pop()
+        members.append(call)
+        own = Counter(variable_of(operand) for operand in call.inputs)
+        for var, count in own.items():
+            source = maker.get(var)
+            if (
+                source is not None
+                and uses[var] == count
+                and source.live == last.live
+                and source in call.waits
+                and waited_for[source] == 1
+            ):
+                waiting.append(source)
+    return members
+
+
+def _chain_of(last: Call, members: Sequence[Call]) -> FusedGroup:
+    order = {call: index for index, call in enumerate(_sources_first(members))}
+    calls = tuple(order)
+    made = {_output(call) for call in calls}
+    inputs = dict.fromkeys(
+        var for call in calls for var in map(variable_of, call.inputs) if var not in made
+    )
+    waits = dict.fromkeys(w for call in calls for w in call.waits if w not in order)
+    return FusedGroup(last.node, last.live, tuple(waits), calls, tuple(inputs), _output(last))
+
+
+def _sources_first(members: Sequence[Call]) -> list[Call]:
+    """Members so that each comes after those that it reads: what was found last comes first."""
+    made = {_output(call): call for call in members}
+    ordered: dict[Call, None] = {}
+    waiting = [members[0]]
+    while waiting:
+        call = waiting[-1]
+        sources = [made[v] for v in map(variable_of, call.inputs) if v in made]
+        missing = [source for source in sources if source not in ordered]
+        if missing:
+            waiting += missing
+        else:
+            ordered[waiting.pop()] = None
+    return list(ordered)
+
+
+def _replace(body: Body, chains: dict[Statement, FusedGroup]) -> None:
+    """Put chains where their last statements were, and have others wait for them."""
+    statements: list[Statement] = []
+    for statement in body.statements:
+        chain = chains.get(statement)
+        if chain is None:
+            statement.waits = tuple(chains.get(w, w) for w in statement.waits)
+            statements.append(statement)
+        elif chain.calls[-1] is statement:
+            chain.waits = tuple(chains.get(w, w) for w in chain.waits)
+            statements.append(chain)
+    body.statements[:] = statements

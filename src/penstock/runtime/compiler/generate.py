@@ -1,0 +1,138 @@
+"""Write a program as Python.
+
+In:   a program.
+Out:  ``Source``.
+Not:  decides no order; ``schedule`` does.
+
+One line per node, with the node's name and op in a comment; ``if`` and ``for`` for
+structure; names are dropped after their last use, so that memory is freed as early as on
+the dataflow tier.  A value that is dead has no name; where deadness can be seen, in what
+the region returns, it is None.  A long program becomes several functions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from penstock.runtime.compiler.code_buffer import Checked, CodeBuffer
+from penstock.runtime.compiler.profile import Profile
+from penstock.runtime.compiler.program import Program, Var, targets_of
+from penstock.runtime.compiler.schedule import ScheduledStatement, schedule
+from penstock.runtime.compiler.source import Source
+from penstock.runtime.compiler.statement_writer import StatementWriter
+from penstock.state.checkpoints import begin, checkpoint
+
+#: Statements per function: more are split, since Python compiles, and people read, several
+#: functions more easily than a huge one.
+MAX_STATEMENTS: Final = 2_000
+
+
+def generate(program: Program, checked: Checked, profile: Profile | None = None) -> Source:
+    """The program as a function of its parameters.
+
+    Before them comes the ``StepContext`` or, for a region that is a node for the executor, its
+    ``OpKernelContext``.  It returns a tuple of the program's results, and notes in ``profile``
+    what each statement costs.
+
+    Raises:
+        Irregular: loops or branches are nested too deeply for Python.
+
+    """
+    return _Generator(program, CodeBuffer(program, checked, profile)).run()
+
+
+class _Generator:
+    """One program on its way to a text."""
+
+    def __init__(self, program: Program, text: CodeBuffer) -> None:
+        self.program = program
+        self.text = text
+
+    def run(self) -> Source:
+        """Write everything and compile it."""
+        program, text = self.program, self.text
+        begin("writing Python")
+        placed = schedule(program.body)
+        params = [text.name(var) for var in program.params]
+        if program.is_whole:
+            params.append("*_")
+        main = text.names.new("region")
+        results = program.results
+        writer = StatementWriter(text, program.body, kept={*program.params, *results})
+        writer.start(main, params)
+        if text.profile is not None:
+            writer.line("start()")
+        for var in dict.fromkeys(results):
+            if var in program.may_be_dead:  # its branch may not be taken, and None is dead
+                writer.line(f"{text.name(var)} = None")
+        if len(placed) > MAX_STATEMENTS:
+            self._write_parts(writer, placed)
+        else:
+            writer.write(placed)
+        returned = ", ".join(text.name(var) for var in results)
+        writer.close_blocks()
+        writer.line(f"return ({returned}{',' if len(results) == 1 else ''})")
+        text.functions.append(writer.finished())
+        return text.compiled(program.name, main)
+
+    def _write_parts(self, writer: StatementWriter, placed: Sequence[ScheduledStatement]) -> None:
+        """One function per so many statements, called one after the other."""
+        parts = _cut(placed)
+        uses = Counter(var for item in placed for var in item.reads)
+        uses.update(self.program.results)
+        #: Names that exist, in the order in which they came to be.
+        there: dict[Var, None] = dict.fromkeys(self.program.params)
+        there.update(dict.fromkeys(v for v in writer.kept if v in self.program.may_be_dead))
+        for part in parts:
+            checkpoint()
+            used = {var for item in part for var in item.reads}
+            made = dict.fromkeys(t for p in part for t in targets_of(p.statement))
+            uses.subtract(var for item in part for var in item.reads)
+            taken = [var for var in there if var in used or var in made]
+            given = [var for var in made if uses[var] > 0]
+            self._write_part(writer, part, taken, given)
+            there.update(made)
+            gone = [var for var in there if uses[var] <= 0 and var not in writer.kept]
+            doomed = [self.text.name(var) for var in gone if var in taken]
+            if doomed:  # by the caller as well: the part could only drop its own reference
+                writer.line("del " + ", ".join(doomed))
+            for var in gone:
+                del there[var]
+
+    def _write_part(
+        self,
+        main: StatementWriter,
+        part: Sequence[ScheduledStatement],
+        taken: Sequence[Var],
+        given: Sequence[Var],
+    ) -> None:
+        name = self.text.names.new("part")
+        writer = StatementWriter(self.text, self.program.body, kept={*taken, *given})
+        arguments = [self.text.name(var) for var in taken]
+        writer.start(name, arguments)
+        writer.write_question()
+        for var in given:
+            if var not in taken:
+                writer.line(f"{self.text.name(var)} = None")
+        writer.write(part)
+        writer.close_blocks()
+        writer.line(f"return ({''.join(f'{self.text.name(var)}, ' for var in given)})")
+        self.text.functions.append(writer.finished())
+        call = f"{name}({', '.join(['run', *arguments])})"
+        if given:
+            call = (
+                f"{', '.join(map(self.text.name, given))}{',' if len(given) == 1 else ''} = {call}"
+            )
+        main.line(call)
+
+
+def _cut(placed: Sequence[ScheduledStatement]) -> list[list[ScheduledStatement]]:
+    """Pieces of about the same size that end outside of all branches."""
+    parts: list[list[ScheduledStatement]] = [[]]
+    for item in placed:
+        if len(parts[-1]) >= MAX_STATEMENTS and not item.path:
+            parts.append([])
+        parts[-1].append(item)
+    return parts

@@ -1,0 +1,133 @@
+"""Cut a region where expensive parts of it could run side by side.
+
+In:   units, what they depend on, and the seconds that each of them took.
+Out:  groups of units, each to be a region of its own; or none, if cutting gains nothing.
+Not:  starts no thread: the executor gives slow regions to its pool, like slow kernels.
+
+Every unit begins as a group.  Two groups are joined where that costs no time: a chain of two,
+or a cheap group and the only one that needs it, or that it needs.  None of these can make a
+cycle, since there is no second way from the one to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from penstock.runtime.compiler.loops import LoopOrNode
+
+#: Seconds of work that are worth a thread.
+HEAVY: Final = 200e-6
+#: How many times as fast the parts must be, side by side, as one after the other.
+_GAIN: Final = 1.25
+#: What it costs to start a region on another thread.
+_START: Final = 30e-6
+
+
+@dataclass(frozen=False, slots=True, eq=False)
+class _Group:
+    members: list[LoopOrNode]
+    seconds: float
+    sources: set[_Group] = field(default_factory=set)
+    users: set[_Group] = field(default_factory=set)
+
+    @property
+    def is_heavy(self) -> bool:
+        return self.seconds >= HEAVY
+
+
+def partition_by_cost(
+    units: Sequence[LoopOrNode],
+    sources: Callable[[LoopOrNode], Iterable[LoopOrNode]],
+    seconds: Mapping[LoopOrNode, float],
+    threads: int,
+) -> list[list[LoopOrNode]]:
+    """Groups of units, each sources first; none if nothing is gained.
+
+    Args:
+        units: sources first.
+        sources: what a unit depends on, inside or outside.
+        seconds: what each unit took.
+        threads: how many can run at the same time.
+
+    """
+    groups = _joined(_singles(units, sources, seconds))
+    if sum(group.is_heavy for group in groups) < 2 or not _is_gain(groups, threads):
+        return []
+    order = {unit: index for index, unit in enumerate(units)}
+    return [sorted(group.members, key=order.__getitem__) for group in groups]
+
+
+def _singles(
+    units: Sequence[LoopOrNode],
+    sources: Callable[[LoopOrNode], Iterable[LoopOrNode]],
+    seconds: Mapping[LoopOrNode, float],
+) -> list[_Group]:
+    groups = {unit: _Group([unit], seconds.get(unit, 0.0)) for unit in units}
+    for unit, group in groups.items():
+        for source in sources(unit):
+            if source in groups and source is not unit:
+                group.sources.add(groups[source])
+                groups[source].users.add(group)
+    return list(groups.values())
+
+
+def _joined(groups: list[_Group]) -> list[_Group]:
+    """Join as long as something can be joined."""
+    alive = dict.fromkeys(groups)
+    waiting = list(groups)
+    while waiting:
+        group = waiting.pop()
+        if group not in alive:
+            continue
+        other = _partner(group)
+        if other is not None:
+            del alive[other]
+            _swallow(group, other)
+            waiting += [group, *group.sources, *group.users]
+    return list(alive)
+
+
+def _partner(group: _Group) -> _Group | None:
+    """A neighbour that the group can be joined with at no cost."""
+    if len(group.users) == 1:
+        [user] = group.users
+        if not group.is_heavy or len(user.sources) == 1:
+            return user
+    if len(group.sources) == 1:
+        [source] = group.sources
+        if not group.is_heavy or len(source.users) == 1:
+            return source
+    return None
+
+
+def _swallow(group: _Group, other: _Group) -> None:
+    group.members += other.members
+    group.seconds += other.seconds
+    for source in other.sources - {group}:
+        source.users.remove(other)
+        source.users.add(group)
+    for user in other.users - {group}:
+        user.sources.remove(other)
+        user.sources.add(group)
+    group.sources = (group.sources | other.sources) - {group, other}
+    group.users = (group.users | other.users) - {group, other}
+
+
+def _is_gain(groups: Sequence[_Group], threads: int) -> bool:
+    """Whether the longest path through the groups is short enough."""
+    done: dict[_Group, float] = {}
+    waiting = list(groups)
+    while waiting:
+        group = waiting[-1]
+        missing = [source for source in group.sources if source not in done]
+        if missing:
+            waiting += missing
+            continue
+        waiting.pop()
+        start = max((done[source] for source in group.sources), default=0.0)
+        done[group] = start + group.seconds + _START
+    total = sum(group.seconds for group in groups)
+    # However short the path, the work must be done by the threads there are.
+    return total >= _GAIN * max(*done.values(), total / threads, HEAVY)
