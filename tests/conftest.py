@@ -4,6 +4,10 @@
 tests.  ``pytest --all`` runs all of them, ``pytest --rest`` those that ``pytest`` left out, and
 ``HYPOTHESIS_PROFILE=thorough`` 2,000 examples of each random test.  A test that is named as
 ``file::test`` is run in any case.
+
+The examples of ``pytest`` are the same each time; those of ``--all``, ``--rest`` and ``thorough``
+are others each time.  One that fails is printed with the line ``@reproduce_failure(...)`` that
+brings it back, and is tried first by the next run.
 """
 
 from __future__ import annotations
@@ -18,7 +22,13 @@ _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 _EXAMPLES = {"short": 20, "quick": 100, "thorough": 2000}
 for _name, _count in _EXAMPLES.items():
     settings.register_profile(
-        _name, max_examples=_count, derandomize=True, deadline=None, suppress_health_check=_QUIET
+        _name,
+        max_examples=_count,
+        # Everyday runs try the same examples each time; longer ones explore.
+        derandomize=_name == "short",
+        print_blob=_name != "short",
+        deadline=None,
+        suppress_health_check=_QUIET,
     )
 
 

@@ -101,6 +101,14 @@ def test_parallel_iterations_are_the_enters(graph: Graph) -> None:
     assert [node.attrs["parallel_iterations"] for node in enters] == [3, 3]
 
 
+@pytest.mark.parametrize("window", [0, -1])
+def test_a_window_of_none_is_refused(graph: Graph, window: int) -> None:
+    """A loop of which no iteration may be alive would never begin."""
+    with pytest.raises(InvalidArgumentError, match="at least 1"):
+        while_loop(lambda i: i < 3, lambda i: i + 1, [0], parallel_iterations=window)
+    assert not frames_of(graph)
+
+
 def test_nodes_without_inputs_wait_for_their_part(graph: Graph) -> None:
     """A constant of the condition waits for the Merge, one of the body for the pivot."""
     while_loop(

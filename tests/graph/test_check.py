@@ -198,11 +198,20 @@ def test_every_input_is_joined_again() -> None:
 
 
 @pytest.mark.parametrize("op", ["_Send", "_Recv"])
-def test_transfers_have_two_ends(op: str) -> None:
-    """A Send without its Recv, or a Recv without its Send, is noticed."""
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("recv_device", b"elsewhere"),
+        ("send_device", b"elsewhere"),
+        ("send_device_incarnation", 99),
+        ("client_terminated", True),
+    ],
+)
+def test_transfers_have_two_ends(op: str, name: str, value: bytes | int) -> None:
+    """A Send without its Recv, or a Recv without its Send, is noticed: they agree on all."""
     got = parts(CUT)
     partition, node = node_of(got, op)
-    node.attrs = {**node.attrs, "recv_device": b"elsewhere"}
+    node.attrs = {**node.attrs, name: value}
     check_graph(partition)
     with pytest.raises(InternalError, match="1 Sends and 0 Recvs"):
         check_partitions(got)

@@ -13,6 +13,8 @@ import pytest
 from penstock import errors
 from penstock.core import dtypes
 from penstock.core.files import FileSystem
+from penstock.defs.schema import BundleHeaderProto
+from penstock.defs.sorted_table import read_table, write_table
 from penstock.defs.tensor_bundle import merge_bundles
 from support.ops import run_op
 
@@ -373,3 +375,80 @@ def test_merging(tmp_path: Path) -> None:
         run_op("MergeV2Checkpoints", both, bytes(target))
     with pytest.raises(errors.InvalidArgumentError, match="At least one prefix checkpoint"):
         run_op("MergeV2Checkpoints", both, bytes(target), allow_missing_files=True)
+
+
+def test_a_checkpoint_of_another_byte_order_is_refused(prefix: Path) -> None:
+    """Rather than read with all numbers upside down."""
+    save(prefix, {b"a": np.float32([1, 2])})
+    index = Path(f"{prefix}.index")
+    entries = dict(read_table(index.read_bytes()))
+    header = BundleHeaderProto()
+    header.ParseFromString(entries[b""])
+    header.endianness = header.BIG
+    index.write_bytes(write_table(sorted({**entries, b"": header.SerializeToString()}.items())))
+
+    with pytest.raises(errors.UnimplementedError, match="another byte order"):
+        restore(prefix, (b"a", dtypes.float32))
+
+
+def test_lengths_of_strings_have_a_checksum_of_their_own(prefix: Path) -> None:
+    """Lengths that are damaged are noticed before any text is cut by them."""
+    save(prefix, {b"s": strings(b"a", b"bc")})
+    path = Path(f"{prefix}.data-00000-of-00001")
+    data = path.read_bytes()
+    assert data[:2] == b"\x01\x02"
+    path.write_bytes(b"\x02\x01" + data[2:])
+
+    with pytest.raises(errors.DataLossError, match="lengths of strings have another checksum"):
+        restore(prefix, (b"s", dtypes.string))
+
+
+def test_texts_of_strings_have_a_checksum(prefix: Path) -> None:
+    """Whoever changes a text and not its length is noticed, too."""
+    save(prefix, {b"s": strings(b"a", b"bc")})
+    path = Path(f"{prefix}.data-00000-of-00001")
+    path.write_bytes(path.read_bytes()[:-1] + b"d")
+
+    with pytest.raises(errors.DataLossError, match="Checksum does not match"):
+        restore(prefix, (b"s", dtypes.string))
+
+
+@pytest.mark.parametrize(
+    ("lower", "part"),
+    [
+        (MATRIX[2:], b"5 3 2,2:-"),
+        (MATRIX[2:].astype(np.float64), LOWER),
+        (MATRIX, b""),
+    ],
+    ids=["another shape", "another type", "whole"],
+)
+def test_parts_are_of_one_tensor(prefix: Path, lower: Any, part: bytes) -> None:
+    """Two parts under one name say the same of the whole; nor is one the whole itself."""
+    both = np.array([b"m", b"m"], object), np.array([UPPER, part], object)
+    with pytest.raises(errors.InvalidArgumentError, match="Adding duplicate key: m"):
+        run_op("SaveV2", bytes(prefix), *both, [MATRIX[:2], lower])
+
+
+@pytest.mark.parametrize(
+    ("lower", "part"),
+    [
+        (MATRIX[2:], b"5 3 2,2:-"),
+        (MATRIX[2:].astype(np.float64), LOWER),
+        (MATRIX, b""),
+        (MATRIX[2:], LOWER),
+    ],
+    ids=["another shape", "another type", "whole", "a part of the same"],
+)
+def test_parts_of_several_checkpoints(tmp_path: Path, lower: Any, part: bytes) -> None:
+    """Parts of one tensor in two checkpoints become one; anything else is two tensors."""
+    first, second, target = tmp_path / "p1", tmp_path / "p2", tmp_path / "out"
+    save(first, {b"m": MATRIX[:2]}, [UPPER])
+    save(second, {b"m": lower}, [part])
+    both = strings(bytes(first), bytes(second))
+
+    if part == LOWER and lower.dtype == MATRIX.dtype:
+        run_op("MergeV2Checkpoints", both, bytes(target))
+        assert restore(target, (b"m", dtypes.float32))[0].tolist() == MATRIX.tolist()
+    else:
+        with pytest.raises(errors.InvalidArgumentError, match="Merging two different tensors"):
+            run_op("MergeV2Checkpoints", both, bytes(target))

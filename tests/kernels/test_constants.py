@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.core.values import freeze
+from penstock.kernels.api.constants import is_constant, remembering
 from support.ops import make_op, run_op
 
 MATRIX: Final = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -106,3 +107,50 @@ def test_another_shape_under_the_same_axis() -> None:
 
     assert [part.shape for part in kernel(axis, MATRIX)] == [(3, 2)] * 2
     assert [part.shape for part in kernel(axis, CUBE[:, :2])] == [(2, 1, 4)] * 2
+
+
+def _seen_as_constant(array: Any) -> Any:
+    """A view of an array that nobody can write into, though its memory may change."""
+    view = np.asarray(array)[...]
+    view.flags.writeable = False
+    return view
+
+
+@pytest.mark.parametrize("op", [op for op, case in CASES.items() if not isinstance(case[1], list)])
+def test_the_constant_of_the_last_call_is_not_read_again(op: str) -> None:
+    """Whoever changes a constant's memory behind its back is not noticed: nobody looks there."""
+    _, first, second, _, attrs = CASES[op]
+    kernel, _ = make_op(op, *_inputs(op, first), **attrs)
+    memory = np.array(first)
+    inputs = [_frozen(given) for given in _inputs(op, _seen_as_constant(memory))]
+
+    before = _listed(kernel(*inputs))
+    memory[...] = second
+    after = _listed(kernel(*inputs))
+
+    assert before == after == _fresh(op, first)
+
+
+def test_a_reader_is_asked_once_about_a_constant() -> None:
+    """As long as the same constant comes; one that is equal to it is another one."""
+    asked: list[Any] = []
+    read = remembering(lambda value: (asked.append(value), int(value))[1])
+    one, other = np.int32(7), np.int32(7)
+
+    assert [read(value) for value in (one, one, one, other, other, one)] == [7] * 6
+    assert [id(value) for value in asked] == [id(one), id(other), id(one)]
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"),
+    [
+        (np.int32(3), True),
+        (freeze(np.arange(3)), True),
+        (np.arange(3), False),
+        (_seen_as_constant(np.arange(3)), True),
+        ([1, 2], False),
+    ],
+)
+def test_constants_are_what_nobody_can_write_into(value: Any, is_one: bool) -> None:
+    """Scalars, and arrays that are read-only."""
+    assert is_constant(value) is is_one

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from penstock.kernels.values.select_clip import at_least, at_most, choose, kept
+from penstock.kernels.values.select_clip import MANY, at_least, at_most, between, choose, kept
 from support.ops import run_op
 
 TYPES = [np.bool_, np.int8, np.float16, ml_dtypes.bfloat16, np.float32, np.int64, np.complex64]
@@ -82,3 +82,61 @@ def test_gradient_goes_to_the_first_of_the_greatest(step: int, padding: str) -> 
 
     result = run_op("MaxPoolGrad", images, pooled, grads, padding=padding, **attrs)
     np.testing.assert_array_equal(result, expected)
+
+
+def refused(*_args: Any, **_options: Any) -> Any:
+    raise AssertionError("asks at each element")
+
+
+@pytest.mark.parametrize("kind", [k for k in TYPES if k not in (np.complex128, object)])
+def test_many_choices_ask_nothing(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of elements as wide as a whole number, ``where`` is not asked if there are many."""
+    condition = np.arange(MANY) % 3 == 0
+    x, y = np.ones(MANY, kind), np.zeros(MANY, kind)
+    monkeypatch.setattr(np, "where", refused)
+    assert choose(condition, x, y).astype(bool).tolist() == condition.tolist()
+    with pytest.raises(AssertionError):
+        choose(condition[1:], x[1:], y[1:])
+
+
+@pytest.mark.parametrize(
+    ("size", "way"),
+    [
+        (MANY - 1, "a number"),
+        (MANY, "an array of limits"),
+        (1 << 16, "an array of limits"),
+        ((1 << 16) + 1, "clip"),
+    ],
+)
+@pytest.mark.parametrize(("limit", "name"), [(at_least, "maximum"), (at_most, "minimum")])
+def test_limits_go_the_fastest_way(
+    limit: Any, name: str, size: int, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few by a number, many by an array while that stays in the cache, and more by ``clip``."""
+    ways: list[str] = []
+    plain, clip = getattr(np, name), np.clip
+
+    def compare(x: Any, other: Any, **options: Any) -> Any:
+        ways.append("an array of limits" if np.ndim(other) else "a number")
+        return plain(x, other, **options)
+
+    def clipped(*args: Any) -> Any:
+        ways.append("clip")
+        return clip(*args)
+
+    x = np.zeros(size, np.float32)
+    monkeypatch.setattr(np, name, compare)
+    monkeypatch.setattr(np, "clip", clipped)
+    limit(x, np.float32(2))
+    assert ways == [way]
+
+
+@pytest.mark.parametrize("size", [5, MANY])
+@pytest.mark.parametrize(("low", "high"), [(-2, 3), (3, -2), (2, 2)])
+def test_between_two_limits(size: int, low: int, high: int) -> None:
+    """The lower limit counts if they contradict each other; NaN stays."""
+    x = np.random.default_rng(size).integers(-9, 9, size).astype(np.float32)
+    x[0] = np.nan
+    want = [v if v != v else max(min(v, high), low) for v in x.tolist()]
+    found = between(x, np.float32(low), np.float32(high))
+    np.testing.assert_array_equal(found, np.float32(want))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.kernels.parallel import strided_copies
-from penstock.kernels.parallel.strided_copies import gathered, put
+from penstock.kernels.parallel.strided_copies import gathered, has_short_runs, put
 
 
 @pytest.fixture(autouse=True)
@@ -44,3 +44,58 @@ def test_gathered_and_put_back(view: Any, dtype: Any, depth: int) -> None:
     expected[view] = expected[view] + expected[view]
     put(target[view], found + found)
     np.testing.assert_array_equal(target, expected)
+
+
+FLOATS = np.zeros((8, 8, 64), np.float32)
+#: Views, and whether the elements of their last axis follow each other in memory, and no more.
+RUNS = {
+    "every other row of few": (FLOATS[:, ::2, :8], True),
+    "rows as long as it pays": (FLOATS[:, :, :63], True),
+    "long rows": (np.zeros((8, 8, 80), np.float32)[:, :, :64], False),
+    "no gaps": (FLOATS, False),
+    "single elements": (FLOATS[:, :, :1], False),
+    "every other element": (FLOATS[:, :, ::2], False),
+    "backwards": (FLOATS[:, :, ::-1], False),
+    "one row each": (FLOATS[:, :1, :8], False),
+    "one axis": (FLOATS[0, 0, :8], False),
+    "texts": (np.zeros((4, 8), object)[:, :4], False),
+    "nothing": (FLOATS[:, ::2, :0], False),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_short_runs_are_told_from_others(name: str) -> None:
+    """Two elements or more, less than 256 bytes, and a gap behind them."""
+    view, has_them = RUNS[name]
+    assert has_short_runs(view) is has_them
+
+
+def test_few_elements_are_left_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below a number of elements nothing is gained."""
+    view, _ = RUNS["every other row of few"]
+    monkeypatch.setattr(strided_copies, "_FEW", view.size)
+    assert has_short_runs(view)
+    monkeypatch.setattr(strided_copies, "_FEW", view.size + 1)
+    assert not has_short_runs(view)
+
+
+def test_what_has_short_runs_is_copied_run_by_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways, each run as one large element; anything else is copied as numpy does."""
+    copied: list[tuple[int, ...]] = []
+    copy = strided_copies._copy
+
+    def noted(target: Any, source: Any) -> None:
+        copied.append(source.shape)
+        copy(target, source)
+
+    monkeypatch.setattr(strided_copies, "_copy", noted)
+    view, _ = RUNS["every other row of few"]
+    found = gathered(view)
+    assert found.flags.c_contiguous
+    assert not np.shares_memory(found, view)
+    put(np.zeros_like(FLOATS)[:, ::2, :8], found)
+    assert copied == [view.shape] * 2
+
+    assert gathered(FLOATS) is FLOATS
+    put(np.zeros_like(FLOATS), FLOATS)
+    assert copied == [view.shape] * 2

@@ -8,9 +8,11 @@ import pytest
 from penstock.graph.frames import build_control_flow_info
 from penstock.passes import fold_constants as module
 from penstock.passes.fold_constants import fold_constants
+from penstock.passes.graph_rewriter import value_of
 from support.custom import custom_kernels
 from support.drafts import after, agree, both, constant, draft, unchanged
 from support.loops import counting_loop
+from support.sketch import sketch
 
 
 def test_whatever_depends_on_constants_is_one() -> None:
@@ -291,3 +293,66 @@ def test_what_values_make_large_is_not_computed(text: str, monkeypatch: pytest.M
 
     assert fold_constants(made) == 0
     assert asked == []
+
+
+#: Ops of constants, with as many elements as their results have.
+_LARGE = {
+    "Fill(d, x)": ("d = Const() value=[30, 40]\nx = Const() value=1.0", 1200),
+    "Range(a, b, c)": ("a = Const() value=-10\nb = Const() value=10\nc = Const() value=2", 10),
+    "Range(b, a, c)": ("a = Const() value=-10\nb = Const() value=10\nc = Const() value=-3", 7),
+    "Tile(x, d)": ("d = Const() value=[30, 40]\nx = Const() value=[[1.0, 2.0]]", 2400),
+    "Pad(x, d)": ("d = Const() value=[[9, 9], [7, 7]]\nx = Const() value=[[1.0, 2.0]]", 19 * 16),
+    "Add(x, y)": ("x = Const() value=[[1.0], [2.0], [3.0]]\ny = Const() value=[1.0, 2.0]", 6),
+    "Diag(x)": ("x = Const() value=[1.0, 2.0, 3.0, 4.0, 5.0]", 25),
+    "MatMul(x, x)": ("x = Const() value=[[1.0, 2.0], [3.0, 4.0]]", 4),
+    "Outer": (
+        "x = Const() value=" + str([[1.0]] * 20) + "\ny = Const() value=" + str([[1.0] * 30]),
+        600,
+    ),
+}
+
+
+def test_numbers_that_are_no_sizes_ask_for_nothing() -> None:
+    """Of many numbers the product says nothing about how large the result is."""
+    text = f"x = Const() value={[9] * 30}\nd = Const() value=[2]\nr = Tile(x, d)\nout = Identity(r)"
+    assert "out = Const" in after(fold_constants, text)
+
+
+@pytest.mark.parametrize("op", _LARGE)
+def test_no_more_elements_are_computed_than_allowed(
+    op: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guess is never less than what the result has; as much as is allowed is computed."""
+    rows, size = _LARGE[op]
+    text = f"{rows}\nr = {'MatMul(x, y)' if op == 'Outer' else op}\nout = Identity(r)"
+    monkeypatch.setattr(module, "_MAX_ELEMENTS", size - 1)
+    assert unchanged(fold_constants, text)
+    made = sketch(text)
+    node = made.node("r")
+    values = [value_of(edge.src) for edge in node.inputs if edge is not None]
+    guess = module._elements(node, values)
+    assert guess >= size
+    monkeypatch.setattr(module, "_MAX_ELEMENTS", guess)
+    assert "out = Const" in after(fold_constants, text)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "r = ReadFile(n)",
+        "r = MatchingFiles(n)",
+        "r = InplaceAdd(x, i, x)",
+        "r = InplaceSub(x, i, x)",
+        "r = InplaceUpdate(x, i, x)",
+    ],
+)
+def test_what_depends_on_files_or_writes_into_its_inputs_is_not_folded(row: str) -> None:
+    """The catalogue does not call these stateful; they are no functions of their inputs."""
+    text = f"""
+        n = Const() value="/dev/null"
+        x = Const() value=[1.0, 2.0]
+        i = Const() value=[0, 1]
+        {row}
+        out = Identity(r)
+    """
+    assert unchanged(fold_constants, text)

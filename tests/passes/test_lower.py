@@ -18,7 +18,7 @@ from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.kernels.api.registry import kernel
 from penstock.passes import lower as module
-from penstock.passes.lower import lower
+from penstock.passes.lower import has_choices, lower
 from support.custom import custom_kernels
 from support.functions import graph_def_with
 
@@ -524,3 +524,212 @@ def test_what_an_iteration_does_is_done_before_the_next(seed: int) -> None:
             session.run("r:0", {"i:0": 0, "n:0": 8})
 
     assert noted == list(range(8))
+
+
+def test_a_loop_keeps_its_window() -> None:
+    """As many iterations may be alive as the While says."""
+    window = f"{WHILE[:-1]}; parallel_iterations=3]"
+    graph = lowered(
+        "i = Placeholder[dtype=int32]\nn = Placeholder[dtype=int32]\n"
+        f"r = {window}(i, n)\nout = Neg[T=int32](r)",
+        LOOP,
+    )
+
+    enters = [node for node in graph if node.op.name == "Enter"]
+    assert [node.attrs["parallel_iterations"] for node in enters] == [3, 3]
+
+
+def test_a_loop_without_variables_is_left() -> None:
+    """Nothing would tell its iterations apart."""
+    functions = """
+        Stop() -> (go: bool)
+        no = Const[value=False; dtype=bool]
+        return go = no:output
+
+        Nothing() -> ()
+        rest = NoOp
+    """
+    graph = lowered("r = While[T=; cond=Stop; body=Nothing]", functions)
+
+    assert ops(graph)["While"] == 1
+
+
+def test_calls_of_references_are_left() -> None:
+    """A function whose signature has a reference keeps its call: a body has values only."""
+    functions = """
+        Read(v: ref float32) -> (y: float32)
+        y = Identity[T=float32](v)
+        return y = y:output
+    """
+    graph = lowered("v = VariableV2[shape=; dtype=float32]\nr = Read(v)", functions)
+
+    assert ops(graph)["Read"] == 1
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+def test_a_loop_inside_a_branch_gives_nothing_if_the_branch_does_not(tier: ps.Tier) -> None:
+    """Neither what its iterations change nor what they hand on as it is."""
+    functions = (
+        LOOP
+        + f"""
+        Loop(i: int32, n: int32) -> (j: int32, m: int32)
+        r = {WHILE}(i, n)
+        return j = r:output:0
+        return m = r:output:1
+        """
+    )
+    text = """
+        p = Placeholder[dtype=bool]
+        i = Const[value=0; dtype=int32]
+        n = Const[value=5; dtype=int32]
+        s = Switch[T=int32](i, p)
+        r = Loop(s:1, n)
+        out = Neg[T=int32](r:1)
+        other = Neg[T=int32](s)
+        both = Merge[N=2; T=int32](out, other)
+    """
+    with ps.Session(definition(text, functions), config=ps.Config(tier=tier)) as session:
+        assert session.run(["both:0", "both:1"], {"p:0": True}) == [-5, 0]
+        assert session.run(["both:0", "both:1"], {"p:0": False}) == [0, 1]
+
+
+def test_what_a_loop_hands_on_inside_a_loop_is_alive_no_oftener_than_it() -> None:
+    """A constant of the outer loop is alive in its last iteration; what a body gives is not."""
+    functions = (
+        LOOP
+        + f"""
+        Outer(i: int32, n: int32) -> (j: int32, m: int32) stateful
+        r = {WHILE}(i, n)
+        noted = Note(r:output:1)
+        one = Const[value=1; dtype=int32]
+        next = Add[T=int32](i, one:output)
+        return j = next:z
+        return m = n
+        control done = noted
+        """
+    )
+    text = "i = Placeholder[dtype=int32]\nn = Placeholder[dtype=int32]\n" + (
+        f"r = {WHILE.replace('Step', 'Outer')}(i, n)"
+    )
+    proto, noted = definition(text, functions), list[int]()
+    with custom_kernels("Note(x: int32) -> (y: int32) stateful"):
+        kernel("Note")(lambda _: lambda x: noted.append(int(x)) or x)
+        with ps.Session(proto, config=ps.Config(tier=ps.Tier.DATAFLOW)) as session:
+            assert session.run("r:0", {"i:0": 0, "n:0": 3}) == 3
+
+    assert noted == [3, 3, 3]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_a_call_does_comes_after_what_it_waits_for(seed: int) -> None:
+    """Also what reads an argument, and so has all that it reads long before."""
+    functions = """
+        Do(x: float32) -> (y: float32) stateful
+        late = Second(x)
+        return y = late:y
+        control done = late
+    """
+    way = "\n".join(f"w{i + 1} = Neg(w{i})" for i in range(20))  # it is a long one
+    text = f"""
+        x = Placeholder
+        w0 = Neg(x)
+        {way}
+        first = First(w20)
+        r = StatefulPartitionedCall[Tin=float32; Tout=float32; f=Do](x, ^first)
+    """
+    order: list[str] = []
+    ops = [f"{name}(x: float32) -> (y: float32) stateful" for name in ("First", "Second")]
+    rewriter = ps.RewriterConfig(arithmetic_optimization=ps.RewriterConfig.OFF)
+    config = ps.Config(
+        tier=ps.Tier.DATAFLOW,
+        ready_order_seed=seed + 1,
+        graph_options=ps.GraphOptions(rewrite_options=rewriter),
+    )
+    with custom_kernels(*ops) as register:
+        register("First", lambda x: (order.append("first"), x)[1])
+        register("Second", lambda x: (order.append("second"), x)[1])
+        with ps.Session(definition(text, functions), config=config) as session:
+            session.run("r:0", {"x:0": 1.0})
+
+    assert order == ["first", "second"]
+
+
+def test_who_waits_for_a_branch_waits_for_its_end_only() -> None:
+    """One node is done when the branch is over; nobody waits for what it gives."""
+    graph = lowered(
+        f"p = Placeholder[dtype=bool]\nx = Placeholder\nr = {IF}(p, x, x)\n"
+        "out = Neg[T=float32](r)\nafter = Neg[T=float32](x, ^r)",
+        BRANCHES,
+    )
+
+    (wait,) = graph.node("after").control_inputs
+    assert not wait.src.out_edges[1:]
+    assert wait.src is not graph.node("out").input(0).src
+
+
+def test_nobody_needs_the_end_of_a_branch_that_nobody_waits_for() -> None:
+    """An If inside a branch leaves no node that tells when it is over."""
+    functions = (
+        BRANCHES
+        + f"""
+        Outer(p: bool, a: float32, b: float32) -> (y: float32)
+        r = {IF}(p, a, b)
+        return y = r:output:0
+
+        Pass(p: bool, a: float32, b: float32) -> (y: float32)
+        return y = b
+        """
+    )
+    choice = (
+        "Tcond=bool; Tin=bool|float32|float32; Tout=float32; then_branch=Outer; else_branch=Pass"
+    )
+    graph = lowered(
+        f"p = Placeholder[dtype=bool]\nx = Placeholder\nr = If[{choice}](p, p, x, x)\n"
+        "out = Neg[T=float32](r)",
+        functions,
+    )
+
+    assert (ops(graph)["If"], ops(graph)["Merge"], ops(graph)["NoOp"]) == (0, 2, 0)
+    assert all("over" not in name for name in graph.names())
+
+
+def test_a_branch_without_an_input_is_left() -> None:
+    """A node that is only there to be fed is no branch that could be taken."""
+    proto = definition(f"p = Placeholder[dtype=bool]\nx = Placeholder\nr = {IF}(p, x, x)", BRANCHES)
+    graph = graph_from_def(proto)
+    graph.remove_edge(graph.node("r").input(1))
+
+    lower(graph, {})
+
+    assert ops(graph)["If"] == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "asks", "has_some"),
+    [
+        (f"r = {IF}(p, x, x)", True, True),
+        (f"r = {IF}(p, x, x)", False, False),
+        ("r = PartitionedCall[Tin=float32|float32; Tout=float32; f=Then](x, x)", True, False),
+        ("r = Add[T=float32](x, x)", True, False),
+    ],
+)
+def test_choices_are_found(row: str, asks: bool, has_some: bool) -> None:
+    """A graph has some if an If, a Case or a While asks to be lowered."""
+    text = f"p = Placeholder[dtype=bool]\nx = Placeholder\n{row}"
+    assert has_choices(graph_from_def(definition(text, BRANCHES, asks))) is has_some
+
+
+@pytest.mark.parametrize("is_lowered", [True, False])
+def test_what_is_idle_goes(is_lowered: bool) -> None:
+    """Also where nothing could be lowered, and nothing was added."""
+    graph = graph_from_def(
+        definition(f"p = Placeholder[dtype=bool]\nx = Placeholder\nr = {IF}(p, x, x)", BRANCHES)
+    )
+    idle = graph.add_node("idle", graph.node("x").op, graph.node("x").attrs)
+    if not is_lowered:
+        graph.remove_edge(graph.node("r").input(1))
+    devices = lower(graph, {node.id: "/device:CPU:0" for node in graph}, idle=[idle])
+
+    assert ("r" in graph) is not is_lowered or ops(graph)["If"] == 0
+    assert "idle" not in graph
+    assert set(devices) == {node.id for node in graph}

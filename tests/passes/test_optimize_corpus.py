@@ -5,7 +5,6 @@ That it gives them when it is optimised is what ``tests/test_corpus.py`` says.
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ def test_optimising_makes_no_answer(case: Case, tmp_path: Path) -> None:
         tier=ps.Tier.DATAFLOW,
         graph_options=GraphOptions.nothing(),
     )
-    folder = tempfile.mkdtemp(dir=tmp_path).encode() if case.meta.get("files") else b""
+    folder = case.folder(tmp_path)
     try:
         session = ps.Session(case.graph_bytes, config=config)
     except ps.errors.OpError as error:

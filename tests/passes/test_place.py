@@ -422,6 +422,21 @@ def test_ignored_request_is_logged(maker: GraphMaker) -> None:
     assert f"var: (PtVariable): {device(GPU, 3)}" in lines
 
 
+def test_giving_up_on_a_resource_is_logged(maker: GraphMaker) -> None:
+    """Who logs placements hears that even the device of a resource was left, and only then."""
+    lines: list[str] = []
+    handle = maker.add("PtHandle", on=device(GPU, 3))
+    maker.add("PtUseCpu", handle)
+    placed(maker, PlacerOptions(log=lines.append, allow_soft_placement=True))
+    assert [line for line in lines if "without changing the devices of some resources" in line]
+
+    lines.clear()
+    fine = GraphMaker()
+    fine.add("PtReluCpu", fine.add("PtInput"), on=device(GPU, 3))
+    placed(fine, PlacerOptions(log=lines.append, allow_soft_placement=True))
+    assert not [line for line in lines if "without changing" in line]
+
+
 # -- resource edges ---------------------------------------------------------------------
 
 
@@ -523,6 +538,32 @@ def test_identity_n_lets_resources_lie_apart(maker: GraphMaker) -> None:
     where = placed(maker, STRICT)
 
     assert [where(node) for node in [*handles, both]] == [CPU0, GPU0, GPU0]
+
+
+@BOTH
+def test_a_dataset_lies_with_the_one_that_it_reads(
+    maker: GraphMaker, options: PlacerOptions
+) -> None:
+    """A chain of datasets lies in one place."""
+    source = maker.add("PtSourceDataset", on=device(CPU, 5))
+    chain = maker.add("PtMapDataset", source)
+
+    where = placed(maker, options)
+
+    assert where(source) == where(chain) == device(CPU, 5)
+
+
+@pytest.mark.parametrize(
+    ("source", "reader"), [("PtSourceDataset", "PtReadVariant"), ("PtVariant", "PtMapDataset")]
+)
+def test_other_variants_are_values(maker: GraphMaker, source: str, reader: str) -> None:
+    """Whoever reads one, and is no dataset or reads none, may lie apart from it."""
+    made = maker.add(source, on=device(CPU, 5))
+    read = maker.add(reader, made, on=device(CPU, 6))
+
+    where = placed(maker, STRICT)
+
+    assert (where(made), where(read)) == (device(CPU, 5), device(CPU, 6))
 
 
 # -- colocation by name -------------------------------------------------------------------

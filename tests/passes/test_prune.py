@@ -8,7 +8,7 @@ import pytest
 
 from penstock.core import dtypes
 from penstock.errors import InvalidArgumentError, NotFoundError, OpError
-from penstock.graph.graph import Graph
+from penstock.graph.graph import Graph, Versions
 from penstock.graph.stages import Placed, Pruned
 from penstock.passes.prune import ClientDevice, Medium, Request, prune
 from support.graphs import graph, lines
@@ -131,3 +131,29 @@ def test_nodes_without_a_device_harm_only_who_needs_them() -> None:
     assert len(prune(some, Request(targets=("a",)), CLIENT).graph) == 2
     with pytest.raises(InvalidArgumentError, match="No OpKernel was registered"):
         prune(some, Request(targets=("c",)), CLIENT)
+
+
+def test_fetched_references_are_values() -> None:
+    """What is fetched of a variable's reference is of its value type."""
+    got = pruned(CHAIN, fetches=("w:0",))
+
+    assert got.fetch_types == (dtypes.float32,)
+    assert not got.fetch_types[0].is_ref
+
+
+def test_the_clients_transfers_bear_its_incarnation() -> None:
+    """Both ends of what the client feeds and fetches agree on its device's life."""
+    client = ClientDevice(CLIENT.name, 99)
+    request = Request(feeds=("a:0",), fetches=("b:0",), medium=Medium.RENDEZVOUS)
+    got = prune(placed(graph(CHAIN)), request, client).graph
+
+    ends = [got.node("_recv_a_0"), got.node("_send_b_0")]
+    assert [node.attrs["send_device_incarnation"] for node in ends] == [99, 99]
+
+
+def test_what_is_left_is_of_the_graphs_versions() -> None:
+    """Kernels that depend on who made the graph do so after pruning."""
+    made = graph(CHAIN)
+    made.versions = Versions(producer=27, min_consumer=5)
+
+    assert prune(placed(made), Request(targets=("s",)), CLIENT).graph.versions == made.versions

@@ -56,7 +56,7 @@ def test_what_it_alone_reads_is_not_computed_either() -> None:
 )
 def test_what_matters_stays(text: str) -> None:
     """Results that are read or asked for, effects, and what tells a branch or a frame."""
-    unchanged(skip_unread, text)
+    assert unchanged(skip_unread, text)
 
 
 def test_a_variable_need_not_be_read_for_nothing() -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from penstock.errors import InvalidArgumentError
-from penstock.graph.graph import Graph
+from penstock.graph.graph import Graph, Versions
 from penstock.graph.stages import Partition, Pruned
 from penstock.passes.split import colocate_loop_nodes, split
 from support.graphs import graph, lines
@@ -205,3 +205,50 @@ def test_names_that_are_taken_are_not_given_to_transfers() -> None:
 
     assert ops(got["A"]) == {"Placeholder": 1, "Neg": 1, "_Send": 2}
     assert ops(got["B"]) == {"Neg": 2, "_Recv": 2}
+
+
+def test_a_control_loop_has_the_window_of_its_loop() -> None:
+    """As many iterations may be alive there as in the loop itself."""
+    made = cut(LOOP.replace("[frame_name=f]", "[frame_name=f; parallel_iterations=3]"))
+    enters = [n for part in made.values() for n in part if n.op.name == "Enter"]
+
+    assert len(enters) > 1
+    assert {n.attrs["parallel_iterations"] for n in enters} == {3}
+
+
+def test_the_enter_of_a_reference_stays() -> None:
+    """A reference stays with its variable; only values go where they are read."""
+    text = """
+        v = VariableV2 @A
+        e = RefEnter[frame_name=f](v) @A
+        x = Placeholder @A
+        o = Enter[frame_name=f](x) @A
+        a = Neg(e) @B
+        b = Neg(o) @B
+    """
+    made = graph(text)
+    moved = colocate_loop_nodes(pruned(made))
+
+    assert moved.device_of[made.node("e").id] == "A"
+    assert moved.device_of[made.node("o").id] == "B"
+
+
+def test_a_key_has_the_incarnation_of_its_source() -> None:
+    """What is sent is meant for this life of the device that sends it."""
+    made = graph("x = Placeholder @A\ny = Neg(x) @B\nz = Neg(y) @A")
+    lives = {"A": 17, "B": -4}
+    got = {p.device: p.graph for p in split(pruned(made), incarnation_of=lives.__getitem__)}
+    ends = [n for part in got.values() for n in part if n.op.name in ("_Send", "_Recv")]
+
+    assert len(ends) == 4
+    for node in ends:
+        source = node.attrs["send_device"].decode()
+        assert node.attrs["send_device_incarnation"] == lives[source]
+
+
+def test_partitions_are_of_the_graphs_versions() -> None:
+    """Kernels that depend on who made the graph do so in each partition."""
+    made = graph("x = Placeholder @A\ny = Neg(x) @B")
+    made.versions = Versions(producer=27, min_consumer=5)
+
+    assert [part.graph.versions for part in split(pruned(made))] == [made.versions] * 2

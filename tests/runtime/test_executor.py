@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ from penstock.core.values import DEAD, Ref
 from penstock.graph.graph import Graph
 from penstock.kernels.api import registry as kernels
 from penstock.runtime import Executor, ExecutorArgs
-from penstock.state.rendezvous import Rendezvous
+from penstock.state.rendezvous import Rendezvous, RendezvousKey
 from penstock.state.step_state import StepState
 from support.custom import custom_kernels
 from support.sketch import executor_of
@@ -258,3 +259,69 @@ def test_one_executor_runs_many_steps_at_once() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+@pytest.mark.parametrize("arity", [1, 2, 3])
+@pytest.mark.parametrize("calling", ["plain", "context"])
+def test_inputs_are_freed_when_their_last_reader_has_run(arity: int, calling: str) -> None:
+    """What a kernel was given is gone as soon as it is done, though its step goes on."""
+    made: list[weakref.ref[Any]] = []
+    alive: list[int] = []
+
+    def make() -> Any:
+        array = np.ones(3, np.float32)
+        made.append(weakref.ref(array))
+        return array
+
+    def take(*given: Any) -> Any:
+        return np.float32(len(given))
+
+    def count(x: Any) -> Any:
+        alive.append(sum(one() is not None for one in made))
+        return x
+
+    def called(compute: Any) -> Any:
+        return compute if calling == "plain" else lambda _context, *given: compute(*given)
+
+    names = [f"x{i}" for i in range(arity)]
+    rows = [f"{name} = ExMake()" for name in names]
+    rows += [f"y = ExTake({', '.join(names)})", "z = ExCount(y)"]
+    signature = ", ".join(f"{name}: float32" for name in names)
+    ops = (
+        "ExMake() -> (y: float32)",
+        f"ExTake({signature}) -> (y: float32)",
+        "ExCount(x: float32) -> (y: float32)",
+    )
+    with custom_kernels(*ops) as register:
+        for op, compute in zip(("ExMake", "ExTake", "ExCount"), (make, take, count), strict=True):
+            register(op, called(compute), calling)
+        executor_of("\n".join(rows)).run(ExecutorArgs())
+    assert len(made) == arity
+    assert alive == [0]
+
+
+@pytest.mark.parametrize("life", [7, -2])
+def test_a_transfer_is_with_one_life_of_the_sender(life: int, rendezvous: Rendezvous) -> None:
+    """What an earlier instance of the device has sent is not what a Recv waits for."""
+    cpu = "/job:localhost/replica:0/task:0/device:CPU:0"
+    facts = f'send_device="{cpu}" send_device_incarnation={life} recv_device="{cpu}"'
+    executor = executor_of(
+        f"""
+        x = _Recv() tensor_name="x" {facts}
+        y = Neg(x)
+        s = _Send(y) tensor_name="y" {facts}
+        """
+    )
+
+    def key(incarnation: int, name: str) -> str:
+        return str(RendezvousKey(cpu, incarnation, cpu, name))
+
+    outcome: list[errors.OpError | None] = []
+    rendezvous.send(key(8, "x"), np.float32(5))
+    executor.run_async(ExecutorArgs(StepState(rendezvous=rendezvous)), outcome.append)
+    assert outcome == []
+    assert rendezvous.waiting() == [key(life, "x")]
+
+    rendezvous.send(key(life, "x"), np.float32(3))
+    assert outcome == [None]
+    assert rendezvous.recv(key(life, "y"), timeout=5.0) == -3.0

@@ -250,3 +250,56 @@ def test_threads_are_counted() -> None:
     assert thread_count(-3) == thread_count(1) == 1
     assert thread_count(0) >= 1
     assert SessionPools(ps.Config(inter_op_parallelism_threads=1)).runner(0) is None
+
+
+@pytest.mark.parametrize(
+    ("calling", "leaves"), [("plain", True), ("context", False), ("async", False)]
+)
+def test_only_kernels_that_see_nothing_but_their_inputs_leave(
+    calling: str, *, leaves: bool
+) -> None:
+    """One that is given its context may do anything there: it stays with the driver."""
+    threads: set[int] = set()
+
+    def note(x: Any) -> Any:
+        threads.add(threading.get_ident())
+        time.sleep(0.003)
+        return x
+
+    kernels: dict[str, Any] = {
+        "plain": note,
+        "context": lambda _context, x: note(x),
+        "async": lambda _context, done, x: done(note(x)),
+    }
+    rows = ["x = Const() value=1.0", *(f"n{i} = ExOne(x)" for i in range(9))]
+    rows.append(f"sum = AddN({', '.join(f'n{i}' for i in range(9))})")
+    with custom_kernels(ONE) as register:
+        register("ExOne", kernels[calling], calling)
+        with ps.Session(sketch("\n".join(rows)), config=every(0)) as session:
+            assert session.run("sum:0") == 9.0
+            driver = threading.get_ident()
+    assert bool(threads - {driver}) is leaves
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_kernel_that_is_alone_stays_with_the_driver(threads: int) -> None:
+    """While nothing else is ready, or runs, there is nothing to do beside a slow kernel."""
+    seen: set[int] = set()
+
+    def note(x: Any) -> Any:
+        seen.add(threading.get_ident())
+        return x
+
+    rows = [
+        "x = Const() value=1.0",
+        "n0 = ExOne(x)",
+        *(f"n{i} = ExOne(n{i - 1})" for i in range(1, 9)),
+    ]
+    with custom_kernels(ONE) as register, ThreadPoolExecutor(threads) as pool:
+        register("ExOne", note)
+        executor = executor_of("\n".join(rows), offload_seconds=1e-9)
+        for _ in range(3):
+            executor.run(
+                ExecutorArgs(StepState(pool=lambda closure: pool.submit(closure) and None))
+            )
+    assert seen == {threading.get_ident()}

@@ -218,6 +218,27 @@ def test_a_dead_loop_ends_at_once() -> None:
     assert not [label for label in log if label.endswith("[1]")]
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_merge_of_two_dead_enters_runs_once(seed: int) -> None:
+    """Each dead Enter is enough to kill the Merge; the second one finds it dead already."""
+    driver = HandDriver(
+        BRANCH
+        + """
+        one = Enter(dead) frame_name="loop"
+        two = Enter(dead) frame_name="loop"
+        three = Enter(live) frame_name="loop" is_constant=True
+        merge = Merge(one, two, never)
+        never = NextIteration(merge)
+        exit = Exit(merge)
+        after = Neg(exit)
+    """
+    )
+    log = driver.run(choose=random.Random(seed).choice)
+    assert log.count("-merge[0]") == 1
+    assert log.count("-after") == 1
+    assert driver.root.iterations == {}
+
+
 def test_a_dead_exit_waits_for_the_frame() -> None:
     """A dead Exit is seen outside only when every Enter of the frame has fired."""
     driver = HandDriver(DEAD_LOOP)
@@ -294,6 +315,17 @@ def test_no_more_iterations_are_alive_than_allowed(parallel: int) -> None:
     driver.run()
     assert driver.outputs["exit[20]"] == 20
     assert driver.most_alive["loop"] == parallel
+
+
+@pytest.mark.parametrize("parallel", [0, -1, -(1 << 31)])
+def test_a_window_of_none_counts_as_one(parallel: int) -> None:
+    """A loop goes on whatever its Enters say (TensorFlow dies of 0)."""
+    driver = HandDriver(counting_loop(parallel) + "slow = Neg(body)", {"limit": np.int32(3)})
+    driver.run(but="slow[0]")
+    assert "merge[1]" not in driver.log
+    driver.run()
+    assert driver.outputs["exit[3]"] == 3
+    assert driver.most_alive["loop"] == 1
 
 
 def test_parallel_iterations_of_one_is_one_after_the_other() -> None:

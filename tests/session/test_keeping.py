@@ -457,6 +457,16 @@ def test_networks_with_variables_copy_nothing(read: str) -> None:
     assert tell_apart(graph) == NOTHING
 
 
+def test_what_a_function_gets_may_be_kept() -> None:
+    """Nobody looks into it: it may put the value away, or give it back as it is."""
+    graph = sketch("""
+        x = _Arg() index=0 T=float32
+        y = PartitionedCall(x) Tin=["float32"] Tout=["float32"] f="F"
+        z = _Retval(y) index=0
+    """)
+    assert tell_apart(graph) == (frozenset({0}), frozenset({0}))
+
+
 def test_what_is_kept_is_told_apart() -> None:
     """Only the feed that may be kept, and the fetch that may be the same memory, are copied."""
     graph = sketch("""

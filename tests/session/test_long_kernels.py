@@ -73,14 +73,15 @@ FORMS = {
 
 
 @pytest.mark.parametrize("how", ["deadline", "cancel", "close"])
+@pytest.mark.parametrize("fed", [LARGE, np.ones(2, np.float32)], ids=["large", "small"])
 @pytest.mark.parametrize("form", FORMS)
-def test_a_kernel_without_effects_is_left(long: Long, form: str, how: str) -> None:
+def test_a_kernel_without_effects_is_left(long: Long, form: str, fed: Any, how: str) -> None:
     """Who called goes when time is up; the kernel ends by itself, and its result is dropped."""
     text, fetches, config = FORMS[form]
     session = ps.Session(graph_def(text), config=config)
     session.make_callable(fetches, ["x"])
     options = ps.RunOptions(timeout_in_ms=100 if how == "deadline" else 0)
-    run = session.run_async(fetches, {"x": LARGE}, options)
+    run = session.run_async(fetches, {"x": fed}, options)
     assert long.has_begun.wait(10.0)
     if how == "cancel":
         run.cancel()
@@ -92,10 +93,10 @@ def test_a_kernel_without_effects_is_left(long: Long, form: str, how: str) -> No
     assert "long" in str(caught.value)
     assert not long.ended
     long.may_end.set()
-    wait_until(lambda: long.ended == [float(LARGE.size)])
+    wait_until(lambda: long.ended == [float(fed.size)])
     if how != "close":
         long.is_quick = True
-        assert np.array_equal(session.run("y:0", {"x": LARGE}), -LARGE)
+        assert np.array_equal(session.run("y:0", {"x": fed}), -fed)
         session.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import json
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +89,15 @@ class Case:
                 array = replaced(array, b"@TMP@", folder)
             feeds[name] = array
         return feeds
+
+    def folder(self, parent: Path) -> bytes:
+        """A new folder for ``@TMP@`` if some text names it; empty if none does."""
+        texts = (
+            text for stored in self.meta.get("strings", {}).values() for text in stored["base64"]
+        )
+        if not any(b"@TMP@" in base64.b64decode(text) for text in texts):
+            return b""
+        return tempfile.mkdtemp(dir=parent).encode()
 
     def tolerance(self, key: str) -> tuple[float, float]:
         rtol, atol = self.meta.get("tol", {}).get(key, (self.meta["rtol"], self.meta["atol"]))

@@ -86,9 +86,9 @@ class HandDriver:
     @staticmethod
     def _label(tagged: TaggedNode) -> str:
         item, frame, iteration, is_dead = tagged
-        turns = f"[{iteration.number}]" if frame.parent else ""
+        iterations = f"[{iteration.number}]" if frame.parent else ""
         while frame.parent is not None and frame.parent.parent is not None:
             assert frame.parent_iteration is not None
-            turns = f"[{frame.parent_iteration.number}]{turns}"
+            iterations = f"[{frame.parent_iteration.number}]{iterations}"
             frame = frame.parent
-        return f"{'-' if is_dead else ''}{item.name}{turns}"
+        return f"{'-' if is_dead else ''}{item.name}{iterations}"

@@ -931,3 +931,19 @@ def test_a_single_node_is_no_region(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile_regions, "_can_compile", leaving_out("b", "d"))
     text = X + "a = Neg(x)\nb = Exp(a)\nc = Neg(b)\nd = Exp(c)\ne = Neg(d)\nr = _Retval(e) index=0"
     assert compiled(text) is None
+
+
+@pytest.mark.parametrize(("op", "every"), [("Atan2", 15), ("Add", 128)])
+def test_the_end_of_a_step_is_asked_for_now_and_then(op: str, every: int) -> None:
+    """After so many calls of kernels, and eight times as many lines of other kinds.
+
+    A call counts 1 and a line 1/8; it is asked at 16.
+    """
+    rows = [f"a0 = {op}(x, x)", *(f"a{i} = {op}(a{i - 1}, x)" for i in range(1, 3 * every))]
+    text = text_of(whole(X + "\n".join(rows) + f"\nr = _Retval(a{3 * every - 1}) index=0"))
+    counts, asked = 0, []
+    for line in text.splitlines():
+        counts += f"({op})" in line
+        if "if interrupt.loops_end:" in line:
+            asked.append(counts)
+    assert asked == [every, 2 * every, 3 * every]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import penstock as ps
@@ -307,3 +308,30 @@ def test_a_variable_that_dies_starves_the_loop(tier: ps.Tier) -> None:
         pytest.raises(ps.errors.InvalidArgumentError, match="does not have value"),
     ):
         session.run("exit:0", {"limit": 7})
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_a_constant_that_may_be_dead(is_alive: bool, tier: ps.Tier) -> None:
+    """A loop whose limit is dead gives nothing, though all its variables are alive."""
+    text = """
+        x = Placeholder() dtype=int32
+        p = Placeholder() dtype=bool
+        s = Switch(x, p)
+        zero = Const() value=0
+        one = Const() value=1
+        enter = Enter(zero) frame_name="loop"
+        bound = Enter(s:1) frame_name="loop" is_constant=True
+        more = Enter(one) frame_name="loop" is_constant=True
+        merge = Merge(enter, next) T=int32
+        less = Less(merge, bound) T=int32
+        go = LoopCond(less)
+        switch = Switch(merge, go) T=int32
+        sum = Add(switch:1, more) T=int32
+        next = NextIteration(sum) T=int32
+        exit = Exit(switch) T=int32
+        other = Neg(s) T=int32
+        both = Merge(exit, other) T=int32
+    """
+    with ps.Session(sketch(text), config=ps.Config(tier=tier)) as session:
+        assert session.run("both:0", {"x": np.int32(3), "p": is_alive}) == (3 if is_alive else -3)

@@ -61,6 +61,18 @@ def test_a_sum_that_nobody_else_wants_is_overwritten() -> None:
         check(X + CHAIN, [x], np.exp(x + x))
 
 
+@pytest.mark.parametrize(
+    ("op", "function"), [("IsNan", np.isnan), ("IsInf", np.isinf), ("IsFinite", np.isfinite)]
+)
+def test_a_result_of_another_type_has_memory_of_its_own(op: str, function: Any) -> None:
+    """Truths are not written over the numbers that they are about."""
+    rows = X + f"a = Add(x, x)\nb = {op}(a)\nr = _Retval(b) T=bool index=0"
+    assert not overwrites(rows)
+    x = np.float32([np.nan, 1.0, np.inf])
+    with np.errstate(all="ignore"):
+        check(rows, [x], function(x))
+
+
 FUNCTIONS = {
     "Exp": np.exp,
     "Log": np.log,

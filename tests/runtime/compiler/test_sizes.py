@@ -48,3 +48,39 @@ def test_numbers_are_spread_where_arrays_were(monkeypatch: pytest.MonkeyPatch) -
     spread = [v for v in objects.values() if isinstance(v, np.ndarray) and v.shape == ()]
     assert spread
     assert not any(array.flags.writeable for array in spread)
+
+
+def test_numbers_are_spread_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most work is done there; of a loop inside a loop, too."""
+    text = """
+        x = Placeholder() dtype=float32
+        half = Const() value=0.5
+        four = Const() value=4
+        zero = Const() value=0
+        one = Const() value=1
+        i_enter = Enter(zero) frame_name="loop"
+        v_enter = Enter(x) frame_name="loop"
+        limit = Enter(four) frame_name="loop" is_constant=True
+        step = Enter(one) frame_name="loop" is_constant=True
+        factor = Enter(half) frame_name="loop" is_constant=True
+        i = Merge(i_enter, i_next) T=int32
+        v = Merge(v_enter, v_next)
+        less = Less(i, limit) T=int32
+        go = LoopCond(less)
+        i_switch = Switch(i, go) T=int32
+        v_switch = Switch(v, go)
+        sum = Add(i_switch:1, step) T=int32
+        i_next = NextIteration(sum) T=int32
+        part = Mul(v_switch:1, factor)
+        v_next = NextIteration(part)
+        y = Exit(v_switch)
+    """
+    monkeypatch.setattr(tune, "SLOW", 0.0)
+    with ps.Session(sketch(text)) as session:
+        call = session.make_callable("y:0", ["x:0"])
+        for _ in range(8):
+            np.testing.assert_array_equal(call(np.ones(4, np.float32)), np.full(4, 1 / 16))
+        [prepared] = session._requests._prepared.values()
+        assert prepared.runnable.whole is not None
+        objects = prepared.runnable.whole.source.function.__globals__
+    assert [v for v in objects.values() if isinstance(v, np.ndarray) and v.shape == ()] == [0.5]

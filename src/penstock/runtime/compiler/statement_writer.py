@@ -300,11 +300,10 @@ class StatementWriter(Branches):
         following = [variable_of(operand) for _, _, operand in repeat.variables]
         self.write_question(repeat.node)
         later = [var for item in iteration.after for var in item.reads]
-        self.write(iteration.before, [*following, *later, condition])
+        self.write(iteration.before, [*following, *later])
         self.close_blocks()
         self.line(f"if {self.text.name(condition)} is not true:")
         self.line("    break")
-        self._lifetimes.used([condition])
         self._lifetimes.expect_no_more(later)
         self.write(iteration.after)
         self.close_blocks()

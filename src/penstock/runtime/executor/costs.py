@@ -57,11 +57,11 @@ class KernelCosts:
 
     def is_slow(self, cost: float, inputs: Sequence[Any]) -> bool:
         """Whether a kernel is worth a hop to another thread."""
-        return cost >= self._threshold if self._learns else self.may_be_slow(cost, inputs)
+        return cost >= self._threshold or (not self._learns and any(map(_is_large, inputs)))
 
-    def may_be_slow(self, cost: float, inputs: Sequence[Any]) -> bool:
-        """The same, where nobody can tell yet: with large inputs it may be."""
-        return cost >= self._threshold or (cost == 0.0 and any(map(_is_large, inputs)))
+    def may_be_slow(self, cost: float) -> bool:
+        """Whether a kernel may take long, as far as anybody can tell."""
+        return cost >= self._threshold or cost == 0.0
 
 
 def _is_large(value: object) -> bool:

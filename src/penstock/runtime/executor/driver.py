@@ -258,7 +258,7 @@ class ExecutorState:
             return True
         # This thread may have to go before the kernel is done.
         may_leave = self._interrupt.may_be_left and item.patience < math.inf
-        return may_leave and costs.may_be_slow(cost, inputs)
+        return may_leave and costs.may_be_slow(cost)
 
     def _observe(self, tagged: TaggedNode, start: float, outputs: Sequence[Value]) -> None:
         """Check outputs if they are to be checked, and tell whoever watches."""
