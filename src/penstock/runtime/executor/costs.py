@@ -57,7 +57,9 @@ class KernelCosts:
 
     def is_slow(self, cost: float, inputs: Sequence[Any]) -> bool:
         """Whether a kernel is worth a hop to another thread."""
-        return cost >= self._threshold or (not self._learns and any(map(_is_large, inputs)))
+        if self._learns or cost != 0.0:
+            return cost >= self._threshold
+        return any(map(_is_large, inputs))
 
     def may_be_slow(self, cost: float) -> bool:
         """Whether a kernel may take long, as far as anybody can tell."""
