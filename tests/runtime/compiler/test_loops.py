@@ -335,3 +335,25 @@ def test_a_constant_that_may_be_dead(is_alive: bool, tier: ps.Tier) -> None:
     """
     with ps.Session(sketch(text), config=ps.Config(tier=tier)) as session:
         assert session.run("both:0", {"x": np.int32(3), "p": is_alive}) == (3 if is_alive else -3)
+
+
+#: The condition reads constants only, and nothing comes round.
+ONCE = """
+    n = Placeholder() dtype=int32
+    d = Placeholder() dtype=int32
+    lim = Enter(n) frame_name="f" is_constant=True
+    step = Enter(d) frame_name="f" is_constant=True
+    less = Less(step, lim)
+    cond = LoopCond(less)
+    switch = Switch(step, cond)
+    exit = Exit(switch)
+"""
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+def test_where_nothing_comes_round_there_is_one_iteration(tier: ps.Tier) -> None:
+    """As in TensorFlow: the exit is alive if the condition is false, and never comes if not."""
+    with ps.Session(sketch(ONCE), config=ps.Config(tier=tier)) as session:
+        call = session.make_callable("exit:0", ["n", "d"], ps.RunOptions(timeout_in_ms=20_000))
+        assert call(1, 100) == 100
+        assert call(10, 3).size == 0

@@ -207,6 +207,9 @@ class LoopTree:
         variables = tuple(
             self._variable(node) for node in self._nodes[frame] if node.role is Role.NEXT_ITERATION
         )
+        if not variables:
+            # Nothing begins another iteration, whatever the condition says.
+            raise Odd("no NextIteration")
         merges = {variable.merge for variable in variables}
         self._check_enters(frame, merges)
         exits = tuple(n for n in self._nodes[frame] if n.role is Role.EXIT)
