@@ -33,7 +33,7 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.defs.codec import load_graph_def
 from penstock.graph.export import graph_to_def
-from penstock.graph.import_graph_def import ImportOptions, ImportResults
+from penstock.graph.import_options import ImportOptions, ImportResults
 from penstock.kernels.api.registry import async_kernel, context_kernel, kernel
 from penstock.kernels.api.traits import KernelTraits
 from penstock.passes.graph_pass import GraphProperty

@@ -11,7 +11,8 @@ from penstock.defs.schema import AttrValue, Message, NameAttrList, TensorProto, 
 from penstock.errors import InvalidArgumentError, NotFoundError, OpError, UnimplementedError
 from penstock.graph.export import graph_to_def
 from penstock.graph.graph import VERSION, Graph
-from penstock.graph.import_graph_def import ImportOptions, graph_from_def, import_graph_def
+from penstock.graph.import_graph_def import graph_from_def, import_graph_def
+from penstock.graph.import_options import ImportOptions
 from support.graphs import graph, graph_def, lines
 
 LOOP = """

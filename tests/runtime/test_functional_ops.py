@@ -534,7 +534,8 @@ def test_long_loops_need_no_stack() -> None:
 
         assert run(graph, functions, "r:0", {"n:0": 20_000}) == 20_000
     assert len(depths) == 20_000
-    assert max(depths) - min(depths) < 10
+    # The first run of a kernel that nobody knows yet is on another thread, with a stack of its own.
+    assert max(depths[1:]) - min(depths[1:]) < 10
 
 
 def test_endless_loops_time_out() -> None:

@@ -32,8 +32,8 @@ from penstock.graph.export import graph_to_def
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Graph as BaseGraph
 from penstock.graph.graph import Node
-from penstock.graph.import_graph_def import ImportOptions
 from penstock.graph.import_graph_def import import_graph_def as merge_graph_def
+from penstock.graph.import_options import ImportOptions
 from penstock.habits import add_hints
 
 if TYPE_CHECKING:

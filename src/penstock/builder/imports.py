@@ -13,7 +13,7 @@ from penstock.builder.graph import default_graph
 from penstock.builder.tensor import Operation, Tensor
 from penstock.graph import import_graph_def as merging
 from penstock.graph.graph import Graph as BaseGraph
-from penstock.graph.import_graph_def import ImportOptions, ImportResults
+from penstock.graph.import_options import ImportOptions, ImportResults
 
 
 @overload

@@ -19,7 +19,8 @@ from penstock.builder.tensor import Tensor
 from penstock.builder.variable import Variable
 from penstock.defs.codec import load_graph_def
 from penstock.graph.export import graph_to_def
-from penstock.graph.import_graph_def import ImportOptions, import_graph_def
+from penstock.graph.import_graph_def import import_graph_def
+from penstock.graph.import_options import ImportOptions
 
 
 class VariableNames(NamedTuple):

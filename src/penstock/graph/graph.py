@@ -80,11 +80,6 @@ class Node:
     out_edges: list[Edge] = field(default_factory=list, repr=False)
 
     @property
-    def op_name(self) -> str:
-        """The name of its op."""
-        return self.op.name
-
-    @property
     def function(self) -> str:
         """The function that it was written in, if it is not in that one's body any more."""
         name = self.attrs.get(INLINED_FROM)  # no op declares it: it may be anything
@@ -394,23 +389,3 @@ def check_output(node: Node, slot: int) -> None:
             f"Node '{node.name}' (type: '{node.op.name}', num of outputs: "
             f"{len(node.output_types)}) does not have output {slot}"
         )
-
-
-def copy_node(graph: Graph, node: Node) -> Node:
-    """Add a copy of ``node``, without its edges, to another graph."""
-    return graph.add_copy(node)
-
-
-def extract(graph: Graph, nodes: Iterable[Node]) -> tuple[Graph, dict[Node, Node]]:
-    """A new graph of copies of ``nodes`` and of the edges among them; and the copies."""
-    part = Graph(graph.library)
-    part.versions = graph.versions
-    copies = {node: copy_node(part, node) for node in nodes}
-    for node, copy in copies.items():
-        for edge in node.inputs:
-            if edge is not None and edge.src in copies:
-                part.add_like(edge, copies[edge.src], copy)
-        sources = [copies[edge.src] for edge in node.control_inputs if edge.src in copies]
-        if sources:
-            part.add_control_edges(sources, copy)
-    return part, copies

@@ -11,8 +11,7 @@ close a cycle.  If any step fails, every node created so far is taken away again
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Final
 
 from penstock.catalogue.op_def import OpDef
@@ -27,14 +26,11 @@ from penstock.core.names import (
 )
 from penstock.defs.attrs import Attr, PlaceholderAttr
 from penstock.defs.schema import Message
-from penstock.errors import (
-    InvalidArgumentError,
-    OpError,
-    UnimplementedError,
-    Where,
-)
+from penstock.errors import InvalidArgumentError, OpError, UnimplementedError, Where
+from penstock.graph.check_versions import check_versions
 from penstock.graph.definition import MERGE, Definition
-from penstock.graph.graph import MIN_PRODUCER, VERSION, Graph, Node, Versions
+from penstock.graph.graph import Graph, Node, Versions
+from penstock.graph.import_options import ImportOptions, ImportResults
 from penstock.graph.validate import check_input_count, validated_attrs
 
 _COLOCATE: Final = b"loc:@"
@@ -44,45 +40,6 @@ _GROWING: Final = frozenset({"If", "StatelessIf", "While", "StatelessWhile"})
 _INTERMEDIATES: Final = " Try using tf.compat.v1.experimental.output_all_intermediates(True)."
 #: How many different attributes are kept for comparison.
 _MAX_KNOWN: Final = 4096
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportOptions:
-    """How a definition is merged into a graph."""
-
-    #: Put in front of every name, with a slash.
-    prefix: str = ""
-    #: Endpoints of the definition → endpoints that exist in the graph already.
-    input_map: Mapping[str, str] = field(default_factory=dict)
-    #: Existing nodes that every imported node is to wait for.
-    control_dependencies: Sequence[str] = ()
-    #: Endpoints of the definition to look up afterwards.
-    return_tensors: Sequence[str] = ()
-    #: Nodes of the definition to look up afterwards.
-    return_nodes: Sequence[str] = ()
-    #: Append ``_1``, ``_2`` … to names that are taken, instead of refusing them.
-    uniquify_names: bool = False
-    uniquify_prefix: bool = False
-    #: Leave out nodes all of whose outputs are mapped.
-    skip_mapped_nodes: bool = False
-    default_device: str = ""
-    validate_colocation: bool = True
-    #: Allow node names with a leading underscore, as the runtime itself makes them.
-    allow_internal_names: bool = False
-    #: Demand a device on every node, and take it for the assigned one.
-    expect_device: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ImportResults:
-    """What was asked for by ``return_tensors`` and ``return_nodes``."""
-
-    return_tensors: tuple[tuple[Node, int], ...]
-    return_nodes: tuple[Node, ...]
-    #: Keys of the input map that name nothing in the definition.
-    missing_unused_input_map_keys: tuple[str, ...]
-    #: Nodes by their name in the definition.
-    imported: Mapping[str, Node]
 
 
 def graph_from_def(graph_def: Message, *, allow_internal_names: bool = False) -> Graph:
@@ -107,27 +64,6 @@ def import_graph_def(
     """
     with graph.lock:
         return _Import(graph, graph_def, options or ImportOptions()).run()
-
-
-def check_versions(versions: Message) -> None:
-    """Raise unless this runtime may read a graph of these versions."""
-    if versions.producer < MIN_PRODUCER:
-        raise InvalidArgumentError(
-            f"GraphDef producer version {versions.producer} below min producer {MIN_PRODUCER} "
-            "supported by Penstock",
-            next_step="regenerate the graph with a newer release",
-        )
-    if versions.min_consumer > VERSION:
-        raise InvalidArgumentError(
-            f"GraphDef min consumer version {versions.min_consumer} above current version "
-            f"{VERSION} of Penstock",
-            next_step="upgrade Penstock",
-        )
-    if VERSION in versions.bad_consumers:
-        raise InvalidArgumentError(
-            f"GraphDef disallows consumer version {VERSION} of Penstock",
-            next_step="upgrade Penstock; this version is known to read the graph wrongly",
-        )
 
 
 class _Import:

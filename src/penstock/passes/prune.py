@@ -19,7 +19,7 @@ from penstock.advice import RunIt
 from penstock.catalogue.registry import get_op
 from penstock.core.names import parse_endpoint
 from penstock.errors import InvalidArgumentError, NotFoundError, Where
-from penstock.graph.graph import Edge, Graph, Node, copy_node
+from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.roles import Role
 from penstock.graph.stages import Placed, Pruned
 from penstock.graph.static_shapes import noted_shape
@@ -197,7 +197,7 @@ class _Pruner:
             if device is None:
                 error = no_kernel_error(node.op.name, node.attrs)
                 raise error.at(Where(node.name, node.op.name, node.requested_device))
-            copy = self.copies[node] = copy_node(self.graph, node)
+            copy = self.copies[node] = self.graph.add_copy(node)
             self.device_of[copy.id] = device
         for node in in_order:
             self.copy_edges(node)

@@ -34,7 +34,7 @@ from penstock.core.values import freeze
 from penstock.defs.attrs import TensorAttr
 from penstock.errors import InvalidArgumentError
 from penstock.graph.frames import ControlFlowInfo, Frame, build_control_flow_info
-from penstock.graph.graph import Edge, Graph, Node, copy_node
+from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.roles import Role
 from penstock.graph.stages import Partition, Pruned
 
@@ -155,7 +155,7 @@ class _Splitter:
     def copy(self, node: Node) -> None:
         """Copy a node into its device's partition."""
         device = self.device_of[node.id]
-        copy = self.copies[node] = copy_node(self.graph_of(device), node)
+        copy = self.copies[node] = self.graph_of(device).add_copy(node)
         copy.assigned_device = device
 
     def insert(self, device: str, name: str, op: str, attrs: dict[str, Any]) -> Node:

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Sequence
 from penstock.config import Config
 from penstock.core.collector import collector_paused
 from penstock.errors import OpError
-from penstock.graph.graph import Graph, Node, extract
+from penstock.graph.extract import extract
+from penstock.graph.graph import Graph, Node
 from penstock.graph.stages import Placed
 from penstock.kernels.api.registry import find_kernel
 from penstock.passes.lower import has_choices, lower_choices

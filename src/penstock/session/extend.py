@@ -16,7 +16,8 @@ from typing import Any
 from penstock.core.names import parse_endpoint
 from penstock.errors import InvalidArgumentError
 from penstock.graph.graph import Graph, Versions
-from penstock.graph.import_graph_def import ImportOptions, import_graph_def
+from penstock.graph.import_graph_def import import_graph_def
+from penstock.graph.import_options import ImportOptions
 
 
 def extend_graph(graph: Graph, graph_def: Any) -> None:

@@ -25,7 +25,7 @@ from penstock.catalogue.registry import get_op
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.defs.attrs import TensorAttr
-from penstock.graph.graph import Edge, Graph, Node, copy_node
+from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.references import References
 from penstock.graph.roles import Role
 from penstock.runtime.compiler.loops import Loop, LoopOrNode, LoopTree, is_free
@@ -134,7 +134,7 @@ class _Rewriter:
         """Copy, add regions, join."""
         for node in self._old:
             if self._group(node) is None and not self._is_absorbed(node):
-                self._copies[node] = copy_node(self._new, node)
+                self._copies[node] = self._new.add_copy(node)
         for group in self._groups:
             self._add_region(group)
         for node, copy in self._copies.items():
