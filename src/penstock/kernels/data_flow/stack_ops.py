@@ -88,7 +88,7 @@ class StackHandle(ResourceHandle):
 
 def _stack(context: OpKernelContext, handle: Value) -> Stack:
     """The stack that a handle means: a resource, or a reference to two strings."""
-    if type(handle) is StackHandle and handle.home is context.step.step_container:
+    if type(handle) is StackHandle and handle.home is context.step.state.container:
         return handle.stack  # type: ignore[return-value]  # it came with the home
     if isinstance(handle, ResourceHandle):
         name = handle.name

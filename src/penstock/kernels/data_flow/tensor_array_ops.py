@@ -48,7 +48,7 @@ class ArrayHandle(ResourceHandle):
 
 def array_of(context: OpKernelContext, handle: Value) -> TensorArray:
     """The array that a handle of any generation means."""
-    if type(handle) is ArrayHandle and handle.home is context.step.step_container:
+    if type(handle) is ArrayHandle and handle.home is context.step.state.container:
         return handle.array  # type: ignore[return-value]  # it came with the home
     found: TensorArray = context.step_container.lookup(_name_in(handle)[1], _KIND)
     return found
@@ -183,7 +183,7 @@ def make_tensor_array_write(attrs: Attrs) -> Kernel:
         context: OpKernelContext, handle: Value, at: Value, value: Value, flow: Value
     ) -> Value:
         # Spelled out, since a call of ``array_of`` is a sixth of the time.
-        if type(handle) is ArrayHandle and handle.home is context.step.step_container:
+        if type(handle) is ArrayHandle and handle.home is context.step.state.container:
             array: Any = handle.array
         else:
             array = array_of(context, handle)
@@ -212,7 +212,7 @@ def make_tensor_array_read(attrs: Attrs) -> Kernel:
 
     def read(context: OpKernelContext, handle: Value, at: Value, _flow: Value) -> Value:
         # Spelled out, since a call of ``array_of`` is a sixth of the time.
-        if type(handle) is ArrayHandle and handle.home is context.step.step_container:
+        if type(handle) is ArrayHandle and handle.home is context.step.state.container:
             array: Any = handle.array
         else:
             array = array_of(context, handle)
