@@ -16,16 +16,19 @@ from tensorflow.core.framework import (
     reader_base_pb2,
     step_stats_pb2,
     summary_pb2,
+    variable_pb2,
 )
 from tensorflow.core.protobuf import (
     config_pb2,
     device_properties_pb2,
+    fingerprint_pb2,
     meta_graph_pb2,
     saved_model_pb2,
     saver_pb2,
     tensor_bundle_pb2,
 )
 from tensorflow.core.util import event_pb2, saved_tensor_slice_pb2
+from tensorflow.python.training import checkpoint_state_pb2
 
 HEADER = (
     "# TensorFlow's messages by field number.  Made by tools/make_messages.py; not edited by hand."
@@ -50,6 +53,9 @@ ROOTS = [
     saved_tensor_slice_pb2.SavedTensorSlices,
     event_pb2.Event,
     reader_base_pb2.ReaderBaseState,
+    variable_pb2.VariableDef,
+    fingerprint_pb2.FingerprintDef,
+    checkpoint_state_pb2.CheckpointState,
 ]
 SCALARS = {
     FieldDescriptor.TYPE_DOUBLE: "double",
