@@ -16,8 +16,10 @@ Not:  takes nothing for granted: behind each excuse stands an account of the exe
   found is what the executor gives of the opened graph in some order, and in another one it gives
   what is meant.
 - *Unread*: who optimises may leave out what is only waited for, and its errors with it.  What was
-  found is what the executor gives if nobody waits for the node that failed; or, if that is a
-  constant, whatever its value is, since it only goes through loops in which nobody looks at it.
+  found is what the executor gives if nobody waits for the node that failed; or, if that node cannot
+  be made at all, whatever stands in its place, since nobody looks at what it gives.
+- *Unread*, too: who opens functions makes nodes that the executor never comes to, and one of them
+  cannot be made.  Whatever stands in its place, all gives what is meant.
 - *Sensitive*: who folds a batch norm into a convolution rounds elsewhere.  What was found is hardly
   further off than what the executor gives if constants and feeds differ in their last bits.
 """
@@ -33,10 +35,11 @@ import numpy as np
 from fuzzing.answers import DEADLINE, Outcome, Values, code_of, culprit, difference, ending, same
 from fuzzing.mutant import Mutant
 from fuzzing.neighbours import (
+    each_alone,
     nudged,
     reading_late,
     reseeded,
-    with_constant,
+    with_stand_in,
     with_ways_into_merges,
     without_waits,
 )
@@ -81,7 +84,7 @@ class Latitude:
             return Kind.RACY
         if way.is_optimised and self._accounts.allow_opened(found, way):
             return Kind.RACY
-        if way.is_optimised and (self._is_unread(found, way) or self._is_any(found, way)):
+        if way.is_optimised and (self._is_unread(found, way) or self._is_unneeded(found, way)):
             return Kind.UNREAD
         if way.tolerance and self._is_sensitive(found):
             return Kind.SENSITIVE
@@ -100,13 +103,26 @@ class Latitude:
         is_other = mutant is not self._mutant
         return is_other and _Accounts(mutant, meant, self._run).allow(found, way)
 
-    def _is_any(self, found: Sequence[Outcome], way: Way) -> bool:
-        """Whether that comes of any value of a constant that cannot be made."""
-        others = [with_constant(self._mutant, culprit(self._meant), value) for value in (0, 1)]
-        return all(
-            other is not None and not difference(self._run(other, DEFINITION), found, way.tolerance)
-            for other in others
+    def _is_unneeded(self, found: Sequence[Outcome], way: Way) -> bool:
+        """Whether all agree whatever stands in the place of a node that cannot be made."""
+        name = culprit(self._meant) or culprit(found)
+        if not self._cannot_be_made(name):
+            return False
+        right = found if culprit(self._meant) else self._meant
+        others = [with_stand_in(self._mutant, name, value) for value in (0, 1)]
+        return all(other is not None and self._all_give(right, other, way) for other in others)
+
+    def _cannot_be_made(self, name: str) -> bool:
+        """Whether a node of that name fails that nobody has given anything yet."""
+        return any(
+            culprit(self._run(by_itself, DEFINITION)) in by_itself.steps[0].targets
+            for by_itself in each_alone(self._mutant, name)
         )
+
+    def _all_give(self, right: Sequence[Outcome], mutant: Mutant, way: Way) -> bool:
+        """Whether a mutant means that, and a way of running it gives that."""
+        ways = (DEFINITION, way)
+        return not any(difference(self._run(mutant, w), right, w.tolerance) for w in ways)
 
     def _is_sensitive(self, found: Sequence[Outcome]) -> bool:
         """Whether that is hardly further off than what comes of other last bits."""

@@ -2,7 +2,8 @@
 
 In:   a mutant.
 Out:  another one: with a way into each Merge, with late reads, in which nobody waits for some
-      node, with another constant, with other seeds, or with other last bits.
+      node, with a stand-in for a node, with nothing but a node, with other seeds, or with other
+      last bits.
 Not:  runs nothing, and changes no mutant.
 """
 
@@ -13,12 +14,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from fuzzing.mutant import Mutant, set_inputs
+from fuzzing.mutant import Mutant, Run, set_inputs
 from penstock.catalogue.registry import find_op
 from penstock.core import dtypes
 from penstock.core.names import parse_endpoint
 from penstock.defs import tensors
-from penstock.defs.schema import Message
+from penstock.defs.schema import GraphDef, Message
 from penstock.errors import OpError
 
 #: What the names of Identities before Merges begin with.
@@ -108,17 +109,67 @@ def without_waits(mutant: Mutant, name: str) -> Mutant | None:
     return made if made.typed() is not None else None
 
 
-def with_constant(mutant: Mutant, name: str, value: int) -> Mutant | None:
-    """The same graph with a number for a constant, in functions as well; None if there is none."""
+# -- a node that cannot be made -------------------------------------------------------------------
+
+
+def each_alone(mutant: Mutant, name: str) -> Iterator[Mutant]:
+    """The nodes that an error may mean, each by itself, run by a step.
+
+    Where a function was opened the node's name begins with that of the call.
+    """
+    for node in _called(mutant, name):
+        made = Mutant(GraphDef(), [Run({}, [], [node.name])], 1)
+        made.graph.versions.CopyFrom(mutant.graph.versions)
+        copied = made.graph.node.add()
+        copied.CopyFrom(node)
+        set_inputs(copied, [])
+        if node.op != "Const":
+            given = made.graph.node.add(name=made.fresh_name("given"), op="Placeholder")
+            given.attr["dtype"].type = node.attr["T"].type
+            copied.input.append(given.name)
+        yield made
+
+
+def with_stand_in(mutant: Mutant, name: str, value: int) -> Mutant | None:
+    """The same graph with something that can be made for a node, in functions as well.
+
+    For a constant that is a number, for what is like an Identity it is one.  None for other nodes.
+    """
     made = mutant.copy()
-    constants = [node for node in made.all_nodes() if node.name == name and node.op == "Const"]
-    for node in constants:
-        dtype = dtypes.of_number(node.attr["dtype"].type)
-        if dtype.is_object or dtype.is_quantized:
-            return None
-        number = np.asarray(value, dtype.numpy)[()]
-        node.attr["value"].tensor.CopyFrom(tensors.to_proto(number, dtype))
-    return made if constants else None
+    nodes = list(_called(made, name))
+    return made if nodes and all(_replace(node, value) for node in nodes) else None
+
+
+def _called(mutant: Mutant, name: str) -> Iterator[Message]:
+    """The nodes that an error may mean, if they are of a kind that something can stand in for."""
+    for node in mutant.all_nodes():
+        is_named = node.name == name or name.endswith(f"/{node.name}")
+        if is_named and (node.op == "Const" or _is_like_identity(node)):
+            yield node
+
+
+def _is_like_identity(node: Message) -> bool:
+    """Whether a node takes one value of type T and gives another one, as far as its op says."""
+    op = find_op(node.op)
+    if op is None or op.is_stateful or [len(op.inputs), len(op.outputs)] != [1, 1]:
+        return False
+    return all(arg.type_attr == "T" and not arg.is_list for arg in (*op.inputs, *op.outputs))
+
+
+def _replace(node: Message, value: int) -> bool:
+    """Turn a node into what can be made; False where nothing is known that could."""
+    if node.op != "Const":
+        dtype = node.attr["T"].type
+        node.op = "Identity"
+        node.attr.clear()
+        node.attr["T"].type = dtype
+        return True
+    dtype = dtypes.of_number(node.attr["dtype"].type)
+    if dtype.is_object or dtype.is_quantized:
+        return False
+    number = np.asarray(value, dtype.numpy)[()]
+    node.attr["value"].tensor.CopyFrom(tensors.to_proto(number, dtype))
+    return True
 
 
 def _must_run(node: Message) -> bool:

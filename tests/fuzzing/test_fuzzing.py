@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from fuzzing import judge as judging
 from fuzzing import workers
 from fuzzing.__main__ import summary
-from fuzzing.answers import Failure, Outcome, Values
+from fuzzing.answers import DEADLINE, Failure, Outcome, Values
 from fuzzing.mutant import Mutant, Run
 from fuzzing.recipe import Recipe, recipe
 from fuzzing.running import CHECKED, DEFINITION, Way, outcomes, ways
@@ -327,36 +327,56 @@ def test_only_who_optimises_may_leave_errors_out(
     assert found.kind is kind, found
 
 
-def unread_constant(shape: int) -> Mutant:
-    """A loop that carries a constant in which nobody looks, and whose shape may be absurd."""
+def carrying(other: str, dtype: str) -> Mutant:
+    """A loop that carries ``other``, in which nobody looks."""
     graph = graph_def_with(
-        """
+        f"""
         n = Const[value=0; dtype=int32]
-        other = Const[value=5; dtype=int32]
-        loop = While[T=int32|int32; cond=IsSmall; body=Next](n, other)
+        scalar = Const[value=-1; dtype=int32]
+        list = EmptyTensorList[element_dtype=float; shape_type=int32](scalar, scalar)
+        {other}
+        loop = While[T=int32|{dtype}; cond=IsSmall; body=Next](n, other)
         """,
-        """
-        IsSmall(x: int32, o: int32) -> (go: bool)
+        f"""
+        IsSmall(x: int32, o: {dtype}) -> (go: bool)
         two = Const[value=2; dtype=int32]
         less = Less[T=int32](x, two:output)
         return go = less:z
 
-        Next(x: int32, o: int32) -> (y: int32, p: int32)
+        Next(x: int32, o: {dtype}) -> (y: int32, p: {dtype})
         one = Const[value=1; dtype=int32]
         sum = Add[T=int32](x, one:output)
         return y = sum:z
         return p = o
         """,
     )
-    graph.node[1].attr["value"].tensor.tensor_shape.dim.add(size=shape)
     return Mutant(graph, [Run({}, ["loop:0"], [])], 1)
 
 
+def unread_constant(shape: int) -> Mutant:
+    """The shape of what is carried may be absurd."""
+    made = carrying("other = Const[value=5; dtype=int32]", "int32")
+    made.node("other").attr["value"].tensor.tensor_shape.dim.add(size=shape)
+    return made
+
+
+def unread_variant(op: str) -> Mutant:
+    """There may be no kernel that makes what is carried."""
+    return carrying(f"other = {op}[T=variant](list)", "variant")
+
+
 @pytest.mark.parametrize(("value", "kind"), [(2, Kind.UNREAD), (3, Kind.FINDING)])
-def test_a_constant_that_nobody_reads_may_be_absurd(
-    monkeypatch: pytest.MonkeyPatch, value: int, kind: Kind
+@pytest.mark.parametrize(
+    ("sound", "mutant"),
+    [
+        (unread_constant(1), unread_constant(-2)),
+        (unread_variant("Identity"), unread_variant("Snapshot")),
+    ],
+)
+def test_what_nobody_reads_need_not_be_made(
+    monkeypatch: pytest.MonkeyPatch, sound: Mutant, mutant: Mutant, value: int, kind: Kind
 ) -> None:
-    """Who leaves it out gives what any other value of it would give, and nothing else."""
+    """Who leaves it out gives what anything else in its place would give, and nothing else."""
     answers: list[Outcome] = [Values((np.asarray(np.int32(value)),))]
 
     def outcomes_of(mutant: Mutant, way: Way) -> list[Outcome]:
@@ -366,10 +386,62 @@ def test_a_constant_that_nobody_reads_may_be_absurd(
     monkeypatch.setattr(
         judging, "ways", lambda _seed: [w for w in ways(0) if w.name == "optimised"]
     )
-    assert judging.judge(unread_constant(1), 0, lambda _way: None).kind is (
+    assert judging.judge(sound, 0, lambda _way: None).kind is (
         Kind.AGREED if kind is Kind.UNREAD else kind
     )
-    assert judging.judge(unread_constant(-2), 0, lambda _way: None).kind is kind
+    assert judging.judge(mutant, 0, lambda _way: None).kind is kind
+
+
+def unrun_function(shape: int) -> Mutant:
+    """A call on the side of a Switch that is dead; the function's constant may be absurd."""
+    graph = graph_def_with(
+        """
+        x = Const[value=3; dtype=int32]
+        no = Const[value=False; dtype=bool]
+        sides = Switch[T=int32](x, no)
+        call = PartitionedCall[Tin=int32; Tout=int32; f=Plus](sides:1)
+        both = Merge[T=int32; N=2](call, sides)
+        """,
+        """
+        Plus(x: int32) -> (y: int32)
+        one = Const[value=1; dtype=int32]
+        sum = Add[T=int32](x, one:output)
+        return y = sum:z
+        """,
+    )
+    function = graph.library.function[0]
+    function.node_def[0].attr["value"].tensor.tensor_shape.dim.add(size=shape)
+    return Mutant(graph, [Run({}, ["both:0"], [])], 1)
+
+
+FAILED: Final = Failure("INVALID_ARGUMENT", "call/one", "no such shape")
+
+
+@pytest.mark.parametrize(
+    ("found", "of_others", "kind"),
+    [
+        (FAILED, 3, Kind.UNREAD),
+        (Failure("INVALID_ARGUMENT", "call/sum", "no such sum"), 3, Kind.FINDING),
+        (FAILED, 4, Kind.FINDING),
+    ],
+)
+def test_a_function_that_is_opened_may_have_a_node_that_cannot_be_made(
+    monkeypatch: pytest.MonkeyPatch, found: Failure, of_others: int, kind: Kind
+) -> None:
+    """Its error is right if that node cannot be made, and with any other all agree."""
+    mutant = unrun_function(-2)
+
+    def outcomes_of(given: Mutant, way: Way) -> list[Outcome]:
+        if way.name != "optimised":
+            return outcomes(given, way)
+        is_other = given.graph_bytes != mutant.graph_bytes
+        return [Values((np.asarray(np.int32(of_others)),))] if is_other else [found]
+
+    monkeypatch.setattr(judging, "outcomes", outcomes_of)
+    monkeypatch.setattr(
+        judging, "ways", lambda _seed: [w for w in ways(0) if w.name == "optimised"]
+    )
+    assert judging.judge(mutant, 0, lambda _way: None).kind is kind
 
 
 @pytest.mark.parametrize(("name", "kind"), [("optimised", Kind.AGREED), ("compiled", Kind.FINDING)])
@@ -446,6 +518,25 @@ def test_functions_that_are_opened_mix(
 
 
 # -- limits and sums ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_slow_of_definition", [True, False])
+@pytest.mark.parametrize(("patience", "kind"), [(64, Kind.AGREED), (65, Kind.FINDING)])
+def test_a_deadline_is_no_answer(
+    monkeypatch: pytest.MonkeyPatch, is_slow_of_definition: bool, patience: int, kind: Kind
+) -> None:
+    """Who meets it while others have an answer gets more time, but not for ever."""
+
+    def outcomes_of(mutant: Mutant, way: Way) -> list[Outcome]:
+        is_slow = (way.name == DEFINITION.name) == is_slow_of_definition
+        if is_slow and way.patience < patience:
+            return [Failure(DEADLINE, "", "no time")]
+        return outcomes(mutant, way)
+
+    monkeypatch.setattr(judging, "outcomes", outcomes_of)
+    monkeypatch.setattr(judging, "ways", lambda _seed: ways(0)[:1])
+    mutant = Mutant(graph_to_def(sketch(PLAIN)), [Run({}, ["y:0"], [])], 1)
+    assert judging.judge(mutant, 0, lambda _way: None).kind is kind
 
 
 def test_who_takes_too_long_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:

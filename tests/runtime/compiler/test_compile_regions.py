@@ -313,6 +313,50 @@ def test_a_merge_waits_for_one_input(tier: ps.Tier) -> None:
         assert session.run("both:0", {"x": 0.0, "p": False}, options) == 2.0
 
 
+#: The Merge takes ``x``; its other input waits for a gradient that is made of what the Merge gives.
+ACCUMULATED = """
+    x = Placeholder() dtype=float32
+    step = Const() value=0
+    one = Const() value=1
+    total = ConditionalAccumulator() dtype=float32 shape=[]
+    taken = AccumulatorTakeGradient(total, one) dtype=float32
+    late = Neg(taken)
+    m = Merge(x, late)
+    step_64 = Cast(step) DstT=int64
+    give = AccumulatorApplyGradient(total, step_64, m)
+    more = Add(m, taken)
+    sum = Add(more, late)
+"""
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+def test_who_needs_a_merge_need_not_wait_for_all_its_inputs(tier: ps.Tier) -> None:
+    """What runs as soon as a Merge has one input is in no region that waits for another one."""
+    options = ps.RunOptions(timeout_in_ms=5_000)
+    with ps.Session(sketch(ACCUMULATED), config=ps.Config(tier=tier)) as session:
+        assert session.run(["sum:0", "give"], {"x": 3.0}, options) == [3.0, None]
+
+
+#: The loop waits for a gradient; only the loop needs to know that it was given.
+GIVEN_BEFORE = """
+    x = Placeholder() dtype=float32
+    step = Const() value=0
+    step_64 = Cast(step) DstT=int64
+    many = Const() value=1
+    total = ConditionalAccumulator() dtype=float32 shape=[]
+    give = AccumulatorApplyGradient(total, step_64, x)
+    taken = AccumulatorTakeGradient(total, many) dtype=float32
+""" + counting_loop(limit="Cast(taken, ^give) DstT=int32 SrcT=float32")
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+def test_no_effect_waits_for_the_loop_that_needs_it(tier: ps.Tier) -> None:
+    """What somebody else may wait for does not run only when all that a loop needs has come."""
+    options = ps.RunOptions(timeout_in_ms=5_000)
+    with ps.Session(sketch(GIVEN_BEFORE), config=ps.Config(tier=tier)) as session:
+        assert session.run("exit:0", {"x": 3.0}, options) == 3
+
+
 #: The loop goes on until the step fails, and ``fails`` only needs what comes out of the queue.
 FOREVER = (
     counting_loop(limit="Const() value=2147483647")

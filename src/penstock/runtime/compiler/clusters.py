@@ -11,14 +11,18 @@ outside; so no path leaves a group and comes back to it, and no two groups wait 
 other.
 
 What comes through an Enter depends on what that depends on outside of the loop, too.  A Merge
-runs when one of its inputs comes: it is outside itself unless they come together.  A loop may
-take forever, and nobody should wait for it without need: it counts as outside for what depends
-on it, and takes along only what nobody else depends on.
+runs when one of its inputs comes: it is outside itself unless they come together, and then
+depends for certain only on what each of them depends on.  There the set may shrink, but whoever
+comes after the Merge has it in the set, and nobody before it can.  A loop may take forever, and
+nobody should wait for it without need: it counts as outside for what depends on it, and takes
+along only what nobody else depends on, not even by an effect that it has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import reduce
+from operator import and_
 
 from penstock.runtime.compiler.loops import Loop, LoopOrNode
 
@@ -31,6 +35,10 @@ def _none(_unit: LoopOrNode) -> tuple[()]:
     return ()
 
 
+def _yes(_unit: LoopOrNode) -> bool:
+    return True
+
+
 class Clustering:
     """Groups of all frames of a graph; each frame comes after those around it."""
 
@@ -41,6 +49,7 @@ class Clustering:
         *,
         mark: Callable[[LoopOrNode], Hashable] = _itself,
         choices: Callable[[LoopOrNode], Iterable[Iterable[LoopOrNode]]] = _none,
+        is_pure: Callable[[LoopOrNode], bool] = _yes,
     ) -> None:
         """Nothing is grouped yet.
 
@@ -49,12 +58,15 @@ class Clustering:
             is_outside: whether the executor must run a unit itself.
             mark: what stands for such a unit in sets of those; several may have the same.
             choices: what a unit depends on for each of those inputs of which one is enough.
+            is_pure: whether only its results matter: what has effects may be what another unit,
+                one of those outside, waits for, and no edge says so.
 
         """
         self._sources = sources
         self._is_outside = is_outside
         self._mark = mark
         self._choices = choices
+        self._is_pure = is_pure
         #: The outside units and loops that a unit depends on, itself included, as bits.
         self._needs: dict[LoopOrNode, int] = {}
         #: The bit of each mark.
@@ -69,8 +81,8 @@ class Clustering:
         """Groups of units that are not outside; units come, and stay, sources first."""
         needs_of: dict[LoopOrNode, int] = {}
         for unit in units:
-            needed = self._needed(self._sources(unit))
-            is_outside = self._is_outside(unit) or not self._come_together(unit)
+            needed, come_together = self._behind(unit)
+            is_outside = self._is_outside(unit) or not come_together
             if is_outside or isinstance(unit, Loop):
                 needed |= self._bit(self._mark(unit))
             if not is_outside:
@@ -91,9 +103,15 @@ class Clustering:
             needed |= self._needs.get(source, 0)
         return needed
 
-    def _come_together(self, unit: LoopOrNode) -> bool:
-        """Whether inputs of which one is enough depend on the same outside units."""
-        return len({self._needed(sources) for sources in self._choices(unit)}) <= 1
+    def _behind(self, unit: LoopOrNode) -> tuple[int, bool]:
+        """What a unit needs whichever of its inputs comes, and whether all of them need that."""
+        choices = [set(sources) for sources in self._choices(unit)]
+        if not choices:
+            return self._needed(self._sources(unit)), True
+        either = set().union(*choices)
+        always = self._needed(source for source in self._sources(unit) if source not in either)
+        needs = {self._needed(sources) for sources in choices}
+        return always | reduce(and_, needs), len(needs) == 1
 
     def _join_loops(self, units: Sequence[LoopOrNode], needs_of: dict[LoopOrNode, int]) -> None:
         """Have what is of use to the group of a loop only wait for what that waits for."""
@@ -104,8 +122,12 @@ class Clustering:
         for unit in reversed(units):
             if unit in needs_of and len(users[unit]) == 1:
                 [needed] = users[unit]
-                if needed in waiting and not isinstance(unit, Loop):
+                if needed in waiting and self._may_wait(unit):
                     needs_of[unit] = needed
             for source in self._sources(unit):
                 if source in users:
                     users[source].add(needs_of.get(unit))
+
+    def _may_wait(self, unit: LoopOrNode) -> bool:
+        """Whether nobody is kept waiting where a unit runs later than it could."""
+        return not isinstance(unit, Loop) and self._is_pure(unit)

@@ -183,7 +183,7 @@ class Compiler:
     def _compile(self, graph: Graph, levels: LoopTree, facts: NodeInfo) -> Compiled | None:
         if self._is_one_region(graph, levels, facts):
             return Compiled(self._whole(graph, levels, facts), graph, {})
-        groups = _worthwhile(levels)
+        groups = _worthwhile(levels, facts)
         return self._regions(graph, groups, levels, facts) if groups else None
 
     def _is_one_region(self, graph: Graph, levels: LoopTree, facts: NodeInfo) -> bool:
@@ -326,13 +326,18 @@ def _has_ends(graph: Graph, arg_count: int, result_count: int) -> bool:
     return is_sound and sorted(results) == list(range(result_count))
 
 
-def _worthwhile(levels: LoopTree) -> list[list[LoopOrNode]]:
+def _worthwhile(levels: LoopTree, facts: NodeInfo) -> list[list[LoopOrNode]]:
     """The groups that are more than a single node."""
 
     def is_outside(unit: LoopOrNode) -> bool:
         return not levels.can_compile(unit) or (isinstance(unit, Node) and _turns(unit))
 
-    grouping = Clustering(levels.sources, is_outside, mark=levels.mark, choices=levels.choices)
+    def is_pure(unit: LoopOrNode) -> bool:
+        return isinstance(unit, Node) and facts.kernels[unit].is_pure
+
+    grouping = Clustering(
+        levels.sources, is_outside, mark=levels.mark, choices=levels.choices, is_pure=is_pure
+    )
     grouping.expect(levels.exits())
     groups: list[list[LoopOrNode]] = []
     for frame in levels.frames():
