@@ -528,7 +528,7 @@ def test_a_deadline_is_no_answer(
     """Who meets it while others have an answer gets more time, but not for ever."""
 
     def outcomes_of(mutant: Mutant, way: Way) -> list[Outcome]:
-        is_slow = (way.name == DEFINITION.name) == is_slow_of_definition
+        is_slow = (way.tier is DEFINITION.tier) == is_slow_of_definition
         if is_slow and way.patience < patience:
             return [Failure(DEADLINE, "", "no time")]
         return outcomes(mutant, way)
