@@ -105,10 +105,14 @@ class Latitude:
 
     def _is_unneeded(self, found: Sequence[Outcome], way: Way) -> bool:
         """Whether all agree whatever stands in the place of a node that cannot be made."""
-        name = culprit(self._meant) or culprit(found)
+        meant = self._meant
+        return self._had_to_make(meant, found, way) or self._had_to_make(found, meant, way)
+
+    def _had_to_make(self, failed: Sequence[Outcome], right: Sequence[Outcome], way: Way) -> bool:
+        """Whether who failed had to make what cannot be made, and without it all is right."""
+        name = culprit(failed)
         if not self._cannot_be_made(name):
             return False
-        right = found if culprit(self._meant) else self._meant
         others = [with_stand_in(self._mutant, name, value) for value in (0, 1)]
         return all(other is not None and self._all_give(right, other, way) for other in others)
 

@@ -392,7 +392,7 @@ def test_what_nobody_reads_need_not_be_made(
     assert judging.judge(mutant, 0, lambda _way: None).kind is kind
 
 
-def unrun_function(shape: int) -> Mutant:
+def unrun_function(shape: int, fetch: str = "both:0") -> Mutant:
     """A call on the side of a Switch that is dead; the function's constant may be absurd."""
     graph = graph_def_with(
         """
@@ -401,6 +401,8 @@ def unrun_function(shape: int) -> Mutant:
         sides = Switch[T=int32](x, no)
         call = PartitionedCall[Tin=int32; Tout=int32; f=Plus](sides:1)
         both = Merge[T=int32; N=2](call, sides)
+        zero = Sub[T=int32](x, x)
+        bad = FloorDiv[T=int32](both, zero)
         """,
         """
         Plus(x: int32) -> (y: int32)
@@ -411,7 +413,7 @@ def unrun_function(shape: int) -> Mutant:
     )
     function = graph.library.function[0]
     function.node_def[0].attr["value"].tensor.tensor_shape.dim.add(size=shape)
-    return Mutant(graph, [Run({}, ["both:0"], [])], 1)
+    return Mutant(graph, [Run({}, [fetch], [])], 1)
 
 
 FAILED: Final = Failure("INVALID_ARGUMENT", "call/one", "no such shape")
@@ -518,6 +520,25 @@ def test_functions_that_are_opened_mix(
 
 
 # -- limits and sums ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("is_made", "kind"), [(True, Kind.UNREAD), (False, Kind.FINDING)])
+def test_a_node_that_cannot_be_made_fails_before_others_do(
+    monkeypatch: pytest.MonkeyPatch, is_made: bool, kind: Kind
+) -> None:
+    """Its error is right instead of another one, which all have if it can be made."""
+    mutant = unrun_function(-2, "bad:0")
+
+    def outcomes_of(given: Mutant, way: Way) -> list[Outcome]:
+        if way.name != "optimised" or (is_made and given.graph_bytes != mutant.graph_bytes):
+            return outcomes(given, way)
+        return [Failure("RESOURCE_EXHAUSTED", "call/one", "no such shape")]
+
+    monkeypatch.setattr(judging, "outcomes", outcomes_of)
+    monkeypatch.setattr(
+        judging, "ways", lambda _seed: [w for w in ways(0) if w.name == "optimised"]
+    )
+    assert judging.judge(mutant, 0, lambda _way: None).kind is kind
 
 
 @pytest.mark.parametrize("is_slow_of_definition", [True, False])
