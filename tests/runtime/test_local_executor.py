@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -298,3 +300,49 @@ def test_a_recv_is_ended_by_the_rendezvous_and_not_by_the_manager() -> None:
     args.step.rendezvous.start_abort(errors.CancelledError("enough"))
     assert [type(error) for error in outcome] == [errors.CancelledError]
     assert "enough" in str(outcome[0])
+
+
+# -- Ctrl-C ------------------------------------------------------------------------------------
+
+
+class _HandlerError(BaseException):
+    """What a program's own handler of signals raises."""
+
+
+def _raise(_number: int, _frame: Any) -> None:
+    raise _HandlerError
+
+
+def endless() -> ps.Graph:
+    graph = ps.Graph()
+    with graph.as_default():
+        ps.while_loop(lambda i: i >= 0, lambda i: i * 1, [ps.constant(1)])
+    return graph
+
+
+@pytest.mark.parametrize("make_graph", [square_of_input, endless])
+@pytest.mark.parametrize(
+    ("handler", "raised"),
+    [(signal.default_int_handler, KeyboardInterrupt), (_raise, _HandlerError)],
+)
+def test_ctrl_c_ends_the_step(
+    make_graph: Callable[[], ps.Graph], handler: Any, raised: type[BaseException]
+) -> None:
+    """Nothing of it goes on, whoever handles the signal; the next step is not disturbed."""
+    executor = ps.new_local_executor(make_graph())
+    step = ps.StepState(rendezvous=ps.Rendezvous())
+    before = signal.signal(signal.SIGINT, handler)
+    timer = threading.Timer(0.05, signal.raise_signal, [signal.SIGINT])
+    try:
+        timer.start()
+        with pytest.raises(raised):
+            executor.run(ps.ExecutorArgs(step))
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    assert not step.interrupt.activities
+    with pytest.raises(errors.OpError):
+        step.rendezvous.send("input", np.float32(3))
+    if make_graph is square_of_input:
+        assert answer_of(executor) == 9.0

@@ -8,13 +8,17 @@ Not:  knows no session, no other partition and no device but its own; drives no 
 
 from __future__ import annotations
 
-from penstock.errors import OpError
+from threading import current_thread, main_thread
+
+from penstock.errors import CancelledError, OpError
 from penstock.graph.graph import Graph
+from penstock.runtime.ctrl_c import NotingCtrlC
 from penstock.runtime.executor.costs import KernelCosts
 from penstock.runtime.executor.driver import ExecutorState
 from penstock.runtime.executor.graph_view import GraphView
 from penstock.runtime.executor.params import DoneCallback, ExecutorArgs, LocalExecutorParams
-from penstock.runtime.step_loop import StepLoop, Trampoline
+from penstock.runtime.step_loop import POLL_SECONDS, StepLoop, Trampoline
+from penstock.state.step_state import StepState
 
 
 class Executor:
@@ -26,7 +30,14 @@ class Executor:
         self.costs = KernelCosts(view.items, params.offload_seconds, learns=params.adaptive)
 
     def run(self, args: ExecutorArgs | None = None) -> None:
-        """Run one step on this thread, helped by the pool; raises the step's error."""
+        """Run one step on this thread, helped by the pool.
+
+        Raises:
+            OpError: the step's error.
+            KeyboardInterrupt: Ctrl-C was pressed; the step has ended.
+            BaseException: a kernel, or a program's own handler of signals, raised it.
+
+        """
         args = args or ExecutorArgs()
         loop = StepLoop()
         outcome: list[OpError | None] = []
@@ -36,9 +47,10 @@ class Executor:
             outcome.append(error)
             loop.stop()
 
-        state = ExecutorState(self, args, runner, done)
-        state.start()
-        loop.run(period=None)
+        with NotingCtrlC(args.step.interrupt):
+            ExecutorState(self, args, runner, done).start()
+            _work(loop, args.step)
+        args.step.raise_escaping()
         if outcome[0] is not None:
             raise outcome[0]
 
@@ -51,6 +63,18 @@ class Executor:
         state = ExecutorState(self, args, args.runner or Trampoline().schedule, done)
         state.start()
         return state
+
+
+def _work(loop: StepLoop, step: StepState) -> None:
+    """Do what can be done on this thread until the executor is done, whatever signals raise."""
+    # Signals come to the main thread; on others, who ends the step wakes what waits.
+    period = POLL_SECONDS if current_thread() is main_thread() else None
+    try:
+        loop.run(poll=step.look_up, period=period)
+    except BaseException:
+        step.end(CancelledError("Executor's run was cancelled"))
+        loop.run(poll=step.look_up)
+        raise
 
 
 def new_local_executor(params: LocalExecutorParams, graph: Graph) -> Executor:
