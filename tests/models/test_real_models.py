@@ -1,0 +1,41 @@
+"""Real models with trained weights answer as they do in TensorFlow.
+
+``tools/fetch_models.py`` brings them; without them these tests are skipped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from support.real_models import ANSWERS, CASES, MODELS, Case
+
+#: How far floats may be from TensorFlow's, relative to the largest of the tensor.
+_TOLERANCE = 1e-5
+
+
+def answers_of(case: Case) -> list[Any]:
+    """What Penstock says."""
+    path = MODELS / case.path
+    with ps.Session(path) as session:
+        return session.run(list(case.fetches), dict(case.feeds()))
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.kind == "graph"], ids=lambda c: c.name)
+def test_a_real_model_answers_as_in_tensorflow(case: Case) -> None:
+    """Texts and numbers are the same, floats up to rounding."""
+    if not (MODELS / case.path).exists():
+        pytest.skip("python tools/fetch_models.py brings it")
+    with np.load(ANSWERS / f"{case.name}.npz") as noted:
+        wanted = [noted[str(number)] for number in range(len(case.fetches))]
+    for name, want, answer in zip(case.fetches, wanted, answers_of(case), strict=True):
+        got = case.thinned(np.asarray(answer))
+        assert got.shape == want.shape, name
+        if want.dtype.kind == "f":
+            scale = np.abs(want).max()
+            np.testing.assert_allclose(got, want, rtol=0, atol=_TOLERANCE * scale, err_msg=name)
+        else:
+            np.testing.assert_array_equal(got.astype(want.dtype), want, err_msg=name)
