@@ -147,12 +147,13 @@ class _Accounts:
     def __init__(self, mutant: Mutant, meant: list[Outcome], run: Run) -> None:
         self._mutant, self._run = mutant, run
         self._known = [_Account(mutant, DEFINITION, meant)]
-        self._others = self._in_other_orders(meant)
+        #: What has still to be made, by the first step whose order is another one.
+        self._others: dict[int, Iterator[_Account]] = {}
 
     def allow(self, found: Sequence[Outcome], way: Way) -> bool:
         """Whether each value of each step, and how it ended, stands in some account."""
         missing = _parts(found)
-        for account in self._all():
+        for account in self._all(_first_difference(self._known[0].steps, found, way.tolerance)):
             missing = [part for part in missing if not _has(account.steps, part, way.tolerance)]
             if not missing:
                 return True
@@ -180,14 +181,18 @@ class _Accounts:
                 return True
         return False
 
-    def _all(self) -> Iterator[_Account]:
+    def _all(self, step: int) -> Iterator[_Account]:
+        """First those in which all steps are taken in other orders, then those from a step on."""
         yield from list(self._known)
-        for account in self._others:
-            self._known.append(account)
-            yield account
+        for first in dict.fromkeys((0, step)):
+            others = self._others.setdefault(first, self._in_other_orders(first))
+            for account in others:
+                self._known.append(account)
+                yield account
 
-    def _in_other_orders(self, meant: list[Outcome]) -> Iterator[_Account]:
-        yield from self._failing_elsewhere(self._mutant, meant, frozenset())
+    def _in_other_orders(self, first: int) -> Iterator[_Account]:
+        meant = self._known[0].steps
+        yield from self._failing_elsewhere(self._mutant, meant, _late(frozenset(), first))
         patient = with_ways_into_merges(self._mutant)
         graphs = (self._mutant, patient, reading_late(patient))
         for mutant in {
@@ -195,13 +200,13 @@ class _Accounts:
         }.values():
             # What cannot be made so fails from the beginning, and says nothing.
             if ending(self._run(mutant, DEFINITION)) == ending(meant):
-                yield from self._in_orders_of(mutant)
+                yield from self._in_orders_of(mutant, first)
 
-    def _in_orders_of(self, mutant: Mutant) -> Iterator[_Account]:
-        for seed in range(_SHUFFLED):
+    def _in_orders_of(self, mutant: Mutant, first: int) -> Iterator[_Account]:
+        for seed in range(_SHUFFLED if not first else 0):
             yield self._made(mutant, replace(DEFINITION, name=f"order {seed}", order=seed))
         hangs = 0
-        for account in self._with_some_late(mutant):
+        for account in self._with_some_late(mutant, first):
             # Others may wait for who is kept back: that such an order hangs is no proof.
             is_hang = ending(account.steps) == DEADLINE
             hangs += is_hang
@@ -210,21 +215,22 @@ class _Accounts:
             if not is_hang:
                 yield account
 
-    def _with_some_late(self, mutant: Mutant) -> Iterator[_Account]:
+    def _with_some_late(self, mutant: Mutant, first: int) -> Iterator[_Account]:
         for names in kept_back(mutant):
-            account = self._made(mutant, _late(names))
+            account = self._made(mutant, _late(names, first))
             yield account
-            yield from self._failing_elsewhere(mutant, account.steps, names)
+            yield from self._failing_elsewhere(mutant, account.steps, account.way)
 
     def _failing_elsewhere(
-        self, mutant: Mutant, found: Sequence[Outcome], late: frozenset[str]
+        self, mutant: Mutant, found: Sequence[Outcome], way: Way
     ) -> Iterator[_Account]:
         """What comes if nodes that fail are taken last: others fail before, or loops never end."""
+        late = way.kept_back
         for _ in range(_CULPRITS):
             if culprit(found) in {"", *late}:
                 return
             late |= {culprit(found)}
-            account = self._made(mutant, _late(late))
+            account = self._made(mutant, _late(late, way.late_from))
             yield account
             found = account.steps
 
@@ -256,11 +262,19 @@ class _Accounts:
         return False
 
 
-def _late(names: frozenset[str]) -> Way:
-    return replace(DEFINITION, name=f"{', '.join(sorted(names))[:80]} last", kept_back=names)
+def _late(names: frozenset[str], first: int) -> Way:
+    name = f"{', '.join(sorted(names))[:80]} last from step {first} on"
+    return replace(DEFINITION, name=name, kept_back=names, late_from=first)
 
 
 # -- parts of accounts --------------------------------------------------------------------------
+
+
+def _first_difference(meant: Sequence[Outcome], found: Sequence[Outcome], tolerance: float) -> int:
+    """The number of the first step of which something else came; steps of one kind come again."""
+    pairs = zip(meant, found, strict=False)
+    same_so_far = (not difference([want], [got], tolerance) for want, got in pairs)
+    return next((number for number, is_same in enumerate(same_so_far) if not is_same), 0)
 
 
 def _parts(account: Sequence[Outcome]) -> list[_Part]:

@@ -58,9 +58,23 @@ class LateQueue:
         return len(self._ready) + (0 if self.running else len(self._late))
 
 
+class Lateness:
+    """Which nodes are taken last in the steps to come."""
+
+    def __init__(self, names: frozenset[str], from_step: int) -> None:
+        self._names, self._from_step = names, from_step
+        #: The number of the step that runs.
+        self.step = 0
+
+    def make_queue(self) -> LateQueue:
+        """A queue for an executor of that step."""
+        return LateQueue(self._names if self.step >= self._from_step else frozenset())
+
+
 @contextmanager
-def keeping_back(names: frozenset[str]) -> Iterator[None]:
-    """Have the executor take some nodes last, as long as this lasts."""
+def keeping_back(names: frozenset[str], from_step: int = 0) -> Iterator[Lateness]:
+    """Have the executor take some nodes last, as long as this lasts, from one step on."""
+    lateness = Lateness(names, from_step)
     make = ExecutorState.__init__
 
     def make_state(self: ExecutorState, *args: Any, **kwargs: Any) -> None:
@@ -70,9 +84,9 @@ def keeping_back(names: frozenset[str]) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         if names:
-            monkeypatch.setattr(environment, "ready_queues", lambda _seed: lambda: LateQueue(names))
+            monkeypatch.setattr(environment, "ready_queues", lambda _seed: lateness.make_queue)
             monkeypatch.setattr(ExecutorState, "__init__", make_state)
-        yield
+        yield lateness
 
 
 def kept_back(mutant: Mutant) -> Iterator[frozenset[str]]:

@@ -106,6 +106,15 @@ JOINED = """
 """
 
 
+@pytest.mark.parametrize("axis", ["[1]", "[1, 1]"])
+def test_an_axis_that_is_no_number_stays(axis: str) -> None:
+    """Whether such an axis will do is said by the nodes that take it."""
+    wrong = f"wrong = Const() value={axis}\n"
+    assert unchanged(fuse_gates, wrong + (CELL + OUT).replace("Split(axis,", "Split(wrong,"))
+    joined = JOINED.replace("(x, h, axis)", "(x, h, wrong)")
+    assert "xh = ConcatV2(x, h, wrong)" in after(fuse_gates, wrong + joined)
+
+
 def test_input_and_state_may_be_joined_before() -> None:
     """Joining them is part of the fused node."""
     rewritten = after(fuse_gates, JOINED)

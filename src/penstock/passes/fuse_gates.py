@@ -61,7 +61,7 @@ def _fuse(draft: GraphRewriter, split: Node) -> int:
     gates = _Gates(split)
     if not _is_plain(draft, split) or split.attrs["num_split"] < _FEWEST:
         return 0
-    if _constant(split.input(0)) not in (1, -1) or not _find_sum(draft, gates, split.input(1)):
+    if not _is_last_of_two(split.input(0)) or not _find_sum(draft, gates, split.input(1)):
         return 0
     _find_inputs(draft, gates)
     _find_functions(draft, gates)
@@ -136,6 +136,12 @@ def _constant(edge: Edge) -> Any:
     return value_of(src)
 
 
+def _is_last_of_two(axis: Edge) -> bool:
+    """Whether a constant names the second axis of a matrix."""
+    number = _constant(axis)
+    return np.shape(number) == () and number in (1, -1)
+
+
 def _find_inputs(draft: GraphRewriter, gates: _Gates) -> None:
     """Take apart what is multiplied, if it is two things joined for that."""
     [edge] = gates.xs
@@ -143,7 +149,7 @@ def _find_inputs(draft: GraphRewriter, gates: _Gates) -> None:
     if node.op.name != "ConcatV2" or node.attrs["N"] != _JOINED:
         return
     axis = node.input(_JOINED)
-    is_sure = _waits(axis) <= _waits(gates.split.input(0)) and _constant(axis) in (1, -1)
+    is_sure = _waits(axis) <= _waits(gates.split.input(0)) and _is_last_of_two(axis)
     if is_sure and _is_plain(draft, node) and _reads_alone(draft, edge):
         gates.gone[node] = None
         gates.xs = [node.input(0), node.input(1)]
