@@ -17,12 +17,15 @@ import numpy as np
 from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
-from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Kernel, context_kernel
+from penstock.kernels.api.traits import KernelTraits
 from penstock.kernels.random.philox import Philox
 from penstock.kernels.random.plain_random import PlainRandom
 from penstock.kernels.random.random_ops import Generator
 from penstock.kernels.random.stateless_random_ops import stream_of_seed
 from penstock.kernels.values.arrays import as_array, shape_text
+from penstock.state.interrupt import Interrupt
 
 #: A side must be shorter.
 _MOST_PIXELS: Final = 2**31 - 1
@@ -54,36 +57,45 @@ def _wanted(attrs: Attrs) -> _Wanted:
     return _Wanted((aspects[0], aspects[1]), (areas[0], areas[1]), attempts, uses_image)
 
 
-@kernel("SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2")
+@context_kernel("SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2")
 def make_sample_distorted_bounding_box(attrs: Attrs) -> Kernel:
     """Another part each time."""
     wanted, generator = _wanted(attrs), Generator(attrs)
     fixed = attrs.float("min_object_covered") if "min_object_covered" in attrs.values else None
 
-    def sample(size: Value, boxes: Value, *covered: Value) -> tuple[Array, Array, Array]:
+    def sample(
+        context: OpKernelContext, size: Value, boxes: Value, *covered: Value
+    ) -> tuple[Array, Array, Array]:
         least = float(covered[0]) if fixed is None else fixed
         stream = generator.reserve(wanted.attempts)
-        return _sample(stream, as_array(size), as_array(boxes), least, wanted)
+        size, boxes = as_array(size), as_array(boxes)
+        return _sample(stream, size, boxes, least, wanted, context.interrupt)
 
     return sample
 
 
-@kernel("StatelessSampleDistortedBoundingBox")
+@context_kernel("StatelessSampleDistortedBoundingBox", traits=KernelTraits(is_pure=True))
 def make_stateless_sample_distorted_bounding_box(attrs: Attrs) -> Kernel:
     """The same part for the same seed."""
     wanted = _wanted(attrs)
 
     def sample(
-        size: Value, boxes: Value, covered: Value, seed: Value
+        context: OpKernelContext, size: Value, boxes: Value, covered: Value, seed: Value
     ) -> tuple[Array, Array, Array]:
         stream = stream_of_seed(seed)
-        return _sample(stream, as_array(size), as_array(boxes), float(covered), wanted)
+        size, boxes = as_array(size), as_array(boxes)
+        return _sample(stream, size, boxes, float(covered), wanted, context.interrupt)
 
     return sample
 
 
 def _sample(
-    stream: Philox, size: Array, boxes: Array, least: float, wanted: _Wanted
+    stream: Philox,
+    size: Array,
+    boxes: Array,
+    least: float,
+    wanted: _Wanted,
+    interrupt: Interrupt,
 ) -> tuple[Array, Array, Array]:
     _check(size, boxes, least)
     height, width = int(size[0]), int(size[1])
@@ -98,6 +110,7 @@ def _sample(
     random = PlainRandom(stream)
     part = (0, 0, height, width)
     for _ in range(wanted.attempts):
+        interrupt.check()  # there may be two thousand million attempts
         found = _try(random, height, width, wanted)
         if found is not None and any(_covered(found, box) >= least for box in seen):
             part = found
