@@ -1,8 +1,7 @@
-"""A search for a part of an image ends when it must; what it finds is in ``cases_src/samplers.py``."""
+"""A search for a part of an image ends when it must; its results are in ``samplers.py``."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from penstock import Config, RunOptions, Session, Tier, errors
@@ -18,7 +17,7 @@ from support.sketch import sketch
     ],
 )
 def test_a_search_for_what_is_not_there_can_be_ended(tier: Tier, node: str) -> None:
-    """No part of an image without pixels will do, but a deadline counts, with one thread as well."""
+    """No part of an image without pixels will do; a deadline counts, with one thread too."""
     graph = sketch(f"""
         size = Const() value=[0, 0, 3]
         boxes = Const() value=[[[0.0, 0.0, 1.0, 1.0]]]
