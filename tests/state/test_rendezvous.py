@@ -469,7 +469,7 @@ def test_check_notices_both_sides_waiting() -> None:
     """A value and a receiver waiting together is reported as our own mistake."""
     broken = Rendezvous()
     broken._values[X] = deque([(7, False)])
-    broken._receivers[X] = deque([_Receiver(never, None)])
+    broken._receivers[X] = deque([_Receiver(X, never)])
 
     with pytest.raises(InternalError, match="both a value and a receiver wait for"):
         broken.check()
