@@ -83,23 +83,7 @@ def _is_full_device(text: str) -> bool:
     return name is not None and None not in (name.job, name.replica, name.task, name.type, name.id)
 
 
-class _Receiver(Wait):
-    """Someone who waits for a value; ``done`` gets what a ``RecvDone`` does."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, key: str, done: RecvDone) -> None:
-        super().__init__(done)
-        self.key: Final = key
-
-    def serve(self, value: Value, is_dead: bool) -> None:  # noqa: FBT001  (a message's third part)
-        self.settle(None, value, is_dead)
-
-    def fail(self, reason: OpError) -> None:
-        self.settle(reason, None, False)  # noqa: FBT003  (a message's third part)
-
-
-class Rendezvous(Monitor[_Receiver]):
+class Rendezvous(Monitor[Wait]):
     """The meeting place of one step.
 
     Keys are made by ``create_key``.  One without ``;`` is a client's short form: it stands for
@@ -144,8 +128,9 @@ class Rendezvous(Monitor[_Receiver]):
         #: Values nobody has asked for, with their deadness, oldest first.  No empty queue;
         #: nothing at all after an abort.
         self._values: dict[str, deque[tuple[Value, bool]]] = {}
-        #: Receivers no value has come for.  Shares no key with ``_values``; else like it.
-        self._receivers: dict[str, deque[_Receiver]] = {}
+        #: Receivers no value has come for; what they want is the key.  Shares no key with
+        #: ``_values``; else like it.
+        self._receivers: dict[str, deque[Wait]] = {}
         #: Why the step ended early.  Set at most once, never cleared.
         self._aborted: OpError | None = None
 
@@ -164,7 +149,7 @@ class Rendezvous(Monitor[_Receiver]):
                 self._values.setdefault(key, deque()).append((value, is_dead))
                 return
             receiver = _take(self._receivers, key)
-            receiver.serve(value, is_dead)
+            receiver.settle(None, value, is_dead)
         receiver.tell()  # outside the lock: it may well send again
 
     def recv_async(
@@ -175,7 +160,13 @@ class Rendezvous(Monitor[_Receiver]):
         It is called exactly once, on this thread if the value is here, else on the thread
         that sends, aborts or cancels.
         """
-        self._submit(_Receiver(self._full(key), done), cancellation_manager)
+        key = self._full(key)
+        with self._lock:
+            sent = _take(self._values, key) if key in self._values else None
+        if sent is None:
+            self._submit(Wait(done, key), cancellation_manager)
+        else:
+            done(None, *sent)
 
     def recv(self, key: str, timeout: float | None = None) -> Value:
         """Wait for the next value of ``key``; DEAD for a dead one.
@@ -211,7 +202,7 @@ class Rendezvous(Monitor[_Receiver]):
             self._aborted = reason
             waiting = [receiver for queue in self._receivers.values() for receiver in queue]
             for receiver in waiting:
-                receiver.fail(reason)
+                _fail(receiver, reason)
             self._receivers.clear()
             self._values.clear()
         tell_all(waiting)
@@ -242,28 +233,33 @@ class Rendezvous(Monitor[_Receiver]):
         device, incarnation = self._client
         return f"{key_prefix(device, incarnation, device, key)}0:0"
 
-    def _add(self, receiver: _Receiver) -> list[Wait]:
+    def _add(self, wait: Wait) -> list[Wait]:
         """Serve a receiver, or let it stand in the queue of its key."""
-        key = receiver.key
+        key = wait.wanted
         if self._aborted is not None:
-            receiver.fail(self._aborted)
+            _fail(wait, self._aborted)
         elif key in self._values:
-            receiver.serve(*_take(self._values, key))
+            wait.settle(None, *_take(self._values, key))
         else:
-            self._receivers.setdefault(key, deque()).append(receiver)
+            self._receivers.setdefault(key, deque()).append(wait)
             return []
-        return [receiver]
+        return [wait]
 
-    def _cancel(self, receiver: _Receiver) -> list[Wait]:
+    def _cancel(self, wait: Wait) -> list[Wait]:
         """Take one receiver out of its queue; if it is still there, it learns why."""
-        if receiver.is_settled:
+        if wait.is_settled:
             return []
-        queue = self._receivers[receiver.key]
-        queue.remove(receiver)
-        if not queue:
-            del self._receivers[receiver.key]
-        receiver.fail(CancelledError("RecvAsync is cancelled.", derived=True))
-        return [receiver]
+        key = wait.wanted
+        self._receivers[key].remove(wait)
+        if not self._receivers[key]:
+            del self._receivers[key]
+        _fail(wait, CancelledError("RecvAsync is cancelled.", derived=True))
+        return [wait]
+
+
+def _fail(receiver: Wait, reason: OpError) -> None:
+    """Settle with the news that no value will come."""
+    receiver.settle(reason, None, False)  # noqa: FBT003  (a message's third part)
 
 
 def _take(queues: dict[str, deque[_Entry]], key: str) -> _Entry:

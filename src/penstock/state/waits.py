@@ -33,16 +33,24 @@ from penstock.state.cancellation import CancellationManager
 class Wait:
     """Somebody who waits, or would have to."""
 
-    __slots__ = ("_done", "_listening", "is_settled", "outcome")
+    __slots__ = ("_done", "_listening", "is_settled", "outcome", "wanted")
 
-    def __init__(self, done: Callable[..., object]) -> None:
-        """``done`` is called once, with the outcome, outside of all locks of this module."""
-        self._done: Final = done
+    #: What ``done`` gets.  Set just before ``is_settled``, and not there as long as it is open.
+    outcome: tuple[Any, ...]
+
+    def __init__(self, done: Callable[..., object], wanted: Any = None) -> None:
+        """Before it is added to a monitor.
+
+        Args:
+            done: is called once, with the outcome, outside of all locks of this module.
+            wanted: what the wait is for; means something to the monitor alone.
+
+        """
+        self._done = done
+        self.wanted = wanted
         #: Whether it was served, refused or cancelled.  Becomes True once, under the lock of the
         #: monitor; who reads True may read the outcome.
         self.is_settled = False
-        #: What ``done`` gets.  Set together with ``is_settled``.
-        self.outcome: tuple[Any, ...] = ()
         #: Where it is registered, and as what; None as long as it does not listen.
         self._listening: tuple[CancellationManager, int] | None = None
 
@@ -60,7 +68,8 @@ class Wait:
 
     def tell(self) -> None:
         """Listen no longer, and call ``done``; by whoever settled it, outside of the lock."""
-        self.stop_listening()
+        if self._listening is not None:
+            self.stop_listening()
         self._done(*self.outcome)
 
     def listen(self, manager: CancellationManager, cancel: Callable[[], None]) -> bool:
@@ -102,10 +111,11 @@ class Monitor(ABC, Generic[_AnyWait]):
         """Serve a wait now, or when the state allows it, or until ``manager`` cancels it."""
         with self._lock:
             settled = self._add(wait)
-        if not wait.is_settled and manager is not None:
+        if manager is not None and not wait.is_settled:
             # Before others are told: that may take long, or raise.
             settled += self._listen(wait, manager)
-        tell_all(settled)
+        if settled:
+            tell_all(settled)
 
     def _change(self, change: Callable[[], list[Wait]]) -> None:
         """Change the state; ``change`` returns the waits that are settled by that."""

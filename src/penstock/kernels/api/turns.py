@@ -33,6 +33,14 @@ class Turns(Monitor[Wait]):
         #: The threads that are in ``give_back``.
         self._giving: Final[set[int]] = set()
 
+    def take_at_once(self) -> bool:
+        """Have the turn, unless that means to wait; returns whether one has it."""
+        with self._lock:
+            if self._is_taken or self._waiting:
+                return False
+            self._is_taken = True
+            return True
+
     def take(self, manager: CancellationManager, on_turn: OnTurn) -> None:
         """Have ``on_turn`` called, now or later; after None it must come to ``give_back``."""
         self._submit(Wait(on_turn), manager)
@@ -43,10 +51,10 @@ class Turns(Monitor[Wait]):
         Whoever begins may be done at once and give the turn back here again: it returns to the
         call that goes on, so that the stack does not grow with the number of those who wait.
         """
-        thread = get_ident()
         with self._lock:
             self._is_taken = False
-            if thread in self._giving:
+            thread = get_ident()
+            if not self._waiting or thread in self._giving:
                 return
             self._giving.add(thread)
         raised: BaseException | None = None

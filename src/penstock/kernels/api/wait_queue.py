@@ -37,17 +37,7 @@ NOT_YET: Final = _NotYet()
 Attempt: TypeAlias = Callable[[], object]
 
 
-class _AttemptWait(Wait):
-    """Somebody whose attempt has not succeeded yet."""
-
-    __slots__ = ("attempt",)
-
-    def __init__(self, attempt: Attempt, done: Done) -> None:
-        super().__init__(done)
-        self.attempt: Final = attempt
-
-
-class WaitQueue(Monitor[_AttemptWait]):
+class WaitQueue(Monitor[Wait]):
     """Waits for one state, served in turn; those that cannot go on let others pass."""
 
     def __init__(self, cancelled: str) -> None:
@@ -55,14 +45,14 @@ class WaitQueue(Monitor[_AttemptWait]):
         super().__init__()
         self._cancelled: Final = cancelled
         # The lock guards what follows, and the state that attempts look at.
-        #: Who waits, oldest first.  None of them is settled.
-        self._waiting: list[_AttemptWait] = []
+        #: Who waits, oldest first, and wants an attempt.  None of them is settled.
+        self._waiting: list[Wait] = []
         #: Whether nobody can wait here any more.  Set once.
         self._has_ended = False
 
     def submit(self, attempt: Attempt, cancellation: CancellationManager, done: Done) -> None:
         """Make the attempt, now or when others have changed the state; then call ``done``."""
-        self._submit(_AttemptWait(attempt, done), cancellation)
+        self._submit(Wait(done, attempt), cancellation)
 
     def run(self, attempt: Attempt) -> Any:
         """Make an attempt that never waits, and return what it returns."""
@@ -76,7 +66,7 @@ class WaitQueue(Monitor[_AttemptWait]):
         """Cancel whoever waits, now and from now on: the state is given up."""
         self._change(self._end)
 
-    def _add(self, wait: _AttemptWait) -> list[Wait]:
+    def _add(self, wait: Wait) -> list[Wait]:
         self._waiting.append(wait)
         settled = self._serve()
         return settled + self._turn_away() if self._has_ended else settled
@@ -85,7 +75,7 @@ class WaitQueue(Monitor[_AttemptWait]):
         self._has_ended = True
         return self._turn_away()
 
-    def _cancel(self, wait: _AttemptWait) -> list[Wait]:
+    def _cancel(self, wait: Wait) -> list[Wait]:
         if wait.is_settled:
             return []
         self._waiting.remove(wait)
@@ -104,7 +94,7 @@ class WaitQueue(Monitor[_AttemptWait]):
             goes_on = False
             for wait in [*self._waiting]:
                 try:
-                    outcome = wait.attempt()
+                    outcome = wait.wanted()
                 except BaseException as error:  # noqa: BLE001  (handed to done)
                     outcome = error
                 if outcome is not NOT_YET:

@@ -113,7 +113,10 @@ class IteratorResource:
             finally:
                 self._turns.give_back()
 
-        self._turns.take(context.cancellation_manager, begin)
+        if self._turns.take_at_once():
+            drive(work(), context, finish)
+        else:
+            self._turns.take(context.cancellation_manager, begin)
 
 
 def _not_initialized(what: str, doing: str) -> FailedPreconditionError:
