@@ -8,9 +8,6 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from penstock.state.cancellation import CancellationManager
-from penstock.state.rendezvous import Rendezvous
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 TABLE = PAGE.partition("<!-- locks -->")[2].partition("<!-- end of locks -->")[0]
@@ -57,27 +54,19 @@ def test_every_lock_of_the_page_has_others_under_it() -> None:
 
 def test_what_contradicts_the_page_is_found() -> None:
     """A reversed pair, and one under a lock that is not on the page, are both reported."""
-    rendezvous = "state/rendezvous.py Rendezvous._lock"
-    manager = "state/cancellation.py CancellationManager._lock"
+    barrier = "kernels/data_flow/barrier_ops.py Barrier._lock"
+    monitor = "state/waits.py Monitor._lock"
     graph = "graph/graph.py Graph.lock"
 
-    assert disorder([(rendezvous, manager)]) == []
-    assert disorder([(manager, rendezvous)]) == [(manager, rendezvous)]
-    assert disorder([(rendezvous, graph)]) == [(rendezvous, graph)]
+    assert disorder([(barrier, monitor)]) == []
+    assert disorder([(monitor, barrier)]) == [(monitor, barrier)]
+    assert disorder([(barrier, graph)]) == [(barrier, graph)]
     assert disorder([(graph, graph)]) == [(graph, graph)]
 
 
-def test_a_rendezvous_takes_the_managers_lock_under_its_own() -> None:
-    """A receiver that waits is registered before anybody else can see it."""
-    rendezvous, manager = Rendezvous(), CancellationManager()
-    seen: list[bool] = []
-    register = manager.register_callback
+def test_nothing_is_locked_under_the_lock_of_those_who_wait() -> None:
+    """Where one waits, no lock is taken under the monitor's, a cancellation manager's included."""
+    monitor = "state/waits.py Monitor._lock"
 
-    def watched(token: int, callback: object) -> bool:
-        seen.append(rendezvous._lock.locked())
-        return register(token, callback)  # type: ignore[arg-type]
-
-    manager.register_callback = watched  # type: ignore[method-assign]
-    rendezvous.recv_async("x", lambda *_: None, manager)
-
-    assert seen == [True]
+    assert monitor in {inner for _, inner in nestings()}
+    assert [inner for outer, inner in nestings() if outer == monitor] == []

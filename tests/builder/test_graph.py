@@ -18,7 +18,7 @@ from penstock.builder import (
     reset_default_graph,
     while_loop,
 )
-from penstock.builder.structure import flatten, form, map_leaves
+from penstock.builder.structure import flatten, form, pack
 from penstock.errors import InvalidArgumentError, OpError
 
 
@@ -136,5 +136,5 @@ def test_structures_are_flattened_in_one_order() -> None:
 
     assert flatten(structure) == [3, 1, 2]
     assert form(structure) == "{'a': *, 'b': [*, [*, None]]}"
-    assert map_leaves(lambda leaf: leaf * 10, structure) == {"b": [10, (20, None)], "a": 30}
-    assert list(map_leaves(str, structure)) == ["b", "a"]
+    assert pack(structure, [30, 10, 20]) == {"b": [10, (20, None)], "a": 30}
+    assert list(pack(structure, "abc")) == ["b", "a"]

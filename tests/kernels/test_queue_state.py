@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from penstock import errors
 from penstock.kernels.data_flow.queue_state import Close, Put, QueueState, Request, Take
 from penstock.kernels.data_flow.queue_stores import FifoStore, PriorityStore, ShuffleStore
+from penstock.state.waits import Wait
 
 
 class Driver:
@@ -21,7 +22,7 @@ class Driver:
     def __init__(self, capacity: int = 100, store: Any = None) -> None:
         self.state = QueueState("FIFOQueue 'q'", capacity, FifoStore() if store is None else store)
         #: Outcomes by request: None, or the error.
-        self.outcomes: dict[Request, errors.OpError | None] = {}
+        self.outcomes: dict[Wait, errors.OpError | None] = {}
 
     def put(self, *items: int) -> Put:
         return self._add(Put(_ignore, [(item,) for item in items]))
@@ -33,14 +34,18 @@ class Driver:
         return self._add(Close(_ignore))
 
     def close_now(self) -> None:
-        self.outcomes.update(self.state.close())
+        self._note(self.state.close())
 
     def cancel(self, request: Request) -> None:
-        self.outcomes.update(self.state.cancel(request))
+        self._note(self.state.cancel(request))
 
     def _add(self, request: Any) -> Any:
-        self.outcomes.update(self.state.add(request))
+        self._note(self.state.add(request))
         return request
+
+    def _note(self, settled: list[Wait]) -> None:
+        for request in settled:
+            (self.outcomes[request],) = request.outcome
 
     def content(self) -> list[int]:
         """What is in the queue, in order."""
@@ -307,7 +312,7 @@ def test_nobody_overtakes_those_who_wait() -> None:
     assert many not in empty.outcomes
     settled = empty.state.put_at_once((2,))
     assert settled is not None
-    assert [request.taken for request, _ in settled] == [[(1,), (2,)]]  # type: ignore[attr-defined]
+    assert [request.taken for request in settled] == [[(1,), (2,)]]  # type: ignore[attr-defined]
 
 
 def test_at_once_is_only_what_can_be_done_at_once() -> None:

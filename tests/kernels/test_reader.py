@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import Session, errors
+from penstock import RunOptions, Session, errors
 from support.sketch import sketch
 
 READER = """
@@ -150,3 +150,29 @@ def test_barrier_puts_tuples_together() -> None:
     put("put1", [b"a"], [10])
     with pytest.raises(errors.OutOfRangeError, match="insufficient elements"):
         session.run("take:1", {"n:0": np.int32(2)})
+
+
+def test_a_cancelled_reader_takes_no_record(tmp_path: Path) -> None:
+    """Who waits for its turn at a reader ends at its deadline, and reads nothing later."""
+    path = tmp_path / "lines"
+    path.write_bytes(b"one\ntwo\n")
+    session = Session(sketch(READER.format(maker="TextLineReaderV2()")))
+    first = session.run_async("read:1")  # waits for a file, and has the turn
+    with pytest.raises(errors.DeadlineExceededError) as caught:
+        session.run("read:1", options=RunOptions(timeout_in_ms=50))
+    session.run("put", {"name:0": str(path).encode()})
+
+    assert "has not called done" not in str(caught.value)
+    assert first.result(30) == b"one"
+    assert session.run("read:1") == b"two"
+
+
+def test_many_empty_files(tmp_path: Path) -> None:
+    """Files without a record are passed over, however many there are."""
+    empty, full = tmp_path / "empty", tmp_path / "full"
+    empty.touch()
+    full.write_bytes(b"one")
+    run = reader("TextLineReaderV2()", *[empty] * 500, full)
+
+    assert run("read:1") == [b"one"]
+    assert run("completed:0") == [500]

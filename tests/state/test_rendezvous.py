@@ -34,10 +34,10 @@ from penstock.state.frame_and_iter import FrameAndIter, frame_id
 from penstock.state.rendezvous import (
     Rendezvous,
     RendezvousKey,
-    _Receiver,
     key_prefix,
     parse_key,
 )
+from penstock.state.waits import Wait
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 GPU = "/job:localhost/replica:0/task:0/device:GPU:7"
@@ -469,7 +469,7 @@ def test_check_notices_both_sides_waiting() -> None:
     """A value and a receiver waiting together is reported as our own mistake."""
     broken = Rendezvous()
     broken._values[X] = deque([(7, False)])
-    broken._receivers[X] = deque([_Receiver(never, None)])
+    broken._receivers[X] = deque([Wait(never, X)])
 
     with pytest.raises(InternalError, match="both a value and a receiver wait for"):
         broken.check()

@@ -1,4 +1,7 @@
-"""Drive a graph by hand: take ready nodes in any order, and look at frames in between."""
+"""Drive a graph by hand: take ready nodes in any order, and look at frames in between.
+
+The laws of frames are checked after every activation, so also when a test ends.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from penstock.runtime import KernelBinder
 from penstock.runtime.executor.graph_view import DispatchKind, GraphView
 from penstock.runtime.executor.propagate import Propagator
 from penstock.runtime.executor.state import FrameState, TaggedNode
+from support.frame_laws import check_frames
 from support.sketch import CPU, sketch
 
 
@@ -47,10 +51,12 @@ class HandDriver:
         item, frame, iteration, is_dead = chosen
         done = self._label(chosen)
         self.log.append(done)
+        check_frames(self.root, [*self.ready, chosen])
         outputs = None if is_dead else self._compute(chosen)
         if outputs is not None:
             self.outputs[done] = outputs[0] if len(outputs) == 1 else outputs
         self.propagator.propagate(item, frame, iteration, outputs)
+        check_frames(self.root, self.ready)
         self._watch()
         return done
 
@@ -66,7 +72,8 @@ class HandDriver:
         item, _, iteration, _ = tagged
         if item.name in self.feeds:
             return (self.feeds[item.name],)
-        inputs = iteration.inputs[item.input_start : item.input_start + item.num_inputs]
+        places = slice(item.input_start, item.input_start + item.num_inputs)
+        inputs, iteration.inputs[places] = iteration.inputs[places], item.no_inputs
         if item.dispatch == DispatchKind.LOOP_COND:
             return inputs
         if item.dispatch == DispatchKind.NOTHING:

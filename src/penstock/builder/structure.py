@@ -9,7 +9,7 @@ The leaves of a dict come in the order of its sorted keys; None has no leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 #: A leaf, None, or lists, tuples and dicts of structures.
@@ -34,11 +34,6 @@ def flatten(structure: Structure) -> list[Any]:
 def pack(structure: Structure, leaves: Iterable[Any]) -> Structure:
     """A structure of the same form around ``leaves``."""
     return _pack(structure, iter(leaves))
-
-
-def map_leaves(function: Callable[[Any], Any], structure: Structure) -> Structure:
-    """The same structure around ``function(leaf)`` for every leaf."""
-    return pack(structure, [function(leaf) for leaf in flatten(structure)])
 
 
 def form(structure: Structure) -> str:

@@ -27,6 +27,7 @@ from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.step_loop import POLL_SECONDS
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.step_state import StepState
+from penstock.state.waits import Notification
 
 
 class PartialRun:
@@ -167,19 +168,14 @@ class PartialRun:
 
     def _receive(self, name: str) -> Value:
         """Wait for a value, and look up now and then."""
-        is_there = threading.Event()
-        answer: list[Value | OpError] = []
-
-        def done(error: OpError | None, value: Value, is_dead: bool) -> None:  # noqa: FBT001
-            answer.append(error or (DEAD if is_dead else value))
-            is_there.set()
-
-        self._rendezvous.recv_async(name, done)
-        while not is_there.wait(POLL_SECONDS):
+        arrival = Notification()
+        self._rendezvous.recv_async(name, arrival)
+        while not arrival.wait(POLL_SECONDS):
             self._state.look_up()
-        if isinstance(answer[0], OpError):
-            raise answer[0].copy()
-        return answer[0]
+        error, value, is_dead = arrival.outcome
+        if error is not None:
+            raise error.copy()
+        return DEAD if is_dead else value
 
     def _close_if_served(self) -> None:
         """When all feeds and fetches are served, wait for the rest of the step."""

@@ -8,7 +8,7 @@ Not:  stops nothing itself, and calls nothing while it holds its lock.
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Event, Lock, get_ident
+from threading import Lock
 from typing import TypeAlias
 
 from penstock.errors import InternalError
@@ -31,14 +31,10 @@ class CancellationManager:
         self.is_cancelled = False
         #: True while callbacks run; never together with ``is_cancelled``.
         self.is_cancelling = False
-        #: The thread that runs the callbacks; None unless cancelling.
-        self._canceller: int | None = None
         #: Callbacks by token.  Empty unless idle.
         self._callbacks: dict[int, Callback] = {}
         #: Children that are not closed.  Empty unless idle.
         self._children: set[CancellationManager] = set()
-        #: Set when the cancellation under way is over; None as long as nobody waits for it.
-        self._finished: Event | None = None
         #: The next token; all smaller ones are given out.
         self._next_token = 0
         #: Who tells this one; None if nobody does, or after ``close``.
@@ -63,28 +59,11 @@ class CancellationManager:
             self._callbacks[token] = callback
             return True
 
-    def deregister_callback(self, token: int) -> bool:
-        """Take a callback back; waits for a cancellation that is under way.
-
-        Not to be called while holding a lock that the callback takes.  On the thread that
-        runs the callbacks it cannot wait, and returns False at once.
-
-        Returns:
-            True if the callback will never run; False if it has run, to its end.
-
-        """
-        with self._lock:
-            if not self._is_too_late():
-                self._callbacks.pop(token, None)
-                return True
-            if self.is_cancelled or self._canceller == get_ident():
-                return False
-            finished = self._finished = self._finished or Event()
-        finished.wait()
-        return False
-
     def try_deregister_callback(self, token: int) -> bool:
-        """Take a callback back if that needs no waiting; False may mean that it runs now."""
+        """Take a callback back; False if it was called, or may be called right now.
+
+        It never waits, so that it may be called while holding a lock that the callback takes.
+        """
         with self._lock:
             return not self._is_too_late() and self._callbacks.pop(token, None) is not None
 
@@ -99,7 +78,6 @@ class CancellationManager:
             if self._is_too_late():
                 return
             self.is_cancelling = True
-            self._canceller = get_ident()
             callbacks, self._callbacks = self._callbacks, {}
             children, self._children = self._children, set()
         try:
@@ -109,10 +87,6 @@ class CancellationManager:
                 # In this order a reader without the lock never sees an idle manager here.
                 self.is_cancelled = True
                 self.is_cancelling = False
-                self._canceller = None
-                finished = self._finished
-            if finished is not None:
-                finished.set()
 
     def close(self) -> None:
         """Leave the parent, which would otherwise keep this manager for as long as it lives.
@@ -128,8 +102,8 @@ class CancellationManager:
         with self._lock:
             if self._is_too_late() and (self._callbacks or self._children):
                 raise InternalError("cancelled, yet callbacks or children are still there")
-            if (self._canceller is not None) != self.is_cancelling:
-                raise InternalError("cancelling, yet no thread does it")
+            if self.is_cancelled and self.is_cancelling:
+                raise InternalError("cancelled, and cancelling at the same time")
             if any(not 0 <= token < self._next_token for token in self._callbacks):
                 raise InternalError("a callback has a token that was never given out")
 

@@ -3,7 +3,7 @@
 In:   ``send`` from whoever has a value, ``recv`` from whoever needs it, in either order and
       from any thread.
 Out:  every value reaches exactly one receiver; one key's values keep their order.
-Not:  never blocks in ``send``; knows no graph, and calls nothing while it holds its lock.
+Not:  never blocks in ``send``; knows no graph.  How one waits is said in ``waits``.
 
 Whichever side comes first waits in the queue of its key.  So a key never has both a value
 and a receiver waiting: every method leans on that law, and ``check`` states it.
@@ -11,12 +11,10 @@ and a receiver waiting: every method leans on that law, and ``check`` states it.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Event, Lock
 from typing import Final, TypeAlias, TypeVar
 
 from penstock.core.device_names import DeviceName
@@ -28,9 +26,9 @@ from penstock.errors import (
     InvalidArgumentError,
     OpError,
 )
-from penstock.state.callbacks import call_all
 from penstock.state.cancellation import CancellationManager
 from penstock.state.frame_and_iter import FrameAndIter
+from penstock.state.waits import Monitor, Notification, Wait, tell_all
 
 #: Called once with (error or None, value, whether the value is dead).
 RecvDone: TypeAlias = Callable[[OpError | None, Value, bool], None]
@@ -85,30 +83,7 @@ def _is_full_device(text: str) -> bool:
     return name is not None and None not in (name.job, name.replica, name.task, name.type, name.id)
 
 
-class _Receiver:
-    """Someone who waits for a value."""
-
-    __slots__ = ("done", "manager", "token")
-
-    def __init__(self, done: RecvDone, manager: CancellationManager | None) -> None:
-        self.done = done
-        self.manager = manager
-        #: Its registration with the manager; -1 if there is none.  Set before it waits.
-        self.token = -1
-
-    def deregister(self) -> None:
-        """Cancellation is no longer of interest."""
-        if self.manager is not None:
-            # Without waiting: if a cancellation is under way, it finds no one in the queue.
-            self.manager.try_deregister_callback(self.token)
-
-    def fail(self, reason: OpError) -> None:
-        """Tell that no value will come."""
-        self.deregister()
-        self.done(reason, None, False)  # noqa: FBT003  (a message's third part)
-
-
-class Rendezvous:
+class Rendezvous(Monitor[Wait]):
     """The meeting place of one step.
 
     Keys are made by ``create_key``.  One without ``;`` is a client's short form: it stands for
@@ -147,14 +122,15 @@ class Rendezvous:
         return parse_key(key)
 
     def __init__(self, client_device: str = LOCAL_CLIENT, client_incarnation: int = 1) -> None:
+        super().__init__()
         self._client = (client_device, client_incarnation)
-        #: Guards all that follows.  Only locks of cancellation managers are taken under it.
-        self._lock = Lock()
+        # All that follows is guarded by the monitor's lock.
         #: Values nobody has asked for, with their deadness, oldest first.  No empty queue;
         #: nothing at all after an abort.
         self._values: dict[str, deque[tuple[Value, bool]]] = {}
-        #: Receivers no value has come for.  Shares no key with ``_values``; else like it.
-        self._receivers: dict[str, deque[_Receiver]] = {}
+        #: Receivers no value has come for; what they want is the key.  Shares no key with
+        #: ``_values``; else like it.
+        self._receivers: dict[str, deque[Wait]] = {}
         #: Why the step ended early.  Set at most once, never cleared.
         self._aborted: OpError | None = None
 
@@ -173,8 +149,8 @@ class Rendezvous:
                 self._values.setdefault(key, deque()).append((value, is_dead))
                 return
             receiver = _take(self._receivers, key)
-        receiver.deregister()
-        receiver.done(None, value, is_dead)  # outside the lock: it may well send again
+            receiver.settle(None, value, is_dead)
+        receiver.tell()  # outside the lock: it may well send again
 
     def recv_async(
         self, key: str, done: RecvDone, cancellation_manager: CancellationManager | None = None
@@ -186,13 +162,11 @@ class Rendezvous:
         """
         key = self._full(key)
         with self._lock:
-            reason = self._aborted
-            if reason is None and key not in self._values:
-                if self._wait(key, _Receiver(done, cancellation_manager)):
-                    return
-                reason = _cancelled()
-            value, is_dead = _take(self._values, key) if reason is None else (None, False)
-        done(reason, value, is_dead)
+            sent = _take(self._values, key) if key in self._values else None
+        if sent is None:
+            self._submit(Wait(done, key), cancellation_manager)
+        else:
+            done(None, *sent)
 
     def recv(self, key: str, timeout: float | None = None) -> Value:
         """Wait for the next value of ``key``; DEAD for a dead one.
@@ -205,20 +179,14 @@ class Rendezvous:
             OpError: the step was aborted.
 
         """
-        arrived = Event()
-        answer: list[tuple[OpError | None, Value, bool]] = []
-
-        def done(error: OpError | None, value: Value, is_dead: bool) -> None:  # noqa: FBT001
-            answer.append((error, value, is_dead))
-            arrived.set()
-
-        self.recv_async(key, done)
-        if not answer and not arrived.wait(timeout):
+        arrival = Notification()
+        self.recv_async(key, arrival)
+        if not arrival.wait(timeout):
             raise DeadlineExceededError(
                 f"Timed out waiting for notification of '{key}'",
                 next_step="feed what it depends on, or allow more time",
             )
-        error, value, is_dead = answer[0]
+        error, value, is_dead = arrival.outcome
         if error is not None:
             raise error.copy()
         return DEAD if is_dead else value
@@ -233,9 +201,11 @@ class Rendezvous:
                 return  # the first reason is the one worth reporting
             self._aborted = reason
             waiting = [receiver for queue in self._receivers.values() for receiver in queue]
+            for receiver in waiting:
+                _fail(receiver, reason)
             self._receivers.clear()
             self._values.clear()
-        call_all(functools.partial(receiver.fail, reason) for receiver in waiting)
+        tell_all(waiting)
 
     def close(self) -> None:
         """Give up the meeting place: whoever still waits is told so."""
@@ -263,32 +233,33 @@ class Rendezvous:
         device, incarnation = self._client
         return f"{key_prefix(device, incarnation, device, key)}0:0"
 
-    def _wait(self, key: str, receiver: _Receiver) -> bool:
-        """Queue a receiver; False if its manager is cancelled already.  Needs the lock."""
-        manager = receiver.manager
-        if manager is not None:
-            receiver.token = manager.get_cancellation_token()
-            # A cancellation on another thread waits for our lock, and so finds it queued.
-            cancel = functools.partial(self._cancel, key, receiver)
-            if not manager.register_callback(receiver.token, cancel):
-                return False
-        self._receivers.setdefault(key, deque()).append(receiver)
-        return True
+    def _add(self, wait: Wait) -> list[Wait]:
+        """Serve a receiver, or let it stand in the queue of its key."""
+        key = wait.wanted
+        if self._aborted is not None:
+            _fail(wait, self._aborted)
+        elif key in self._values:
+            wait.settle(None, *_take(self._values, key))
+        else:
+            self._receivers.setdefault(key, deque()).append(wait)
+            return []
+        return [wait]
 
-    def _cancel(self, key: str, receiver: _Receiver) -> None:
+    def _cancel(self, wait: Wait) -> list[Wait]:
         """Take one receiver out of its queue; if it is still there, it learns why."""
-        with self._lock:
-            queue = self._receivers.get(key)
-            if queue is None or receiver not in queue:
-                return  # served or failed meanwhile, by whoever took it out
-            queue.remove(receiver)
-            if not queue:
-                del self._receivers[key]
-        receiver.fail(_cancelled())
+        if wait.is_settled:
+            return []
+        key = wait.wanted
+        self._receivers[key].remove(wait)
+        if not self._receivers[key]:
+            del self._receivers[key]
+        _fail(wait, CancelledError("RecvAsync is cancelled.", derived=True))
+        return [wait]
 
 
-def _cancelled() -> OpError:
-    return CancelledError("RecvAsync is cancelled.", derived=True)
+def _fail(receiver: Wait, reason: OpError) -> None:
+    """Settle with the news that no value will come."""
+    receiver.settle(reason, None, False)  # noqa: FBT003  (a message's third part)
 
 
 def _take(queues: dict[str, deque[_Entry]], key: str) -> _Entry:

@@ -2,6 +2,6 @@
 
 ``registry`` finds the kernel of an op, in the families that ``families`` names; a maker reads a
 node's ``attrs`` and may ask a ``host`` for files; what it makes is ``bound`` to the node.
-``context`` is what a kernel may ask of its step, ``traits`` what it says of itself; ``wait_queue``
-and ``try_kernel`` are for those that may have to wait.
+``context`` is what a kernel may ask of its step, ``traits`` what it says of itself; ``wait_queue``,
+``turns`` and ``try_kernel`` are for those that may have to wait.
 """

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
-from weakref import WeakSet
+from typing import Any, Final
 
 import numpy as np
-
-_AnyKernel = TypeVar("_AnyKernel", bound=Callable[..., Any])
 
 _OPERATORS: Final = frozenset(
     {
@@ -40,14 +37,6 @@ _OPERATORS: Final = frozenset(
         operator.ne,
     }
 )
-#: Functions that said so.
-_marked: Final[WeakSet[Callable[..., Any]]] = WeakSet()
-
-
-def elementwise(compute: _AnyKernel) -> _AnyKernel:
-    """Note that a function works element by element; returns it."""
-    _marked.add(compute)
-    return compute
 
 
 def is_elementwise(compute: Callable[..., Any]) -> bool:
@@ -55,6 +44,6 @@ def is_elementwise(compute: Callable[..., Any]) -> bool:
     if isinstance(compute, np.ufunc):
         return compute.nout == 1 and compute.signature is None
     try:
-        return compute in _OPERATORS or compute in _marked
-    except TypeError:  # no hash, or no weak references
+        return compute in _OPERATORS
+    except TypeError:  # no hash
         return False

@@ -2,28 +2,28 @@
 
 In:   attempts: functions that look at the state, and change it or find that they cannot yet.
 Out:  calls of ``done``, at once or when the time has come, from whatever thread.
-Not:  blocks nobody; knows nothing about the state.
+Not:  blocks nobody; knows nothing about the state.  How one waits is said in ``state/waits.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
 from typing import Any, Final, TypeAlias
 
 from penstock.errors import CancelledError
 from penstock.kernels.api.context import Done
 from penstock.state.cancellation import CancellationManager
+from penstock.state.waits import Monitor, Wait, tell_all
 
 
 class Awaited:
-    """A resource that steps wait for: it has a line, and can tell its state."""
+    """A resource that steps wait for: it has a queue of them, and can tell its state."""
 
-    line: Line
+    waits: WaitQueue
 
     def end_waits(self) -> None:
         """Cancel whoever waits: the resource is dropped."""
-        self.line.end_waits()
+        self.waits.end()
 
 
 class _NotYet:
@@ -33,108 +33,73 @@ class _NotYet:
 
 #: What an attempt returns that changed nothing and must be made again later.
 NOT_YET: Final = _NotYet()
-#: Returns the outputs or ``NOT_YET``, or raises; runs under the line's lock and calls nobody.
+#: Returns the outputs or ``NOT_YET``, or raises; runs under the queue's lock and calls nobody.
 Attempt: TypeAlias = Callable[[], object]
 
 
-class _Request:
-    __slots__ = ("attempt", "done", "outcome", "withdraw")
-
-    def __init__(self, attempt: Attempt, done: Done) -> None:
-        self.attempt: Final = attempt
-        self.done: Final = done
-        #: What ``done`` gets; ``NOT_YET`` as long as the request waits.
-        self.outcome: object = NOT_YET
-        #: Stops listening to cancellation; None as long as nothing listens.
-        self.withdraw: Callable[[], Any] | None = None
-
-
-class Line:
-    """Requests on one state, served in turn; those that cannot go on let others pass."""
+class WaitQueue(Monitor[Wait]):
+    """Waits for one state, served in turn; those that cannot go on let others pass."""
 
     def __init__(self, cancelled: str) -> None:
-        """``cancelled`` is what a request is told that is cancelled while it waits."""
+        """``cancelled`` is what somebody is told who is cancelled while he waits."""
+        super().__init__()
         self._cancelled: Final = cancelled
-        #: Guards what follows, and the state that attempts look at.
-        self._lock = Lock()
-        #: Requests that wait, oldest first.
-        self._waiting: list[_Request] = []
+        # The lock guards what follows, and the state that attempts look at.
+        #: Who waits, oldest first, and wants an attempt.  None of them is settled.
+        self._waiting: list[Wait] = []
         #: Whether nobody can wait here any more.  Set once.
         self._has_ended = False
 
     def submit(self, attempt: Attempt, cancellation: CancellationManager, done: Done) -> None:
         """Make the attempt, now or when others have changed the state; then call ``done``."""
-        request = _Request(attempt, done)
-        with self._lock:
-            self._waiting.append(request)
-            settled = self._serve()
-            if self._has_ended:
-                settled += self._turn_away()
-        _report(settled)
-        if request.outcome is not NOT_YET:
-            return
-        token = cancellation.get_cancellation_token()
-        request.withdraw = lambda: cancellation.try_deregister_callback(token)
-        if not cancellation.register_callback(token, lambda: self._cancel(request)):
-            self._cancel(request)
-        elif _has_ended(request):
-            request.withdraw()
+        self._submit(Wait(done, attempt), cancellation)
 
     def run(self, attempt: Attempt) -> Any:
         """Make an attempt that never waits, and return what it returns."""
         with self._lock:
             result = attempt()
             settled = self._serve()
-        _report(settled)
+        tell_all(settled)
         return result
 
-    def end_waits(self) -> None:
+    def end(self) -> None:
         """Cancel whoever waits, now and from now on: the state is given up."""
-        with self._lock:
-            self._has_ended = True
-            settled = self._turn_away()
-        _report(settled)
+        self._change(self._end)
 
-    def _turn_away(self) -> list[_Request]:
+    def _add(self, wait: Wait) -> list[Wait]:
+        self._waiting.append(wait)
+        settled = self._serve()
+        return settled + self._turn_away() if self._has_ended else settled
+
+    def _end(self) -> list[Wait]:
+        self._has_ended = True
+        return self._turn_away()
+
+    def _cancel(self, wait: Wait) -> list[Wait]:
+        if wait.is_settled:
+            return []
+        self._waiting.remove(wait)
+        wait.settle(CancelledError(self._cancelled))
+        return [wait]
+
+    def _turn_away(self) -> list[Wait]:
         """Cancel everything that waits."""
-        turned_away, self._waiting = self._waiting, []
-        for request in turned_away:
-            request.outcome = CancelledError(self._cancelled)
-        return turned_away
+        return [settled for wait in [*self._waiting] for settled in self._cancel(wait)]
 
-    def _serve(self) -> list[_Request]:
+    def _serve(self) -> list[Wait]:
         """Attempt everything that waits, until nothing more changes."""
-        settled: list[_Request] = []
+        served: list[Wait] = []
         goes_on = True
         while goes_on:
             goes_on = False
-            for request in [*self._waiting]:
+            for wait in [*self._waiting]:
                 try:
-                    request.outcome = request.attempt()
+                    outcome = wait.wanted()
                 except BaseException as error:  # noqa: BLE001  (handed to done)
-                    request.outcome = error
-                if request.outcome is not NOT_YET:
-                    self._waiting.remove(request)
-                    settled.append(request)
+                    outcome = error
+                if outcome is not NOT_YET:
+                    self._waiting.remove(wait)
+                    wait.settle(outcome)
+                    served.append(wait)
                     goes_on = True
-        return settled
-
-    def _cancel(self, request: _Request) -> None:
-        with self._lock:
-            if request.outcome is not NOT_YET:
-                return
-            self._waiting.remove(request)
-            request.outcome = CancelledError(self._cancelled)
-        request.done(request.outcome)
-
-
-def _report(settled: list[_Request]) -> None:
-    for request in settled:
-        if request.withdraw is not None:
-            request.withdraw()
-        request.done(request.outcome)
-
-
-def _has_ended(request: _Request) -> bool:
-    """Ask again, after another thread may have settled the request."""
-    return request.outcome is not NOT_YET
+        return served

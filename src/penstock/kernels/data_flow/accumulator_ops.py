@@ -26,7 +26,7 @@ from penstock.kernels.api.context import Done, OpKernelContext, Waiting
 from penstock.kernels.api.registry import Cost, Kernel, async_kernel, context_kernel
 from penstock.kernels.api.signatures import type_text
 from penstock.kernels.api.types import FLOATS
-from penstock.kernels.api.wait_queue import NOT_YET, Awaited, Line
+from penstock.kernels.api.wait_queue import NOT_YET, Awaited, WaitQueue
 from penstock.kernels.state.handles import make_handle, place_of, resource_of
 from penstock.kernels.values.arrays import as_array, number_in, shape_text
 
@@ -42,14 +42,14 @@ _TYPES: Final = FLOATS - {dtypes.bfloat16}
 
 
 class Accumulator(Awaited):
-    """Dense gradients; what the methods do happens under the line's lock."""
+    """Dense gradients; what the methods do happens under the lock of ``waits``."""
 
     def __init__(self, name: str, dtype: DType, shape: TensorShape, *, is_mean: bool) -> None:
         self.name: Final = name
         self.dtype: Final = dtype
         self.shape: Final = shape
         self.is_mean: Final = is_mean
-        self.line = Line("TakeGrad operation was cancelled")
+        self.waits = WaitQueue("TakeGrad operation was cancelled")
         #: Gradients for earlier steps are dropped.
         self.global_step = 0
         #: How many gradients the sum is of.
@@ -262,7 +262,7 @@ def make_accumulator_apply_gradient(attrs: Attrs) -> Kernel:
                 f"No attr named 'has_known_shape' in NodeDef: accumulator '{found.name}' is of "
                 "sparse gradients"
             )
-        found.line.run(lambda: found.apply(step, gradient))
+        found.waits.run(lambda: found.apply(step, gradient))
 
     return apply
 
@@ -283,7 +283,7 @@ def make_sparse_accumulator_apply_gradient(attrs: Attrs) -> Kernel:
             )
         sizes = as_array(shape).ravel().tolist() if has_shape else None
         gradient = RowGradient(as_array(indices), as_array(values), sizes)
-        found.line.run(lambda: found.apply(step, gradient))
+        found.waits.run(lambda: found.apply(step, gradient))
 
     return apply
 
@@ -303,7 +303,7 @@ def make_accumulator_take_gradient(attrs: Attrs) -> Kernel:
             raise InvalidArgumentError(f"Argument num_required must be positive, but was {count}")
         describe = functools.partial(found.describe, count)
         context.waits_for = Waiting(describe, _APPLYING, place_of(handle))
-        found.line.submit(lambda: found.take(count), context.cancellation_manager, done)
+        found.waits.submit(lambda: found.take(count), context.cancellation_manager, done)
 
     return take
 
@@ -321,6 +321,6 @@ def make_accumulator_set_global_step(_attrs: Attrs) -> Kernel:
     def set_step(context: OpKernelContext, handle: Value, step: Value) -> None:
         # The name of another argument, but this is how TensorFlow calls it.
         found, number = _accumulator(context, handle), _scalar("num_required", step)
-        found.line.run(lambda: found.set_global_step(number))
+        found.waits.run(lambda: found.set_global_step(number))
 
     return set_step

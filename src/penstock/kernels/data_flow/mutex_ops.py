@@ -12,7 +12,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.context import Done, OpKernelContext, Waiting
 from penstock.kernels.api.registry import Cost, Kernel, async_kernel, context_kernel
-from penstock.kernels.api.wait_queue import NOT_YET, Awaited, Line
+from penstock.kernels.api.wait_queue import NOT_YET, Awaited, WaitQueue
 from penstock.kernels.state.handles import make_handle, place_of, resource_of
 
 _KIND = "mutex"
@@ -24,7 +24,7 @@ class _Mutex(Awaited):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.line = Line("Lock acquisition cancelled.")
+        self.waits = WaitQueue("Lock acquisition cancelled.")
         self.is_held = False
 
     def describe(self) -> str:
@@ -52,7 +52,7 @@ class MutexHold:
         """Give the right back; a second time does nothing."""
         mutex, self._mutex = self._mutex, None
         if mutex is not None:
-            mutex.line.run(mutex.free)
+            mutex.waits.run(mutex.free)
 
     def __del__(self) -> None:
         self.release()
@@ -71,7 +71,7 @@ def make_mutex_lock(_attrs: Attrs) -> Kernel:
     def lock(context: OpKernelContext, done: Done, handle: Value) -> None:
         mutex: _Mutex = resource_of(context, handle, _KIND)
         context.waits_for = Waiting(mutex.describe, _FREEING, place_of(handle))
-        mutex.line.submit(mutex.take, context.cancellation_manager, done)
+        mutex.waits.submit(mutex.take, context.cancellation_manager, done)
 
     return lock
 

@@ -1,7 +1,7 @@
 """The life of a queue: who waits for what, and whose turn it is.
 
 In:   requests to put elements in, to take some out, to close, and to forget a request.
-Out:  the requests that were settled by that, each with its outcome.
+Out:  the requests that were settled by that.
 Not:  has no lock and calls nobody; does not know what elements are.
 
 Requests of a kind are served in the order in which they came.  A request that cannot be
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 from penstock.errors import CancelledError, OpError, OutOfRangeError
+from penstock.state.waits import Wait
 
 #: The capacity of a queue that has no limit.
 UNBOUNDED: Final = 2**31 - 1
@@ -43,23 +44,22 @@ class Store(Protocol):
         """Undo the last takes."""
 
 
-class Request:
-    """What somebody wants of a queue."""
+class Request(Wait):
+    """What somebody wants of a queue; its outcome is None, or the error."""
+
+    __slots__ = ()
 
     #: What the request is called when it is cancelled.
     what = "Queue"
 
     def __init__(self, report: Callable[[OpError | None], None]) -> None:
-        #: For the driver to call when the request is settled; never called here.
-        self.report: Final = report
-        #: For the driver to call when nobody need listen to cancellation any more.
-        self.withdraw: Callable[[], object] | None = None
-        #: Whether it was served, refused or cancelled.  Becomes True once.
-        self.is_settled = False
+        super().__init__(report)
 
 
 class Put(Request):
     """Put elements in."""
+
+    __slots__ = ("left",)
 
     what = "Enqueue"
 
@@ -74,11 +74,15 @@ class Put(Request):
 class Close(Request):
     """Let nothing more in once all that waits is in."""
 
+    __slots__ = ()
+
     what = "Close"
 
 
 class Take(Request):
     """Take so many elements out; or, from a queue that is closed, as many as there are."""
+
+    __slots__ = ("may_be_fewer", "missing", "taken")
 
     what = "Dequeue"
 
@@ -95,10 +99,6 @@ class Take(Request):
         self.missing = count
         #: Elements that came, in order.  They are in no queue meanwhile.
         self.taken: list[Element] = []
-
-
-#: A request and what became of it: None, or the error.
-Settled: TypeAlias = tuple[Request, OpError | None]
 
 
 class QueueState:
@@ -118,7 +118,7 @@ class QueueState:
         #: Takes, oldest first.  None of them is settled.
         self._takers: deque[Take] = deque()
 
-    def add(self, request: Put | Close | Take) -> list[Settled]:
+    def add(self, request: Request) -> list[Wait]:
         """Let a request stand in line, unless it was cancelled before it came."""
         if request.is_settled:
             return []
@@ -127,7 +127,7 @@ class QueueState:
         settled = self._settle()
         return settled + self._turn_away() if self.has_ended else settled
 
-    def put_at_once(self, element: Element) -> list[Settled] | None:
+    def put_at_once(self, element: Element) -> list[Wait] | None:
         """Put one element in if nobody has to wait for that; None if somebody does."""
         if self._putters or self.is_closed or len(self.store) >= self.capacity:
             return None
@@ -148,34 +148,33 @@ class QueueState:
         door = "closed" if self.is_closed else "open"
         return f"{self.title}, which has {len(self.store)}{limit} elements and is {door}"
 
-    def cancel(self, request: Request) -> list[Settled]:
+    def cancel(self, request: Request) -> list[Wait]:
         """Forget a request; elements that it took go back."""
         if request.is_settled:
             return []
         self._leave(request)
-        first = self._outcome(request, CancelledError(f"{request.what} operation was cancelled"))
-        return [first, *self._settle()]
+        request.settle(CancelledError(f"{request.what} operation was cancelled"))
+        return [request, *self._settle()]
 
-    def close(self) -> list[Settled]:
+    def close(self) -> list[Wait]:
         """Let nothing more in, and cancel everything that waits to get in."""
         self.is_closed = True
-        settled = [
-            self._outcome(putter, CancelledError(f"{putter.what} operation was cancelled"))
-            for putter in self._putters
-            if isinstance(putter, Put)
-        ]
+        puts = [putter for putter in self._putters if isinstance(putter, Put)]
         closers = [putter for putter in self._putters if isinstance(putter, Close)]
         self._putters.clear()
-        settled += [self._outcome(closer, None) for closer in closers]
-        return settled + self._settle()
+        for put in puts:
+            put.settle(CancelledError(f"{put.what} operation was cancelled"))
+        for closer in closers:
+            closer.settle(None)
+        return [*puts, *closers, *self._settle()]
 
-    def end_waits(self) -> list[Settled]:
+    def end_waits(self) -> list[Wait]:
         """Cancel everything that waits, now and from now on."""
         self.has_ended = True
         return self._turn_away()
 
-    def _turn_away(self) -> list[Settled]:
-        settled: list[Settled] = []
+    def _turn_away(self) -> list[Wait]:
+        settled: list[Wait] = []
         for request in (*self._putters, *self._takers):
             settled += self.cancel(request)
         return settled
@@ -190,37 +189,35 @@ class QueueState:
             request.taken = []
 
     @staticmethod
-    def _outcome(request: Request, error: OpError | None) -> Settled:
-        request.is_settled = True
-        return request, error
+    def _serve(line: deque[Any], error: OpError | None, settled: list[Wait]) -> bool:
+        """Settle the first request of a line."""
+        request: Request = line.popleft()
+        request.settle(error)
+        settled.append(request)
+        return True
 
-    def _settle(self) -> list[Settled]:
+    def _settle(self) -> list[Wait]:
         """Serve both lines for as long as that changes anything."""
-        settled: list[Settled] = []
+        settled: list[Wait] = []
         while self._serve_putter(settled) | self._serve_taker(settled):
             pass
         return settled
 
-    def _serve_putter(self, settled: list[Settled]) -> bool:
+    def _serve_putter(self, settled: list[Wait]) -> bool:
         """Do what can be done for the first of those who put; False if that is nothing."""
         if not self._putters:
             return False
         putter = self._putters[0]
         if isinstance(putter, Close):
-            self._putters.popleft()
-            settled.append(self._outcome(putter, self._close_in_turn()))
-            return True
+            return self._serve(self._putters, self._close_in_turn(), settled)
         if self.is_closed:
-            self._putters.popleft()
-            settled.append(self._outcome(putter, CancelledError(f"{self.title} is closed.")))
-            return True
+            refusal = CancelledError(f"{self.title} is closed.")
+            return self._serve(self._putters, refusal, settled)
         room = min(self.capacity - len(self.store), len(putter.left))
         for _ in range(room):
             self.store.put(putter.left.popleft())
         if not putter.left:
-            self._putters.popleft()
-            settled.append(self._outcome(putter, None))
-            return True
+            return self._serve(self._putters, None, settled)
         return room > 0
 
     def _close_in_turn(self) -> OpError | None:
@@ -230,22 +227,18 @@ class QueueState:
         self.is_closed = True
         return None
 
-    def _serve_taker(self, settled: list[Settled]) -> bool:
+    def _serve_taker(self, settled: list[Wait]) -> bool:
         """Do what can be done for the first of those who take; False if that is nothing."""
         if not self._takers:
             return False
         taker = self._takers[0]
         ready = self.store.available(is_closed=self.is_closed)
         if self.is_closed and ready < taker.missing:
-            self._takers.popleft()
-            settled.append(self._outcome(taker, self._take_rest(taker, ready)))
-            return True
+            return self._serve(self._takers, self._take_rest(taker, ready), settled)
         count = min(ready, taker.missing)
         self._move(taker, count)
         if not taker.missing:
-            self._takers.popleft()
-            settled.append(self._outcome(taker, None))
-            return True
+            return self._serve(self._takers, None, settled)
         return count > 0
 
     def _move(self, taker: Take, count: int) -> None:

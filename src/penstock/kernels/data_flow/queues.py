@@ -4,15 +4,13 @@ In:   elements with components of fixed types, and requests for some.
 Out:  calls of ``done``, at once or when the time has come, from whatever thread.
 Not:  blocks nobody; knows no graph and no handles.
 
-``queue_state`` decides what happens; this module keeps it under a lock, calls back outside
-of it, and listens to cancellation.
+``queue_state`` decides what happens; how one waits is said in ``state/waits.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Final
 
 from numpy import ndarray
@@ -27,13 +25,14 @@ from penstock.kernels.data_flow.queue_state import (
     Element,
     Put,
     QueueState,
-    Settled,
+    Request,
     Store,
     Take,
 )
 from penstock.kernels.values.arrays import shape_text, zeros
 from penstock.kernels.values.batches import stack_padded
 from penstock.state.cancellation import CancellationManager
+from penstock.state.waits import Monitor, Wait, tell_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,16 +50,16 @@ class QueueSpec:
     seeds: tuple[int, int] = (0, 0)
 
 
-class Queue:
+class Queue(Monitor[Request]):
     """One queue; safe to use from several threads."""
 
     def __init__(self, name: str, spec: QueueSpec, store: Store) -> None:
+        super().__init__()
         self.name: Final = name
         self.spec: Final = spec
         self.title: Final = f"{spec.kind} '{name}'"
-        #: Guards ``_state``.  Nothing is called under it but ``_state``.
-        self._lock = Lock()
-        self._state = QueueState(self.title, spec.capacity, store)
+        #: Guarded by the monitor's lock.
+        self._state: Final = QueueState(self.title, spec.capacity, store)
         #: The sizes that each component must have; None where they are not all known.
         self._sizes = None if spec.shapes is None else [shape.dims for shape in spec.shapes]
 
@@ -82,9 +81,7 @@ class Queue:
 
     def end_waits(self) -> None:
         """Cancel whoever waits: the queue is dropped."""
-        with self._lock:
-            settled = self._state.end_waits()
-        _report(settled)
+        self._change(self._state.end_waits)
 
     # -- requests ----------------------------------------------------------------------
 
@@ -94,7 +91,7 @@ class Queue:
         with self._lock:
             settled = self._state.put_at_once(element)
         if settled:
-            _report(settled)
+            tell_all(settled)
         return settled is not None
 
     def enqueue(
@@ -182,28 +179,13 @@ class Queue:
 
     def close(self) -> None:
         """Let nothing more in, and cancel everything that waits to get in."""
-        with self._lock:
-            settled = self._state.close()
-        _report(settled)
+        self._change(self._state.close)
 
-    def _submit(self, request: Put | Close | Take, cancellation: CancellationManager) -> None:
-        with self._lock:
-            settled = self._state.add(request)
-        _report(settled)
-        if request.is_settled:
-            return
-        # Only a request that waits listens to cancellation; most never do.
-        token = cancellation.get_cancellation_token()
-        request.withdraw = lambda: cancellation.try_deregister_callback(token)
-        if not cancellation.register_callback(token, lambda: self._cancel(request)):
-            self._cancel(request)
-        elif _has_ended(request):
-            request.withdraw()
+    def _add(self, request: Request) -> list[Wait]:
+        return self._state.add(request)
 
-    def _cancel(self, request: Put | Close | Take) -> None:
-        with self._lock:
-            settled = self._state.cancel(request)
-        _report(settled)
+    def _cancel(self, request: Request) -> list[Wait]:
+        return self._state.cancel(request)
 
     def _batch(self, elements: list[Element]) -> object:
         """Elements as one tensor per component; or the error."""
@@ -225,18 +207,6 @@ class Queue:
                 f"Shape mismatch in tuple component {at}. Expected {expected}, "
                 f"got {shape_text(shape)}"
             )
-
-
-def _report(settled: list[Settled]) -> None:
-    for request, error in settled:
-        if request.withdraw is not None:
-            request.withdraw()
-        request.report(error)
-
-
-def _has_ended(request: Put | Close | Take) -> bool:
-    """Ask again, after another thread may have settled the request."""
-    return request.is_settled
 
 
 def _rows(components: Sequence[Value]) -> int:

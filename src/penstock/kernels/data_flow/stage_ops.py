@@ -20,7 +20,7 @@ from penstock.errors import InvalidArgumentError, ResourceExhaustedError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.context import Done, OpKernelContext, Waiting
 from penstock.kernels.api.registry import Cost, Kernel, async_kernel, context_kernel
-from penstock.kernels.api.wait_queue import NOT_YET, Awaited, Line
+from penstock.kernels.api.wait_queue import NOT_YET, Awaited, WaitQueue
 from penstock.kernels.state.variables import resource_name
 from penstock.kernels.values.arrays import as_array, number_in
 
@@ -76,7 +76,7 @@ class _Area(Awaited):
 
     def __init__(self, name: str, limits: _Limits) -> None:
         self.name: Final = name
-        self.line = Line("Staging area operation was cancelled")
+        self.waits = WaitQueue("Staging area operation was cancelled")
         self.limits: Final = limits
         self.tuples: deque[_Tuple] = deque()
         self.bytes = 0
@@ -133,7 +133,7 @@ def make_stage(attrs: Attrs) -> Kernel:
     def stage(context: OpKernelContext, done: Done, *values: Value) -> None:
         area, kept = find(context), tuple(map(keep, values))
         context.waits_for = Waiting(area.describe, _TAKING, place)
-        area.line.submit(lambda: area.put(kept), context.cancellation_manager, done)
+        area.waits.submit(lambda: area.put(kept), context.cancellation_manager, done)
 
     return stage
 
@@ -146,7 +146,7 @@ def make_unstage(attrs: Attrs) -> Kernel:
     def unstage(context: OpKernelContext, done: Done) -> None:
         area = find(context)
         context.waits_for = Waiting(area.describe, _PUTTING, place)
-        area.line.submit(area.take, context.cancellation_manager, done)
+        area.waits.submit(area.take, context.cancellation_manager, done)
 
     return unstage
 
@@ -159,7 +159,7 @@ def make_stage_peek(attrs: Attrs) -> Kernel:
     def peek(context: OpKernelContext, done: Done, index: Value) -> None:
         area, at = find(context), number_in(index)
         context.waits_for = Waiting(area.describe, _PUTTING, place)
-        area.line.submit(lambda: area.peek(at), context.cancellation_manager, done)
+        area.waits.submit(lambda: area.peek(at), context.cancellation_manager, done)
 
     return peek
 
@@ -178,7 +178,7 @@ def make_stage_clear(attrs: Attrs) -> Kernel:
 
     def clear(context: OpKernelContext) -> None:
         area = find(context)
-        area.line.run(area.clear)
+        area.waits.run(area.clear)
 
     return clear
 
@@ -191,7 +191,7 @@ class _Map(Awaited):
 
     def __init__(self, name: str, limits: _Limits, width: int, *, is_ordered: bool) -> None:
         self.name: Final = name
-        self.line = Line("Staging map operation was cancelled")
+        self.waits = WaitQueue("Staging map operation was cancelled")
         self.limits: Final = limits
         self.width: Final = width
         self.is_ordered: Final = is_ordered
@@ -311,7 +311,7 @@ def make_map_stage(attrs: Attrs) -> Kernel:
         places = _indices(indices, len(values), found.width)
         cancellation = context.cancellation_manager
         context.waits_for = Waiting(found.describe, ending, place)
-        found.line.submit(lambda: found.put(name, places, kept), cancellation, done)
+        found.waits.submit(lambda: found.put(name, places, kept), cancellation, done)
 
     return stage
 
@@ -325,7 +325,7 @@ def _by_key(attrs: Attrs, act: Callable[[_Map, int, list[int]], object]) -> Kern
         places = _indices(indices, count, max(found.width, count))
         cancellation = context.cancellation_manager
         context.waits_for = Waiting(found.describe, ending, place)
-        found.line.submit(lambda: act(found, name, places), cancellation, done)
+        found.waits.submit(lambda: act(found, name, places), cancellation, done)
 
     return compute
 
@@ -352,7 +352,7 @@ def make_map_unstage_no_key(attrs: Attrs) -> Kernel:
         found = find(context)
         places = _indices(indices, count, max(found.width, count))
         context.waits_for = Waiting(found.describe, ending, place)
-        found.line.submit(lambda: found.take_any(places), context.cancellation_manager, done)
+        found.waits.submit(lambda: found.take_any(places), context.cancellation_manager, done)
 
     return unstage
 
@@ -378,6 +378,6 @@ def make_map_clear(attrs: Attrs) -> Kernel:
 
     def clear(context: OpKernelContext) -> None:
         found = find(context)
-        found.line.run(found.clear)
+        found.waits.run(found.clear)
 
     return clear

@@ -8,7 +8,7 @@ Not:  registers no kernel; knows no kind of dataset.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, Protocol, TypeAlias
+from typing import ClassVar, Final, Protocol, TypeAlias
 
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
@@ -86,9 +86,3 @@ class Applied:
 def applied(upstream: Dataset, step: Callable[[Iterator], Pull]) -> MakeIterator:
     """Iterators without a state of their own."""
     return lambda: Applied(upstream.make_iterator(), step)
-
-
-def ended(_upstream: Any = None) -> Pull:
-    """No element at all."""
-    yield from ()
-    return None

@@ -7,7 +7,6 @@ Not:  knows no kind of dataset.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Generator
 from threading import Lock
 from typing import Any, Final, TypeAlias
@@ -22,12 +21,14 @@ from penstock.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
+    OpError,
     OutOfRangeError,
 )
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.context import Done, OpKernelContext
 from penstock.kernels.api.registry import Kernel, async_kernel, context_kernel
 from penstock.kernels.api.signatures import type_text
+from penstock.kernels.api.turns import Turns
 from penstock.kernels.control_flow.functional_ops import guarded
 from penstock.kernels.datasets.dataset import Dataset, Iterator, dataset_in
 from penstock.kernels.datasets.iterator_state import (
@@ -59,10 +60,8 @@ class IteratorResource:
         self._iterator: Iterator | None = None
         #: What it goes through; None where nobody said so.
         self._dataset: Dataset | None = None
-        #: Those who wait for their turn, in order of arrival, and what they want.
-        self._waiting: deque[tuple[OpKernelContext, _Work, Done]] = deque()
-        #: Whether somebody has the turn.
-        self._is_busy = False
+        #: One who wants something of the iterator after the other.
+        self._turns: Final = Turns()
 
     def set(self, dataset: Dataset) -> None:
         """Begin anew, or for the first time."""
@@ -102,23 +101,22 @@ class IteratorResource:
             self._iterator = iterator
 
     def _in_turn(self, context: OpKernelContext, work: _Work, done: Done) -> None:
-        with self._lock:
-            if self._is_busy:
-                self._waiting.append((context, work, done))
-                return
-            self._is_busy = True
-        self._start(context, work, done)
+        def begin(error: OpError | None) -> None:
+            if error is None:
+                drive(work(), context, finish)
+            else:
+                done(error)
 
-    def _start(self, context: OpKernelContext, work: _Work, done: Done) -> None:
-        drive(work(), context, lambda result: self._finish(result, done))
+        def finish(result: object) -> None:
+            try:
+                done(result)
+            finally:
+                self._turns.give_back()
 
-    def _finish(self, result: object, done: Done) -> None:
-        with self._lock:
-            following = self._waiting.popleft() if self._waiting else None
-            self._is_busy = following is not None
-        done(result)
-        if following is not None:
-            self._start(*following)
+        if self._turns.take_at_once():
+            drive(work(), context, finish)
+        else:
+            self._turns.take(context.cancellation_manager, begin)
 
 
 def _not_initialized(what: str, doing: str) -> FailedPreconditionError:

@@ -101,7 +101,8 @@ def _read(
 
         queue.dequeue(context.cancellation_manager, named)
 
-    _reader(context, reader_handle).read(count, next_name, done)
+    manager = context.cancellation_manager
+    _reader(context, reader_handle).read(count, next_name, manager, done)
 
 
 @async_kernel("ReaderRead", "ReaderReadV2")

@@ -11,7 +11,6 @@ import io
 import os
 import struct
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Any, Final, TypeAlias
@@ -22,9 +21,11 @@ from penstock.core.files import FileSystem
 from penstock.core.memory import available_memory
 from penstock.core.unpacking import GZIP, ZLIB, unpack
 from penstock.defs.schema import ReaderBaseState
-from penstock.errors import DataLossError, InvalidArgumentError, UnimplementedError
+from penstock.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
 from penstock.exceptions import from_exception
 from penstock.kernels.api.context import Done
+from penstock.kernels.api.turns import Turns
+from penstock.state.cancellation import CancellationManager
 
 #: Key and value.
 Record: TypeAlias = tuple[bytes, bytes]
@@ -50,12 +51,8 @@ class Reader:
         self._name: Final = name
         self._format: Final = read_records
         self._is_one_each: Final = is_one_each
-        #: Guards ``_requests`` and ``_is_busy``; nothing is called under it.
-        self._lock = Lock()
-        #: Requests that wait for their turn: how many records, next name, done.
-        self._requests: deque[tuple[int, NextName, Done]] = deque()
-        self._is_busy = False
-        # The rest belongs to whoever made ``_is_busy`` true.
+        self._turns: Final = Turns()
+        # The rest belongs to whoever has the turn.
         self._records: Iterator[Record] | None = None
         self.produced = 0
         self.completed = 0
@@ -114,38 +111,45 @@ class Reader:
         self._started, self.completed, self.produced = counts
         self._current = message.current_work
 
-    def read(self, count: int, next_name: NextName, done: Done) -> None:
+    def read(
+        self, count: int, next_name: NextName, manager: CancellationManager, done: Done
+    ) -> None:
         """Get up to so many records of one file, at least one; ``done`` gets them as a list."""
-        with self._lock:
-            self._requests.append((count, next_name, done))
-            if self._is_busy:
-                return
-            self._is_busy = True
-        self._serve()
 
-    def _serve(self) -> None:
-        """Serve what waits, as long as no file name has to be waited for."""
+        def begin(error: OpError | None) -> None:
+            if error is None:
+                self._serve(count, next_name, finish)
+            else:
+                done(error)
+
+        def finish(outcome: object) -> None:
+            try:
+                done(outcome)
+            finally:
+                self._turns.give_back()
+
+        self._turns.take(manager, begin)
+
+    def _serve(self, count: int, next_name: NextName, finish: Done) -> None:
+        """Give records of the current file, or of the first one after it that has some."""
+
+        def go_on(outcome: Any) -> None:
+            if self._begin(outcome, finish):
+                self._serve(count, next_name, finish)
+
         while True:
-            with self._lock:
-                if not self._requests:
-                    self._is_busy = False
-                    return
-                count, next_name, done = self._requests[0]
             try:
                 records = self._take(count)
             except Exception as error:  # noqa: BLE001  (whoever asked is told)
-                self._finish(done, from_exception(error))
-                continue
+                finish(from_exception(error))
+                return
             if records:
-                self._finish(done, records)
-                continue
-            next_name(self._begin)
-            return
-
-    def _finish(self, done: Done, outcome: object) -> None:
-        with self._lock:
-            self._requests.popleft()
-        done(outcome)
+                finish(records)
+                return
+            answer = _Answer(go_on)
+            next_name(answer)
+            if not answer.is_here() or not self._begin(answer.outcome, finish):
+                return
 
     def _take(self, count: int) -> list[Record]:
         """Records of the current file; none at its end, or if there is no file."""
@@ -163,18 +167,50 @@ class Reader:
         self.produced += len(records)
         return records
 
-    def _begin(self, outcome: Any) -> None:
-        """Go on with the file whose name has come."""
+    def _begin(self, outcome: Any, finish: Done) -> bool:
+        """Open the file whose name has come; False if that, or getting the name, has failed."""
         if isinstance(outcome, BaseException):
-            self._finish(self._requests[0][2], outcome)
-        else:
-            name: bytes = outcome
-            self._started, self._current = self._started + 1, name
-            try:
-                self._records = _with_path(name, self._format(os.fsdecode(name)))
-            except Exception as error:  # noqa: BLE001  (whoever asked is told)
-                self._finish(self._requests[0][2], from_exception(error))
-        self._serve()
+            finish(outcome)
+            return False
+        name: bytes = outcome
+        self._started, self._current = self._started + 1, name
+        try:
+            self._records = _with_path(name, self._format(os.fsdecode(name)))
+        except Exception as error:  # noqa: BLE001  (whoever asked is told)
+            finish(from_exception(error))
+            return False
+        return True
+
+
+class _Answer:
+    """An answer that is here when the question returns, or goes on by itself when it comes.
+
+    So thousands of files that have nothing are passed over in a loop, and not on the stack.
+    """
+
+    def __init__(self, go_on: Done) -> None:
+        self._go_on: Final = go_on
+        #: Guards what follows.  Innermost.
+        self._lock = Lock()
+        #: Whether the question has returned.  Set once.
+        self._is_late = False
+        self._is_here = False
+        #: Of interest if it was here in time.
+        self.outcome: object = None
+
+    def __call__(self, outcome: object) -> None:
+        """Take the answer."""
+        with self._lock:
+            if not self._is_late:
+                self.outcome, self._is_here = outcome, True
+                return
+        self._go_on(outcome)
+
+    def is_here(self) -> bool:
+        """Whether it has come already, now that the question has returned."""
+        with self._lock:
+            self._is_late = True
+            return self._is_here
 
 
 def _with_path(name: bytes, records: Iterator[Record]) -> Iterator[Record]:
