@@ -21,7 +21,9 @@ def _simple_save(folder: str) -> None:
     tf = _v1()
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 2], "x")
-        w = tf.get_variable("w", initializer=tf.constant([[1.0, 2.0], [3.0, 4.0]]), use_resource=False)
+        w = tf.get_variable(
+            "w", initializer=tf.constant([[1.0, 2.0], [3.0, 4.0]]), use_resource=False
+        )
         b = tf.get_variable("b", initializer=tf.constant([0.5, -0.5]), use_resource=True)
         y = tf.add(tf.matmul(x, w), b, name="y")
         session.run(tf.global_variables_initializer())

@@ -24,6 +24,7 @@ from penstock.saved_model.structured import (
     SparseSpec,
     TensorSpec,
     is_spec,
+    specs_in,
     with_fields,
 )
 
@@ -144,9 +145,7 @@ def _check_tensor(
     dtype: DType, shape: TensorShape, given: Any, where: str, *, is_strict: bool
 ) -> None:
     if isinstance(given, (np.ndarray, np.generic)):
-        fits = given.dtype == dtype.numpy or (
-            dtype is dtypes.string and given.dtype.kind in "OSU"
-        )
+        fits = given.dtype == dtype.numpy or (dtype is dtypes.string and given.dtype.kind in "OSU")
         if not fits or not shape.accepts(given.shape):
             raise MismatchError(f"{where} must be {dtype} of shape {shape}, and is {_shown(given)}")
         return
@@ -211,19 +210,8 @@ def _composite(spec: Any, parts: list[Any]) -> Any:
 
 def check_count(structure: Any, count: int, what: str) -> None:
     """Raise InvalidArgumentError unless a structure has so many tensors."""
-    wanted = sum(spec.flat_count for spec in _leaves(structure))
+    wanted = sum(spec.flat_count for spec in specs_in(structure))
     if wanted != count:
         raise InvalidArgumentError(
             f"the SavedModel is damaged: {what} has {count} tensors, and its structure {wanted}"
         )
-
-
-def _leaves(structure: Any) -> Iterator[Any]:
-    if is_spec(structure):
-        yield structure
-    elif isinstance(structure, dict):
-        for part in structure.values():
-            yield from _leaves(part)
-    elif isinstance(structure, (list, tuple)):
-        for part in structure:
-            yield from _leaves(part)

@@ -84,8 +84,9 @@ class Captures:
                 return self._constant(number, self._constants.get(facts.operation))
             case "captured_tensor":
                 return self._constant(number, self._inner_constant(facts))
+        what = kind or "plain object"
         raise UnimplementedError(
-            f"a function captures {self._objects.shown(number)}, which is a {kind or 'plain object'}",
+            f"a function captures {self._objects.shown(number)}, which is a {what}",
             next_step=f"captured can be: {', '.join(_KINDS)}",
         )
 

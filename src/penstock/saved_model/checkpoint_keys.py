@@ -38,7 +38,7 @@ def keys_of_objects(
     """
     saved = _trackables(checkpoint)
     matched = _in_step(objects, saved)
-    found = {}
+    found: dict[int, Mapping[str, str]] = {}
     for number, other in matched.items():
         keys = {attr.name: attr.checkpoint_key for attr in saved[other].attributes}
         if keys:

@@ -7,6 +7,7 @@ Not:  computes nothing with them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,9 +49,7 @@ class RaggedTensor:
         items: list[Any] = np.asarray(self.values).tolist()
         for splits in reversed(self.row_splits):
             ends = np.asarray(splits).tolist()
-            items = [
-                items[start:end] for start, end in zip(ends, ends[1:], strict=False)
-            ]
+            items = [items[start:end] for start, end in itertools.pairwise(ends)]
         return items
 
 

@@ -109,7 +109,7 @@ class ModelFolder:
         if not found.startswith(root + os.sep):
             raise InvalidArgumentError(
                 f"the asset {filename!r} is not in the model's folder {self._within(_ASSETS)}",
-                next_step="such a path may lead to any file of this machine; do not trust the model",
+                next_step="such a path may lead to any file of the machine: do not trust the model",
             )
         return found
 
@@ -160,5 +160,7 @@ def _checked(saved_model: Message, content: bytes, path: str) -> Message:
 def _damaged(content: bytes, path: str, why: object) -> DataLossError | InvalidArgumentError:
     kind = kind_of(content, os.path.basename(path))
     if kind is not None and "SavedModel" not in kind.what:
-        return InvalidArgumentError(f"{path}: no SavedModel, but {kind.what}", next_step=kind.advice)
+        return InvalidArgumentError(
+            f"{path}: no SavedModel, but {kind.what}", next_step=kind.advice
+        )
     return DataLossError(f"{path}: the SavedModel is damaged: {why}", next_step="get it again")

@@ -129,7 +129,7 @@ class FunctionGraph:
         kind, facts = self.objects.kind(number), self.objects.facts(number)
         if kind == "bare_concrete_function":
             return str(facts.concrete_function_name)
-        names = facts.concrete_functions if kind == "function" else ()
+        names = list(facts.concrete_functions) if kind == "function" else []
         return str(names[0]) if len(names) == 1 else None
 
     # -- making ------------------------------------------------------------------------
@@ -183,8 +183,8 @@ class FunctionGraph:
         for number, dtype in zip(self._bound(name), given[count:], strict=True):
             sources.append(self._captures.node(number))
             check_type(sources[-1], dtype, name)
-        attrs = {"Tin": tuple(given), "Tout": tuple(results), "f": FuncAttr(name, {})}
-        call = self._add(scope, "StatefulPartitionedCall", attrs)
+        types = {"Tin": tuple(given), "Tout": tuple(results)}
+        call = self._add(scope, "StatefulPartitionedCall", {**types, "f": FuncAttr(name, {})})
         for slot, node in enumerate(sources):
             self.graph.add_edge(node, 0, call, slot)
         return call, fed
@@ -214,4 +214,3 @@ def _graph_of(meta_graph: Message) -> Graph:
         versions.producer, versions.min_consumer, tuple(versions.bad_consumers)
     )
     return graph
-

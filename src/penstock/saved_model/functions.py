@@ -20,7 +20,7 @@ from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.saved_model.arguments import MismatchError, bind, check_count, rebuild
 from penstock.saved_model.function_graph import FunctionGraph
 from penstock.saved_model.object_graph import CALLABLE, CONCRETE_FUNCTION, SavedObjects
-from penstock.saved_model.structured import TensorSpec, decode, specs_in
+from penstock.saved_model.structured import TensorSpec, decode
 
 #: So many traces are named in an error.
 _MOST_SHOWN: Final = 10

@@ -19,6 +19,7 @@ from penstock.core.values import Value
 from penstock.errors import NotFoundError
 from penstock.saved_model.folder import ModelFolder
 from penstock.saved_model.functions import Functions
+from penstock.saved_model.graph_model import GraphVariables, offers_of_graph, open_graph
 from penstock.saved_model.meta_graph import choose, tags_of
 from penstock.saved_model.object_model import offers_of, open_objects
 from penstock.saved_model.signatures import Signatures
@@ -26,7 +27,7 @@ from penstock.session import Session
 
 
 class LoadedModel:
-    """A SavedModel, ready to be called; see ``load``.  Use it as a context manager, or ``close`` it.
+    """A SavedModel, ready to be called; see ``load``.  ``close`` it, or use it in a ``with``.
 
     May be called from any number of threads at once.  It pickles as path and fingerprint, and
     opens itself again where it is unpickled; what was assigned to variables does not travel.
@@ -52,7 +53,17 @@ class LoadedModel:
         self.path = self._folder.path
         meta_graph = choose(self._folder.read(), tags, self.path)
         self.tags = tags_of(meta_graph)
-        self._open_objects(meta_graph)
+        if meta_graph.object_graph_def.nodes:
+            self._open_objects(meta_graph)
+        else:
+            self._open_graph(meta_graph)
+
+    def _open_graph(self, meta_graph: Any) -> None:
+        self.session, graph = open_graph(meta_graph, self._folder, self._config)
+        self.variables = GraphVariables(self.session, graph)
+        self.functions = {}
+        offers = offers_of_graph(meta_graph, self.session)
+        self.signatures = Signatures(offers, self._what_else)
 
     def _open_objects(self, meta_graph: Any) -> None:
         graph = open_objects(meta_graph, self._folder, self._config)
@@ -128,5 +139,3 @@ def load(
 def _reopen(path: str, tags: tuple[str, ...], fingerprint: str, config: Config) -> LoadedModel:
     ModelFolder(path).check(fingerprint)
     return LoadedModel(path, tags, config)
-
-

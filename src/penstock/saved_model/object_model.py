@@ -70,7 +70,9 @@ def _restore(graph: FunctionGraph, key: str | None, saveable: Any) -> None:
     try:
         names = [spec["name"] for spec in specs]
     except (TypeError, KeyError, IndexError):
-        raise DataLossError(f"the SavedModel is damaged: {save} does not say what it saves") from None
+        raise DataLossError(
+            f"the SavedModel is damaged: {save} does not say what it saves"
+        ) from None
     graph.ready(restore)(*[graph.stored.read(_text(name)) for name in names])
 
 

@@ -106,7 +106,7 @@ class Signature:
                 ) from None
 
     def __str__(self) -> str:
-        optional = {name: " (optional)" for name in self.defaults}
+        optional = dict.fromkeys(self.defaults, " (optional)")
         inputs = [f"{name}: {spec}{optional.get(name, '')}" for name, spec in self.inputs.items()]
         outputs = [f"{name}: {spec}" for name, spec in self.outputs.items()]
         return f"{self.name}({', '.join(inputs)}) -> {{{', '.join(outputs)}}}"

@@ -100,7 +100,7 @@ class Fields(tuple[Any, ...]):
         return f"({', '.join(f'{name}={value!r}' for name, value in pairs)})"
 
     def __eq__(self, other: object) -> bool:
-        return tuple.__eq__(self, other)  # type: ignore[arg-type]  # it says NotImplemented itself
+        return tuple.__eq__(self, other)
 
     def __hash__(self) -> int:
         return tuple.__hash__(self)
@@ -122,7 +122,7 @@ def with_fields(names: tuple[str, ...], values: Any) -> Fields:
 
 
 def decode(proto: Message) -> Any:
-    """The structure that a StructuredValue means; raises DataLossError if there is no sense in it."""
+    """The structure that a StructuredValue means; raises DataLossError if that makes no sense."""
     try:
         return _decoded(proto, 0)
     except InvalidArgumentError as error:

@@ -63,23 +63,39 @@ def check_functions(library: FunctionLibrary, names: Iterable[str]) -> None:
     raise_missing({op: place for op, place in places.items() if place})
 
 
+def check_nodes(graph_def: Message, fetches: Sequence[str], feeds: Sequence[str] = ()) -> None:
+    """Raise UnimplementedError if what fetches need has ops that cannot run."""
+    functions = {function.signature.name: function for function in graph_def.library.function}
+    nodes = _needed(graph_def, fetches, feeds)
+    places = {node.op: f"node {node.name}" for node in reversed(nodes)}
+    for function in _called(nodes, functions):
+        for node in function.node_def:
+            places.setdefault(node.op, function.signature.name)
+    raise_missing({op: at for op, at in places.items() if op not in functions and _reason(op)})
+
+
+def needed_nodes(graph_def: Message, names: Sequence[str]) -> list[Any]:
+    """The nodes that some tensors and operations need, in the graph's order."""
+    needed = {node.name for node in _needed(graph_def, names, ())}
+    return [node for node in graph_def.node if node.name in needed]
+
+
+def has_unknown_ops(graph_def: Message) -> bool:
+    """Whether nodes outside functions have ops that nothing is known of."""
+    functions = {function.signature.name for function in graph_def.library.function}
+    return any(find_op(op) is None for op in {node.op for node in graph_def.node} - functions)
+
+
 def raise_missing(places: Mapping[str, str]) -> None:
     """Raise UnimplementedError if there are ops that cannot run, by where they stand."""
     if not places:
         return
-    listed = "; ".join(
-        f"{op} ({_reason(op)}), in {place}" for op, place in sorted(places.items())
-    )
+    listed = "; ".join(f"{op} ({_reason(op)}), in {place}" for op, place in sorted(places.items()))
     raise UnimplementedError(
         f"{len(places)} of the ops that are needed cannot run here: {listed}",
         next_step="install the packages that bring them, or register them with ps.register_op and "
         "a kernel for each",
     )
-
-
-def unsupported(op: str) -> bool:
-    """Whether nodes of an op, which is no function, cannot run."""
-    return bool(_reason(op))
 
 
 def _needed(graph_def: Message, fetches: Sequence[str], feeds: Sequence[str]) -> list[Any]:
