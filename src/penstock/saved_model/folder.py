@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from typing import Any, Final
 
 from google.protobuf import text_format
@@ -34,6 +35,9 @@ TEXT: Final = "saved_model.pbtxt"
 _CHUNKED: Final = "saved_model.cpb"
 VARIABLES: Final = "variables"
 _ASSETS: Final = "assets"
+#: In a path of the model's own: the folder around, the root of a file system, a drive, and what
+#: no file can be called.
+_OUTSIDE: Final = re.compile(r"(^|[/\\])\.\.([/\\]|$)|^[/\\]|^[A-Za-z]:|\0")
 #: Of TensorFlow 1 Hub: says that the folder is a module of that kind, which is a SavedModel, too.
 HUB_MODULE: Final = "tfhub_module.pb"
 
@@ -50,16 +54,15 @@ class ModelFolder:
 
         """
         self.files: Final = FileSystem()
-        given = os.fsdecode(path)
-        local = self.files.locate(given)
-        if os.path.basename(local) in (BINARY, TEXT, _CHUNKED) and os.path.isfile(local):
-            local = os.path.dirname(local)
-        if not os.path.isdir(local):
+        found = self.files.absolute(os.fsdecode(path))
+        if os.path.basename(found) in (BINARY, TEXT, _CHUNKED) and not self.files.is_folder(found):
+            found = os.path.dirname(found)
+        if not self.files.is_folder(found):
             raise NotFoundError(
-                f"{given}: there is no such folder",
+                f"{os.fsdecode(path)}: there is no such folder",
                 next_step=f"give the folder that has {BINARY} in it",
             )
-        self.path: Final = os.path.abspath(local)
+        self.path: Final = found
 
     def read(self) -> Message:
         """The SavedModel message.
@@ -100,18 +103,18 @@ class ModelFolder:
     def asset(self, filename: str) -> str:
         """The absolute path of an asset.
 
+        A link that lies there may lead elsewhere: whoever put the model there has put it, too.
+
         Raises:
             InvalidArgumentError: the name, which is the model's text, leads out of ``assets``.
 
         """
-        root = os.path.realpath(self._within(_ASSETS))
-        found = os.path.realpath(os.path.join(root, filename)) if "\0" not in filename else root
-        if not found.startswith(root + os.sep):
+        if _OUTSIDE.search(filename) or not filename:
             raise InvalidArgumentError(
                 f"the asset {filename!r} is not in the model's folder {self._within(_ASSETS)}",
                 next_step="such a path may lead to any file of the machine: do not trust the model",
             )
-        return found
+        return os.path.join(self._within(_ASSETS), filename)
 
     def fingerprint(self) -> str:
         """What changes when the model does: a hash of its graphs, and of all values' checksums."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Any, Final
 
 from penstock.core.values import Value
@@ -48,8 +47,7 @@ class Signature:
         #: TensorFlow Serving's name of what it is for; may be empty.
         self.method: Final = offer.method
         self._prepare: Final = offer.prepare
-        #: Held while the callable is made; outermost.
-        self._lock: Final = Lock()
+        #: What computes it, once it was called; of two that threads make at once, either will do.
         self._run: Callable[..., Sequence[Value]] | None = None
         self._names: Final = tuple(offer.inputs)
         specs = [*offer.inputs.values(), *offer.outputs.values()]
@@ -72,7 +70,9 @@ class Signature:
             OpError: like ``Session.run``.
 
         """
-        run = self._run or self._prepared()
+        run = self._run
+        if run is None:
+            run = self._run = self._prepare()
         if given.keys() != self.inputs.keys():
             given = self._completed(given)
         if self._is_plain:
@@ -80,12 +80,6 @@ class Signature:
             return dict(zip(self.outputs, results, strict=True))
         found = iter(run(*self._flat(given)))
         return {name: rebuild(spec, found) for name, spec in self.outputs.items()}
-
-    def _prepared(self) -> Callable[..., Sequence[Value]]:
-        with self._lock:
-            if self._run is None:
-                self._run = self._prepare()
-            return self._run
 
     def _completed(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is given, with defaults for what is not."""
