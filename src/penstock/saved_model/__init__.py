@@ -9,6 +9,7 @@ Who reads on may begin with ``loaded_model``.
 """
 
 from penstock.saved_model.composites import RaggedTensor, SparseTensor
+from penstock.saved_model.describe import GraphFacts, SignatureFacts, describe
 from penstock.saved_model.functions import ConcreteFunction, Function, Functions
 from penstock.saved_model.loaded_model import LoadedModel, load
 from penstock.saved_model.signatures import Signature, Signatures
@@ -18,14 +19,17 @@ __all__ = [
     "ConcreteFunction",
     "Function",
     "Functions",
+    "GraphFacts",
     "LoadedModel",
     "OtherSpec",
     "RaggedSpec",
     "RaggedTensor",
     "Signature",
+    "SignatureFacts",
     "Signatures",
     "SparseSpec",
     "SparseTensor",
     "TensorSpec",
+    "describe",
     "load",
 ]

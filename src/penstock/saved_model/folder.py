@@ -161,7 +161,7 @@ def _checked(saved_model: Message, content: bytes, path: str) -> Message:
 
 
 def _damaged(content: bytes, path: str, why: object) -> DataLossError | InvalidArgumentError:
-    kind = kind_of(content, os.path.basename(path))
+    kind = kind_of(content, os.path.basename(path)) if content else None
     if kind is not None and "SavedModel" not in kind.what:
         return InvalidArgumentError(
             f"{path}: no SavedModel, but {kind.what}", next_step=kind.advice

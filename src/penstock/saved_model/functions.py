@@ -20,7 +20,7 @@ from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.saved_model.arguments import MismatchError, bind, check_count, rebuild
 from penstock.saved_model.function_graph import FunctionGraph
 from penstock.saved_model.object_graph import CALLABLE, CONCRETE_FUNCTION, SavedObjects
-from penstock.saved_model.structured import TensorSpec, decode
+from penstock.saved_model.structured import arguments_text, decode
 
 #: So many traces are named in an error.
 _MOST_SHOWN: Final = 10
@@ -77,21 +77,7 @@ class ConcreteFunction:
         return rebuild(self.result, iter(results))
 
     def __str__(self) -> str:
-        args, kwargs = self.structure
-        parts = [_shown(arg) for arg in args]
-        parts += [f"{name}={_shown(arg)}" for name, arg in kwargs.items()]
-        return f"({', '.join(parts)})"
-
-
-def _shown(structure: Any) -> str:
-    """A structure as text: its specifications as types."""
-    if isinstance(structure, dict):
-        items = (f"{key!r}: {_shown(part)}" for key, part in structure.items())
-        return f"{{{', '.join(items)}}}"
-    if isinstance(structure, (list, tuple)):
-        return f"[{', '.join(map(_shown, structure))}]"
-    named = isinstance(structure, TensorSpec) and structure.name
-    return f"{structure.name}: {structure}" if named else str(structure)
+        return arguments_text(self.structure)
 
 
 class Function:

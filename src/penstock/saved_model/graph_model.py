@@ -14,28 +14,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from google.protobuf.message import DecodeError
-
 from penstock.config import Config
 from penstock.core import dtypes
 from penstock.core.names import parse_endpoint
 from penstock.core.values import Value, copied
-from penstock.defs.schema import GraphDef, Message, message_class
-from penstock.defs.tensors import from_proto, shape_from_proto, to_proto
-from penstock.errors import DataLossError, FailedPreconditionError, NotFoundError
+from penstock.defs.schema import GraphDef, Message
+from penstock.defs.tensors import from_proto, to_proto
+from penstock.errors import FailedPreconditionError, NotFoundError
 from penstock.graph.graph import Graph, Node
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.graph.initializers import VARIABLES
 from penstock.kernels.state.variables import REFERENCE_VARIABLE, RESOURCE_VARIABLE
+from penstock.saved_model.assets import assets_of
 from penstock.saved_model.folder import ModelFolder
 from penstock.saved_model.meta_graph import INIT_SIGNATURE, TRAIN_SIGNATURE
 from penstock.saved_model.signatures import Offer
-from penstock.saved_model.structured import SparseSpec, Spec, TensorSpec, decode, is_spec
+from penstock.saved_model.tensor_info import read_tensor_info
 from penstock.session import Session
 from penstock.session.missing import check_nodes, has_unknown_ops, needed_nodes
 
 _MAIN_OPS: Final = ("saved_model_main_op", "legacy_init_op")
-_ASSETS: Final = "saved_model_assets"
 _INNER: Final = frozenset({INIT_SIGNATURE, TRAIN_SIGNATURE})
 
 
@@ -47,7 +45,7 @@ def open_graph(meta_graph: Message, folder: ModelFolder, config: Config) -> tupl
         OpError: the graph or the checkpoint is damaged.
 
     """
-    assets = _assets(meta_graph, folder)
+    assets = {a.tensor_info.name: folder.asset(a.filename) for a in assets_of(meta_graph)}
     fed = _with_assets(meta_graph, assets)
     graph_def = _known_part(meta_graph)
     saver, init = meta_graph.saver_def, init_op(meta_graph)
@@ -96,26 +94,10 @@ def _endpoints(meta_graph: Any) -> Iterator[list[str]]:
     for name, proto in meta_graph.signature_def.items():
         if name not in _INNER:
             infos = [*proto.inputs.values(), *proto.outputs.values()]
-            yield [endpoint for info in infos for endpoint in _tensor(info)[1]]
+            yield [endpoint for info in infos for endpoint in read_tensor_info(info)[1]]
 
 
 # -- assets --------------------------------------------------------------------------------------
-
-
-def _assets(meta_graph: Any, folder: ModelFolder) -> dict[str, str]:
-    """Absolute paths of assets by the tensors that name them."""
-    protos = list(meta_graph.asset_file_def)
-    if not protos and _ASSETS in meta_graph.collection_def:
-        packed = meta_graph.collection_def[_ASSETS].any_list.value
-        protos = [_unpacked(item.value) for item in packed]
-    return {proto.tensor_info.name: folder.asset(proto.filename) for proto in protos}
-
-
-def _unpacked(content: bytes) -> Any:
-    try:
-        return message_class("AssetFileDef").FromString(content)
-    except (DecodeError, ValueError) as cause:  # bad UTF-8 may be either
-        raise DataLossError(f"the SavedModel is damaged: an asset is none: {cause}") from None
 
 
 def _with_assets(meta_graph: Any, assets: Mapping[str, str]) -> dict[str, str]:
@@ -144,8 +126,8 @@ def offers_of_graph(meta_graph: Any, session: Session) -> dict[str, Offer]:
 
 
 def _offer(proto: Any, graph_def: Message, session: Session) -> Offer:
-    inputs = {name: _tensor(proto.inputs[name]) for name in sorted(proto.inputs)}
-    outputs = {name: _tensor(proto.outputs[name]) for name in sorted(proto.outputs)}
+    inputs = {name: read_tensor_info(proto.inputs[name]) for name in sorted(proto.inputs)}
+    outputs = {name: read_tensor_info(proto.outputs[name]) for name in sorted(proto.outputs)}
     fed = [endpoint for _, endpoints in inputs.values() for endpoint in endpoints]
     fetched = [endpoint for _, endpoints in outputs.values() for endpoint in endpoints]
     return Offer(
@@ -163,33 +145,6 @@ def _prepared(
     check_nodes(graph_def, fetches, feeds)
     run: Callable[..., Sequence[Value]] = session.make_callable(list(fetches), feeds)
     return run
-
-
-def _tensor(info: Any) -> tuple[Spec, list[str]]:
-    """What a TensorInfo means: a specification, and the tensors of the graph."""
-    dtype = dtypes.of_number(info.dtype) if info.dtype else dtypes.variant
-    shape = shape_from_proto(info.tensor_shape)
-    match info.WhichOneof("encoding"):
-        case "name":
-            return TensorSpec(dtype, shape), [_endpoint(info.name)]
-        case "coo_sparse":
-            parts = info.coo_sparse
-            pair = [parts.indices_tensor_name, parts.values_tensor_name]
-            names = [*pair, parts.dense_shape_tensor_name]
-            return SparseSpec(dtype, shape), list(map(_endpoint, names))
-        case "composite_tensor":
-            parts = info.composite_tensor
-            holder = message_class("StructuredValue")(type_spec_value=parts.type_spec)
-            spec = decode(holder)
-            names = [_endpoint(part.name) for part in parts.components]
-            if is_spec(spec) and spec.flat_count == len(names):
-                return spec, names
-    raise DataLossError("the SavedModel is damaged: a signature has a tensor without a name")
-
-
-def _endpoint(name: str) -> str:
-    node, slot = parse_endpoint(name)
-    return f"{node}:{max(slot, 0)}"
 
 
 # -- variables -----------------------------------------------------------------------------------

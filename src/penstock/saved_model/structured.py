@@ -197,3 +197,25 @@ def specs_in(structure: Any) -> Iterator[Spec]:
 def is_spec(leaf: object) -> bool:
     """Whether a leaf of a structure stands for tensors."""
     return isinstance(leaf, _SPECS)
+
+
+def arguments_text(structure: Any) -> str:
+    """The arguments of a function as people read them: ``(x: float32[?,3], 2, training=False)``."""
+    match structure:
+        case (tuple() as args, dict() as kwargs):
+            parts = [_text(arg) for arg in args]
+            parts += [f"{name}={_text(arg)}" for name, arg in kwargs.items()]
+            return f"({', '.join(parts)})"
+    return "(…)"
+
+
+def _text(structure: Any) -> str:
+    """A structure with types for its specifications."""
+    if isinstance(structure, dict):
+        items = (f"{key!r}: {_text(part)}" for key, part in structure.items())
+        return f"{{{', '.join(items)}}}"
+    if isinstance(structure, (list, tuple)):
+        return f"[{', '.join(map(_text, structure))}]"
+    if isinstance(structure, TensorSpec) and structure.name:
+        return f"{structure.name}: {structure}"
+    return str(structure) if is_spec(structure) else repr(structure)
