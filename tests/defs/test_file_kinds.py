@@ -93,16 +93,21 @@ def memory_mapped() -> bytes:
 
 #: Name, content, what it is, and what to do.
 KINDS: Final[Sequence[tuple[str, bytes, str, str]]] = (
-    ("saved_model.pb", SAVED_MODEL, "a SavedModel", "have TensorFlow freeze it"),
+    ("saved_model.pb", SAVED_MODEL, "a SavedModel", "load it by penstock.saved_model.load"),
     ("graph.pb", SAVED_MODEL, "a SavedModel", "docs/models.md"),
-    ("saved_model.pbtxt", b"saved_model_schema_version: 1\n", "a SavedModel", "freeze it"),
+    (
+        "saved_model.pbtxt",
+        b"saved_model_schema_version: 1\n",
+        "a SavedModel",
+        "load it by penstock.saved_model.load",
+    ),
     ("model.ckpt-7.meta", META_GRAPH, "a MetaGraphDef", "have TensorFlow freeze it"),
     ("meta.pbtxt", b"\n# saved\nmeta_info_def {\n}\n", "a MetaGraphDef", "freeze it"),
     ("model.ckpt-7.index", INDEX, "part of a checkpoint", "open the graph that was saved with it"),
     ("model.ckpt", INDEX, "part of a checkpoint", "it holds the values of variables"),
     ("m.data-00000-of-00001", bytes(8), "part of a checkpoint", "restore it there"),
     ("checkpoint", b'model_checkpoint_path: "m-7"\n', "part of a checkpoint", "restore it there"),
-    ("fingerprint.pb", FINGERPRINT, "part of a SavedModel", "freeze it"),
+    ("fingerprint.pb", FINGERPRINT, "part of a SavedModel", "load it by penstock.saved_model.load"),
     ("other.pb", FINGERPRINT, "a protobuf message of another kind", "give a GraphDef"),
     ("model.h5", HDF5, "an HDF5 file, perhaps a Keras model", "load it with Keras"),
     ("model.hdf5", HDF5, "an HDF5 file, perhaps a Keras model", "docs/models.md"),
@@ -164,11 +169,26 @@ def test_files_are_named(tmp_path: Path, name: str, content: bytes, what: str, a
         assert caught.value.reason.startswith(f"{path} is {what}")
         assert caught.value.reason.endswith(", not a GraphDef")
         assert advice in caught.value.next_step
-    for command in COMMANDS:
+    for command in COMMANDS if not name.startswith("saved_model.") else ():
         done = CliRunner().invoke(main, [*command, str(path)])
         assert done.exit_code == 1
         assert f"{path} is {what}" in done.stderr
         assert advice in done.stderr
+
+
+def test_the_file_of_a_saved_model_is_opened(tmp_path: Path) -> None:
+    """By its name the command line knows what its folder is, and says what is wrong with it."""
+    (tmp_path / "saved_model.pb").write_bytes(SAVED_MODEL)
+    done = CliRunner().invoke(main, ["show", str(tmp_path / "saved_model.pb")])
+    assert done.exit_code == 0
+    assert "a SavedModel with 1 graph" in done.stdout
+    done = CliRunner().invoke(main, ["ops", "--missing", str(tmp_path)])
+    assert "lacks nothing" in done.stdout
+    (tmp_path / "saved_model.pb").write_bytes(b"")
+    for command in (["show"], ["run"], ["ops", "--missing"]):
+        done = CliRunner().invoke(main, [*command, str(tmp_path)])
+        assert done.exit_code == 1
+        assert "the SavedModel is damaged: there is no graph in it" in done.stderr
 
 
 def test_what_a_file_is_called_does_not_matter() -> None:
@@ -182,8 +202,12 @@ def test_what_a_file_is_called_does_not_matter() -> None:
 @pytest.mark.parametrize(
     ("files", "what", "advice"),
     [
-        (["saved_model.pb", "variables/variables.index"], "a SavedModel", "freeze it"),
-        (["saved_model.pbtxt"], "a SavedModel", "freeze it"),
+        (
+            ["saved_model.pb", "variables/variables.index"],
+            "a SavedModel",
+            "load it by penstock.saved_model.load",
+        ),
+        (["saved_model.pbtxt"], "a SavedModel", "load it by penstock.saved_model.load"),
         (["checkpoint", "m.index"], "a folder with a checkpoint", "restore it there"),
         (["variables.index"], "a folder with a checkpoint", "restore it there"),
         (["model.json", "group1-shard1of1.bin"], "a TensorFlow.js model", "tfjs-graph-converter"),
@@ -200,7 +224,7 @@ def test_folders_are_named(tmp_path: Path, files: list[str], what: str, advice: 
         ps.Session(tmp_path)
     assert caught.value.reason == f"{tmp_path} is {what}, not a GraphDef"
     assert advice in caught.value.next_step
-    for command in COMMANDS:
+    for command in COMMANDS if what != "a SavedModel" else ():
         done = CliRunner().invoke(main, [*command, str(tmp_path)])
         assert done.exit_code == 2
         assert f"{tmp_path} is {what}, not a GraphDef" in done.stderr

@@ -22,6 +22,7 @@ from support.functions import graph_def_with  # isort: skip
 from support.graphs import graph_def  # isort: skip
 
 _THREADS = 4
+_MODEL = Path(__file__).parents[1] / "saved_models" / "several_signatures" / "model"
 _CALLS = """
     x = Placeholder[dtype=float32]
     y = PartitionedCall[Tin=float32; Tout=float32; f=Twice](x)
@@ -52,6 +53,8 @@ def run() -> None:
                 session.run("take:1")
         with ps.Session(graph_def_with(_CALLS, _FUNCTIONS)) as session:
             _together(threads, _calls, session)
+        with ps.saved_model.load(_MODEL) as model:
+            _together(threads, _signatures, model)
 
 
 def _install(folder: Path) -> None:
@@ -139,6 +142,11 @@ def _strangers(_session: Any, _number: int) -> None:
     except ps.errors.NotFoundError:
         return
     raise AssertionError("there is such an op")
+
+
+def _signatures(model: Any, number: int) -> None:
+    for name in ("scale", "serving_default"):
+        model.signatures[name](x=[float(number)])
 
 
 def _calls(session: Any, number: int) -> None:

@@ -37,6 +37,7 @@ from penstock.cli.images import SUFFIXES, is_image, read_image
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
+from penstock.core.shapes import TensorShape
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from penstock.exceptions import shown_cause
@@ -78,26 +79,42 @@ def parse_feed(text: str, graph: Graph) -> tuple[str, Any]:
         NotFoundError: a file or a key is not there.
 
     """
+    name, value = split_feed(text)
+    endpoint = _find(name, graph)
+    return endpoint, read_value(value, endpoint, *signature_of(graph, endpoint))
+
+
+def split_feed(text: str) -> tuple[str, str]:
+    """The two sides of ``NAME=VALUE``; raises InvalidArgumentError if there are not two."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise InvalidArgumentError(
             f"'{text}' is not a feed",
             next_step="write NAME=VALUE, such as images:0=batch.npy or keep_prob:0=1.0",
         )
-    endpoint = _find(name, graph)
-    dtype, shape = signature_of(graph, endpoint)
+    return name, value
+
+
+def read_value(value: str, name: str, dtype: DType, shape: TensorShape) -> Any:
+    """What VALUE means for a tensor of a type and shape; ``name`` is what errors call it.
+
+    Raises:
+        InvalidArgumentError: a file is not what its name says, or the tensor cannot hold it.
+        NotFoundError: a file or a key is not there.
+
+    """
     stem, is_archive, key = f"{value}:".partition(".npz:")
     if is_archive:
-        return endpoint, _read_npz(Path(f"{stem}.npz"), key.removesuffix(":"))
+        return _read_npz(Path(f"{stem}.npz"), key.removesuffix(":"))
     if value.lower().endswith(".npy"):
-        return endpoint, _read_npy(Path(value))
+        return _read_npy(Path(value))
     if value == STDIN:
-        return endpoint, _read_stdin()
+        return _read_stdin()
     if is_image(value):
-        return endpoint, read_image(Path(value), dtype, shape)
+        return read_image(Path(value), dtype, shape)
     if dtype is dtypes.string:
-        return endpoint, _text(value, endpoint)
-    return endpoint, _literal(value, endpoint, dtype)
+        return _text(value, name)
+    return _literal(value, name, dtype)
 
 
 def _find(name: str, graph: Graph) -> str:

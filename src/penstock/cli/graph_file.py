@@ -14,9 +14,12 @@ from typing import Any, Final
 import click
 
 from penstock.cli.advice import in_options
+from penstock.cli.model_dir import is_saved_model
 from penstock.defs.codec import load_graph_def, parse_graph_file
 from penstock.defs.schema import Message
 from penstock.errors import OpError
+from penstock.saved_model.folder import ModelFolder
+from penstock.saved_model.meta_graph import choose
 
 #: What stands for stdin.
 STDIN: Final = "-"
@@ -31,7 +34,7 @@ class GraphFile(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The path, if there is a file; otherwise the command is used wrongly."""
         path = os.fsdecode(value)
-        if path != STDIN and not os.path.isfile(path):
+        if path != STDIN and not os.path.isfile(path) and not is_saved_model(path):
             try:
                 load_graph_def(path)
             except OpError as error:
@@ -40,9 +43,11 @@ class GraphFile(click.Path):
 
 
 def read_graph_def(path: str) -> Message:
-    """The GraphDef of a file or of stdin; raises OpError if it is none."""
+    """The GraphDef of a file, of stdin, or of a SavedModel; raises OpError if it is none."""
     if path == STDIN:
         return parse_graph_file(sys.stdin.buffer.read(), title_of(path))
+    if is_saved_model(path):
+        return choose(ModelFolder(path).read(), None, path).graph_def
     return load_graph_def(path)
 
 

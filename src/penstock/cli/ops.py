@@ -15,12 +15,12 @@ from click.shell_completion import CompletionItem
 from penstock.catalogue.registry import all_ops
 from penstock.cli.graph_file import STDIN, GraphFile, read_graph_def, title_of
 from penstock.cli.layout import counted, print_items, print_rows
-from penstock.cli.missing import missing_in
 from penstock.core.dtypes import DType
 from penstock.errors import NotFoundError
 from penstock.kernels.api import types
 from penstock.kernels.api.registry import kernels_of, ops_with_kernels
 from penstock.printable import printable
+from penstock.session.missing import missing_in
 
 _Types: TypeAlias = Mapping[str, Collection[DType]]
 #: Names for sets of types, the larger first.

@@ -11,7 +11,9 @@ import click
 from penstock.cli.endpoints import inputs_of, likely_outputs, outputs_of
 from penstock.cli.graph_file import GraphFile, read_graph_def, title_of
 from penstock.cli.layout import counted, heading, print_items, print_rows
+from penstock.cli.model_dir import dir_option, model_given, signature_option, tag_set_option
 from penstock.cli.python_text import python_text
+from penstock.cli.show_model import show_model
 from penstock.core.shapes import type_text
 from penstock.errors import OpError
 from penstock.graph.frames import Frame, build_control_flow_info
@@ -24,7 +26,12 @@ from penstock.printable import printable
 
 
 @click.command(short_help="Show what is in GRAPH, and what cannot run.")
-@click.argument("graph", type=GraphFile())
+@click.argument("graph", type=GraphFile(), required=False)
+@dir_option
+@tag_set_option
+@signature_option
+@click.option("--all", "every", is_flag=True, help="Of a SavedModel: functions, variables, ops.")
+@click.option("--list_ops", "--list-ops", is_flag=True, help="Of a SavedModel: its ops.")
 @click.option("--nodes", is_flag=True, help="List every node with its inputs.")
 @click.option("--python", is_flag=True, help="Show the Python text that a request is compiled to.")
 @click.option(
@@ -34,18 +41,41 @@ from penstock.printable import printable
     "--feed-names", "feeds", multiple=True, metavar="NAME", help="With --python: feed this."
 )
 def show(
-    graph: str, *, nodes: bool, python: bool, fetches: tuple[str, ...], feeds: tuple[str, ...]
+    graph: str | None,
+    model_dir: str | None,
+    tag_set: str | None,
+    signature_def: str | None,
+    *,
+    every: bool,
+    list_ops: bool,
+    nodes: bool,
+    python: bool,
+    fetches: tuple[str, ...],
+    feeds: tuple[str, ...],
 ) -> None:
     """Show what GRAPH contains: inputs, outputs, ops, loops, and what is not supported.
 
-    GRAPH is a file with a GraphDef, binary or text, gzip or not; - is stdin.
+    GRAPH is a file with a GraphDef, binary or text, gzip or not; - is stdin. Of a SavedModel, given
+    as GRAPH or by --dir, its graphs, signatures, functions and variables are shown.
 
     \b
     Examples:
       penstock show model.pb
       penstock show model.pb --nodes | grep Conv2D
       penstock show model.pb --python --fetch y:0 --feed-names x:0
+      penstock show --dir model --all
     """
+    path = model_given(graph, model_dir)
+    if path is not None:
+        if nodes or python:
+            raise click.UsageError("--nodes and --python are for graphs, not for SavedModels")
+        show_model(path, tag_set, signature_def, every=every, ops=list_ops)
+        return
+    if tag_set is not None or signature_def is not None or every or list_ops:
+        raise click.UsageError(
+            "--tag_set, --signature_def, --all and --list_ops are for SavedModels"
+        )
+    assert graph is not None  # else there was a model
     if (fetches or feeds) and not python:
         raise click.UsageError("--fetch and --feed-names go with --python")
     loaded = graph_from_def(read_graph_def(graph))

@@ -81,6 +81,10 @@ class FileSystem:
         _host, slash, rest = path[found.end() :].partition("/")
         return slash + rest
 
+    def absolute(self, path: str) -> str:
+        """What the machine calls ``path``, whatever folder is the present one by then."""
+        return os.path.abspath(self.locate(path))
+
     # -- reading -----------------------------------------------------------------------
 
     def open(self, path: str) -> BinaryIO:

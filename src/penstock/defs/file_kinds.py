@@ -41,11 +41,16 @@ _RESTORE: Final = (
     "it holds the values of variables and no graph: open the graph that was saved with it, and "
     f"restore it there, or have TensorFlow freeze both into one file; {_MORE}"
 )
-_FROM_KERAS: Final = f"load it with Keras, export it, and freeze that; {_MORE}"
+_FROM_KERAS: Final = (
+    f"load it with Keras, export it, and load the SavedModel that comes out; {_MORE}"
+)
 _UNPACK: Final = "unpack it, and give the graph that is in it"
 _ELSEWHERE: Final = "the framework that wrote it runs it; Penstock needs a graph of TensorFlow"
 
-SAVED_MODEL: Final = FileKind("a SavedModel", _FREEZE)
+_LOAD: Final = (
+    "load it by penstock.saved_model.load(FOLDER), or on the command line by --dir FOLDER; " + _MORE
+)
+SAVED_MODEL: Final = FileKind("a SavedModel", _LOAD)
 META_GRAPH: Final = FileKind("a MetaGraphDef (a .meta file)", _FREEZE)
 CHECKPOINT: Final = FileKind("part of a checkpoint", _RESTORE)
 KERAS: Final = FileKind("a Keras model", _FROM_KERAS)
@@ -122,7 +127,7 @@ def kind_of(content: bytes, name: str = "") -> FileKind | None:
     if _SHARD.search(name):
         return CHECKPOINT
     if name in _BESIDE:
-        return FileKind("part of a SavedModel", _FREEZE)
+        return FileKind("part of a SavedModel", _LOAD)
     for recognise in _RECOGNISERS:
         found = recognise(content)
         if found is not None:

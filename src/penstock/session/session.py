@@ -44,6 +44,7 @@ from penstock.session.run import Run
 from penstock.session.under_way import UnderWay
 from penstock.state import default_session
 from penstock.state.devices import Device, local_devices
+from penstock.state.resources import ResourceManager
 from penstock.state.session_state import SessionState
 
 if TYPE_CHECKING:
@@ -86,6 +87,11 @@ class Session:
     def graph(self) -> BuiltGraph:
         """The graph that it runs; one that was read from a file can be built upon as well."""
         return opened(self._graph)
+
+    @property
+    def resources(self) -> ResourceManager:
+        """Its variables, queues and tables."""
+        return self._environment.resources
 
     # -- running ---------------------------------------------------------------------
 

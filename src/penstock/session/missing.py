@@ -1,21 +1,22 @@
 """What a graph has that cannot run here.
 
-In:   a GraphDef, and the part of it that matters.
-Out:  ops, how many nodes have them, and why they cannot run.
+In:   a GraphDef, and the part of it that matters; or a library of functions, and some of these.
+Out:  ops, how many nodes have them, and why they cannot run; or an error that lists them all.
 Not:  prints nothing; makes no kernel.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from penstock.catalogue.registry import find_op
 from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
 from penstock.defs.schema import Message
-from penstock.errors import NotFoundError, OpError
+from penstock.errors import NotFoundError, OpError, UnimplementedError
+from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import near_names
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.kernels.api.registry import find_kernel, kernels_of
@@ -50,6 +51,53 @@ def missing_in(
     return found
 
 
+def check_functions(library: FunctionLibrary, names: Iterable[str]) -> None:
+    """Raise UnimplementedError if functions, or those that they call, have ops that cannot run."""
+    functions = {name: library.get(name) for name in library}
+    called = [*_called((), functions, names)]
+    nodes = ((node.op, function) for function in called for node in function.node_def)
+    places: dict[str, str] = {}
+    for op, function in nodes:
+        if op not in functions and op not in places:
+            places[op] = "" if not _reason(op) else function.signature.name
+    raise_missing({op: place for op, place in places.items() if place})
+
+
+def check_nodes(graph_def: Message, fetches: Sequence[str], feeds: Sequence[str] = ()) -> None:
+    """Raise UnimplementedError if what fetches need has ops that cannot run."""
+    functions = {function.signature.name: function for function in graph_def.library.function}
+    nodes = _needed(graph_def, fetches, feeds)
+    places = {node.op: f"node {node.name}" for node in reversed(nodes)}
+    for function in _called(nodes, functions):
+        for node in function.node_def:
+            places.setdefault(node.op, function.signature.name)
+    raise_missing({op: at for op, at in places.items() if op not in functions and _reason(op)})
+
+
+def needed_nodes(graph_def: Message, names: Sequence[str]) -> list[Any]:
+    """The nodes that some tensors and operations need, in the graph's order."""
+    needed = {node.name for node in _needed(graph_def, names, ())}
+    return [node for node in graph_def.node if node.name in needed]
+
+
+def has_unknown_ops(graph_def: Message) -> bool:
+    """Whether nodes outside functions have ops that nothing is known of."""
+    functions = {function.signature.name for function in graph_def.library.function}
+    return any(find_op(op) is None for op in {node.op for node in graph_def.node} - functions)
+
+
+def raise_missing(places: Mapping[str, str]) -> None:
+    """Raise UnimplementedError if there are ops that cannot run, by where they stand."""
+    if not places:
+        return
+    listed = "; ".join(f"{op} ({_reason(op)}), in {place}" for op, place in sorted(places.items()))
+    raise UnimplementedError(
+        f"{len(places)} of the ops that are needed cannot run here: {listed}",
+        next_step="install the packages that bring them, or register them with ps.register_op and "
+        "a kernel for each",
+    )
+
+
 def _needed(graph_def: Message, fetches: Sequence[str], feeds: Sequence[str]) -> list[Any]:
     """The nodes that the fetches depend on, as far as nothing is fed."""
     by_name = {node.name: node for node in graph_def.node}
@@ -71,10 +119,12 @@ def _needed(graph_def: Message, fetches: Sequence[str], feeds: Sequence[str]) ->
     return list(needed.values())
 
 
-def _called(nodes: Iterable[Any], functions: dict[str, Any]) -> list[Any]:
-    """The functions that some nodes call, and those that these call."""
-    found: dict[str, Any] = {}
-    waiting = list(nodes)
+def _called(
+    nodes: Iterable[Any], functions: dict[str, Any], names: Iterable[str] = ()
+) -> list[Any]:
+    """Functions that are named or that some nodes call, and those that these call."""
+    found: dict[str, Any] = {name: functions[name] for name in names}
+    waiting = [*nodes, *(node for function in found.values() for node in function.node_def)]
     while waiting:
         node = waiting.pop()
         attrs = node.attr.values()

@@ -1,0 +1,132 @@
+"""A model of TensorFlow 2: objects with functions, variables and tables.
+
+In:   a MetaGraphDef with objects; the folder it comes from.
+Out:  a graph of functions, ready to be called, whose tables are filled; its signatures.
+Not:  restores no variable before a function needs it.
+
+The order is TensorFlow's: resources are made, then restored, then initialized, each in the order
+of the objects' numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from penstock.config import Config
+from penstock.core.values import Value
+from penstock.defs.schema import Message
+from penstock.defs.tensors import from_proto
+from penstock.errors import DataLossError
+from penstock.saved_model.folder import ModelFolder
+from penstock.saved_model.function_graph import FunctionGraph
+from penstock.saved_model.functions import ConcreteFunction
+from penstock.saved_model.object_graph import (
+    CONCRETE_FUNCTION,
+    RESOURCE,
+    SIGNATURES,
+    SavedObjects,
+)
+from penstock.saved_model.signatures import Offer
+from penstock.saved_model.structured import Spec, TensorSpec, is_spec
+
+_INITIALIZE: Final = "_initialize"
+
+
+def open_objects(meta_graph: Message, folder: ModelFolder, config: Config) -> FunctionGraph:
+    """The functions of a model, with their tables filled; raises OpError if that cannot be."""
+    graph = FunctionGraph(meta_graph, SavedObjects(meta_graph.object_graph_def), folder, config)
+    try:
+        _fill_resources(graph)
+    except BaseException:
+        graph.close()
+        raise
+    return graph
+
+
+def _fill_resources(graph: FunctionGraph) -> None:
+    objects = graph.objects
+    resources = [n for n in range(len(objects.nodes)) if objects.kind(n) == RESOURCE]
+    for number in resources:
+        graph.resource_handle(number)
+    for number in range(len(objects.nodes)):
+        for attribute, saveable in objects.nodes[number].saveable_objects.items():
+            _restore(graph, graph.stored.keys(number).get(attribute), saveable)
+    for number in resources:
+        initializer = graph.concrete(objects.child(number, _INITIALIZE))
+        if initializer is not None:
+            graph.ready(initializer)()
+
+
+def _restore(graph: FunctionGraph, key: str | None, saveable: Any) -> None:
+    """Restore what an object saves by functions of its own.
+
+    The function that saves says under which keys; the one that restores takes what stands there.
+    """
+    save = graph.concrete(_in_range(graph, saveable.save_function))
+    restore = graph.concrete(_in_range(graph, saveable.restore_function))
+    if key is None or save is None or restore is None:
+        return
+    specs = ConcreteFunction(graph, save).run([key])
+    try:
+        names = [spec["name"] for spec in specs]
+    except (TypeError, KeyError, IndexError):
+        raise DataLossError(
+            f"the SavedModel is damaged: {save} does not say what it saves"
+        ) from None
+    graph.ready(restore)(*[graph.stored.read(_text(name)) for name in names])
+
+
+def _in_range(graph: FunctionGraph, number: int) -> int:
+    if not 0 <= number < len(graph.objects.nodes):
+        raise DataLossError(f"the SavedModel is damaged: there is no object {number}")
+    return number
+
+
+def _text(name: Value) -> str:
+    if not isinstance(name, bytes):
+        raise DataLossError("the SavedModel is damaged: the name of a tensor is no text")
+    return name.decode("utf-8", "surrogateescape")
+
+
+# -- signatures ----------------------------------------------------------------------------------
+
+
+def offers_of(graph: FunctionGraph, meta_graph: Message) -> dict[str, Offer]:
+    """The signatures of a model: functions that its root has under ``signatures``."""
+    root = graph.objects.child(0, SIGNATURES)
+    if root is None:
+        return {}
+    return {
+        name: _offer(graph, number, meta_graph.signature_def.get(name))
+        for name, number in graph.objects.children(root)
+        if graph.objects.kind(number) == CONCRETE_FUNCTION
+    }
+
+
+def _offer(graph: FunctionGraph, number: int, proto: Any) -> Offer:
+    facts = graph.objects.facts(number)
+    function = ConcreteFunction(graph, facts.concrete_function_name)
+    inputs = _inputs(function, list(facts.argument_keywords))
+    return Offer(
+        inputs=inputs,
+        outputs=_outputs(function),
+        prepare=lambda: graph.ready(function.name),
+        defaults={k: from_proto(v) for k, v in proto.defaults.items()} if proto else {},
+        method=proto.method_name if proto else "",
+    )
+
+
+def _inputs(function: ConcreteFunction, keywords: list[str]) -> dict[str, Spec]:
+    """Specifications by name, in the order of the function's arguments."""
+    args, named = function.structure
+    found = {spec.name: spec for spec in args if isinstance(spec, TensorSpec)} | named
+    if set(found) != set(keywords) or not all(map(is_spec, found.values())):
+        raise DataLossError(f"the SavedModel is damaged: the inputs of {function.name} are unclear")
+    return {name: found[name] for name in keywords}
+
+
+def _outputs(function: ConcreteFunction) -> dict[str, Spec]:
+    found = function.result
+    if not isinstance(found, dict) or not all(map(is_spec, found.values())):
+        raise DataLossError(f"the SavedModel is damaged: {function.name} is no signature")
+    return found

@@ -1,0 +1,1 @@
+"""The SavedModels of ``tests/saved_models``, as TensorFlow makes them; see ``recipe``."""
