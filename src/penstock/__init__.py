@@ -55,6 +55,7 @@ from penstock.state.resources import ResourceManager
 from penstock.state.step_state import StepState
 
 if TYPE_CHECKING:
+    from penstock import checkpoint
     from penstock.builder import (
         Graph,
         Operation,
@@ -125,6 +126,7 @@ __all__ = [
     "Variable",
     "async_kernel",
     "case",
+    "checkpoint",
     "colocate_with",
     "cond",
     "constant",
@@ -162,14 +164,17 @@ __all__ = [
     "with_dependencies",
 ]
 
-#: Names that come from ``penstock.builder``, which is loaded when the first of them is used:
-#: who only runs graphs need not wait for what builds them.
-_FROM_BUILDER = frozenset(__all__) - frozenset(globals())
+#: Packages that are loaded when they are first used: who only runs graphs need not wait for them.
+_PACKAGES = frozenset({"checkpoint"})
+#: Names that come from ``penstock.builder``, which is such a package.
+_FROM_BUILDER = frozenset(__all__) - frozenset(globals()) - _PACKAGES
 
 
 if not TYPE_CHECKING:  # for mypy, what is not there is not there
 
     def __getattr__(name: str) -> object:
+        if name in _PACKAGES:
+            return importlib.import_module(f"penstock.{name}")
         if name not in _FROM_BUILDER:
             raise AttributeError(f"module 'penstock' has no attribute '{name}'{_hint(name)}")
         globals()[name] = value = getattr(importlib.import_module("penstock.builder"), name)
