@@ -18,9 +18,8 @@ import tensorflow as tf
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
 
-from support.checkpoint_values import mixed, objects  # noqa: E402
-
 import penstock as ps  # noqa: E402
+from support.checkpoint_values import mixed, objects  # noqa: E402
 
 
 def same(one: object, other: object) -> bool:
@@ -51,7 +50,7 @@ def check_objects(folder: Path) -> None:
     for layer in net.layers:
         layer.bias = tf.Variable(tf.zeros([2]))
     step = tf.Variable(0, dtype=tf.int64)
-    status = tf.train.Checkpoint(net=net, step=step).restore(prefix)
+    status = tf.train.Checkpoint(net=net, step=step).read(prefix)
     status.assert_consumed()
     assert same(net.layer.kernel.numpy(), values["net/layer/kernel"])
     assert same(net.layers[1].bias.numpy(), values["net/layers/1/bias"])

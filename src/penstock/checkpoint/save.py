@@ -60,7 +60,7 @@ def save(prefix: str | os.PathLike[str], tensors: Mapping[str, Any]) -> str:
 
 
 def save_objects(prefix: str | os.PathLike[str], tensors: Mapping[str, Any]) -> str:
-    """Write a checkpoint of objects, as ``tf.train.Checkpoint`` restores them.
+    """Write a checkpoint of objects, as ``tf.train.Checkpoint.read`` finds them again.
 
     Args:
         prefix: what the names of the files begin with; folders are made.
