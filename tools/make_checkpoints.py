@@ -93,6 +93,31 @@ def object_based() -> None:
         manager.save()
 
 
+def meta_graph() -> None:
+    """A graph of TensorFlow 1 as a Saver leaves it: a partitioned variable, a table, a condition."""
+    v1 = tf.compat.v1
+    (FILES / "meta").mkdir()
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, 10], name="x")
+        words = v1.placeholder(tf.string, [None], name="words")
+        with v1.variable_scope("", partitioner=v1.fixed_size_partitioner(3)):
+            weights = v1.get_variable("w", initializer=tf.zeros_initializer(), shape=[10, 3])
+        bias = v1.get_variable("b", initializer=np.float32([1, 2, 3]), use_resource=True)
+        y = tf.matmul(x, tf.convert_to_tensor(weights)) + bias
+        v1.cond(tf.reduce_sum(y) > 0, lambda: y, lambda: -y)
+        tf.identity(y, name="y")
+        keys = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64))
+        tf.identity(tf.lookup.StaticHashTable(keys, -1).lookup(words), name="ids")
+        session.run(v1.global_variables_initializer())
+        session.run(bias.assign([0, 0, 1]))
+        ends = np.cumsum(ROWS)
+        for part, rows, end in zip(weights, ROWS, ends, strict=True):
+            session.run(part.assign(table()[end - rows : end]))
+        v1.train.Saver(sharded=True).save(
+            session, str(FILES / "meta" / "model.ckpt"), global_step=7
+        )
+
+
 def main() -> None:
     shutil.rmtree(FILES, ignore_errors=True)
     FILES.mkdir(parents=True)
@@ -102,6 +127,7 @@ def main() -> None:
     partitioned(2)
     version_1()
     object_based()
+    meta_graph()
 
 
 if __name__ == "__main__":

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         while_loop,
         with_dependencies,
     )
+    from penstock.session.meta_graph import load_meta_graph
 
 __version__ = "0.1.0"
 
@@ -144,6 +145,7 @@ __all__ = [
     "import_graph_def",
     "kernel",
     "load_graph_def",
+    "load_meta_graph",
     "name_scope",
     "new_local_executor",
     "no_op",
@@ -166,8 +168,10 @@ __all__ = [
 
 #: Packages that are loaded when they are first used: who only runs graphs need not wait for them.
 _PACKAGES = frozenset({"checkpoint"})
-#: Names that come from ``penstock.builder``, which is such a package.
-_FROM_BUILDER = frozenset(__all__) - frozenset(globals()) - _PACKAGES
+#: Names and the modules that they come from, which are loaded in the same way.
+_MODULES = {"load_meta_graph": "penstock.session.meta_graph"}
+#: All other names come from ``penstock.builder``.
+_FROM_BUILDER = frozenset(__all__) - frozenset(globals()) - _PACKAGES - frozenset(_MODULES)
 
 
 if not TYPE_CHECKING:  # for mypy, what is not there is not there
@@ -175,9 +179,10 @@ if not TYPE_CHECKING:  # for mypy, what is not there is not there
     def __getattr__(name: str) -> object:
         if name in _PACKAGES:
             return importlib.import_module(f"penstock.{name}")
-        if name not in _FROM_BUILDER:
+        if name not in _FROM_BUILDER and name not in _MODULES:
             raise AttributeError(f"module 'penstock' has no attribute '{name}'{_hint(name)}")
-        globals()[name] = value = getattr(importlib.import_module("penstock.builder"), name)
+        module = importlib.import_module(_MODULES.get(name, "penstock.builder"))
+        globals()[name] = value = getattr(module, name)
         return value
 
 
