@@ -16,7 +16,7 @@ from penstock.core.files import FileSystem
 from penstock.core.values import Value
 from penstock.defs.bundle_reader import BundleReader
 from penstock.defs.saved_slices import read_slices
-from penstock.defs.tensor_bundle import PART_MARK, dtype_in, index_path, parts_in, shape_in
+from penstock.defs.tensor_bundle import PART_MARK, dtype_in, index_path, parts_in, shape_in, shown
 from penstock.defs.tensor_slices import TensorSlice
 from penstock.errors import DataLossError, OutOfRangeError
 
@@ -94,6 +94,7 @@ class _Slices:
     version: Final = 1
 
     def __init__(self, prefix: str, paths: list[str], files: FileSystem) -> None:
+        self._prefix: Final = prefix
         try:
             self._found: Final = read_slices(map(files.read, paths))
         except DataLossError as error:
@@ -116,4 +117,7 @@ class _Slices:
     def read(self, key: bytes, part: TensorSlice | None, *, verify: bool) -> Value:
         # Checksums are those of the table's blocks, and were compared when it was opened.
         del verify
-        return self._found[key].read(part)
+        try:
+            return self._found[key].read(part)
+        except DataLossError as error:
+            raise DataLossError(f"{error.reason} (tensor {shown(key)} of {self._prefix})") from None
