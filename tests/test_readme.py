@@ -60,9 +60,10 @@ def test_commands_of_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     for name in ("model.pb", "unknown.pb"):
         (tmp_path / name).write_bytes(ps.graph_to_def(model).SerializeToString())
     np.save(tmp_path / "in.npy", np.float32([1, 2]))
+    ps.checkpoint.save(tmp_path / "model.ckpt-7", {"w": [1.0]})
     monkeypatch.chdir(tmp_path)
 
-    assert len(lines) == 6
+    assert len(lines) == 7
     for line in lines:
         done = CliRunner().invoke(main, shlex.split(line), catch_exceptions=False)
         assert done.exit_code == 0, done.output

@@ -55,7 +55,7 @@ from penstock.state.resources import ResourceManager
 from penstock.state.step_state import StepState
 
 if TYPE_CHECKING:
-    from penstock import saved_model
+    from penstock import checkpoint, saved_model
     from penstock.builder import (
         Graph,
         Operation,
@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         while_loop,
         with_dependencies,
     )
+    from penstock.session.meta_graph import load_meta_graph
 
 __version__ = "0.1.0"
 
@@ -126,6 +127,7 @@ __all__ = [
     "Variable",
     "async_kernel",
     "case",
+    "checkpoint",
     "colocate_with",
     "cond",
     "constant",
@@ -143,6 +145,7 @@ __all__ = [
     "import_graph_def",
     "kernel",
     "load_graph_def",
+    "load_meta_graph",
     "name_scope",
     "new_local_executor",
     "no_op",
@@ -165,9 +168,11 @@ __all__ = [
 ]
 
 #: Packages that are loaded when they are first used: who only runs graphs need not wait for them.
-_PACKAGES = frozenset({"saved_model"})
-#: Names that come from ``penstock.builder``, which is such a package.
-_FROM_BUILDER = frozenset(__all__) - frozenset(globals()) - _PACKAGES
+_PACKAGES = frozenset({"checkpoint", "saved_model"})
+#: Names and the modules that they come from, which are loaded in the same way.
+_MODULES = {"load_meta_graph": "penstock.session.meta_graph"}
+#: All other names come from ``penstock.builder``.
+_FROM_BUILDER = frozenset(__all__) - frozenset(globals()) - _PACKAGES - frozenset(_MODULES)
 
 
 if not TYPE_CHECKING:  # for mypy, what is not there is not there
@@ -175,9 +180,10 @@ if not TYPE_CHECKING:  # for mypy, what is not there is not there
     def __getattr__(name: str) -> object:
         if name in _PACKAGES:
             return importlib.import_module(f"penstock.{name}")
-        if name not in _FROM_BUILDER:
+        if name not in _FROM_BUILDER and name not in _MODULES:
             raise AttributeError(f"module 'penstock' has no attribute '{name}'{_hint(name)}")
-        globals()[name] = value = getattr(importlib.import_module("penstock.builder"), name)
+        module = importlib.import_module(_MODULES.get(name, "penstock.builder"))
+        globals()[name] = value = getattr(module, name)
         return value
 
 

@@ -26,7 +26,8 @@ BANNED: Final = {
 HARMLESS: Final = {
     "PathLike", "cpu_count", "environ", "fsdecode", "fsencode", "fspath", "fstat", "getpid",
     "register_at_fork", "sched_getaffinity", "sysconf",
-    "path.basename", "path.dirname", "path.join", "path.split", "path.splitext",
+    "path.basename", "path.dirname", "path.isabs", "path.join", "path.normpath", "path.split",
+    "path.splitext",
 }  # fmt: skip
 #: Functions of numpy that read or write files.
 NUMPY: Final = {
@@ -44,7 +45,7 @@ REASONS: Final = {
     ("core/forks.py", "os._exit"): "ends a child in which nobody waits for anything",
     ("core/memory.py", "pathlib"): "asks the system how much memory there is",
     ("kernels/parallel/blas.py", "pathlib"): "looks for the library that numpy brought along",
-    ("defs/tensor_bundle.py", "np.fromfile"): "reads a file that is open already",
+    ("defs/bundle_reader.py", "np.fromfile"): "reads a file that is open already",
     ("runtime/compiler/source.py", "linecache"): "shows generated code in tracebacks",
     ("runtime/compiler/source.py", "compile"): "compiles generated code",
     ("runtime/compiler/source.py", "exec"): "compiles generated code",

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from penstock import errors
 from penstock.core import files as module
 from penstock.core.files import FileSystem, NoFiles, file_errors, folder_of
+from penstock.core.values import keep
 
 FILES = FileSystem()
 
@@ -249,11 +251,39 @@ def test_a_full_device() -> None:
             write("/dev/full", b"a")
 
 
+# -- files as memory ---------------------------------------------------------------------
+
+
+def test_a_mapped_file_is_its_bytes(tmp_path: Path) -> None:
+    """A file can be looked at as memory, an empty one too, and nobody can write into it."""
+    (tmp_path / "full").write_bytes(b"abc")
+    (tmp_path / "empty").write_bytes(b"")
+    files = FileSystem()
+
+    mapped = files.map(str(tmp_path / "full"))
+    assert bytes(mapped) == b"abc"
+    assert memoryview(mapped).readonly
+    assert bytes(files.map(str(tmp_path / "empty"))) == b""
+    with pytest.raises(errors.FailedPreconditionError):
+        files.map(str(tmp_path))
+
+
+def test_what_lies_in_a_mapped_file_is_kept_without_a_copy(tmp_path: Path) -> None:
+    """Nobody writes into it, so a variable may share it with other processes."""
+    (tmp_path / "full").write_bytes(bytes(16))
+    view = np.frombuffer(FileSystem().map(str(tmp_path / "full")), np.float32)[1:3]
+
+    assert keep(view) is view
+    writable = np.frombuffer(bytearray(16), np.float32)
+    assert keep(writable) is not writable
+
+
 # -- no files --------------------------------------------------------------------------
 
 CALLS: dict[str, Callable[[FileSystem, str], Any]] = {
     "open": lambda files, path: files.open(path),
     "read": lambda files, path: files.read(path),
+    "map": lambda files, path: files.map(path),
     "is_folder": lambda files, path: files.is_folder(path),
     "exists": lambda files, path: files.exists(path),
     "names": lambda files, path: files.names(path),

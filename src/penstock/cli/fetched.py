@@ -7,6 +7,7 @@ Not:  pickles nothing.
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -61,15 +62,17 @@ def _number(value: Any) -> str:
     return f"{value:.5g}"
 
 
-def check_path(path: Path, count: int) -> None:
+def check_path(path: Path, count: int, what: str = "--fetch") -> None:
     """Refuse a file that could not be written, before anything has run.
+
+    ``what`` is that of which there are ``count``.
 
     Raises:
         click.UsageError: the suffix, or the directory, is wrong.
 
     """
     if path.suffix not in _SUFFIXES or (path.suffix == ".npy" and count != 1):
-        raise click.UsageError("--out takes a .npz file, or a .npy file for a single --fetch")
+        raise click.UsageError(f"--out takes a .npz file, or a .npy file for a single {what}")
     if not path.absolute().parent.is_dir():
         raise click.UsageError(f"there is no directory {path.absolute().parent}")
 
@@ -81,10 +84,18 @@ def write_values(path: Path, results: Mapping[str, Value]) -> None:
         if path.suffix == ".npy":
             np.save(path, next(iter(arrays.values())), allow_pickle=False)
         else:
-            np.savez(path, **arrays)  # type: ignore[arg-type]
+            _write_npz(path, arrays)
     except OSError as cause:
         raise from_exception(cause) from cause
     click.echo(f"wrote {path}", err=True)
+
+
+def _write_npz(path: Path, arrays: Mapping[str, Array]) -> None:
+    """What ``np.savez`` writes; but that one takes names as arguments, and has some of its own."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
 
 
 def _as_saved(name: str, value: Value) -> Array:

@@ -17,6 +17,7 @@ import click
 
 from penstock import __version__
 from penstock.cli.advice import in_options
+from penstock.cli.checkpoint import checkpoint
 from penstock.cli.ops import ops
 from penstock.cli.run import run
 from penstock.cli.show import show
@@ -62,6 +63,7 @@ def main(context: click.Context) -> None:
       penstock show model.pb
       penstock run model.pb --feed images:0=batch.npy --fetch digit:0
       penstock ops --names
+      penstock checkpoint list model.ckpt-7
     """
     if os.environ.get("NO_COLOR"):  # https://no-color.org
         context.color = False
@@ -73,3 +75,4 @@ def main(context: click.Context) -> None:
 main.add_command(run)
 main.add_command(show)
 main.add_command(ops)
+main.add_command(checkpoint)

@@ -20,6 +20,7 @@ from __future__ import annotations
 import errno
 import fnmatch
 import glob
+import mmap
 import os
 import re
 import secrets
@@ -30,6 +31,7 @@ from typing import Any, BinaryIO, Final, cast
 
 from penstock.advice import AllowFiles
 from penstock.core.memory import fits_memory
+from penstock.core.values import Unwritable
 from penstock.errors import (
     InvalidArgumentError,
     PermissionDeniedError,
@@ -47,6 +49,10 @@ _KINDS: Final[tuple[tuple[Callable[[int], bool], str], ...]] = (
     (stat.S_ISCHR, "a character device"),
     (stat.S_ISBLK, "a block device"),
 )
+
+
+class FileMap(mmap.mmap, Unwritable):
+    """The bytes of a file, mapped to be read; unmapped when nobody looks at them any more."""
 
 
 @contextmanager
@@ -115,6 +121,17 @@ class FileSystem:
             with file_errors(path):
                 contents = cast("bytes | None", file.read())
         return contents or b""  # None if a file of the kernel's would have to be waited for
+
+    def map(self, path: str) -> FileMap | bytes:
+        """A regular file as memory, which is read when it is looked at; of an empty one, nothing.
+
+        All processes that map a file share its pages.  Whoever cuts the file off meanwhile ends
+        them: files are to be replaced by new ones of the same name, as ``create`` does.
+        """
+        with self.open(path) as file, file_errors(path):
+            if os.fstat(file.fileno()).st_size == 0:
+                return b""
+            return FileMap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or a folder."""

@@ -103,6 +103,10 @@ class GivenMemory:
         self.giver = giver
 
 
+class Unwritable:
+    """Marks a buffer as memory into which nobody writes, such as a file that is mapped to read."""
+
+
 def owns_memory(array: Array) -> bool:
     """Whether an array has memory of its own, rather than some of another array's."""
     base: Any = array.base
@@ -161,12 +165,17 @@ def keep(value: Value) -> Value:
         owner: Any = value.base
         while isinstance(owner, np.ndarray) and not owns_memory(owner):
             owner = owner.base
-        is_safe = isinstance(owner, bytes) or (
-            isinstance(owner, np.ndarray) and not owner.flags.writeable
-        )
+        is_safe = not owner.flags.writeable if isinstance(owner, np.ndarray) else _is_fixed(owner)
         if not is_safe:
             value = value.copy()
     return freeze(value)
+
+
+def _is_fixed(buffer: object) -> bool:
+    """Whether nobody writes into a buffer, however an array looks at it."""
+    if isinstance(buffer, memoryview):
+        buffer = buffer.obj
+    return isinstance(buffer, (bytes, Unwritable))
 
 
 def dtype_of(value: Value) -> DType:

@@ -38,8 +38,8 @@ class FileKind:
 _MORE: Final = "docs/models.md has the lines"
 _FREEZE: Final = f"have TensorFlow freeze it into one file with a GraphDef; {_MORE}"
 _RESTORE: Final = (
-    "it holds the values of variables and no graph: open the graph that was saved with it, and "
-    f"restore it there, or have TensorFlow freeze both into one file; {_MORE}"
+    "it holds the values of variables and no graph: penstock checkpoint list shows them; open the "
+    f"graph that was saved with it, and restore it there; {_MORE}"
 )
 _FROM_KERAS: Final = (
     f"load it with Keras, export it, and load the SavedModel that comes out; {_MORE}"
@@ -51,7 +51,10 @@ _LOAD: Final = (
     "load it by penstock.saved_model.load(FOLDER), or on the command line by --dir FOLDER; " + _MORE
 )
 SAVED_MODEL: Final = FileKind("a SavedModel", _LOAD)
-META_GRAPH: Final = FileKind("a MetaGraphDef (a .meta file)", _FREEZE)
+META_GRAPH: Final = FileKind(
+    "a MetaGraphDef (a .meta file)",
+    "penstock.load_meta_graph opens it together with its checkpoint",
+)
 CHECKPOINT: Final = FileKind("part of a checkpoint", _RESTORE)
 KERAS: Final = FileKind("a Keras model", _FROM_KERAS)
 _KERAS_JSON: Final = FileKind("the architecture of a Keras model", _FROM_KERAS)

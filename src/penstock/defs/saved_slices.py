@@ -10,6 +10,7 @@ made of the tensor's name and the part.  Elements stand in the typed lists of Te
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,6 +19,7 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
+from penstock.core.memory import fits_memory
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array, Value, as_value, freeze
 from penstock.defs.schema import Message, SavedTensorSlices
@@ -25,7 +27,13 @@ from penstock.defs.sorted_table import read_table, write_table
 from penstock.defs.tensor_slices import TensorSlice, all_of, from_proto
 from penstock.defs.tensors import from_proto as tensor_from_proto
 from penstock.defs.tensors import shape_from_proto, shape_to_proto
-from penstock.errors import DataLossError, InternalError, InvalidArgumentError, UnimplementedError
+from penstock.errors import (
+    DataLossError,
+    InternalError,
+    InvalidArgumentError,
+    ResourceExhaustedError,
+    UnimplementedError,
+)
 
 #: The field of a TensorProto that keeps the elements of a type.
 _FIELDS: Final = {
@@ -118,6 +126,9 @@ class Stored:
 
     def read(self, part: TensorSlice | None) -> Value:
         """A tensor or a part of it, read-only; raises if not all of it was saved."""
+        size = math.prod(self.shape) * self.dtype.numpy.itemsize
+        if not fits_memory(size):
+            raise ResourceExhaustedError(f"There is no memory for the {size} bytes of a tensor")
         whole = np.zeros(self.shape, self.dtype.numpy)
         there = np.zeros(self.shape, np.bool_)
         for saved, message in self.parts:

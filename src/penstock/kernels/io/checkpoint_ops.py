@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from penstock.core.dtypes import DType
 from penstock.core.files import FileSystem, folder_of
 from penstock.core.values import Value, shape_of
-from penstock.defs.tensor_bundle import BundleReader, BundleWriter, index_path, merge_bundles
+from penstock.defs.bundle_reader import BundleReader
+from penstock.defs.bundle_writer import BundleWriter, merge_bundles
+from penstock.defs.tensor_bundle import index_path
 from penstock.defs.tensor_slices import parse_shape_and_slice
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs

@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, shape_of
-from penstock.defs.tensor_bundle import BundleReader
+from penstock.defs.bundle_reader import BundleReader
 from penstock.defs.tensor_slices import TensorSlice
 from penstock.errors import InternalError, InvalidArgumentError, UnimplementedError
 from penstock.kernels.api.attrs import Attrs
