@@ -40,6 +40,14 @@ def noted_shape(graph: Graph, node: Node) -> dict[str, object]:
     return {} if shape.dims is None else {_NOTED: (shape,)}
 
 
+def noted_shapes(node: Node) -> tuple[TensorShape, ...]:
+    """What the attribute says in which TensorFlow notes the shapes of all outputs; or nothing."""
+    noted = node.attrs.get(_NOTED)
+    if not isinstance(noted, tuple):
+        return ()
+    return tuple(known if isinstance(known, TensorShape) else UNKNOWN for known in noted)
+
+
 def shape_of_output(graph: Graph, node: Node, slot: int) -> TensorShape:
     """What attributes say about the shape of an output; often nothing."""
     noted = node.attrs.get(_NOTED)
