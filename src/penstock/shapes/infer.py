@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final
 
 from penstock.core import dtypes
 from penstock.core.shapes import SCALAR, UNKNOWN, TensorShape
 from penstock.errors import InvalidArgumentError, OpError
-from penstock.graph.graph import Graph, Node
+from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.roles import Role
 from penstock.graph.static_shapes import declared_shape, noted_shapes
 from penstock.kernels.api.attrs import Attrs
@@ -27,10 +27,8 @@ from penstock.kernels.api.partial_shapes import join
 from penstock.kernels.api.partial_values import PartialValue
 from penstock.kernels.api.shape_context import Held, ShapeContext
 from penstock.kernels.api.shape_rules import ShapeRule, shape_rule_of
+from penstock.shapes.calls import Calls, Known, joined_held
 from penstock.shapes.values import Values
-
-if TYPE_CHECKING:
-    from penstock.shapes.calls import Calls
 
 #: Whatever else changes, a loop is not gone around more often than this.
 _MAX_ROUNDS: Final = 64
@@ -48,9 +46,6 @@ class Facts:
     holds: Mapping[int, Held]
 
 
-#: What is known of a function's arguments.
-Arguments: TypeAlias = Sequence[tuple[TensorShape, Held | None]]
-
 
 class Shapes:
     """What is known of the shapes in one graph; asks no more than it is asked.
@@ -59,7 +54,7 @@ class Shapes:
     """
 
     def __init__(
-        self, graph: Graph, arguments: Arguments = (), calls: Calls | None = None
+        self, graph: Graph, arguments: Sequence[Known] = (), calls: Calls | None = None
     ) -> None:
         self.graph = graph
         self.arguments = arguments
@@ -175,11 +170,8 @@ class Shapes:
         old = self._facts[node.id]
         new = self._look_at(node)
         shapes = tuple(map(join, old.shapes, new.shapes))
-        holds = {
-            slot: Held(join(held.shape, new.holds[slot].shape), held.dtype)
-            for slot, held in old.holds.items()
-            if slot in new.holds and new.holds[slot].dtype is held.dtype
-        }
+        behind = {slot: joined_held(held, new.holds.get(slot)) for slot, held in old.holds.items()}
+        holds = {slot: held for slot, held in behind.items() if held is not None}
         found = self._facts[node.id] = Facts(shapes, holds)
         return found != old
 
@@ -190,7 +182,7 @@ class Shapes:
         elif node.role is Role.ARG:
             facts = self._argument(node)
         elif self.calls is not None and self.calls.is_call(node):
-            facts = self.calls.facts(node, self)
+            facts = self._called(self.calls, node)
         else:
             facts = self._ruled(node)
         noted = noted_shapes(node)
@@ -201,16 +193,25 @@ class Shapes:
         if None in node.inputs:
             self._open.append(node)
             return Facts((UNKNOWN, SCALAR)[: len(node.output_types)], {})
-        known = [
-            (facts.shapes[edge.src_slot], facts.holds.get(edge.src_slot))
-            for edge in node.inputs
-            if edge is not None and (facts := self._facts.get(edge.src.id)) is not None
-        ]
+        known = [self._input(edge) for edge in node.inputs if edge and edge.src.id in self._facts]
         shape, held = known[0] if known else (UNKNOWN, None)
         for other, behind in known[1:]:
             shape = join(shape, other)
-            held = held if held == behind else None
+            held = joined_held(held, behind)
         return Facts((shape, SCALAR)[: len(node.output_types)], {} if held is None else {0: held})
+
+    def _input(self, edge: Edge) -> Known:
+        """What is known of what comes along an edge."""
+        facts = self._facts[edge.src.id]
+        return facts.shapes[edge.src_slot], facts.holds.get(edge.src_slot)
+
+    def _called(self, calls: Calls, node: Node) -> Facts:
+        """What functions return."""
+        if None in node.inputs:
+            return _nothing(node)
+        found = calls.outputs(node, [self._input(edge) for edge in node.inputs if edge])
+        holds = {slot: held for slot, (_, held) in enumerate(found) if held is not None}
+        return Facts(tuple(shape for shape, _ in found), holds)
 
     def _argument(self, node: Node) -> Facts:
         index = node.attrs["index"]

@@ -5,7 +5,7 @@ Out:  a shape rule.
 Not:  registers nothing.
 
 One shape per argument of the op, in order; one that stands for a list of tensors is that of each
-of them.  A shape is
+of them.  Nothing in front of the arrow: the inputs may be anything.  A shape is
 
 | written | means |
 | --- | --- |
@@ -22,7 +22,7 @@ and in an output also
 | ``[$k]`` | the attribute ``k`` is the size |
 | ``[#1]`` | the value of the argument number 1 is the size |
 | ``[:1]``, ``:1`` | the value of the argument number 1 is a list of sizes |
-| ``@shape`` | the attribute ``shape`` is the shape |
+| ``@shape`` | the attribute ``shape`` is the shape, or the list of the shapes |
 | ``s^t`` | both broadcast |
 """
 
@@ -40,6 +40,7 @@ from penstock.kernels.api.partial_shapes import (
     concat,
     merge,
     merge_dims,
+    of_rank,
     part_of,
     shape,
     with_rank,
@@ -79,21 +80,28 @@ class _Match:
         #: What names stand for: whole shapes, runs of sizes (with their dots), and sizes.
         self.shapes: dict[str, TensorShape] = {}
         self.sizes: dict[str, Dim] = {}
-        #: The first slot of each argument.
+        #: The first slot of each argument, and how long it is if the signature says so.
         self.slots: list[int] = []
+        self.lengths: dict[int, int] = {}
 
     def outputs(self, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> list[TensorShape]:
+        """The shapes of all outputs; raises if the inputs do not match."""
         op, values = self.node.attrs.op, self.node.attrs.values
         slot = 0
-        for text, arg in zip(inputs, op.inputs, strict=True):
+        for text, arg in zip(inputs or ("*",) * len(op.inputs), op.inputs, strict=True):
             self.slots.append(slot)
+            if text[1:-1].isdecimal():
+                self.lengths[slot] = int(text[1:-1])
             for _ in arg.types(values):
                 self.read(text, self.node.input(slot))
                 slot += 1
-        found = []
+        found: list[TensorShape] = []
         for text, arg in zip(outputs, op.outputs, strict=True):
-            made = self.made(text)
-            found += [made] * len(arg.types(values))
+            listed = values.get(text[1:]) if text[0] == "@" else None
+            if isinstance(listed, tuple):
+                found += listed
+            else:
+                found += [self.made(text)] * len(arg.types(values))
         return found
 
     def read(self, text: str, given: TensorShape) -> None:
@@ -137,7 +145,7 @@ class _Match:
         if text[0] == "@":
             return self.node.attrs.shape(text[1:])
         if text[0] == ":":
-            return self.node.sizes(self.slots[int(text[1:])])
+            return self.asked(text)
         return broadcast(*(self.shapes.get(name, UNKNOWN) for name in text.split("^")))
 
     def part(self, name: str) -> TensorShape:
@@ -145,8 +153,13 @@ class _Match:
         if name.startswith(_RUN):
             return self.shapes.get(name, UNKNOWN)
         if name[0] == ":":
-            return self.node.sizes(self.slots[int(name[1:])])
+            return self.asked(name)
         return shape(self.size(name))
+
+    def asked(self, text: str) -> TensorShape:
+        """The sizes that an argument holds."""
+        slot = self.slots[int(text[1:])]
+        return merge(self.node.sizes(slot), of_rank(self.lengths.get(slot)))
 
     def size(self, name: str) -> Dim:
         if name == "?":

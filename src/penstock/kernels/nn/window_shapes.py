@@ -32,7 +32,7 @@ shape_signatures({
     "Conv3DBackpropInput": "s, *, * -> s",
     "Dilation2DBackpropFilter": "*, s, * -> s",
     "Dilation2DBackpropInput": "s, *, * -> s",
-    "FractionalAvgPoolGrad": "[4], *, *, * -> :0",
+    "FractionalAvgPoolGrad": "[4], *, *, * -> [:0]",
     "FractionalMaxPoolGrad": "s, *, *, *, * -> s",
     "MaxPool3DGrad MaxPoolGrad MaxPoolGradWithArgmax": "s, *, * -> s",
     "MaxPoolGradV2": "s, *, *, *, * -> s",
@@ -92,7 +92,8 @@ def depthwise_conv(node: ShapeContext) -> TensorShape:
 def _convolved(node: ShapeContext, rank: int, *, is_deep: bool) -> TensorShape:
     image, kernel = with_rank(node.input(0), rank), with_rank(node.input(1), rank)
     layout = _Layout(node, rank)
-    strides, dilations = node.attrs.list("strides"), node.attrs.list("dilations")
+    strides = node.attrs.list("strides")
+    dilations = node.attrs.list("dilations") or (1,) * rank
     padding, margins = node.attrs.str("padding"), _margins(node)
     channels, taken, made = dim(image, layout.channel), dim(kernel, -2), dim(kernel, -1)
     space = []
@@ -120,7 +121,7 @@ def _margins(node: ShapeContext) -> Sequence[int]:
 
 @shape_rule("Conv")
 def general_conv(node: ShapeContext) -> TensorShape:
-    """A convolution over as many axes as the filter has in front."""
+    """A convolution over as many axes as the filter has in front of its channels."""
     kernel = node.input(1)
     if kernel.dims is None or node.attrs.int("batch_dims") != 1:
         return UNKNOWN
@@ -184,15 +185,14 @@ def max_pool_with_argmax(node: ShapeContext) -> Sequence[TensorShape]:
 
 @shape_rule("FractionalAvgPool", "FractionalMaxPool")
 def fractional_pool(node: ShapeContext) -> Sequence[TensorShape]:
-    """Each axis is divided by its ratio; where the parts begin is one more number."""
+    """Each axis is divided by its ratio; of where the parts begin TensorFlow says too few."""
     image = with_rank(node.input(0), 4)
     ratios = node.attrs.list("pooling_ratio")
     made = shape(*(
         None if size is None else int(size / ratio)
         for size, ratio in zip(image.dims or (), ratios, strict=True)
     ))  # fmt: skip
-    ends = [None if size is None else size + 1 for size in (made.dims or ())[1:3]]
-    return made, shape(ends[0]), shape(ends[1])
+    return made, shape(None), shape(None)
 
 
 @shape_rule("Dilation2D")
