@@ -19,8 +19,7 @@ from pathlib import Path
 from penstock.core.shapes import TensorShape
 from penstock.defs.schema import GraphDef
 from penstock.graph.import_graph_def import graph_from_def
-from penstock.shapes.infer import Shapes
-from penstock.shapes.calls import Calls
+from penstock.shapes.infer import infer_shapes
 
 _FILE = Path(__file__).parent.parent / "shapes" / "recorded.json.gz"
 
@@ -68,7 +67,7 @@ class Comparison:
     contradictions: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
-    def add(self, graph: bytes) -> None:
+    def add(self, label: str, graph: bytes) -> None:
         """Compare one graph."""
         expected = shapes_in(graph)
         if expected is None:
@@ -76,7 +75,7 @@ class Comparison:
         definition = GraphDef()
         definition.ParseFromString(graph)
         loaded = graph_from_def(definition)
-        ours = Shapes(loaded, calls=Calls(loaded.library))
+        ours = infer_shapes(loaded)
         for name, shapes in expected:
             node = loaded.node(name)
             for slot, theirs in enumerate(shapes):
@@ -84,10 +83,12 @@ class Comparison:
                 self.count(node.op.name, mine, theirs)
                 if not mine.is_compatible_with(theirs):
                     self.contradictions.append(
-                        f"{name}:{slot} ({node.op.name}) is {mine}, and {theirs} in TensorFlow"
+                        f"{label}: {name}:{slot} ({node.op.name}) is {mine}, not {theirs}"
                     )
             if node.id in ours.errors:
-                self.refused.append(f"{name} ({node.op.name}): {ours.errors[node.id].reason}")
+                self.refused.append(
+                    f"{label}: {name} ({node.op.name}): {ours.errors[node.id].reason}"
+                )
 
     def count(self, op: str, mine: TensorShape, theirs: TensorShape) -> None:
         if theirs.dims is None:
@@ -99,3 +100,11 @@ class Comparison:
         if mine.dims is not None and len(mine.dims) == len(known):
             pairs = zip(mine.dims, known, strict=True)
             self.common[op] += sum(is_known and size is not None for size, is_known in pairs)
+
+    def share_of_sizes(self) -> float:
+        """Which part of TensorFlow's sizes is known here."""
+        return sum(self.common.values()) / sum(self.theirs.values())
+
+    def share_of_ranks(self) -> float:
+        """Which part of the ranks that TensorFlow knows is known here."""
+        return sum(self.common_ranks.values()) / sum(self.their_ranks.values())

@@ -10,7 +10,7 @@ until nothing changes.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from penstock.core.shapes import SCALAR, UNKNOWN, TensorShape
@@ -25,6 +25,9 @@ from penstock.kernels.api.shape_context import Held
 
 if TYPE_CHECKING:
     from penstock.shapes.infer import Shapes
+
+    #: Makes what infers the shapes of a body, from what is known of the arguments.
+    LookInto: TypeAlias = Callable[[Graph, Sequence["Known"], "Calls"], Shapes]
 
 #: More bodies than this are not looked at for one graph.
 _MAX_BODIES: Final = 2000
@@ -47,8 +50,9 @@ _OPS: Final = _CALLS | _BRANCHES | _LOOPS | {"For", "RemoteCall"}
 class Calls:
     """What the functions of one library return."""
 
-    def __init__(self, library: FunctionLibrary) -> None:
+    def __init__(self, library: FunctionLibrary, look_into: LookInto) -> None:
         self._library = library
+        self._look_into = look_into
         #: Bodies by function and attributes; None if there is none.
         self._bodies: dict[Hashable, Graph | None] = {}
         #: What a function returns, by what is known of its arguments as well.
@@ -129,9 +133,7 @@ class Calls:
         return body
 
     def _results(self, body: Graph, args: Sequence[Known]) -> list[Known]:
-        from penstock.shapes.infer import Shapes  # noqa: PLC0415 - they go into each other
-
-        inside = Shapes(body, args, self)
+        inside = self._look_into(body, args, self)
         results = [node for node in body if node.role is Role.RETVAL]
         results.sort(key=lambda node: node.attrs["index"])
         return [_behind(inside, node) for node in results]

@@ -6,8 +6,8 @@ Not:  changes no graph and fails for none; what contradicts itself has unknown s
       contradiction is noted.
 
 A node is looked at when somebody asks for it or for what depends on it.  A loop is gone around
-until nothing changes: a Merge begins with the shape that enters the loop, and what another iteration
-brings can only make less of it known.
+until nothing changes: a Merge begins with the shape that enters the loop, and what another
+iteration brings can only make less of it known.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ class Facts:
     shapes: tuple[TensorShape, ...]
     #: What lies behind those that are handles, or lists.
     holds: Mapping[int, Held]
-
 
 
 class Shapes:
@@ -258,12 +257,20 @@ class _Inputs:
 
     def value(self, slot: int) -> PartialValue | None:
         edge = self._node.input(slot)
-        return self._shapes._values.of(edge.src, edge.src_slot)  # noqa: SLF001
+        return self._shapes._values.of(edge.src, edge.src_slot)
 
     def held(self, slot: int) -> Held | None:
         edge = self._node.input(slot)
         facts = self._shapes.known(edge.src)
         return None if facts is None else facts.holds.get(edge.src_slot)
+
+
+def infer_shapes(graph: Graph) -> Shapes:
+    """What is known of the shapes in a graph and in the functions that it calls.
+
+    Nothing is looked at before it is asked for.
+    """
+    return Shapes(graph, calls=Calls(graph.library, Shapes))
 
 
 def _nothing(node: Node) -> Facts:

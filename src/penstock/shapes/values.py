@@ -21,7 +21,7 @@ import numpy as np
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Value, as_value, has_dtype
 from penstock.defs.attrs import TensorAttr
-from penstock.graph.graph import Node
+from penstock.graph.graph import Edge, Node
 from penstock.graph.roles import COMPUTES, Role
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.partial_values import PartialValue
@@ -36,12 +36,10 @@ _MAX_ELEMENTS: Final = 1 << 12
 #: Chains of more nodes than this are not followed.
 _MAX_DEPTH: Final = 100
 #: Ops that hand a value on, whose kernels would only copy it.
-_HANDS_ON: Final = frozenset(
-    """
-    Enter EnsureShape GuaranteeConst Identity IdentityN NextIteration Exit PreventGradient
-    RefIdentity Snapshot StopGradient Switch
-    """.split()
-)
+_HANDS_ON: Final = frozenset({
+    "Enter", "EnsureShape", "Exit", "GuaranteeConst", "Identity", "IdentityN", "NextIteration",
+    "PreventGradient", "RefIdentity", "Snapshot", "StopGradient", "Switch",
+})  # fmt: skip
 #: Ops that move elements, by how many of their inputs, from the front, hold what is moved; a
 #: negative number counts those at the end that do not.
 _MOVES: Final = {
@@ -50,9 +48,10 @@ _MOVES: Final = {
     "Tile": 1, "Transpose": 1, "Unpack": 0, "GatherNd": 1, "BroadcastTo": 1, "Fill": 0,
 }  # fmt: skip
 #: Ops that work element by element, so that what they make of an unknown one is unknown.
-_ELEMENTWISE: Final = frozenset(
-    "Abs Add AddV2 AddN Cast FloorDiv FloorMod Maximum Minimum Mul Neg RealDiv Sub Square".split()
-)
+_ELEMENTWISE: Final = frozenset({
+    "Abs", "Add", "AddN", "AddV2", "Cast", "FloorDiv", "FloorMod", "Maximum", "Minimum", "Mul",
+    "Neg", "RealDiv", "Square", "Sub",
+})  # fmt: skip
 
 
 class Values:
@@ -100,6 +99,18 @@ class Values:
             return None
         return self._computed(node, slot)
 
+    def _anything(self, edge: Edge) -> PartialValue | None:
+        """A value of which only the shape is known; None if that is not, or it is no number."""
+        facts = self._shapes.known(edge.src)
+        dtype = edge.src.output_types[edge.src_slot]
+        shape = None if facts is None else facts.shapes[edge.src_slot]
+        if shape is None or not dtype.is_integer or not shape.is_fully_defined:
+            return None
+        if not _is_small(shape):
+            return None
+        zeros = np.zeros(shape.as_tuple(), dtype.numpy)
+        return PartialValue(as_value(zeros), np.zeros(shape.as_tuple(), bool))
+
     def _of_shape(self, node: Node, slot: int) -> PartialValue | None:
         """What follows from the shape of an input alone."""
         edge = node.inputs[slot if node.op.name == "ShapeN" else 0]
@@ -121,14 +132,19 @@ class Values:
 
     def _computed(self, node: Node, slot: int) -> PartialValue | None:
         """What the kernel makes of what is known of the inputs."""
+        op = node.op.name
+        may_be_unknown = op in _MOVES or op in _ELEMENTWISE
         inputs = []
         for edge in node.inputs:
             known = None if edge is None else self.of(edge.src, edge.src_slot)
+            if known is None and edge is not None and may_be_unknown:
+                known = self._anything(edge)
             if known is None:
                 return None
             inputs.append(known)
+        if all(known.known is not None and not known.known.any() for known in inputs):
+            return None
         values = [known.value for known in inputs]
-        op = node.op.name
         try:
             if result_elements(node.op, node.attrs, values) > _MAX_ELEMENTS:
                 return None
@@ -192,7 +208,7 @@ def _elementwise(
     result = _output(node, compute, values, 0)
     masks = [True if known.known is None else known.known for known in inputs]
     known = np.broadcast_to(np.logical_and.reduce(np.broadcast_arrays(*masks)), np.shape(result))
-    return PartialValue(result, known)
+    return PartialValue.of(result, known)
 
 
 def _moved(
@@ -207,7 +223,7 @@ def _moved(
         _output(node, compute, [_with(known, number) for known in inputs], slot)
         for number in (1, 2)
     )
-    return PartialValue(one, np.asarray(one == other))
+    return PartialValue.of(one, np.asarray(one == other))
 
 
 def _with(known: PartialValue, number: int) -> Value:

@@ -26,13 +26,18 @@ class PartialValue:
     known: Array | None = None
 
     @classmethod
+    def of(cls, value: Value, known: Array) -> PartialValue:
+        """A value of which some elements may be unknown."""
+        return cls(value, None if known.all() else known)
+
+    @classmethod
     def of_shape(cls, shape: TensorShape, dtype: np.dtype[np.generic]) -> PartialValue | None:
         """The sizes of a shape as a vector; None if not even their number is known."""
         if shape.dims is None:
             return None
         known = np.array([size is not None for size in shape.dims], bool)
         sizes = np.array([size or 0 for size in shape.dims], dtype)
-        return cls(sizes, None if known.all() else known)
+        return cls.of(sizes, known)
 
     @property
     def size(self) -> int:

@@ -13,7 +13,8 @@ of them.  Nothing in front of the arrow: the inputs may be anything.  A shape is
 | ``s`` | a shape; the same name means the same shape |
 | ``[]``, ``[2,?]`` | these sizes, of which ``?`` is any |
 | ``[n,m]`` | sizes with names; the same name means the same size |
-| ``[...,n]``, ``[...x,n]`` | any number of sizes in front; the same name, or none, means the same ones |
+| ``[...,n]`` | any number of sizes in front; the same ones wherever there are dots |
+| ``[...x,n]`` | the same with a name |
 
 and in an output also
 

@@ -8,6 +8,7 @@ Not:  cuts no parts out of arrays, part_shapes does.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from penstock.core.shapes import UNKNOWN, TensorShape
 from penstock.errors import InvalidArgumentError
@@ -102,9 +103,7 @@ def placeholder_with_default(node: ShapeContext) -> TensorShape:
 @shape_rule("Bitcast")
 def bitcast(node: ShapeContext) -> TensorShape:
     """A last axis comes or goes where the sizes of elements differ."""
-    given, made = (
-        node.attrs.dtype(name).numpy.itemsize for name in ("T", "type")
-    )
+    given, made = (node.attrs.dtype(name).numpy.itemsize for name in ("T", "type"))
     if given == made:
         return node.input(0)
     if given > made:
@@ -155,9 +154,7 @@ def pack(node: ShapeContext) -> TensorShape:
     if known.dims is None:
         return UNKNOWN
     place = axis_of(node.attrs.int("axis"), len(known.dims) + 1)
-    return concat(
-        part_of(known, 0, place), shape(len(node.inputs)), part_of(known, place)
-    )
+    return concat(part_of(known, 0, place), shape(len(node.inputs)), part_of(known, place))
 
 
 @shape_rule("Unpack")
@@ -232,8 +229,7 @@ def squeeze(node: ShapeContext) -> TensorShape:
     for place in gone:
         if given.dims[place] not in (1, None):
             raise InvalidArgumentError(
-                f"Can not squeeze dim[{place}], expected a dimension of 1, "
-                f"got {given.dims[place]}"
+                f"Can not squeeze dim[{place}], expected a dimension of 1, got {given.dims[place]}"
             )
     return shape(*(size for place, size in enumerate(given.dims) if place not in gone))
 
@@ -243,8 +239,9 @@ def one_hot(node: ShapeContext) -> TensorShape:
     """A new axis as long as the depth says."""
     given, axis, depth = node.input(0), node.attrs.int("axis"), node.number(1)
     if depth is not None and depth < 0:
-        raise InvalidArgumentError(f"Dimension size, given by scalar input 1, must be "
-                                   f"non-negative but is {depth}")
+        raise InvalidArgumentError(
+            f"Dimension size, given by scalar input 1, must be non-negative but is {depth}"
+        )
     if given.dims is None:
         return UNKNOWN
     place = axis_of(axis, len(given.dims) + 1)
@@ -254,7 +251,7 @@ def one_hot(node: ShapeContext) -> TensorShape:
 @shape_rule("Range")
 def arange(node: ShapeContext) -> TensorShape:
     """As many numbers as there are from start to limit."""
-    values = [node.value(slot) for slot in range(3)]
+    values: list[Any] = [node.value(slot) for slot in range(3)]
     for given in node.inputs:
         with_rank(given, 0)
     if any(value is None for value in values):

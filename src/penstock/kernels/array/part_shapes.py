@@ -122,9 +122,7 @@ class _Spec:
             return None
         if stride == 0:
             raise InvalidArgumentError(f"strides[{i}] must be non-zero")
-        if (begin is None and not self.has("begin", i)) or (
-            end is None and not self.has("end", i)
-        ):
+        if (begin is None and not self.has("begin", i)) or (end is None and not self.has("end", i)):
             return None
         if size is not None:
             return len(range(*slice(begin, end, stride).indices(size)))
@@ -258,4 +256,3 @@ def _padded(node: ShapeContext, sign: int) -> TensorShape:
         None if size is None else size + more
         for size, more in zip(known.dims, added, strict=True)
     ))  # fmt: skip
-

@@ -49,7 +49,7 @@ def space_to_depth(node: ShapeContext) -> TensorShape:
     depth_axis = 3 if layout == "NHWC" else 1
     depth = grow(dim(given, depth_axis), block * block)
     space = [shrink(dim(given, axis), block) for axis in range(1, 4) if axis != depth_axis]
-    sizes = [*space, depth] if depth_axis == 3 else [depth, *space]  # noqa: PLR2004 - it is last
+    sizes = [*space, depth] if depth_axis == 3 else [depth, *space]
     return shape(dim(given, 0), *sizes)
 
 

@@ -14,12 +14,14 @@ from penstock.kernels.api.partial_shapes import join
 from penstock.kernels.api.shape_context import ShapeContext
 from penstock.kernels.api.shape_rules import shape_rule, shape_signatures
 
-shape_signatures({
-    "DeviceIndex Timestamp": " -> []",
-    "FakeParam": " -> @shape",
-    "LoopCond": "[] -> []",
-    "_HostCast": "s -> s",
-})
+shape_signatures(
+    {
+        "DeviceIndex Timestamp": " -> []",
+        "FakeParam": " -> @shape",
+        "LoopCond": "[] -> []",
+        "_HostCast": "s -> s",
+    }
+)
 
 
 @shape_rule(
@@ -54,5 +56,3 @@ def symbolic_gradient(node: ShapeContext) -> Sequence[TensorShape]:
 def listed(node: ShapeContext) -> Sequence[TensorShape]:
     """Each as it was."""
     return node.inputs
-
-

@@ -81,15 +81,6 @@ def tensor_array_concat(node: ShapeContext) -> Sequence[TensorShape]:
     return concat(shape(None), rest), shape(None)
 
 
-@shape_rule(
-    *("QueueDequeue", "QueueDequeueV2", "QueueDequeueMany", "QueueDequeueManyV2"),
-    *("QueueDequeueUpTo", "QueueDequeueUpToV2"),
-)
-def dequeue(node: ShapeContext) -> Sequence[TensorShape]:
-    """What the queue says of its only component; of several it says nothing here."""
-    return [UNKNOWN] * len(node.attrs.output_types)
-
-
 @shape_rule("Batch")
 def batch(node: ShapeContext) -> Sequence[TensorShape]:
     """As many rows as came together; where each came from; the batch's number."""
@@ -102,9 +93,3 @@ def unbatch(node: ShapeContext) -> TensorShape:
     """Some of the rows."""
     given = node.input(0)
     return UNKNOWN if given.dims is None else concat(shape(None), part_of(given, 1))
-
-
-@shape_rule("AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient")
-def take_gradient(node: ShapeContext) -> TensorShape:
-    """Nobody knows."""
-    return UNKNOWN

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.core.shapes import TensorShape
+from penstock.core.shapes import UNKNOWN, TensorShape
 from penstock.kernels.api.partial_shapes import dim, shape, with_rank
 from penstock.kernels.api.shape_context import ShapeContext
 from penstock.kernels.api.shape_rules import shape_rule, shape_signatures
@@ -49,18 +49,27 @@ shape_signatures({
 })  # fmt: skip
 
 
-@shape_rule("DecodeAndCropJpeg", "DecodeBmp", "DecodeJpeg", "DecodePng", "DecodeWebP")
+@shape_rule("DecodeAndCropJpeg", "DecodeBmp", "DecodeJpeg", "DecodePng")
 def decoded(node: ShapeContext) -> TensorShape:
-    """Nobody knows how large the image is; how many channels it gets may be asked for."""
+    """Nobody knows how large the image is; how many channels it gets may be asked for.
+
+    That the file is of another kind, and holds several images, TensorFlow leaves out of account.
+    """
     with_rank(node.input(0), 0)
     channels = node.attrs.int("channels") or None
     if node.attrs.op.name == "DecodeAndCropJpeg":
         window = node.numbers(1)
-        if window is not None and len(window) == 4:  # noqa: PLR2004 - two corners
+        if window is not None and len(window) == 4:
             return shape(window[2], window[3], channels)
-    if node.attrs.op.name == "DecodeWebP":
-        return shape(None, None, None, channels)
     return shape(None, None, channels)
+
+
+@shape_rule("DecodeImage")
+def decode_image(node: ShapeContext) -> TensorShape:
+    """One image; several, if the file may be animated."""
+    if node.attrs.bool("expand_animations"):
+        return UNKNOWN
+    return shape(None, None, node.attrs.int("channels") or None)
 
 
 @shape_rule("NonMaxSuppressionV4")

@@ -177,5 +177,3 @@ def summed(equation: str, given: Sequence[TensorShape]) -> TensorShape:
     ends = (shape(*(sizes.get(letter) for letter in part)) for part in (front, back))
     before, after = ends
     return concat(before, outer if dots else shape(), after)
-
-

@@ -14,9 +14,11 @@ from penstock.kernels.api.partial_shapes import concat, shape
 from penstock.kernels.api.shape_context import Held, ShapeContext
 from penstock.kernels.api.shape_rules import shape_rule, shape_signatures
 
-shape_signatures({
-    "LookupTableSize LookupTableSizeV2": "* -> []",
-})
+shape_signatures(
+    {
+        "LookupTableSize LookupTableSizeV2": "* -> []",
+    }
+)
 
 
 @shape_rule(
@@ -29,13 +31,23 @@ def table(node: ShapeContext) -> TensorShape:
 
 
 @shape_rule(
-    *("AnonymousMutableDenseHashTable", "AnonymousMutableHashTableOfTensors"),
-    *("MutableDenseHashTable", "MutableDenseHashTableV2", "MutableHashTableOfTensors"),
+    *("AnonymousMutableHashTableOfTensors", "MutableHashTableOfTensors"),
     "MutableHashTableOfTensorsV2",
 )
 def table_of_tensors(node: ShapeContext) -> TensorShape:
     """A handle of a table whose values have a shape of their own."""
     return _table(node, node.attrs.shape("value_shape"))
+
+
+@shape_rule(
+    *("AnonymousMutableDenseHashTable", "MutableDenseHashTable", "MutableDenseHashTableV2"),
+)
+def dense_table(node: ShapeContext) -> TensorShape:
+    """The same; its keys may be vectors, of which nothing is said."""
+    made = _table(node, node.attrs.shape("value_shape"))
+    if node.input(0).rank != 0:
+        node.holds.clear()
+    return made
 
 
 def _table(node: ShapeContext, values: TensorShape) -> TensorShape:
@@ -50,10 +62,10 @@ def find(node: ShapeContext) -> TensorShape:
     held, keys = node.held(0), node.input(1)
     if held is None:
         return UNKNOWN
-    return concat(keys, held.shape) if held.shape.rank == 0 else UNKNOWN
+    return concat(keys, held.shape)
 
 
 @shape_rule("LookupTableExport", "LookupTableExportV2")
-def export(node: ShapeContext) -> Sequence[TensorShape]:
-    """Nobody knows how many there are."""
+def export(_node: ShapeContext) -> Sequence[TensorShape]:
+    """Nothing: a dense table gives matrices also where keys and values are scalars."""
     return UNKNOWN, UNKNOWN

@@ -30,8 +30,8 @@ shape_signatures({
     """
     Abs Acos Acosh Angle Asin Asinh Atan Atanh BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0
     BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1 Bucketize Cast Ceil ComplexAbs
-    Cos Cosh Dawsn Digamma Erf Erfc Erfinv Exp Expint Expm1 Floor FresnelCos FresnelSin Imag Inv
-    Invert IsFinite IsInf IsNan Lgamma Log Log1p LogicalNot Ndtri Neg PopulationCount Real
+    Conj Cos Cosh Dawsn Digamma Erf Erfc Erfinv Exp Expint Expm1 Floor FresnelCos FresnelSin Imag
+    Inv Invert IsFinite IsInf IsNan Lgamma Log Log1p LogicalNot Ndtri Neg PopulationCount Real
     Reciprocal Rint Round Rsqrt Sigmoid Sign Sin Sinh Spence Sqrt Square Tan Tanh
     _UnaryOpsComposition
     """: "s -> s",
@@ -185,5 +185,3 @@ def unsorted_segment(node: ShapeContext) -> TensorShape:
         return UNKNOWN
     merge(part_of(at_least_rank(data, len(ids.dims)), 0, len(ids.dims)), ids)
     return concat(shape(count), part_of(data, len(ids.dims)))
-
-

@@ -156,9 +156,5 @@ def _divided(size: Dim, by: int) -> Dim:
     if size is None:
         return None
     if size % by:
-        raise InvalidArgumentError(
-            f"Dimension size must be evenly divisible by {by} but is {size}"
-        )
+        raise InvalidArgumentError(f"Dimension size must be evenly divisible by {by} but is {size}")
     return size // by
-
-

@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from penstock.core.shapes import UNKNOWN, TensorShape
-from penstock.kernels.api.partial_shapes import at_most_rank, concat, dim, shape
+from penstock.kernels.api.partial_shapes import at_most_rank, concat, dim, shape, with_rank
 from penstock.kernels.api.shape_context import ShapeContext
 from penstock.kernels.api.shape_rules import shape_rule, shape_signatures
 
-shape_signatures({
-    "DecodeBase64 DecodeCompressed DecodeJSONExample EncodeBase64": "s -> s",
-    "DecodeCSV": "s, * -> s",
-    "DecodeRaw": "[...] -> [...,?]",
-    "SerializeTensor": "* -> []",
-})
+shape_signatures(
+    {
+        "DecodeBase64 DecodeCompressed DecodeJSONExample EncodeBase64": "s -> s",
+        "DecodeCSV": "s, * -> s",
+        "DecodeRaw": "[...] -> [...,?]",
+        "SerializeTensor": "* -> []",
+    }
+)
 
 
 @shape_rule("DecodePaddedRaw")
@@ -29,10 +31,9 @@ def decode_padded_raw(node: ShapeContext) -> TensorShape:
     return concat(node.input(0), shape(None if length is None else length // size))
 
 
-def _sparse(outer: TensorShape, count: int, rank: int | None = 1) -> list[TensorShape]:
-    """``count`` sparse tensors in front of which an axis per example may stand."""
-    width = None if rank is None else rank
-    return [shape(None, width)] * count + [shape(None)] * count + [shape(width)] * count
+def _sparse(count: int, rank: int | None) -> list[TensorShape]:
+    """``count`` sparse tensors: their indices, their values, their shapes."""
+    return [shape(None, rank)] * count + [shape(None)] * count + [shape(rank)] * count
 
 
 @shape_rule("ParseExample", "ParseExampleV2")
@@ -40,9 +41,9 @@ def parse_example(node: ShapeContext) -> Sequence[TensorShape]:
     """Sparse tensors, dense ones and ragged ones, for one example or for each of a vector."""
     is_new = node.attrs.op.name == "ParseExampleV2"
     names = "num_sparse" if is_new else "Nsparse"
-    outer = at_most_rank(node.input(0), 1)
+    outer = at_most_rank(node.input(0), 1) if is_new else with_rank(node.input(0), 1)
     rank = None if outer.rank is None else outer.rank + 1
-    made = _sparse(outer, node.attrs.int(names), rank)
+    made = _sparse(node.attrs.int(names), rank)
     made += _dense(outer, node.attrs.list("dense_shapes"))
     if is_new:
         made += _ragged(node, outer)
@@ -68,16 +69,16 @@ def _ragged(node: ShapeContext, outer: TensorShape) -> list[TensorShape]:
 def parse_single_example(node: ShapeContext) -> Sequence[TensorShape]:
     """Vectors as sparse tensors, and what the attributes say."""
     shapes = node.attrs.list("dense_shapes")
-    return _sparse(shape(), node.attrs.int("num_sparse"), 1) + _dense(shape(), shapes)
+    return _sparse(node.attrs.int("num_sparse"), 1) + _dense(shape(), shapes)
 
 
 @shape_rule("ParseSingleSequenceExample")
 def parse_single_sequence_example(node: ShapeContext) -> Sequence[TensorShape]:
     """The context as in an example, and lists with an axis in front."""
     attrs = node.attrs
-    made = _sparse(shape(), attrs.int("Ncontext_sparse"), 1)
+    made = _sparse(attrs.int("Ncontext_sparse"), 1)
     made += _dense(shape(), attrs.list("context_dense_shapes"))
-    made += _sparse(shape(), attrs.int("Nfeature_list_sparse"), 2)
+    made += _sparse(attrs.int("Nfeature_list_sparse"), 2)
     return made + _dense(shape(None), attrs.list("feature_list_dense_shapes"))
 
 
@@ -90,10 +91,10 @@ def parse_sequence_example(node: ShapeContext) -> Sequence[TensorShape]:
     context, lists = (None, None) if rank is None else (rank + 1, rank + 2)
     in_context = attrs.int("Ncontext_sparse")
     in_lists = attrs.int("Nfeature_list_sparse")
-    made = _sparse(outer, in_context, context)
+    made = _sparse(in_context, context)
     made += _dense(outer, attrs.list("context_dense_shapes"))
     made += _ragged_unknown(node, "context")
-    made += _sparse(outer, in_lists, lists)
+    made += _sparse(in_lists, lists)
     steps = UNKNOWN if outer.dims is None else concat(outer, shape(None))
     made += _dense(steps, attrs.list("feature_list_dense_shapes"))
     made += [outer] * attrs.int("Nfeature_list_dense")

@@ -132,5 +132,3 @@ def quantized_conv(node: ShapeContext) -> Sequence[TensorShape]:
         extent = None if size is None else (size - 1) * dilations[axis] + 1
         space.append(_slid(dim(image, axis), extent, strides[axis], padding))
     return shape(dim(image, 0), *space, dim(kernel, 3)), SCALAR, SCALAR
-
-

@@ -14,10 +14,12 @@ from penstock.kernels.api.partial_shapes import concat, dim, part_of, shape
 from penstock.kernels.api.shape_context import ShapeContext
 from penstock.kernels.api.shape_rules import shape_rule, shape_signatures
 
-shape_signatures({
-    "RaggedBincount": "[?], *, [], * -> [?,#2]",
-    "RaggedTensorToVariantGradient": "*, *, [?] -> :2",
-})
+shape_signatures(
+    {
+        "RaggedBincount": "[?], *, [], * -> [?,#2]",
+        "RaggedTensorToVariantGradient": "*, *, [?] -> :2",
+    }
+)
 
 
 @shape_rule("RaggedTensorToSparse")

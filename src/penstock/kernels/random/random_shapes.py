@@ -27,8 +27,8 @@ shape_signatures({
     "StatelessRandomGammaV2 StatelessRandomPoisson": "[?], [2], * -> :0",
     "StatelessRandomGammaV3": "[?], *, *, *, * -> :0",
     "StatelessRandomGetAlg": "-> []",
-    "StatelessRandomGetKeyCounter": "[2] -> [1], [?]",
-    "StatelessRandomGetKeyCounterAlg": "[2] -> [1], [?], []",
+    "StatelessRandomGetKeyCounter": "[2] -> [1], [2]",
+    "StatelessRandomGetKeyCounterAlg": "[2] -> [1], [2], []",
     """
     StatelessRandomNormal StatelessRandomUniform StatelessRandomUniformFullInt
     StatelessTruncatedNormal

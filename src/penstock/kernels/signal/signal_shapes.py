@@ -15,13 +15,15 @@ from penstock.kernels.api.partial_shapes import Dim, at_least_rank, concat, dim,
 from penstock.kernels.api.shape_context import ShapeContext
 from penstock.kernels.api.shape_rules import shape_rule, shape_signatures
 
-shape_signatures({
-    "BatchFFT BatchIFFT FFT IFFT": "[...,a] -> [...,a]",
-    "BatchFFT2D BatchIFFT2D FFT2D IFFT2D": "[...,a,b] -> [...,a,b]",
-    "BatchFFT3D BatchIFFT3D FFT3D IFFT3D": "[...,a,b,c] -> [...,a,b,c]",
-    "EncodeWav": "[?,?], [] -> []",
-    "Mfcc": "[a,b,?], [] -> [a,b,$dct_coefficient_count]",
-})
+shape_signatures(
+    {
+        "BatchFFT BatchIFFT FFT IFFT": "[...,a] -> [...,a]",
+        "BatchFFT2D BatchIFFT2D FFT2D IFFT2D": "[...,a,b] -> [...,a,b]",
+        "BatchFFT3D BatchIFFT3D FFT3D IFFT3D": "[...,a,b,c] -> [...,a,b,c]",
+        "EncodeWav": "[?,?], [] -> []",
+        "Mfcc": "[a,b,?], [] -> [a,b,$dct_coefficient_count]",
+    }
+)
 
 #: Over how many axes a transform goes.
 _AXES: Final = {

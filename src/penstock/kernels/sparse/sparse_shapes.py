@@ -35,7 +35,6 @@ shape_signatures({
     "SparseAddGrad": "[?], [a,r], [b,r], [?,r] -> [a], [b]",
     "SparseCross SparseCrossHashed SparseCrossV2": "-> [?,2], [?], [2]",
     "SparseDenseCwiseAdd SparseDenseCwiseDiv SparseDenseCwiseMul": "[n,r], *, *, * -> [n]",
-    "SparseFillEmptyRows": "[n,r], [n], [r], [] -> [?,r], [?], [?], [n]",
     "SparseFillEmptyRowsGrad": "[n], [?] -> [n], []",
     "SparseReorder": "[n,r], [n], [r] -> [n,r], [n]",
     "SparseReshape": "[n,?], [?], [r] -> [n,r], [r]",
@@ -52,7 +51,7 @@ shape_signatures({
 
 
 @shape_rule("DeserializeSparse")
-def deserialize_sparse(node: ShapeContext) -> Sequence[TensorShape]:
+def deserialize_sparse(_node: ShapeContext) -> Sequence[TensorShape]:
     """A sparse tensor whose rank only the strings tell."""
     return shape(None, None), shape(None), shape(None)
 
@@ -77,6 +76,15 @@ def sparse_concat(node: ShapeContext) -> Sequence[TensorShape]:
         rank = merge_dims(rank, dim(node.input(slot), 1))
         rank = merge_dims(rank, dim(node.input(2 * count + slot), 0))
     return shape(total, rank), shape(total), shape(rank)
+
+
+@shape_rule("SparseFillEmptyRows")
+def fill_empty_rows(node: ShapeContext) -> Sequence[TensorShape]:
+    """Nobody knows how many are filled; one truth value per row says which."""
+    indices, sizes = with_rank(node.input(0), 2), with_rank(node.input(2), 1)
+    rank = merge_dims(dim(indices, 1), dim(sizes, 0))
+    rows = None if rank is None else node.some_numbers(2, rank)[0]
+    return shape(None, rank), shape(None), shape(rows), shape(dim(indices, 0))
 
 
 @shape_rule("SparseBincount")
@@ -132,7 +140,7 @@ def sparse_reduced_sparse(_node: ShapeContext) -> Sequence[TensorShape]:
 )
 def sparse_segment(node: ShapeContext) -> TensorShape:
     """A row per segment."""
-    count = node.count(3) if len(node.inputs) > 3 else None  # noqa: PLR2004 - it has one more
+    count = node.count(3) if len(node.inputs) > 3 else None
     return concat(shape(count), part_of(at_least_rank(node.input(0), 1), 1))
 
 
@@ -263,5 +271,3 @@ def csr_dense_product(node: ShapeContext) -> TensorShape:
     if node.attrs.bool("transpose_output") and made.dims is not None:
         return concat(part_of(made, 0, -2), shape(made.dims[-1], made.dims[-2]))
     return made
-
-

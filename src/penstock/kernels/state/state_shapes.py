@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.core.shapes import SCALAR, UNKNOWN, TensorShape
-from penstock.kernels.api.partial_shapes import merge, part_of, concat, dim, shape
+from penstock.kernels.api.partial_shapes import concat, dim, merge, part_of, shape
 from penstock.kernels.api.shape_context import Held, ShapeContext
 from penstock.kernels.api.shape_rules import shape_rule, shape_signatures
 

@@ -41,9 +41,11 @@ def string_join(node: ShapeContext) -> TensorShape:
     """All the same, but for scalars; nothing known of one that may be a scalar."""
     if any(one.dims is None for one in node.inputs):
         return UNKNOWN
-    return merge_all(one for one in node.inputs if one.rank) if any(
-        one.rank for one in node.inputs
-    ) else shape()
+    return (
+        merge_all(one for one in node.inputs if one.rank)
+        if any(one.rank for one in node.inputs)
+        else shape()
+    )
 
 
 @shape_rule("ReduceJoin")
@@ -88,5 +90,3 @@ def unsorted_segment_join(node: ShapeContext) -> TensorShape:
     if data.dims is None or ids.dims is None:
         return UNKNOWN
     return concat(shape(node.count(2)), part_of(data, len(ids.dims)))
-
-

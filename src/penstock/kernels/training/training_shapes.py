@@ -14,10 +14,12 @@ from penstock.kernels.api.partial_shapes import merge_all
 from penstock.kernels.api.shape_context import ShapeContext
 from penstock.kernels.api.shape_rules import shape_rule, shape_signatures
 
-shape_signatures({
-    "LoadAndRemapMatrix": "-> [$num_rows,$num_cols]",
-    "GenerateVocabRemapping": "-> [$num_new_vocab], []",
-})
+shape_signatures(
+    {
+        "LoadAndRemapMatrix": "-> [$num_rows,$num_cols]",
+        "GenerateVocabRemapping": "-> [$num_new_vocab], []",
+    }
+)
 
 #: How many variables stand in front, and which other inputs are as large.
 _DENSE: Final = {
@@ -48,5 +50,3 @@ def apply(node: ShapeContext) -> TensorShape:
 def sparse_apply(node: ShapeContext) -> TensorShape:
     """What the variable and its companions have in common."""
     return merge_all(node.inputs[: _SPARSE[node.attrs.op.name]])
-
-

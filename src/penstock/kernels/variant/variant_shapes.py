@@ -129,4 +129,3 @@ def element_shape(node: ShapeContext) -> TensorShape:
     if held is None or held.shape.rank is None:
         return UNKNOWN
     return shape(held.shape.rank)
-
