@@ -26,14 +26,13 @@ from typing import Final, TypeAlias, TypeVar
 from penstock.core.forks import held_at_forks
 from penstock.core.shapes import TensorShape
 from penstock.kernels.api.families import families_of
+from penstock.kernels.api.registry import RULES_SUFFIX
 from penstock.kernels.api.shape_context import ShapeContext
 from penstock.kernels.api.shape_signatures import rule_from
 
 ShapeRule: TypeAlias = Callable[[ShapeContext], TensorShape | Sequence[TensorShape]]
 _Rule = TypeVar("_Rule", bound=ShapeRule)
 
-#: The end of the names of modules with rules.
-_SUFFIX: Final = "_shapes"
 #: Rules by op; those of signatures are made of their text when they are first asked for.
 _rules: Final[dict[str, ShapeRule | str]] = {}
 #: Folders whose rules are all imported; only grows.
@@ -93,6 +92,6 @@ def _load(folders: Iterable[str]) -> None:
         with _loading:
             package = importlib.import_module(folder)
             for module in pkgutil.iter_modules(package.__path__, f"{folder}."):
-                if module.name.endswith(_SUFFIX):
+                if module.name.endswith(RULES_SUFFIX):
                     importlib.import_module(module.name)
             _loaded.add(folder)
