@@ -79,7 +79,7 @@ def test_operations_tell_what_they_are(graph: Graph) -> None:
     assert total.outputs == (Tensor(graph, total.node, 0),)
     assert (total.get_attr("N"), total.control_inputs) == (2, ())
     assert repr(total) == "<Operation total (AddN)>"
-    assert repr(total.outputs[0]) == "<Tensor total:0 int32>"
+    assert repr(total.outputs[0]) == "<Tensor total:0 int32[]>"
 
 
 def test_sessions_take_tensors_and_operations(graph: Graph) -> None:

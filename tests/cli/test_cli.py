@@ -588,10 +588,24 @@ def test_show_digits(model: str) -> None:
     text = printed("show", model)
 
     assert "\ninputs\n  images:0  float32[?,8,8]  Placeholder\n" in text
-    assert "\n  digit:0          int32    ArgMax\n" in text
+    assert "\n  probabilities:0  float32[?,10]  Softmax\n" in text
+    assert "\n  digit:0          int32[?]       ArgMax\n" in text
     assert "every op has a kernel" in text
     assert ("\nloops\n  while/while_context  41 nodes\n" in text) == ("rnn" in model)
     assert max(map(len, text.splitlines())) <= max(100, len(model) + 30)
+
+
+def test_show_names_what_does_not_fit(tmp_path: Path) -> None:
+    """Nodes that fail whatever is fed are named, with the reason; nothing follows from them."""
+    graph = saved(
+        tmp_path,
+        "a = Placeholder[shape=(2|3)]\nb = Placeholder[shape=(4|5)]\nc = MatMul(a, b)\n"
+        "d = Identity(c)",
+    )
+    text = printed("show", graph)
+
+    assert "\n  d:0  float32  Identity\n" in text
+    assert "\n  c  Dimensions must be equal, but are 3 and 4\n" in text
 
 
 def test_show_tells_outputs_from_chores(tmp_path: Path) -> None:
@@ -680,7 +694,7 @@ def test_show_malformed_loops(tmp_path: Path) -> None:
 
 
 def test_show_nodes(tmp_path: Path) -> None:
-    """``--nodes`` lists each node with its inputs and the device it asks for."""
+    """``--nodes`` lists each node with its inputs, its outputs' types and its device."""
     graph = saved(
         tmp_path,
         "a = Const\nb = Switch(a, p)\np = Const[dtype=bool; value=True]"
@@ -689,8 +703,9 @@ def test_show_nodes(tmp_path: Path) -> None:
     text = printed("show", graph, "--nodes")
 
     assert text.endswith(
-        "\nnodes\n  a = Const()\n  p = Const()\n  b = Switch(a, p)\n"
-        "  c = Add(b:1, a, ^p) @/device:CPU:0\n"
+        "\nnodes\n  a = Const() -> float32[]\n  p = Const() -> bool[]\n"
+        "  b = Switch(a, p) -> float32[], float32[]\n"
+        "  c = Add(b:1, a, ^p) -> float32[] @/device:CPU:0\n"
     )
 
 

@@ -56,7 +56,7 @@ def test_consumers(graph: ps.Graph) -> None:
 
 
 def test_shapes_are_what_the_graph_says() -> None:
-    """Constants, placeholders and variables have shapes; nothing is inferred from them."""
+    """Constants, placeholders and variables have shapes, and so has what is computed from them."""
     graph = ps.Graph()
     with graph.as_default():
         x = ps.placeholder("float32", [None, 3])
@@ -68,7 +68,7 @@ def test_shapes_are_what_the_graph_says() -> None:
             w.handle: [],
             w.value(): [3, 2],
             ps.ops.ensure_shape(x, [7, 3]): [7, 3],
-            ps.ops.mat_mul(x, w): None,
+            ps.ops.mat_mul(x, w): [None, 2],
         }
     for tensor, sizes in shapes.items():
         assert tensor.shape == tensor.get_shape() == ps.TensorShape.of(sizes), tensor

@@ -24,7 +24,7 @@ def test_graphs_and_their_parts() -> None:
         array = ps.TensorArray("int32", 3)
 
     assert repr(x) == "<Tensor x:0 float32[?,2]>"
-    assert repr(y) == "<Tensor y:0 float32>"
+    assert repr(y) == "<Tensor y:0 float32[?,3]>"
     assert repr(y.op) == "<Operation y (MatMul)>"
     assert repr(w) == "<Variable w float32[2,3]>"
     assert repr(array).startswith("<TensorArray of int32")

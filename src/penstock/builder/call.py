@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.builder.contexts import resolve
 from penstock.builder.inference import Constant, Input, complete
 from penstock.builder.names import proposed_name
-from penstock.builder.nodes import make_node
+from penstock.builder.nodes import make_node, unmake
 from penstock.builder.scope import Scope, scope_in
 from penstock.builder.signatures import signature_of
 from penstock.builder.tensor import Operation, Tensor, tensors_of
@@ -35,8 +35,8 @@ def call(graph: Graph, op: OpDef, args: Sequence[Any], kwargs: Mapping[str, Any]
 
     Raises:
         TypeError: the arguments do not fit the op's signature.
-        InvalidArgumentError: their types contradict each other, or a tensor cannot be used
-            here: it is of another graph, or of a branch or loop that is closed.
+        InvalidArgumentError: their types or shapes contradict each other, or a tensor cannot be
+            used here: it is of another graph, or of a branch or loop that is closed.
 
     """
     given = signature_of(op).bind(*args, **kwargs).arguments
@@ -47,7 +47,25 @@ def call(graph: Graph, op: OpDef, args: Sequence[Any], kwargs: Mapping[str, Any]
         scope = scope_in(graph)
         full = full_name(scope, name or proposed_name(op.name))
         inputs = [_materialize(scope, full, item) for item in completed.inputs]
-        return result_of(graph, make_node(scope, op.name, completed.attrs, inputs, full))
+        node = make_node(scope, op.name, completed.attrs, inputs, full)
+        _check_shapes(graph, node)
+        return result_of(graph, node)
+
+
+def _check_shapes(graph: Graph, node: Node) -> None:
+    """Raise, and leave no node behind, if it must fail with inputs of such shapes."""
+    try:
+        graph.shapes.check(node)
+    except InvalidArgumentError as error:
+        given = [Tensor(graph, edge.src, edge.src_slot) for edge in node.inputs if edge]
+        unmake(graph, node)
+        shapes = ", ".join(str(tensor.shape) for tensor in given)
+        raise InvalidArgumentError(
+            f"{error.reason} for '{node.name}' (op: '{node.op.name}') with input shapes: {shapes}.",
+            next_step=error.advice
+            or "print the inputs, such as "
+            f"{given[0].name if given else node.name}: they show what is known of their shapes",
+        ) from error
 
 
 def full_name(scope: Scope, name: str) -> str:

@@ -35,6 +35,7 @@ from penstock.graph.graph import Node
 from penstock.graph.import_graph_def import import_graph_def as merge_graph_def
 from penstock.graph.import_options import ImportOptions
 from penstock.habits import add_hints
+from penstock.shapes.infer import Shapes, infer_shapes
 
 if TYPE_CHECKING:
     from penstock.builder.variable import Variable
@@ -63,6 +64,8 @@ class Graph(BaseGraph):
         self.context_of: dict[int, Context] = {}
         #: The variables made in this graph, in order.
         self.variables: list[Variable] = []
+        #: What is known of the shapes of its tensors; asked under ``lock``.
+        self.shapes: Shapes = infer_shapes(self)
 
     @staticmethod
     def opened(graph: BaseGraph) -> Graph:

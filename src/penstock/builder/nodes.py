@@ -50,6 +50,14 @@ def make_node(
     return node
 
 
+def unmake(graph: Graph, node: Node) -> None:
+    """Take a node away again that nothing reads yet."""
+    context = graph.context_of.pop(node.id, None)
+    if context is not None:
+        context.members.remove(node)
+    graph.remove_node(node)
+
+
 def set_context(graph: Graph, node: Node, context: Context | None) -> None:
     """Say where the outputs of ``node`` are at home."""
     if context is None:

@@ -19,7 +19,6 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape, type_text
 from penstock.errors import FailedPreconditionError
 from penstock.graph.graph import Node
-from penstock.graph.static_shapes import shape_of_output
 from penstock.habits import add_hints
 from penstock.state.default_session import Runs, innermost
 
@@ -124,11 +123,9 @@ class Tensor(Operators):
 
     @property
     def shape(self) -> TensorShape:
-        """What its operation says about its shape; no shapes are inferred.
-
-        It is known of constants, placeholders, and what has a shape as an attribute.
-        """
-        return shape_of_output(self.graph, self.node, self.slot)
+        """What is known of its shape before the graph runs; see ``docs/shapes.md``."""
+        with self.graph.lock:
+            return self.graph.shapes.shape(self.node, self.slot)
 
     def get_shape(self) -> TensorShape:
         """The same as ``shape``, under TensorFlow's name."""

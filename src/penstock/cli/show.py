@@ -20,9 +20,9 @@ from penstock.graph.frames import Frame, build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.graph.initializers import VARIABLES
-from penstock.graph.static_shapes import declared_shape
 from penstock.kernels.api.registry import kernels_of
 from penstock.printable import printable
+from penstock.shapes.infer import Shapes, infer_shapes
 
 
 @click.command(short_help="Show what is in GRAPH, and what cannot run.")
@@ -85,9 +85,10 @@ def show(
     count = counted(len(loaded), "node")
     title = click.style(printable(title_of(graph)), bold=True)
     click.echo(f"{title}  {count}, version {loaded.versions.producer}")
-    _section("inputs", _endpoints(loaded, inputs_of(loaded)))
+    shapes = infer_shapes(loaded)
+    _section("inputs", _endpoints(shapes, inputs_of(loaded)))
     outputs = likely_outputs(loaded)
-    _section("outputs", _endpoints(loaded, outputs))
+    _section("outputs", _endpoints(shapes, outputs))
     chores = len(outputs_of(loaded)) - len(outputs)
     if chores:
         click.echo(
@@ -102,10 +103,11 @@ def show(
     width = len(str(max((n for _, n in counts), default=0)))
     print_items([f"{n:>{width}} {op}" for op, n in counts])
     _show_unsupported(loaded)
+    _section("shapes do not fit (only what needs these nodes fails)", _misfits(shapes))
     if nodes:
         heading("nodes")
         for node in loaded:
-            click.echo(f"  {printable(_node_line(node))}")
+            click.echo(f"  {printable(_node_line(node, shapes))}")
 
 
 def _section(title: str, rows: Sequence[Sequence[str]]) -> None:
@@ -114,12 +116,20 @@ def _section(title: str, rows: Sequence[Sequence[str]]) -> None:
         print_rows(rows)
 
 
-def _endpoints(graph: Graph, nodes: Sequence[Node]) -> list[tuple[str, str, str]]:
+def _endpoints(shapes: Shapes, nodes: Sequence[Node]) -> list[tuple[str, str, str]]:
     return [
-        (f"{node.name}:{slot}", type_text(dtype, declared_shape(graph, node)), node.op.name)
+        (f"{node.name}:{slot}", type_text(dtype, shapes.shape(node, slot)), node.op.name)
         for node in nodes
         for slot, dtype in enumerate(node.output_types)
     ]
+
+
+def _misfits(shapes: Shapes) -> list[tuple[str, str]]:
+    """Nodes whose inputs have shapes that their ops cannot take."""
+    for node in shapes.graph:
+        shapes.facts(node)
+    names = {node.id: node.name for node in shapes.graph}
+    return [(names[key], error.reason) for key, error in sorted(shapes.errors.items())]
 
 
 def _variables(graph: Graph) -> list[tuple[str, str, str]]:
@@ -186,8 +196,11 @@ def _show_unsupported(graph: Graph) -> None:
     print_rows([(op, counted(n, "node")) for op, n in sorted(missing.items())], limit=1000)
 
 
-def _node_line(node: Node) -> str:
+def _node_line(node: Node, shapes: Shapes) -> str:
     inputs = [str(e.src.name) + (f":{e.src_slot}" if e.src_slot else "") for e in node.inputs if e]
     inputs += [f"^{edge.src.name}" for edge in node.control_inputs]
     device = f" @{node.requested_device}" if node.requested_device else ""
-    return f"{node.name} = {node.op.name}({', '.join(inputs)}){device}"
+    types = enumerate(node.output_types)
+    made = ", ".join(type_text(dtype, shapes.shape(node, slot)) for slot, dtype in types)
+    result = f" -> {made}" if made else ""
+    return f"{node.name} = {node.op.name}({', '.join(inputs)}){result}{device}"

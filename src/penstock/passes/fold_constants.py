@@ -12,20 +12,19 @@ exactly when they all are.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from penstock.catalogue.op_traits import ResultSize
 from penstock.core.denormals import flushing
-from penstock.core.values import Value, as_value, has_dtype, shape_of, size_in_bytes
+from penstock.core.values import Value, as_value, has_dtype, size_in_bytes
 from penstock.graph.graph import Node
 from penstock.graph.roles import COMPUTES, Role
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.host import CLOSED, Host
 from penstock.kernels.api.registry import Calling, find_kernel
+from penstock.kernels.api.result_elements import result_elements
 from penstock.kernels.parallel.beside import prepared_beside
 from penstock.passes.graph_rewriter import GraphRewriter, const_attrs, value_of
 from penstock.state.checkpoints import begin, checkpoint
@@ -34,8 +33,6 @@ from penstock.state.checkpoints import begin, checkpoint
 MAX_BYTES: Final = 10 << 20
 #: More elements than this are not computed in the hope that the result is small.
 _MAX_ELEMENTS: Final = 1 << 25
-#: An input of fewer elements does not make a result much larger.
-_FEW: Final = 16
 #: Whatever waits for more nodes than this is not worth its edges.
 _MAX_WAITS: Final = 32
 _FOLDABLE: Final = COMPUTES - {Role.CONSTANT}
@@ -147,7 +144,7 @@ class _Folding:
             host=self.host,
         )
         try:
-            if _elements(node, inputs) > _MAX_ELEMENTS:
+            if result_elements(node.op, node.attrs, inputs) > _MAX_ELEMENTS:
                 return None
             with np.errstate(all="ignore"):
                 begin(f"folding constants: {node.name} ({node.op.name})")
@@ -203,40 +200,3 @@ class _Folding:
             draft.graph.add_control_edges(waits, other)
             endpoints[slot] = (other, 0)
         return endpoints
-
-
-def _elements(node: Node, inputs: Sequence[Value]) -> int:
-    """More elements than the result has, guessed from what comes in."""
-    known_by = node.op.result_size
-    if known_by is ResultSize.RANGE:
-        start, limit, delta = (float(value) for value in inputs)
-        return int(min(abs(limit - start) / abs(delta), 1e18)) + 1 if delta else 0
-    if known_by is ResultSize.BY_VALUES:
-        return math.prod(max(np.size(value), _product(value)) for value in inputs)
-    if known_by is ResultSize.SQUARED:
-        return max(int(np.size(value)) for value in inputs) ** 2
-    shapes = [shape_of(value) for value in inputs]
-    try:
-        return math.prod(np.broadcast_shapes(*shapes))
-    except ValueError:
-        return _joint_size(node, [math.prod(shape) for shape in shapes])
-
-
-def _product(value: Value) -> int:
-    """How many elements a value may ask for that is a list of sizes."""
-    if np.size(value) > _FEW or not isinstance(value, (np.ndarray, np.generic)):
-        return 0
-    if value.dtype.kind not in "iu":
-        return 0
-    return math.prod(1 + abs(int(item)) for item in np.ravel(value))
-
-
-def _joint_size(node: Node, sizes: Sequence[int]) -> int:
-    """The product of the arguments' sizes; those of a list are added up, small ones ignored."""
-    total, start = 1, 0
-    for arg in node.op.inputs:
-        stop = start + len(arg.types(node.attrs))
-        size = sum(sizes[start:stop])
-        total *= size if size > _FEW else 1
-        start = stop
-    return max(total, *sizes)

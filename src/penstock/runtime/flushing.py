@@ -25,7 +25,7 @@ from penstock.core.values import Value, shape_of
 from penstock.defs.attrs import TensorAttr
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
-from penstock.graph.static_shapes import shape_of_output
+from penstock.graph.static_shapes import noted_shapes
 
 #: A step is large if the nodes that compute floats, times the elements of the longest array...
 _WORK: Final = 1 << 18
@@ -56,13 +56,13 @@ class Flushing:
         self._long = -(-_WORK // max(computing, 1))
         if is_wanted and computing and not self._always:
             args = [node for node in graph if node.role is Role.ARG]
-            self._looked_at = tuple(
-                arg.attrs["index"] for arg in args if self._may_be_long(arg, graph)
-            )
+            self._looked_at = tuple(arg.attrs["index"] for arg in args if self._may_be_long(arg))
 
-    def _may_be_long(self, arg: Node, graph: Graph) -> bool:
-        shape = shape_of_output(graph, arg, 0)
-        is_short = shape.is_fully_defined and shape.num_elements() < self._long
+    def _may_be_long(self, arg: Node) -> bool:
+        is_short = any(
+            shape.is_fully_defined and shape.num_elements() < self._long
+            for shape in noted_shapes(arg)[:1]
+        )
         return arg.output_types[0].is_floating and not is_short
 
     def on_pool(self, number: int) -> Flushes:

@@ -29,6 +29,7 @@ from penstock.core.values import (
 )
 from penstock.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from penstock.graph.graph import Graph, Node
+from penstock.graph.roles import Role
 from penstock.graph.static_shapes import declared_shape
 from penstock.kernels.api.signatures import type_text
 from penstock.session.fetches import check_owner, copy_of
@@ -139,7 +140,24 @@ def _endpoint(text: str) -> str:
 
 
 def signature_of(graph: Graph, endpoint: str) -> tuple[DType, TensorShape]:
-    """The type and shape that a feed must have; raises InvalidArgumentError for a stranger."""
+    """The type and shape that a feed must have; raises InvalidArgumentError for a stranger.
+
+    A placeholder's shape is what it promises.  That of any other tensor is inferred, and a feed
+    must fit it as well, as in TensorFlow.
+    """
+    node, slot = output_of(graph, endpoint)
+    dtype = node.output_types[slot].base
+    if node.role is Role.PLACEHOLDER:
+        return dtype, declared_shape(graph, node)
+    # Few programs feed what the graph computes; all others need not wait for these modules.
+    from penstock.shapes.infer import infer_shapes  # noqa: PLC0415
+
+    with graph.lock:
+        return dtype, infer_shapes(graph).shape(node, slot)
+
+
+def output_of(graph: Graph, endpoint: str) -> tuple[Node, int]:
+    """The node and slot of what is fed; raises InvalidArgumentError for a stranger."""
     name, slot = parse_endpoint(endpoint)
     node = graph.find(name)
     if node is None or slot >= len(node.output_types):
@@ -147,7 +165,7 @@ def signature_of(graph: Graph, endpoint: str) -> tuple[DType, TensorShape]:
             f"Cannot interpret feed_dict key as Tensor: the graph has no tensor '{endpoint}'",
             next_step=graph.hint(name),
         )
-    return node.output_types[slot].base, declared_shape(graph, node)
+    return node, slot
 
 
 def as_fed(value: Any, dtype: DType, shape: TensorShape, endpoint: str, held: Held) -> Value:

@@ -34,7 +34,7 @@ from penstock.session import registry
 from penstock.session.advise import advise
 from penstock.session.compiled_callable import CompiledCallable
 from penstock.session.extend import extend_graph
-from penstock.session.feeds import Feeds, kept, signature_of
+from penstock.session.feeds import Feeds, kept, output_of
 from penstock.session.fetches import FetchPlan, copies, handed_out, plan_fetches
 from penstock.session.graphs import DEFAULT, graph_of, opened
 from penstock.session.job import Job
@@ -248,7 +248,7 @@ class Session:
         plan = plan_fetches(fetches, self._graph)
         fed = tuple(map(self._feeds.endpoint, feeds or ()))
         for name in fed:
-            signature_of(self._graph, name)
+            output_of(self._graph, name)
         request = Request(fed, plan.endpoints, plan.targets, Medium.RENDEZVOUS)
         prepared = self._requests.prepare(request)
         factory = StepFactory(prepared, RunOptions(), self._session_state, self._pools.runner(0))

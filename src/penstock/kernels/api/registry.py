@@ -119,6 +119,8 @@ _loading: Final = held_at_forks(RLock(), order=2)
 _loaded_ops: Final[set[str]] = set()
 #: Has an element when all families are imported.
 _loaded: Final[list[bool]] = []
+#: The end of the names of modules that have no kernels, but rules about shapes.
+RULES_SUFFIX: Final = "_shapes"
 
 
 def kernel(
@@ -232,7 +234,8 @@ def load_families() -> None:
             return
         package = importlib.import_module("penstock.kernels")
         for module in pkgutil.walk_packages(package.__path__, "penstock.kernels."):
-            _load_family(module.name)
+            if not module.name.endswith(RULES_SUFFIX):
+                _load_family(module.name)
         _loaded.append(True)
 
 
