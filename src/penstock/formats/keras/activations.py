@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from penstock.builder import ops
 from penstock.builder.tensor import Tensor
 from penstock.formats.keras.config import Config
-from penstock.formats.keras.symbol import constant_like
+from penstock.formats.keras.symbol import Symbol, constant_like
 
 Function: TypeAlias = Callable[..., Tensor]
 
@@ -214,6 +214,15 @@ def activation(config: Config, key: str = "activation", default: str = "linear")
     if function is None:
         raise config.unsupported(f"the activation {described.class_name}")
     return function(described)
+
+
+def activated(config: Config, x: Symbol, key: str = "activation") -> Symbol:
+    """``x`` behind the function of a layer."""
+    function = activation(config, key)
+    if function is not _glu:
+        return x.made(function(x.tensor))
+    last = x.shape[-1]
+    return x.made(function(x.tensor), (*x.shape[:-1], None if last is None else last // 2))
 
 
 def bounded_relu(config: Config) -> Function:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from penstock.builder import ops
 from penstock.builder.tensor import Tensor
-from penstock.formats.keras.activations import activation
+from penstock.formats.keras.activations import activated
 from penstock.formats.keras.config import Config
 from penstock.formats.keras.layer import Layer, Weight, layer
 from penstock.formats.keras.layers.core import kernel_and_bias, refuse_variants
@@ -42,7 +42,7 @@ def _finished(self: Layer, x: Symbol, channels: int) -> Symbol:
     made = x.tensor
     if "bias" in self.arrays:
         made = ops.bias_add(made, self.weight("bias", (channels,)))
-    return x.made(activation(self.config)(made))
+    return activated(self.config, x.made(made))
 
 
 def _checked(x: Symbol, config: Config, space: int) -> None:

@@ -11,7 +11,7 @@ from penstock.builder.tensor import Tensor
 from penstock.core import dtypes
 from penstock.errors import UnimplementedError
 from penstock.formats.keras.activations import (
-    activation,
+    activated,
     bounded_relu,
     elu,
     leaky,
@@ -53,7 +53,7 @@ def dense(self: Layer, x: Symbol) -> Symbol:
     made = multiplied(x, kernel, units)
     if "bias" in self.arrays:
         made = made.made(ops.bias_add(made.tensor, self.weight("bias", (units,))))
-    return made.made(activation(self.config)(made.tensor))
+    return activated(self.config, made)
 
 
 def multiplied(x: Symbol, kernel: Tensor, units: int) -> Symbol:
@@ -79,7 +79,7 @@ def einsum_dense(self: Layer, x: Symbol) -> Symbol:
     made = ops.einsum([x.tensor, self.weight("kernel")], equation=full_equation(equation, x.rank))
     if "bias" in self.arrays:
         made = made + self.weight("bias")
-    return x.made(activation(self.config)(made), shape)
+    return activated(self.config, x.made(made, shape))
 
 
 def full_equation(equation: str, rank: int) -> str:
@@ -132,9 +132,9 @@ def embedding(self: Layer, x: Symbol) -> Symbol:
 
 
 @layer("Activation", masking=Masking.PASSES)
-def activated(self: Layer, x: Symbol) -> Symbol:
+def activation_layer(self: Layer, x: Symbol) -> Symbol:
     """A function of each number."""
-    return x.made(activation(self.config)(x.tensor))
+    return activated(self.config, x)
 
 
 @layer("ReLU", masking=Masking.PASSES)
