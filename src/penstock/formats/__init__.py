@@ -1,0 +1,1 @@
+"""Readers of models in other forms than a graph; each ends in one."""

@@ -1,0 +1,202 @@
+"""What a file of Keras holds: a description, and weights.
+
+In:   the path of a ``.keras`` or ``.h5`` file, or its bytes.
+Out:  ``Archive``: the description of the outermost model, the Keras that wrote it, and a way to its
+      weights.
+Not:  knows no layers.
+
+A ``.keras`` file is a ZIP archive of ``metadata.json``, ``config.json`` and ``model.weights.h5``;
+nothing of it is unpacked to disk.  What a file is, its first bytes say, not its name.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock.core.files import FileSystem
+from penstock.core.memory import fits_memory
+from penstock.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    ResourceExhaustedError,
+    UnimplementedError,
+)
+from penstock.formats.keras.config import Config, Generation, read_config
+from penstock.formats.keras.h5 import H5File, opened
+from penstock.formats.keras.layer import Layer
+from penstock.formats.keras.strict_json import MAX_BYTES, parse_object
+from penstock.formats.keras.weights import read_lists, read_tree
+
+_ZIP: Final = b"PK\x03\x04"
+_HDF5: Final = b"\x89HDF\r\n\x1a\n"
+_WEIGHTS: Final = "model.weights.h5"
+#: How many times as large as its packed form a part of an archive may be.
+_EXPANSION: Final = 1100
+_AGAIN: Final = "get the file again, or save the model again with Keras"
+_WHOLE: Final = "save the whole model, by model.save, or give the file that has its layers, too"
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """One file of Keras, open."""
+
+    config: Config
+    #: Such as ``3.8.0`` or ``2.2.4-tf``.
+    version: str
+    #: Its weights, or the part of the file that has them.
+    weights: H5File
+    #: Whether those are numbered in a tree, as in ``.keras`` files.
+    is_tree: bool
+
+    def read_weights(self, model: Layer) -> None:
+        """Give each layer its arrays."""
+        if self.is_tree:
+            read_tree(model, self.weights)
+        else:
+            read_lists(model, self.weights)
+
+
+@contextmanager
+def open_archive(source: str | bytes, origin: str = "") -> Iterator[Archive]:
+    """What a file holds, until the block ends.
+
+    Raises:
+        InvalidArgumentError: it is no model of Keras, or only its weights.
+        DataLossError: it is damaged.
+        UnimplementedError: h5py is not installed, or the file is older than Keras 2.
+
+    """
+    content = source if isinstance(source, bytes) else FileSystem().read(source)
+    name = origin or (source if isinstance(source, str) else "the file")
+    if content.startswith(_ZIP):
+        with _open_zip(content, name) as archive:
+            yield archive
+    elif content.startswith(_HDF5):
+        with _open_h5(content, name) as archive:
+            yield archive
+    else:
+        raise InvalidArgumentError(
+            f"{name} is no model of Keras: it is neither a ZIP archive nor an HDF5 file",
+            next_step="penstock show says what a file is",
+        )
+
+
+# -- .keras ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _open_zip(content: bytes, origin: str) -> Iterator[Archive]:
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(content))
+        names = set(archive.namelist())
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, EOFError) as cause:
+        raise DataLossError(f"{origin} is a damaged archive: {cause}", next_step=_AGAIN) from None
+    if "config.json" not in names:
+        raise InvalidArgumentError(
+            f"{origin} is an archive without config.json, so no model of Keras",
+            next_step="unpack it, and give the model that is in it",
+        )
+    version = ""
+    if "metadata.json" in names:
+        found = parse_object(_member(archive, "metadata.json", origin), f"{origin}/metadata.json")
+        version = str(found.get("keras_version", ""))
+    entry = parse_object(_member(archive, "config.json", origin), f"{origin}/config.json")
+    if _WEIGHTS not in names:
+        what = (
+            "in several pieces"
+            if any(n.endswith(".weights.json") for n in names)
+            else "not as HDF5"
+        )
+        raise UnimplementedError(
+            f"{origin} has its weights {what}",
+            next_step="save the model again with Keras, by model.save('model.keras')",
+        )
+    weights = _member(archive, _WEIGHTS, origin)
+    with opened(weights, f"{origin}/{_WEIGHTS}") as file:
+        config = _outermost(entry, version, is_zip=True)
+        yield Archive(config, version, file, is_tree=True)
+
+
+def _member(archive: zipfile.ZipFile, name: str, origin: str) -> bytes:
+    """A part of an archive, whole; the archive's word on its size is checked while it is read."""
+    try:
+        info = archive.getinfo(name)
+        limit = info.file_size
+        if (limit > MAX_BYTES and limit > _EXPANSION * info.compress_size) or not fits_memory(
+            limit
+        ):
+            raise ResourceExhaustedError(
+                f"{origin}: '{name}' of {limit} bytes is packed in {info.compress_size}"
+            )
+        with archive.open(info) as member:
+            found = member.read(limit + 1)
+    except OpError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as cause:
+        raise DataLossError(f"{origin}: '{name}' is damaged: {cause}", next_step=_AGAIN) from None
+    except (NotImplementedError, RuntimeError) as cause:  # unknown compression, encryption
+        raise UnimplementedError(f"{origin}: '{name}' cannot be read: {cause}") from None
+    except MemoryError:
+        raise ResourceExhaustedError(f"{origin}: there is no memory for '{name}'") from None
+    if len(found) != limit:
+        raise DataLossError(f"{origin}: '{name}' is damaged", next_step=_AGAIN)
+    return found
+
+
+# -- .h5 ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _open_h5(content: bytes, origin: str) -> Iterator[Archive]:
+    with opened(content, origin) as file:
+        text = file.attribute("model_config")
+        if text is None:
+            raise _only_weights(file, origin)
+        if not isinstance(text, str):
+            raise DataLossError(f"{origin}: its description is damaged", next_step=_AGAIN)
+        weights = file.below("model_weights")
+        if weights is None:
+            raise NotFoundError(f"{origin} has a description of a model, but no weights")
+        entry = parse_object(text.encode("utf-8", "replace"), f"{origin}/model_config")
+        version = _text(file.attribute("keras_version")) or _text(
+            weights.attribute("keras_version")
+        )
+        yield Archive(_outermost(entry, version, is_zip=False), version, weights, is_tree=False)
+
+
+def _only_weights(file: H5File, origin: str) -> OpError:
+    has_weights = "layers" in file or file.attribute("layer_names") is not None
+    if has_weights or "_layer_checkpoint_dependencies" in file:
+        what = f"{origin} holds the weights of a model, but not its layers"
+        return InvalidArgumentError(what, next_step=_WHOLE)
+    return InvalidArgumentError(
+        f"{origin} is an HDF5 file, but no model of Keras", next_step=_WHOLE
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _outermost(entry: dict[str, Any], version: str, *, is_zip: bool) -> Config:
+    """The description of the model, with the generation of the Keras that wrote it.
+
+    Raises:
+        UnimplementedError: that was Keras 1, or the model's class is the author's own.
+
+    """
+    if version.startswith(("0.", "1.")) or not (version or is_zip):
+        raise UnimplementedError(
+            f"The model was saved by Keras {version or '1'}",
+            next_step="load and save it with Keras 2.2 to 2.15, which convert it",
+        )
+    is_new = not version.startswith("2.")
+    return read_config(entry, Generation.KERAS_3 if is_new else Generation.KERAS_2)

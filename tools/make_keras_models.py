@@ -1,0 +1,134 @@
+"""Write the small models of Keras with which Penstock's reader is compared, and their answers.
+
+    python tools/make_keras_models.py [FAMILY ...]
+
+Needs TensorFlow with Keras 3, and the package tf_keras, which is Keras 2.  Each family of
+``tests/keras_models_src`` becomes files in ``tests/keras_models``: as each generation saves it, in
+both of its forms, and an ``.npz`` with inputs and outputs.  Archives are packed anew, HDF5 files
+are packed by gzip, since Keras packs neither.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+FOLDER = ROOT / "tests" / "keras_models"
+
+from keras_models_src import FAMILIES  # noqa: E402
+from keras_models_src.book import SEED, Family, Given  # noqa: E402
+
+
+def values(given: Given, batch: int, rng: np.random.Generator) -> np.ndarray:
+    shape = (batch, *(7 if size is None else size for size in given.shape))
+    if given.dtype == "string":
+        words = np.array(["red", "green", "blue fish", "one fish, two fish!", "", "Zürich"])
+        return words[rng.integers(0, len(words), shape)].astype(object)
+    if given.below is not None:
+        made = rng.integers(1 if given.lengths else 0, given.below, shape)
+    else:
+        made = np.round(rng.normal(size=shape) * 64) / 64
+    for row, length in enumerate(given.lengths):
+        made[row, length:] = 0
+    return made.astype(given.dtype)
+
+
+def fill(model, rng: np.random.Generator) -> None:
+    """Weights that are no zeros and no ones, and short when packed."""
+    for weight in model.weights:
+        name = getattr(weight, "path", weight.name)
+        if not str(weight.dtype).replace("<dtype: '", "").startswith("float"):
+            continue
+        made = np.round(rng.normal(size=tuple(weight.shape)) * 24) / 64
+        weight.assign(np.abs(made) + 0.5 if "variance" in name else made)
+
+
+def save(model, family: Family, generation: int, form: str) -> str:
+    path = FOLDER / f"{family.name}.{generation}.{form}"
+    model.save(str(path))
+    if form == "h5":
+        packed = gzip.compress(path.read_bytes(), 9, mtime=0)
+        path.unlink()
+        path = path.with_name(path.name + ".gz")
+        path.write_bytes(packed)
+        return path.name
+    content = io.BytesIO()
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(content, "w") as new:
+        for info in old.infolist():
+            if not info.is_dir():
+                entry = zipfile.ZipInfo(info.filename)
+                new.writestr(entry, old.read(info), zipfile.ZIP_DEFLATED, 9)
+    path.write_bytes(content.getvalue())
+    return path.name
+
+
+def named(outputs) -> list[np.ndarray]:
+    if isinstance(outputs, dict):
+        return [leaf for key in sorted(outputs) for leaf in named(outputs[key])]
+    if isinstance(outputs, (list, tuple)):
+        return [leaf for item in outputs for leaf in named(item)]
+    return [np.asarray(outputs)]
+
+
+def make(family: Family, keras, generation: int) -> None:
+    keras.utils.set_random_seed(SEED)
+    keras.backend.clear_session()
+    rng = np.random.default_rng(SEED)
+    given = {name: values(g, family.batch, rng) for name, g in family.inputs.items()}
+    tensors = {
+        name: keras.Input(g.declared or g.shape, dtype=g.dtype, name=name)
+        for name, g in family.inputs.items()
+    }
+    model = family.make(keras, tensors)
+    fill(model, rng)
+    fed = list(given.values()) if len(given) > 1 else next(iter(given.values()))
+    if isinstance(model.input, dict):
+        fed = given
+    if any(g.dtype == "string" for g in family.inputs.values()):
+        import tensorflow as tf
+
+        fed = tf.constant(fed.tolist())
+    outputs = named(model(fed, training=False))
+    for form in family.forms:
+        save(model, family, generation, form)
+    kept = {
+        f"in_{name}": value.astype(str) if value.dtype == object else value
+        for name, value in given.items()
+    }
+    kept |= {f"out_{place}": value for place, value in enumerate(outputs)}
+    np.savez_compressed(FOLDER / f"{family.name}.{generation}.npz", **kept)
+
+
+def main(names: list[str]) -> None:
+    import keras
+    import tf_keras
+
+    FOLDER.mkdir(exist_ok=True)
+    for family in FAMILIES:
+        if names and family.name not in names:
+            continue
+        for generation, k in ((2, tf_keras), (3, keras)):
+            if generation in family.generations:
+                try:
+                    make(family, k, generation)
+                except Exception as e:
+                    if "-k" not in sys.argv:
+                        raise
+                    print("FAILED", family.name, generation, str(e)[:600])
+        print(family.name)
+    json.dump(
+        {"keras": keras.__version__, "tf_keras": tf_keras.__version__},
+        (FOLDER / "versions.json").open("w"),
+    )
+
+
+if __name__ == "__main__":
+    main([n for n in sys.argv[1:] if n != "-k"])
