@@ -25,8 +25,39 @@ def dense(k: Any, x: Any) -> list[Any]:
     return [*made, *only(k, 3, lambda: [L.AlphaDropout(0.5)(L.Identity()(x))])]
 
 
-_FUNCTIONS = ["linear", "relu", "sigmoid", "tanh", "softmax", "softplus", "softsign", "exponential", "elu", "selu", "swish", "gelu", "hard_sigmoid"]
-_NEW_FUNCTIONS = ["relu6", "silu", "mish", "celu", "glu", "leaky_relu", "log_sigmoid", "log_softmax", "hard_silu", "hard_tanh", "hard_shrink", "soft_shrink", "tanh_shrink", "squareplus", "sparse_plus", "sparse_sigmoid"]
+_FUNCTIONS = [
+    "linear",
+    "relu",
+    "sigmoid",
+    "tanh",
+    "softmax",
+    "softplus",
+    "softsign",
+    "exponential",
+    "elu",
+    "selu",
+    "swish",
+    "gelu",
+    "hard_sigmoid",
+]
+_NEW_FUNCTIONS = [
+    "relu6",
+    "silu",
+    "mish",
+    "celu",
+    "glu",
+    "leaky_relu",
+    "log_sigmoid",
+    "log_softmax",
+    "hard_silu",
+    "hard_tanh",
+    "hard_shrink",
+    "soft_shrink",
+    "tanh_shrink",
+    "squareplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+]
 
 
 @branches(FAMILIES, x=(3, 6))

@@ -18,7 +18,7 @@ from typing import Any, Final
 from google.protobuf.message import DecodeError
 
 from penstock.defs.schema import message_class
-from penstock.defs.tensor_bundle import BundleReader
+from penstock.defs.bundle_reader import BundleReader
 from penstock.errors import DataLossError
 from penstock.saved_model.object_graph import SavedObjects
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from penstock.core.values import Value
-from penstock.defs.tensor_bundle import BundleReader
+from penstock.defs.bundle_reader import BundleReader
 from penstock.saved_model.checkpoint_keys import VALUE, keys_of_objects
 from penstock.saved_model.folder import ModelFolder
 from penstock.saved_model.object_graph import SavedObjects
