@@ -294,7 +294,7 @@ def test_a_container_that_is_reset_ends_waits_in_its_own_words(
         if how == "reset":
             ps.Session.reset("", ["c"])
         else:
-            session.clear_containers(["c"])
+            session.resources.cleanup(["c"])
         with pytest.raises(errors.CancelledError, match=WAITS[kind]) as caught:
             run.result(10.0)
         assert caught.value.node_name == "wait"
@@ -308,7 +308,7 @@ def test_what_was_dropped_lets_nobody_wait(kind: str) -> None:
         if "first" in TEXTS[kind] and kind != "mutex":
             session.run("first")
         waiting_in(session, target_of(kind)).cancel()
-        session.end_waits(["c"])
+        session.resources.end_waits(["c"])
         with pytest.raises(errors.CancelledError, match=WAITS[kind]):
             session.run_async(target_of(kind)).result(10.0)
 

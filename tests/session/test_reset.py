@@ -34,9 +34,9 @@ def test_containers_can_be_cleared_alone() -> None:
     """A session drops one container's resources and goes on."""
     with Session(graph_def(GRAPH)) as session:
         session.run("init")
-        session.clear_containers(["another"])
+        session.resources.cleanup(["another"])
         assert session.run("read:0") == 1
-        session.clear_containers(["c"])
+        session.resources.cleanup(["c"])
 
         with pytest.raises(errors.FailedPreconditionError):
             session.run("read:0")

@@ -16,13 +16,15 @@ from weakref import WeakSet
 from penstock.core.forks import in_children, process_lock
 from penstock.errors import NotFoundError
 from penstock.state.callbacks import call_all
+from penstock.state.resources import ResourceManager
 
 
 class Resettable(Protocol):
     """What can be closed and has containers."""
 
-    def end_waits(self, containers: Iterable[str]) -> None:
-        """Cancel whoever waits for resources of some containers; else of the default one."""
+    @property
+    def resources(self) -> ResourceManager:
+        """What is in its containers."""
 
     def close(self) -> None:
         """Give everything up."""
@@ -68,5 +70,5 @@ def reset(target: str, containers: Iterable[str] | None) -> None:
     with _lock:
         sessions = list(_open)
         _open.clear()
-    call_all(functools.partial(session.end_waits, names) for session in sessions)
+    call_all(functools.partial(session.resources.end_waits, names) for session in sessions)
     call_all(session.close for session in sessions)

@@ -327,14 +327,6 @@ class Session:
         Config.of(config)
         registry.reset(target, containers)
 
-    def end_waits(self, containers: Iterable[str] = ()) -> None:
-        """Cancel what waits for resources of some containers, which stay; else like clearing."""
-        self._environment.resources.end_waits(containers)
-
-    def clear_containers(self, containers: Iterable[str] = ()) -> None:
-        """Drop the resources of some containers; of the default one if none are named."""
-        self._environment.resources.cleanup(containers)
-
     def close(self) -> None:
         """Cancel what runs, and give up variables, queues and tables.  May be called twice."""
         if self._under_way.close():
