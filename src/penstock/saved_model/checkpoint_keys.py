@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
-from penstock.defs.schema import message_class
 from penstock.defs.bundle_reader import BundleReader
+from penstock.defs.schema import message_class
 from penstock.errors import DataLossError
 from penstock.saved_model.object_graph import SavedObjects
 
