@@ -208,3 +208,14 @@ def test_a_part_is_slices(part: Any) -> None:
     """One slice per dimension, without steps."""
     with pytest.raises(errors.InvalidArgumentError, match="no part of a tensor of shape"):
         ps.checkpoint.load(FILES / "parts").read("table", part)
+
+
+def test_a_prefix_may_end_with_a_slash(tmp_path: Path) -> None:
+    """Files whose names begin with nothing are found, whatever else says that it is a folder."""
+    prefix = f"{tmp_path}/model/"
+    ps.checkpoint.save(prefix, {"v": np.float32(3)})
+    assert (tmp_path / "model" / ".index").exists()
+    for given in (prefix, f"{prefix}.index"):
+        assert ps.checkpoint.load(given)["v"] == 3
+    with pytest.raises(ps.errors.NotFoundError, match=r"did you mean .*model/"):
+        ps.checkpoint.load(tmp_path / "model")

@@ -19,6 +19,7 @@ from penstock.checkpoint.stores import Store, TensorSpec, open_store
 from penstock.core.dtypes import DType
 from penstock.core.files import FileSystem
 from penstock.core.values import Value
+from penstock.defs.tensor_bundle import index_path
 from penstock.defs.tensor_slices import TensorSlice, all_of
 from penstock.errors import DataLossError, InvalidArgumentError, NotFoundError
 
@@ -143,7 +144,8 @@ def load(prefix: str | os.PathLike[str]) -> Checkpoint:
 
     """
     path = os.fsdecode(prefix)
-    if _FILES.is_folder(path):
+    # What was saved as "model/" is in model/.index: the folder is a prefix as well.
+    if _FILES.is_folder(path) and not _FILES.exists(index_path(path)):
         found = latest(path)
         if found is None:
             raise NotFoundError(
