@@ -50,7 +50,7 @@ from fuzzing.verdict import Kind
 #: How many random orders are tried, how many nodes may fail, how many other last bits there are.
 _SHUFFLED, _CULPRITS, _NUDGED = 24, 100, 8
 #: How many where functions are opened: there are more nodes.
-_OPENED: Final = 100
+_OPENED: Final = 1_000
 #: After so many orders that end in a deadline no more are tried.
 _HANGS: Final = 10
 #: A value that comes in so many ways may come in others: a race in each iteration has 2**n ends.
