@@ -42,6 +42,7 @@ from fuzzing.neighbours import (
     with_stand_in,
     with_ways_into_merges,
     without_waits,
+    without_ways_into_merges,
 )
 from fuzzing.orders import kept_back
 from fuzzing.running import DEFINITION, OPENED, Way
@@ -194,12 +195,15 @@ class _Accounts:
         meant = self._known[0].steps
         yield from self._failing_elsewhere(self._mutant, meant, _late(frozenset(), first))
         patient = with_ways_into_merges(self._mutant)
-        graphs = (self._mutant, patient, reading_late(patient))
+        eager = without_ways_into_merges(self._mutant)
+        graphs = (self._mutant, patient, reading_late(patient), eager)
         for mutant in {
             (m.graph_bytes, *(tuple(s.fetches) for s in m.steps)): m for m in graphs
         }.values():
             # What cannot be made so fails from the beginning, and says nothing.
-            if ending(self._run(mutant, DEFINITION)) == ending(meant):
+            account = self._made(mutant, DEFINITION)
+            if ending(account.steps) in (ending(meant), DEADLINE):
+                yield account
                 yield from self._in_orders_of(mutant, first)
 
     def _in_orders_of(self, mutant: Mutant, first: int) -> Iterator[_Account]:

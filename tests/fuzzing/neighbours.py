@@ -1,9 +1,9 @@
 """Graphs beside a mutant, which say what else it may give.
 
 In:   a mutant.
-Out:  another one: with a way into each Merge, with late reads, in which nobody waits for some
-      node, with a stand-in for a node, with nothing but a node, with other seeds, or with other
-      last bits.
+Out:  another one: with a way into each Merge, or with none, with late reads, in which nobody waits
+      for some node, with a stand-in for a node, with nothing but a node, with other seeds, or with
+      other last bits.
 Not:  runs nothing, and changes no mutant.
 """
 
@@ -50,6 +50,21 @@ def with_ways_into_merges(mutant: Mutant) -> Mutant:
                 way.input.append(text)
                 way.attr["T"].type = dtype.number
                 merge.input[place] = name
+    return made
+
+
+def without_ways_into_merges(mutant: Mutant) -> Mutant:
+    """The same graph in which Merges read what an Identity hands on to them.
+
+    It comes sooner then: what enters a loop as a constant is there before what comes round.
+    """
+    made = mutant.copy()
+    ways = {node.name: node for node in made.of_op("Identity")}
+    for merge in made.of_op("Merge"):
+        for place, text in enumerate(list(merge.input)):
+            way = None if text.startswith("^") else ways.get(parse_endpoint(text).node)
+            if way is not None and len(way.input) == 1 and not mutant.is_reference(way.input[0]):
+                merge.input[place] = way.input[0]
     return made
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fuzzing import judge as judging
-from fuzzing import workers
+from fuzzing import running, workers
 from fuzzing.__main__ import summary
 from fuzzing.answers import DEADLINE, Failure, Outcome, Values
 from fuzzing.mutant import Mutant, Run
@@ -179,6 +179,38 @@ def test_a_merge_may_take_what_comes_later(
     feeds = {"x:0": np.float32(1)}
     change = giving(np.float32(value))
     found = judged_with(monkeypatch, MERGE, change, feeds=feeds, fetches=["merge:0"])
+    assert found.kind is kind, found
+
+
+#: What enters the loop as a constant, and what comes round, meet in a Merge.
+ROUND = """
+    n = Placeholder() dtype=int32
+    one = Const() value=1
+    start = Const() value=0
+    limit = Enter(n) frame_name="loop" is_constant=True
+    more = Enter(one) frame_name="loop" is_constant=True
+    enter = Enter(start) frame_name="loop" is_constant=True
+    way = Identity(enter)
+    merge = Merge(way, next)
+    less = Less(merge, limit)
+    go = LoopCond(less)
+    switch = Switch(merge, go)
+    sum = Add(switch:1, more)
+    next = NextIteration(sum)
+    exit = Exit(switch)
+"""
+
+
+@pytest.mark.parametrize(("code", "kind"), [(DEADLINE, Kind.RACY), ("INTERNAL", Kind.FINDING)])
+def test_a_loop_may_never_end_if_a_constant_comes_before_what_comes_round(
+    monkeypatch: pytest.MonkeyPatch, code: str, kind: Kind
+) -> None:
+    """It does where the Identity between them is gone; but nothing else is excused by that."""
+    feeds = {"n:0": np.int32(3)}
+    endless: list[Outcome] = [Failure(code, "", "no end")]
+    monkeypatch.setattr(judging, "_PATIENCE", ())
+    monkeypatch.setattr(running, "TIMEOUT_MS", 50)
+    found = judged_with(monkeypatch, ROUND, lambda _: endless, feeds=feeds, fetches=["exit:0"])
     assert found.kind is kind, found
 
 
