@@ -5,9 +5,10 @@ Out:  the ``Kind`` of the reason why that is right as well; None if there is non
 Not:  takes nothing for granted: behind each excuse stands an account of the executor's own.
 
 - *Racy*: what is ready may be taken in any order.  Each value and each error that was found is what
-  the executor gives in some order.  Of nodes that fail any may be the first, or a loop that never
-  ends may leave them no time.  Where a loop races in each iteration, there are more orders than can
-  be tried: a value for which they give very many may be another one of the same type and shape.
+  the executor gives in some order, or all of it if each step has an order of its own.  Of nodes
+  that fail any may be the first, or a loop that never ends may leave them no time.  Where a loop
+  races in each iteration, there are more orders than can be tried: a value for which they give very
+  many may be another one of the same type and shape.
 - *Racy*, too: what is drawn at random.  Where the executor gives another value each time in one and
   the same order, any value of the type will do.  So it will where it does with other seeds in
   functions, if these have been opened: in TensorFlow, too, one kernel draws for all calls of a
@@ -148,17 +149,39 @@ class _Accounts:
     def __init__(self, mutant: Mutant, meant: list[Outcome], run: Run) -> None:
         self._mutant, self._run = mutant, run
         self._known = [_Account(mutant, DEFINITION, meant)]
-        #: What has still to be made, by the first step whose order is another one.
-        self._others: dict[int, Iterator[_Account]] = {}
+        self._others = self._in_other_orders(meant)
 
     def allow(self, found: Sequence[Outcome], way: Way) -> bool:
         """Whether each value of each step, and how it ended, stands in some account."""
         missing = _parts(found)
-        for account in self._all(_first_difference(self._known[0].steps, found, way.tolerance)):
+        for account in self._all():
             missing = [part for part in missing if not _has(account.steps, part, way.tolerance)]
             if not missing:
                 return True
-        return all(self._varies(part) or self._is_random(part, way) for part in missing)
+        if all(self._varies(part) or self._is_random(part, way) for part in missing):
+            return True
+        return self._is_step_by_step(found, way.tolerance)
+
+    def _is_step_by_step(self, found: Sequence[Outcome], tolerance: float) -> bool:
+        """Whether an order for each step can be found, one step after the other."""
+        mutant = with_ways_into_merges(self._mutant)
+        orders = list(kept_back(mutant))
+        late: tuple[frozenset[str], ...] = ()
+        account = self._run(mutant, DEFINITION)
+        for _ in found:
+            if not difference(account, found, tolerance):
+                return True
+            step = _first_difference(account, found, tolerance)
+            late += (frozenset(),) * (step - len(late))
+            for names in orders:
+                by_step = (*late, names, frozenset())
+                account = self._run(mutant, replace(DEFINITION, kept_back=by_step))
+                if not difference(account[: step + 1], found[: step + 1], tolerance):
+                    late = (*late, names)
+                    break
+            else:
+                return False
+        return not difference(account, found, tolerance)
 
     def allow_opened(self, found: Sequence[Outcome], way: Way) -> bool:
         """The same for values that differ from order to order where functions are opened.
@@ -182,18 +205,14 @@ class _Accounts:
                 return True
         return False
 
-    def _all(self, step: int) -> Iterator[_Account]:
-        """First those in which all steps are taken in other orders, then those from a step on."""
+    def _all(self) -> Iterator[_Account]:
         yield from list(self._known)
-        for first in dict.fromkeys((0, step)):
-            others = self._others.setdefault(first, self._in_other_orders(first))
-            for account in others:
-                self._known.append(account)
-                yield account
+        for account in self._others:
+            self._known.append(account)
+            yield account
 
-    def _in_other_orders(self, first: int) -> Iterator[_Account]:
-        meant = self._known[0].steps
-        yield from self._failing_elsewhere(self._mutant, meant, _late(frozenset(), first))
+    def _in_other_orders(self, meant: list[Outcome]) -> Iterator[_Account]:
+        yield from self._failing_elsewhere(self._mutant, meant, frozenset())
         patient = with_ways_into_merges(self._mutant)
         eager = without_ways_into_merges(self._mutant)
         graphs = (self._mutant, patient, reading_late(patient), eager)
@@ -204,13 +223,13 @@ class _Accounts:
             account = self._made(mutant, DEFINITION)
             if ending(account.steps) in (ending(meant), DEADLINE):
                 yield account
-                yield from self._in_orders_of(mutant, first)
+                yield from self._in_orders_of(mutant)
 
-    def _in_orders_of(self, mutant: Mutant, first: int) -> Iterator[_Account]:
-        for seed in range(_SHUFFLED if not first else 0):
+    def _in_orders_of(self, mutant: Mutant) -> Iterator[_Account]:
+        for seed in range(_SHUFFLED):
             yield self._made(mutant, replace(DEFINITION, name=f"order {seed}", order=seed))
         hangs = 0
-        for account in self._with_some_late(mutant, first):
+        for account in self._with_some_late(mutant):
             # Others may wait for who is kept back: that such an order hangs is no proof.
             is_hang = ending(account.steps) == DEADLINE
             hangs += is_hang
@@ -219,22 +238,21 @@ class _Accounts:
             if not is_hang:
                 yield account
 
-    def _with_some_late(self, mutant: Mutant, first: int) -> Iterator[_Account]:
+    def _with_some_late(self, mutant: Mutant) -> Iterator[_Account]:
         for names in kept_back(mutant):
-            account = self._made(mutant, _late(names, first))
+            account = self._made(mutant, _late(names))
             yield account
-            yield from self._failing_elsewhere(mutant, account.steps, account.way)
+            yield from self._failing_elsewhere(mutant, account.steps, names)
 
     def _failing_elsewhere(
-        self, mutant: Mutant, found: Sequence[Outcome], way: Way
+        self, mutant: Mutant, found: Sequence[Outcome], late: frozenset[str]
     ) -> Iterator[_Account]:
         """What comes if nodes that fail are taken last: others fail before, or loops never end."""
-        late = way.kept_back
         for _ in range(_CULPRITS):
             if culprit(found) in {"", *late}:
                 return
             late |= {culprit(found)}
-            account = self._made(mutant, _late(late, way.late_from))
+            account = self._made(mutant, _late(late))
             yield account
             found = account.steps
 
@@ -266,19 +284,21 @@ class _Accounts:
         return False
 
 
-def _late(names: frozenset[str], first: int) -> Way:
-    name = f"{', '.join(sorted(names))[:80]} last from step {first} on"
-    return replace(DEFINITION, name=name, kept_back=names, late_from=first)
+def _late(names: frozenset[str]) -> Way:
+    name = f"{', '.join(sorted(names))[:80]} last"
+    return replace(DEFINITION, name=name, kept_back=(names,))
 
 
 # -- parts of accounts --------------------------------------------------------------------------
 
 
 def _first_difference(meant: Sequence[Outcome], found: Sequence[Outcome], tolerance: float) -> int:
-    """The number of the first step of which something else came; steps of one kind come again."""
+    """The number of the first step that came out otherwise, or is missing."""
     pairs = zip(meant, found, strict=False)
-    same_so_far = (not difference([want], [got], tolerance) for want, got in pairs)
-    return next((number for number, is_same in enumerate(same_so_far) if not is_same), 0)
+    differs = (bool(difference([want], [got], tolerance)) for want, got in pairs)
+    return next(
+        (number for number, is_other in enumerate(differs) if is_other), min(len(meant), len(found))
+    )
 
 
 def _parts(account: Sequence[Outcome]) -> list[_Part]:

@@ -8,7 +8,7 @@ Not:  runs nothing.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 from typing import Any, Final
@@ -61,20 +61,23 @@ class LateQueue:
 class Lateness:
     """Which nodes are taken last in the steps to come."""
 
-    def __init__(self, names: frozenset[str], from_step: int) -> None:
-        self._names, self._from_step = names, from_step
+    def __init__(self, by_step: Sequence[frozenset[str]]) -> None:
+        self._by_step = by_step
         #: The number of the step that runs.
         self.step = 0
 
     def make_queue(self) -> LateQueue:
         """A queue for an executor of that step."""
-        return LateQueue(self._names if self.step >= self._from_step else frozenset())
+        return LateQueue(self._by_step[min(self.step, len(self._by_step) - 1)])
 
 
 @contextmanager
-def keeping_back(names: frozenset[str], from_step: int = 0) -> Iterator[Lateness]:
-    """Have the executor take some nodes last, as long as this lasts, from one step on."""
-    lateness = Lateness(names, from_step)
+def keeping_back(by_step: Sequence[frozenset[str]]) -> Iterator[Lateness]:
+    """Have the executor take some nodes last, as long as this lasts.
+
+    There is a set of names for each step; the last one is for those that come later as well.
+    """
+    lateness = Lateness(by_step)
     make = ExecutorState.__init__
 
     def make_state(self: ExecutorState, *args: Any, **kwargs: Any) -> None:
@@ -83,7 +86,7 @@ def keeping_back(names: frozenset[str], from_step: int = 0) -> Iterator[Lateness
             self._ready.running = self._running
 
     with pytest.MonkeyPatch.context() as monkeypatch:
-        if names:
+        if any(by_step):
             monkeypatch.setattr(environment, "ready_queues", lambda _seed: lateness.make_queue)
             monkeypatch.setattr(ExecutorState, "__init__", make_state)
         yield lateness
@@ -114,4 +117,4 @@ def _results(mutant: Mutant) -> Iterator[str]:
 def _minds_order(op: OpDef | None) -> bool:
     """Whether it matters when a node runs: it has effects, or sees those of others."""
     shared = (arg.is_ref or arg.dtype is dtypes.resource for arg in op.inputs) if op else ()
-    return op is not None and (op.is_stateful or any(shared))
+    return op is not None and (op.is_stateful or op.traits.is_impure or any(shared))

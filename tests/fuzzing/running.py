@@ -47,9 +47,8 @@ class Way:
     options: GraphOptions
     #: Shuffles ready nodes; None takes them as they come.
     order: int | None = None
-    #: Nodes that are taken last, and the first step in which they are.
-    kept_back: frozenset[str] = frozenset()
-    late_from: int = 0
+    #: Nodes that are taken last, by step; the last set is for all later steps as well.
+    kept_back: tuple[frozenset[str], ...] = ()
     #: Leaves nodes to the executor by chance; None compiles what can be.
     left_out: int | None = None
     #: Whether graphs are compared with their laws after every pass, and values with their types.
@@ -103,7 +102,7 @@ def outcomes(mutant: Mutant, way: Way) -> list[Outcome]:
         tempfile.TemporaryDirectory() as folder,
         _quiet(),
         leaving_some_out(way.left_out),
-        keeping_back(way.kept_back, way.late_from) as lateness,
+        keeping_back(way.kept_back) as lateness,
     ):
         try:
             with ps.Session(mutant.graph_bytes, config=_config(mutant, way)) as session:

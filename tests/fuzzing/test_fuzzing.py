@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from fuzzing import judge as judging
-from fuzzing import running, workers
+from fuzzing import latitude, running, workers
 from fuzzing.__main__ import summary
 from fuzzing.answers import DEADLINE, Failure, Outcome, Values
 from fuzzing.mutant import Mutant, Run
+from fuzzing.orders import kept_back
 from fuzzing.recipe import Recipe, recipe
 from fuzzing.running import CHECKED, DEFINITION, Way, outcomes, ways
 from fuzzing.verdict import Kind, Verdict
@@ -59,6 +60,12 @@ def test_a_recipe_makes_the_same_graph_each_time() -> None:
 
 
 # -- the judge ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def _few_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is a finding is one after some orders as well."""
+    monkeypatch.setattr(latitude, "_OPENED", 60)
 
 
 def judged_with(
@@ -180,6 +187,51 @@ def test_a_merge_may_take_what_comes_later(
     change = giving(np.float32(value))
     found = judged_with(monkeypatch, MERGE, change, feeds=feeds, fetches=["merge:0"])
     assert found.kind is kind, found
+
+
+#: With the later value of the Merge a step fails.
+MERGE_OR_FAIL = (
+    MERGE
+    + """
+    log = Log(merge)
+    checked = CheckNumerics(log) message="no logarithm"
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [("INVALID_ARGUMENT", Kind.RACY), ("INTERNAL", Kind.FINDING)]
+)
+def test_each_step_may_have_an_order_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, code: str, kind: Kind
+) -> None:
+    """The second may fail though the first did not, but only as it can."""
+    zero = Values((np.asarray(np.float32(0)),))
+    found = judged_with(
+        monkeypatch,
+        MERGE_OR_FAIL,
+        lambda _: [zero, Failure(code, "checked", "no logarithm")],
+        feeds={"x:0": np.float32(1)},
+        fetches=["checked:0"],
+    )
+    assert found.kind is kind, found
+
+
+READS_A_FILE = """
+    name = Const() value="/nowhere/at/all"
+    x = Const() value="x"
+    read = ReadFile(name)
+    merge = Merge(x, read)
+    fails = DecodeRaw(merge) out_type=int32
+    sure = Identity(x)
+"""
+
+
+def test_what_a_file_holds_depends_on_when_it_is_read() -> None:
+    """So nodes that touch files may be taken last."""
+    mutant = Mutant(graph_to_def(sketch(READS_A_FILE)), [Run({}, ["sure:0"], [])], 1)
+    assert frozenset({"read"}) in set(kept_back(mutant))
+    assert frozenset({"sure"}) not in set(kept_back(mutant))
 
 
 #: What enters the loop as a constant, and what comes round, meet in a Merge.
