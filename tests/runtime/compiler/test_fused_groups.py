@@ -10,7 +10,7 @@ import pytest
 
 from penstock import errors
 from penstock.graph.graph import Node
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.elementwise import elementwise, is_elementwise
 from penstock.kernels.api.registry import Calling, Cost
 from penstock.kernels.api.traits import KernelTraits

@@ -19,7 +19,7 @@ import numpy as np
 from penstock.graph.graph import Edge, Node
 from penstock.graph.references import References
 from penstock.graph.roles import Role
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.runtime.compiler.loops import Irregular, Loop, LoopOrNode, is_free
 from penstock.runtime.compiler.predicates import ALWAYS, NEVER, Predicate, Predicates
 from penstock.runtime.compiler.program import (

@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock.errors import CancelledError, OpError
 from penstock.graph.graph import Node
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.context import OpKernelContext
 from penstock.kernels.parallel.beside import prepared_beside
 from penstock.runtime.compiler.expressions import as_pred

@@ -17,9 +17,8 @@ from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.references import References
 from penstock.graph.roles import LOOPS, Role
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.registry import Calling
-from penstock.runtime.binding import bind_at
 from penstock.runtime.compiler.build import build_program, build_whole
 from penstock.runtime.compiler.build_body import NodeInfo
 from penstock.runtime.compiler.clusters import Clustering
@@ -34,6 +33,7 @@ from penstock.runtime.compiler.region import Region
 from penstock.runtime.compiler.rewrite import Group, SurelyLive, outputs_of, rewrite
 from penstock.runtime.compiler.sizes import spread_numbers
 from penstock.runtime.compiler.unary_chains import join_unary_chains
+from penstock.runtime.kernel_binder import bind_at
 from penstock.runtime.outputs import checked_kernel
 from penstock.state.checkpoints import begin
 
