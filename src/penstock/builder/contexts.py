@@ -53,7 +53,7 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loop:
+class LoopContext:
     """What the condition and the body of one loop share."""
 
     name: str
@@ -74,7 +74,7 @@ class LoopPart:
     """The condition or the body of a loop; the body runs once less."""
 
     part: str
-    loop: Loop
+    loop: LoopContext
     pivot: Node
     members: list[Node] = field(default_factory=list)
 
@@ -105,7 +105,7 @@ def make_switch(scope: Scope, data: Tensor, pred: Tensor, name: str) -> Node:
     return make_node(scope, op, {"T": data.dtype.base}, [data, pred], unique)
 
 
-def make_enter(scope: Scope, data: Tensor, loop: Loop, *, is_constant: bool) -> Node:
+def make_enter(scope: Scope, data: Tensor, loop: LoopContext, *, is_constant: bool) -> Node:
     """An Enter into ``loop``; only invariants keep their references."""
     op = "RefEnter" if data.dtype.is_ref and is_constant else "Enter"
     attrs = {
