@@ -133,6 +133,32 @@ def test_the_documented_layers_are_those_that_are_checked() -> None:
     assert shown == contracts["contracts"][0]["layers"]
 
 
+def test_what_contracts_do_not_see_is_for_type_checkers() -> None:
+    """An import that a contract leaves out is under ``if TYPE_CHECKING``: no program runs it."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    ignored = [edge for c in contracts["contracts"] for edge in c.get("ignore_imports", ())]
+    run = []
+    for edge in ignored:
+        importer, _, imported = edge.partition(" -> ")
+        tree = ast.parse((SOURCE.parent / f"{importer.replace('.', '/')}.py").read_text("utf-8"))
+        hidden = {
+            id(inner)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            for inner in ast.walk(node)
+        }
+        run += [
+            edge
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            and node.module == imported
+            and id(node) not in hidden
+        ]
+
+    assert len(ignored) > 5
+    assert run == []
+
+
 def test_semantics_page_links_to_tests_that_exist() -> None:
     """Every rule of docs/semantics.md names a test, and the test is there."""
     text = (ROOT / "docs" / "semantics.md").read_text("utf-8")

@@ -66,6 +66,24 @@ def test_an_endless_search_can_be_ended() -> None:
             session.run("next:0", options=RunOptions(timeout_in_ms=50))
 
 
+def test_who_waits_for_a_turn_can_be_ended() -> None:
+    """A deadline ends a step that waits until another one has its element, and nothing is left."""
+    skip = "data = SkipDataset[output_types=int64; output_shapes=](range, stop)"
+    with pipeline(skip, 2**62) as session:
+        session.run("init")
+        slow = session.run_async("next:0")
+        while not slow.dump_state():
+            pass
+
+        with pytest.raises(errors.DeadlineExceededError) as caught:
+            session.run("next:0", options=RunOptions(timeout_in_ms=50))
+        slow.cancel()
+        with pytest.raises(errors.CancelledError):
+            slow.result(30)
+
+    assert "has not called done" not in str(caught.value)
+
+
 def test_an_iterator_begins_anew() -> None:
     """Its initializer may run at any time."""
     take = "data = TakeDataset[output_types=int64; output_shapes=](range, stop)"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import errors
-from penstock.kernels.data_flow.queue_state import Close, Put, QueueState, Request, Take
+from penstock.kernels.data_flow.queue_state import Close, Put, QueueRequest, QueueState, Take
 from penstock.kernels.data_flow.queue_stores import FifoStore, PriorityStore, ShuffleStore
 from penstock.state.waits import Wait
 
@@ -36,7 +36,7 @@ class Driver:
     def close_now(self) -> None:
         self._note(self.state.close())
 
-    def cancel(self, request: Request) -> None:
+    def cancel(self, request: QueueRequest) -> None:
         self._note(self.state.cancel(request))
 
     def _add(self, request: Any) -> Any:

@@ -11,13 +11,6 @@ import pytest
 from penstock.kernels.parallel import strided_copies
 from penstock.kernels.parallel.strided_copies import gathered, has_short_runs, put
 
-
-@pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small arrays count, too."""
-    monkeypatch.setattr(strided_copies, "_FEW", 1)
-
-
 VIEWS = [
     np.s_[:, ::2],
     np.s_[1:, 1::3],
@@ -37,12 +30,12 @@ VIEWS = [
 def test_gathered_and_put_back(view: Any, dtype: Any, depth: int) -> None:
     """What is gathered is what the view has; what is put there is found there, and nowhere else."""
     array = np.arange(4 * 7 * depth).reshape(4, 7, depth).astype(dtype)
-    found = gathered(array[view])
+    found = gathered(array[view], enough=1)
     np.testing.assert_array_equal(found, array[view])
 
     expected, target = array.copy(), array.copy()
     expected[view] = expected[view] + expected[view]
-    put(target[view], found + found)
+    put(target[view], found + found, enough=1)
     np.testing.assert_array_equal(target, expected)
 
 
@@ -67,16 +60,14 @@ RUNS = {
 def test_short_runs_are_told_from_others(name: str) -> None:
     """Two elements or more, less than 256 bytes, and a gap behind them."""
     view, has_them = RUNS[name]
-    assert has_short_runs(view) is has_them
+    assert has_short_runs(view, enough=1) is has_them
 
 
-def test_few_elements_are_left_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_elements_are_left_to_numpy() -> None:
     """Below a number of elements nothing is gained."""
     view, _ = RUNS["every other row of few"]
-    monkeypatch.setattr(strided_copies, "_FEW", view.size)
-    assert has_short_runs(view)
-    monkeypatch.setattr(strided_copies, "_FEW", view.size + 1)
-    assert not has_short_runs(view)
+    assert has_short_runs(view, enough=view.size)
+    assert not has_short_runs(view, enough=view.size + 1)
 
 
 def test_what_has_short_runs_is_copied_run_by_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,12 +81,12 @@ def test_what_has_short_runs_is_copied_run_by_run(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(strided_copies, "_copy", noted)
     view, _ = RUNS["every other row of few"]
-    found = gathered(view)
+    found = gathered(view, enough=1)
     assert found.flags.c_contiguous
     assert not np.shares_memory(found, view)
-    put(np.zeros_like(FLOATS)[:, ::2, :8], found)
+    put(np.zeros_like(FLOATS)[:, ::2, :8], found, enough=1)
     assert copied == [view.shape] * 2
 
-    assert gathered(FLOATS) is FLOATS
-    put(np.zeros_like(FLOATS), FLOATS)
+    assert gathered(FLOATS, enough=1) is FLOATS
+    put(np.zeros_like(FLOATS), FLOATS, enough=1)
     assert copied == [view.shape] * 2

@@ -11,6 +11,8 @@ import pytest
 from penstock import Session, errors
 from penstock.catalogue.registry import find_op, get_op
 from penstock.core import dtypes
+from penstock.kernels.training.training_formulas import FORMULAS
+from penstock.kernels.training.training_in_place import FILLS
 from support.sketch import sketch
 
 #: What variables and slots start with, and what all other inputs are, by name.
@@ -191,6 +193,12 @@ def test_rows_must_fit(indices: Any, grad: Any, message: str) -> None:
     starts = {"var": [[1.0], [2.0]], "accum": [[0.0], [0.0]]}
     with pytest.raises(errors.InvalidArgumentError, match=message):
         trained("SparseApplyMomentum", inputs, {}, starts)
+
+
+def test_each_formula_stands_in_one_place() -> None:
+    """An optimiser is a formula, or one that is written in place, and never both."""
+    assert FORMULAS.keys().isdisjoint(FILLS)
+    assert len(FORMULAS) + len(FILLS) == 18
 
 
 def test_what_was_read_stays() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import penstock as ps
 from penstock import errors
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.registry import Calling, Cost
 from support.functions import graph_def_with
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from penstock.cli import main
 from penstock.runtime.compiler.branches import Branches
-from penstock.runtime.compiler.source import Line
+from penstock.runtime.compiler.source import SourceLine
 from security.attack import Attacker, Finding, Way, planted, put, watch
 from security.payloads import CANARY, PAYLOADS
 from security.slots import slots_of
@@ -135,7 +135,7 @@ def test_a_hole_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     attacker = Attacker(case_of("cond_in_while"), tmp_path)
 
     def line(self: Branches, code: str, _node: object = None, label: str = "") -> None:
-        self.lines.append(Line(f"{'    ' * self.level}{code}  # {label}", None, self.loops))
+        self.lines.append(SourceLine(f"{'    ' * self.level}{code}  # {label}", None, self.loops))
 
     monkeypatch.setattr(Branches, "line", line)
     with pytest.raises(Finding, match=r"no OpError|given to the compiler|our own mistake"):

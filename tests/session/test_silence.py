@@ -16,7 +16,7 @@ import pytest
 import penstock as ps
 from penstock import errors
 from penstock.defs.schema import Message
-from penstock.kernels.api import bound
+from penstock.kernels.api import bound_kernel
 from support.custom import custom_kernels
 from support.functions import graph_def_with
 
@@ -76,7 +76,7 @@ class Silent:
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
     """Yield the kernel of ExSilent; steps have little patience with it."""
-    monkeypatch.setattr(bound, "PATIENCE", 0.1)
+    monkeypatch.setattr(bound_kernel, "PATIENCE", 0.1)
     with custom_kernels("ExSilent(x: int32) -> (y: int32) stateful") as register:
         kernel = Silent()
         register("ExSilent", kernel, "async")

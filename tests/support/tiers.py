@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.graph.graph import Node
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.runtime.compiler import compile_regions
 
 _can_compile = compile_regions._can_compile

@@ -13,38 +13,16 @@ its Exit, both of which are at home outside.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from penstock.builder.nodes import make_node, set_context
-from penstock.builder.scope import Dependencies, Scope
+from penstock.builder.scope import Context, Dependencies, Scope
 from penstock.builder.tensor import Tensor
 from penstock.errors import InvalidArgumentError, Where
 from penstock.graph.graph import Node
 
 if TYPE_CHECKING:
     from penstock.builder.graph import Graph
-
-
-class Context(Protocol):
-    """A branch, or one of the two parts of a loop."""
-
-    @property
-    def parent(self) -> Context | None:
-        """The context around it, or None."""
-
-    @property
-    def pivot(self) -> Node:
-        """Runs, alive, exactly when the nodes of this context are to run."""
-
-    @property
-    def members(self) -> list[Node]:
-        """Nodes that were made in it or captured into it, in order."""
-
-    def capture(self, tensor: Tensor) -> Tensor:
-        """Bring in a tensor that is at home in ``parent``."""
-
-    def __str__(self) -> str:
-        """What it is, for error messages."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +53,7 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loop:
+class LoopContext:
     """What the condition and the body of one loop share."""
 
     name: str
@@ -96,7 +74,7 @@ class LoopPart:
     """The condition or the body of a loop; the body runs once less."""
 
     part: str
-    loop: Loop
+    loop: LoopContext
     pivot: Node
     members: list[Node] = field(default_factory=list)
 
@@ -127,7 +105,7 @@ def make_switch(scope: Scope, data: Tensor, pred: Tensor, name: str) -> Node:
     return make_node(scope, op, {"T": data.dtype.base}, [data, pred], unique)
 
 
-def make_enter(scope: Scope, data: Tensor, loop: Loop, *, is_constant: bool) -> Node:
+def make_enter(scope: Scope, data: Tensor, loop: LoopContext, *, is_constant: bool) -> Node:
     """An Enter into ``loop``; only invariants keep their references."""
     op = "RefEnter" if data.dtype.is_ref and is_constant else "Enter"
     attrs = {

@@ -16,10 +16,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.builder import call
-from penstock.builder.contexts import Context
 from penstock.builder.names import NamePool
 from penstock.builder.operators import Operators
-from penstock.builder.scope import current_scope, scope_in, use_scope
+from penstock.builder.scope import Context, current_scope, scope_in, use_scope
 from penstock.builder.tensor import Operation, Tensor
 from penstock.catalogue.op_def import OpDef
 from penstock.core.given import leaves

@@ -40,7 +40,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
+class PackedList:
     """A list in which tensors stand among literals, to become a Pack."""
 
     name: str
@@ -48,7 +48,7 @@ class Stack:
     dtype: DType | None
 
 
-Input: TypeAlias = Tensor | Constant | Stack
+Input: TypeAlias = Tensor | Constant | PackedList
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def complete(op: OpDef, given: Mapping[str, Any]) -> Completed:
         InvalidArgumentError: the types or numbers of arguments contradict each other.
 
     """
-    call = _Call(op, given)
+    call = _OpCall(op, given)
     for arg in op.inputs:
         call.count(arg)
     for arg in op.inputs:
@@ -79,7 +79,7 @@ def complete(op: OpDef, given: Mapping[str, Any]) -> Completed:
     return Completed(call.attrs, inputs)
 
 
-class _Call:
+class _OpCall:
     """One call under way."""
 
     def __init__(self, op: OpDef, given: Mapping[str, Any]) -> None:
@@ -180,7 +180,7 @@ class _Call:
                 f"VariableV2, not {item!r:.80}"
             )
         if _has_tensor(item):
-            return Stack(name, item, wanted)
+            return PackedList(name, item, wanted)
         try:
             return Constant(name, constants.convert(item, wanted), wanted)
         except TypeError as cause:

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from penstock.builder import structure
 from penstock.builder.blocks import name_scope
-from penstock.builder.contexts import Loop, LoopPart, make_enter, resolve
+from penstock.builder.contexts import LoopContext, LoopPart, make_enter, resolve
 from penstock.builder.graph import Graph, graph_of
 from penstock.builder.nodes import make_node, set_context
 from penstock.builder.scope import Scope, scope_in, use_scope
@@ -122,7 +122,7 @@ class _Construction:
         self.leaves = structure.flatten(loop_vars)
         waits = list(scope.dependencies)
         frame = self.name("while_context")
-        self.loop = Loop(scope.name, frame, scope.context, parallel_iterations, waits)
+        self.loop = LoopContext(scope.name, frame, scope.context, parallel_iterations, waits)
 
     def run(self, cond: LoopFunction, body: LoopFunction) -> Structure:
         """The whole construction, from the Enters to the Exits."""

@@ -19,9 +19,8 @@ from penstock.graph.graph import Node
 from penstock.graph.roles import Role
 
 if TYPE_CHECKING:
-    from penstock.builder.contexts import Context
     from penstock.builder.graph import Graph
-    from penstock.builder.scope import Dependencies, Scope
+    from penstock.builder.scope import Context, Dependencies, Scope
     from penstock.defs.attrs import Attr
 
 #: The attribute that lists what a node must share a device with.

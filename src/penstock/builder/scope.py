@@ -2,7 +2,7 @@
 
 In:   ``with`` statements of the graph's author.
 Out:  ``Scope``, frozen; each ``with`` makes a changed copy current until it ends.
-Not:  makes no nodes.
+Not:  makes no nodes; knows of branches and loops only that they are a ``Context``.
 
 The current scope is a context variable: every thread and every asyncio task has its own,
 and a new thread starts without one.
@@ -14,12 +14,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
-    from penstock.builder.contexts import Context
     from penstock.builder.graph import Graph
+    from penstock.builder.tensor import Tensor
     from penstock.graph.graph import Node
+
+
+class Context(Protocol):
+    """A branch, or one of the two parts of a loop."""
+
+    @property
+    def parent(self) -> Context | None:
+        """The context around it, or None."""
+
+    @property
+    def pivot(self) -> Node:
+        """Runs, alive, exactly when the nodes of this context are to run."""
+
+    @property
+    def members(self) -> list[Node]:
+        """Nodes that were made in it or captured into it, in order."""
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """Bring in a tensor that is at home in ``parent``."""
+
+    def __str__(self) -> str:
+        """What it is, for error messages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def _own_limit() -> Iterator[int]:
         yield limit - (int(pages[0]) * os.sysconf("SC_PAGE_SIZE") if pages else 0)
 
 
-class _Group(NamedTuple):
+class _ControlGroup(NamedTuple):
     """The files in which a control group of Linux says what it may use, and what it does."""
 
     limit: Path
@@ -120,14 +120,14 @@ def _control_groups() -> Iterator[int]:
 
 
 @functools.cache
-def _groups() -> tuple[_Group, ...]:
+def _groups() -> tuple[_ControlGroup, ...]:
     """The control groups that this process is in, of both of Linux's kinds."""
     kinds = (
         ("memory.limit_in_bytes", "memory.usage_in_bytes", r"^total_inactive_file (\d+)"),
         ("memory.max", "memory.current", r"^inactive_file (\d+)"),
     )
     return tuple(
-        _Group(folder / limit, folder / usage, cache)
+        _ControlGroup(folder / limit, folder / usage, cache)
         for folder in control_group_folders("memory")
         for limit, usage, cache in kinds
         if (folder / limit).exists()

@@ -35,7 +35,7 @@ _DATASET: Final = re.compile(r".*Dataset(V\d+)?")
 
 
 @dataclass(frozen=False, slots=True, eq=False)
-class Group:
+class ColocationGroup:
     """Nodes that lie on one device."""
 
     #: In the order in which they joined.
@@ -60,7 +60,7 @@ class Colocation:
         #: Of each node by id, as if it were alone.
         self._own: Final[dict[int, Constraints]] = {}
         #: By node id, of nodes that are joined to others; shared by all nodes of a group.
-        self._groups: Final[dict[int, Group]] = {}
+        self._groups: Final[dict[int, ColocationGroup]] = {}
         for node in graph:
             try:
                 self._own[node.id] = constraints.of(node)
@@ -69,7 +69,7 @@ class Colocation:
         self._join_by_edges(graph)
         self._join_by_names(graph)
 
-    def group_of(self, node: Node) -> Group | None:
+    def group_of(self, node: Node) -> ColocationGroup | None:
         """The group of a node; None for a node that is joined to no other."""
         return self._groups.get(node.id)
 
@@ -184,8 +184,8 @@ class Colocation:
                 "the other nodes colocated with them.",
                 details=[*self.debug_info(one), *self.debug_info(other)],
             )
-        group = group or Group([one], its)
-        second = second or Group([other], others)
+        group = group or ColocationGroup([one], its)
+        second = second or ColocationGroup([other], others)
         if len(group.nodes) < len(second.nodes):
             group, second = second, group
         # The smaller group moves, so a node moves at most once per doubling.

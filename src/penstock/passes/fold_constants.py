@@ -32,7 +32,7 @@ from penstock.state.checkpoints import begin, checkpoint
 #: Results of more bytes than this stay what they are, as in TensorFlow.
 MAX_BYTES: Final = 10 << 20
 #: More elements than this are not computed in the hope that the result is small.
-_MAX_ELEMENTS: Final = 1 << 25
+MAX_ELEMENTS: Final = 1 << 25
 #: Whatever waits for more nodes than this is not worth its edges.
 _MAX_WAITS: Final = 32
 _FOLDABLE: Final = COMPUTES - {Role.CONSTANT}
@@ -40,7 +40,12 @@ _Outputs: TypeAlias = tuple[Value, ...]
 
 
 def fold_constants(
-    draft: GraphRewriter, max_bytes: int = MAX_BYTES, host: Host = CLOSED, *, flush: bool = False
+    draft: GraphRewriter,
+    max_bytes: int = MAX_BYTES,
+    host: Host = CLOSED,
+    *,
+    flush: bool = False,
+    max_elements: int = MAX_ELEMENTS,
 ) -> int:
     """Replace by constants what depends on nothing else; returns how many nodes that were.
 
@@ -49,9 +54,10 @@ def fold_constants(
         max_bytes: a result of more bytes stays what it is.
         host: what kernels may reach outside of the graph.
         flush: whether denormal numbers are zeros.
+        max_elements: what may have more elements is not computed to see how large it is.
 
     """
-    folding = _Folding(draft, max_bytes, host, flush=flush)
+    folding = _Folding(draft, (max_bytes, max_elements), host, flush=flush)
     prepared_beside(folding.compute)
     folding.put_in_place()
     return len(folding.outputs)
@@ -60,10 +66,12 @@ def fold_constants(
 class _Folding:
     """One pass over a graph: first all values, then all changes."""
 
-    def __init__(self, draft: GraphRewriter, max_bytes: int, host: Host, *, flush: bool) -> None:
+    def __init__(
+        self, draft: GraphRewriter, limits: tuple[int, int], host: Host, *, flush: bool
+    ) -> None:
         self.draft = draft
         self.host = host
-        self.max_bytes = max_bytes
+        self.max_bytes, self.max_elements = limits
         #: Whether denormal numbers are zeros.
         self.flush = flush
         #: What each folded node gives.
@@ -144,7 +152,7 @@ class _Folding:
             host=self.host,
         )
         try:
-            if result_elements(node.op, node.attrs, inputs) > _MAX_ELEMENTS:
+            if result_elements(node.op, node.attrs, inputs) > self.max_elements:
                 return None
             with np.errstate(all="ignore"):
                 begin(f"folding constants: {node.name} ({node.op.name})")

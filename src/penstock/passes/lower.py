@@ -60,7 +60,7 @@ class Kinds(enum.Flag):
 
 
 #: Gives devices to nodes that have none; gets those of a graph's nodes by id.
-Place: TypeAlias = Callable[[Mapping[int, str]], Mapping[int, str]]
+PlaceNodes: TypeAlias = Callable[[Mapping[int, str]], Mapping[int, str]]
 #: All that can be lowered.
 ALL: Final = Kinds.CALLS | Kinds.CHOICES
 
@@ -72,7 +72,7 @@ def lower(
     kinds: Kinds = ALL,
     targets: Collection[str] = (),
     device_types: Collection[str] = ("CPU",),
-    place: Place | None = None,
+    place: PlaceNodes | None = None,
     keeps_effects: bool = False,
     idle: Collection[Node] = (),
 ) -> Mapping[int, str]:

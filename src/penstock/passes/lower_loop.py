@@ -21,7 +21,7 @@ from penstock.passes.call_site import CallSite, Endpoint, Inlined, Replacement, 
 
 def lower_while(site: CallSite, cond: FunctionBody, body: FunctionBody) -> Replacement:
     """What takes the place of a While with these functions."""
-    loop = _Loop(site, fixed_variables(body))
+    loop = _LoopNodes(site, fixed_variables(body))
     constants = loop.add_constants({*used_args(cond), *used_args(body)})
     merges = loop.add_merges()
     condition = site.inline("cond/", cond, _first_outputs(merges) | constants, _any(merges))
@@ -52,7 +52,7 @@ def fixed_variables(body: FunctionBody) -> set[int]:
     return found - {0} if len(found) == len(body.arg_types) else found
 
 
-class _Loop:
+class _LoopNodes:
     """The nodes of a loop, by loop variable; each lies where the variable comes from."""
 
     def __init__(self, site: CallSite, fixed: set[int]) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from penstock.core.denormals import flushing
 from penstock.core.values import Value
 from penstock.errors import CancelledError, OpError
-from penstock.kernels.api.bound import BRIEF
+from penstock.kernels.api.bound_kernel import BRIEF
 from penstock.kernels.parallel.beside import Beside
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.deadline import Alarm, timed_out

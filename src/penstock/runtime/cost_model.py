@@ -21,7 +21,7 @@ from penstock.defs.tensors import shape_to_proto
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
 from penstock.graph.stages import Partition
-from penstock.runtime.stats import Output, Record
+from penstock.runtime.stats import Activation, Output
 
 #: The bytes of a value that nobody saw.
 _UNKNOWN: Final = -1
@@ -58,14 +58,14 @@ class CostModel:
             self._steps += 1
         return measured >= 0 and (measured + 1) % self.every == 0
 
-    def add(self, records: Mapping[str, Sequence[Record]]) -> None:
+    def add(self, records: Mapping[str, Sequence[Activation]]) -> None:
         """Take what one step recorded, by device."""
         with self._lock:
             for device, activations in records.items():
                 for record in activations:
                     self._add(device, record)
 
-    def _add(self, device: str, record: Record) -> None:
+    def _add(self, device: str, record: Activation) -> None:
         name = record.item.name
         known = self._micros.get((device, name), 0)
         self._micros[device, name] = max(known, int(1e6 * (record.end - record.start)))

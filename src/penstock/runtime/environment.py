@@ -15,10 +15,10 @@ from penstock.errors import InternalError
 from penstock.graph.graph import Graph
 from penstock.kernels.api.host import CLOSED, OPEN
 from penstock.passes.prune import ClientDevice
-from penstock.runtime.bind_kernels import KernelBinder
 from penstock.runtime.call_functions import FunctionRuntime
 from penstock.runtime.executor.params import LocalExecutorParams
 from penstock.runtime.explain_wait import explain_wait
+from penstock.runtime.kernel_binder import KernelBinder
 from penstock.runtime.make_instance import InstanceMaker
 from penstock.runtime.placement import Placement
 from penstock.runtime.ready_order import ready_queues

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from penstock.config import Config, Tier
 from penstock.graph.graph import Node
 from penstock.graph.stages import Pruned
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.runtime.compiler.compile_regions import Compiler
 from penstock.runtime.compiler.region import Region
 from penstock.state.devices import DeviceSet

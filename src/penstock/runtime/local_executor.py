@@ -19,7 +19,7 @@ from penstock.defs.codec import load_graph_def
 from penstock.errors import InvalidArgumentError
 from penstock.graph.graph import Graph, Node
 from penstock.graph.import_graph_def import graph_from_def
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.context import FunctionCaller
 from penstock.runtime.environment import Environment
 from penstock.runtime.executor.executor import Executor

@@ -23,10 +23,10 @@ from penstock.graph.stages import Partition, Pruned
 from penstock.kernels.api.context import CallKind
 from penstock.passes.place import PlacerOptions, place
 from penstock.passes.split import split
-from penstock.runtime.bind_kernels import KernelBinder
 from penstock.runtime.executor.params import LocalExecutorParams
 from penstock.runtime.function_instance import FunctionInstance, Pinned
 from penstock.runtime.join_devices import join_devices
+from penstock.runtime.kernel_binder import KernelBinder
 from penstock.runtime.optimize_request import optimize_body, optimize_spread, place_body
 from penstock.runtime.runnable import Runnable
 from penstock.state.devices import DeviceSet

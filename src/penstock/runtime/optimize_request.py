@@ -22,7 +22,7 @@ from penstock.graph.roles import LOOP_BORDERS
 from penstock.graph.stages import Pruned
 from penstock.kernels.api.host import CLOSED, WITHOUT_FILES
 from penstock.passes.graph_pass import PassError, PassSettings
-from penstock.passes.lower import Kinds, Place, lower
+from penstock.passes.lower import Kinds, PlaceNodes, lower
 from penstock.passes.optimize import Passes, open_graph, optimize, optimize_graph
 from penstock.passes.place import place_added
 from penstock.runtime.choose_passes import passes_of
@@ -133,7 +133,7 @@ def optimize_body(
         check_graph(graph)
 
 
-def place_body(body: FunctionBody, config: Config, devices: DeviceSet, place: Place) -> Pruned:
+def place_body(body: FunctionBody, config: Config, devices: DeviceSet, place: PlaceNodes) -> Pruned:
     """Make nodes of what a body calls, place all of them, and keep what is needed.
 
     As in TensorFlow, no option keeps the calls of a body that lies on several devices, and what

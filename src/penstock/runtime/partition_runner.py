@@ -14,7 +14,7 @@ from threading import Lock
 
 from penstock.config import Tier
 from penstock.graph.graph import Graph, Node
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.registry import Calling, Cost
 from penstock.runtime.compiler.compile_regions import Compiled, Compiler
 from penstock.runtime.compiler.profile import Profile

@@ -33,7 +33,7 @@ class Output(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Activation:
     """One activation; times are seconds of ``perf_counter``."""
 
     item: NodeItem
@@ -50,7 +50,7 @@ class DeviceStats:
 
     def __init__(self) -> None:
         #: Records in order of completion; ``append`` is atomic, so threads need no lock.
-        self.records: list[Record] = []
+        self.records: list[Activation] = []
 
     def computed(
         self, item: NodeItem, scheduled: float, start: float, end: float, outputs: Sequence[Value]
@@ -63,7 +63,7 @@ class DeviceStats:
             for slot, v in enumerate(map(_behind_reference, outputs))
             if v is not DEAD and v is not None
         )
-        self.records.append(Record(item, scheduled, start, end, get_ident(), described))
+        self.records.append(Activation(item, scheduled, start, end, get_ident(), described))
 
 
 def _behind_reference(value: Value) -> Value:
@@ -104,7 +104,7 @@ class StatsCollector:
                 self._add_node(device_proto, record)
         return proto
 
-    def _add_node(self, device_proto: Message, record: Record) -> None:
+    def _add_node(self, device_proto: Message, record: Activation) -> None:
         start = record.start + self._epoch
         node = device_proto.node_stats.add(
             node_name=record.item.name,
@@ -126,7 +126,7 @@ class StatsCollector:
             description.allocation_description.requested_bytes = output.size
             description.allocation_description.allocator_name = "cpu"
 
-    def records(self) -> dict[str, Sequence[Record]]:
+    def records(self) -> dict[str, Sequence[Activation]]:
         """What the step's own nodes did, by device, in order of completion."""
         return {device: stats.records for device, stats in self.devices.items()}
 

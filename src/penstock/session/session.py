@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from time import monotonic
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock.config import Config, RunMetadata, RunOptions
@@ -347,12 +346,7 @@ class Session:
         default_session.enter(self)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         default_session.leave(self)
         self.close()
 

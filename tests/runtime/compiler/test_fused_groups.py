@@ -10,8 +10,8 @@ import pytest
 
 from penstock import errors
 from penstock.graph.graph import Node
-from penstock.kernels.api.bound import BoundKernel
-from penstock.kernels.api.elementwise import elementwise, is_elementwise
+from penstock.kernels.api.bound_kernel import BoundKernel
+from penstock.kernels.api.elementwise import is_elementwise
 from penstock.kernels.api.registry import Calling, Cost
 from penstock.kernels.api.traits import KernelTraits
 from penstock.runtime import KernelBinder
@@ -410,8 +410,8 @@ def logging_to(order: list[str]) -> Callable[[Node], BoundKernel]:
             order.append(node.name)
             return made.compute(*args)
 
-        compute = elementwise(logged) if is_elementwise(made.compute) else logged
-        return BoundKernel(compute, made.calling, made.cost)
+        traits = KernelTraits(is_elementwise=is_elementwise(made.compute))
+        return BoundKernel(logged, made.calling, made.cost, traits=traits)
 
     return make
 
@@ -449,7 +449,8 @@ def test_an_error_in_a_piece_names_its_node(where: float) -> None:
     def make(node: Node) -> BoundKernel:
         if node.name != "scope/b":
             return KernelBinder(CPU).bind(node)
-        return BoundKernel(elementwise(fail), Calling.PLAIN, Cost.MEASURED)
+        traits = KernelTraits(is_elementwise=True)
+        return BoundKernel(fail, Calling.PLAIN, Cost.MEASURED, traits=traits)
 
     rows = X + "w = Const() value=1.0\na = Mul(x, w)\nscope/b = Exp(a)\nc = Neg(scope/b)\n"
     region = chained(rows + "r = _Retval(c) index=0", make_kernel=make)

@@ -12,7 +12,14 @@ import penstock as ps
 from penstock.errors import InternalError
 from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Node
-from penstock.runtime.compiler.loops import Irregular, Loop, LoopOrNode, LoopTree, Odd, loop_depth
+from penstock.runtime.compiler.loops import (
+    Irregular,
+    LoopOrNode,
+    LoopTree,
+    Odd,
+    RegularLoop,
+    loop_depth,
+)
 from support.loops import NESTED_LOOPS, counting_loop
 from support.sketch import sketch
 
@@ -27,12 +34,12 @@ def levels_of(text: str, can_compile: Callable[[Node], bool] = lambda _node: Tru
 
 def names(units: Any) -> list[str]:
     """Units by name; a loop in brackets."""
-    return [f"[{unit.name}]" if isinstance(unit, Loop) else unit.name for unit in units]
+    return [f"[{unit.name}]" if isinstance(unit, RegularLoop) else unit.name for unit in units]
 
 
-def the_loop(levels: LoopTree) -> Loop:
+def the_loop(levels: LoopTree) -> RegularLoop:
     """The only loop that stands outside of all others."""
-    [loop] = [u for units in levels.units.values() for u in units if isinstance(u, Loop)]
+    [loop] = [u for units in levels.units.values() for u in units if isinstance(u, RegularLoop)]
     return loop
 
 
@@ -86,11 +93,11 @@ def test_everything_in_a_loop_stands_for_the_outermost(name: str) -> None:
     assert [levels.unit_of(node) for node in nodes] == [loop]
 
 
-def _nodes_in(loop: Loop) -> list[Node]:
+def _nodes_in(loop: RegularLoop) -> list[Node]:
     """All nodes of a loop, with those of loops inside."""
     nodes = [*loop.enters, *loop.exits, *(v.merge for v in loop.variables)]
     for unit in loop.body:
-        nodes += _nodes_in(unit) if isinstance(unit, Loop) else [unit]
+        nodes += _nodes_in(unit) if isinstance(unit, RegularLoop) else [unit]
     return nodes
 
 
@@ -181,7 +188,7 @@ def test_irregular_loops_are_left_to_the_executor(old: str, new: str, reason: st
     levels = levels_of(COUNT.replace(old, new))
     assert frames(levels) == ["", "loop"]
     for frame, units in levels.units.items():
-        assert not any(isinstance(unit, Loop) for unit in units)
+        assert not any(isinstance(unit, RegularLoop) for unit in units)
         assert levels.is_odd(frame) == (frame.name == "loop")
         if frame.name == "loop":
             with pytest.raises(Odd, match=reason):
@@ -193,7 +200,7 @@ def test_all_loops_in_one_of_another_form_are_the_executors() -> None:
     levels = levels_of(
         NESTED_LOOPS.replace("i_cond = LoopCond(i_less)", "i_cond = Identity(i_less)")
     )
-    inner = [unit.frame for unit in _all_units(levels) if isinstance(unit, Loop)]
+    inner = [unit.frame for unit in _all_units(levels) if isinstance(unit, RegularLoop)]
     assert [frame.name for frame in inner] == ["inner"]
     assert levels.is_odd(inner[0])
     assert [frame.name for frame in levels.frames()] == ["", "outer"]
@@ -208,7 +215,7 @@ def test_a_loop_that_waits_for_itself_is_the_executors() -> None:
 def test_a_node_that_is_left_to_the_executor() -> None:
     """With a node in a loop, so is the loop; with one outside of it, just that node."""
     levels = levels_of(COUNT + "\nafter = Neg(exit)\nlast = Neg(after)")
-    nodes = {unit.name: unit for unit in _all_units(levels) if not isinstance(unit, Loop)}
+    nodes = {unit.name: unit for unit in _all_units(levels) if not isinstance(unit, RegularLoop)}
     levels.leave([nodes["after"]])
     assert frames(levels) == [""]
     assert not levels.can_compile(nodes["after"])
@@ -265,7 +272,7 @@ def test_a_loop_that_iterations_out_not_to_be_one_is_forgotten(which: str, left:
     """It is left to the executor, and so are those around it; those inside stay loops."""
     levels = levels_of(NESTED_LOOPS)
     outer = the_loop(levels)
-    [inner] = [unit for unit in outer.body if isinstance(unit, Loop)]
+    [inner] = [unit for unit in outer.body if isinstance(unit, RegularLoop)]
     levels.forget(outer if which == "outer" else inner, "odd")
     assert frames(levels) == left
     assert "odd" in levels.reasons.values()

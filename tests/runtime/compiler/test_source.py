@@ -17,7 +17,13 @@ import pytest
 
 import penstock
 from penstock.errors import InternalError
-from penstock.runtime.compiler.source import Iterations, Line, Place, Source, make_source
+from penstock.runtime.compiler.source import (
+    Iterations,
+    Source,
+    SourceLine,
+    SourcePlace,
+    make_source,
+)
 from support.pythons import with_gil
 from support.sketch import sketch
 
@@ -29,13 +35,13 @@ OUTER, INNER = Iterations("outer", "i"), Iterations("inner", "j")
 def source(act: Callable[[int, int], Any] = lambda _i, _j: None) -> Source:
     """Two loops that call ``act`` with their iterations, in the line of node b."""
     lines = [
-        Line("def region(run):"),
-        Line("    x = 1", A),
-        Line("    for i in range(3):", None, label="outer"),
-        Line("        check(i)", C, (OUTER,)),
-        Line("        for j in range(2):", None, (OUTER,), label="inner"),
-        Line("            act(i, j)", B, (OUTER, INNER)),
-        Line("    return (x,)"),
+        SourceLine("def region(run):"),
+        SourceLine("    x = 1", A),
+        SourceLine("    for i in range(3):", None, label="outer"),
+        SourceLine("        check(i)", C, (OUTER,)),
+        SourceLine("        for j in range(2):", None, (OUTER,), label="inner"),
+        SourceLine("            act(i, j)", B, (OUTER, INNER)),
+        SourceLine("    return (x,)"),
     ]
     objects = {"act": act, "check": lambda _i: None, "range": range}
     return make_source(lines, "region", {"region", "i", "j", "x"}, objects, needs_context=False)
@@ -64,7 +70,11 @@ def test_the_listing_is_code_and_labels() -> None:
 def test_labels_are_shown_and_never_compiled() -> None:
     """A label with line breaks and terminal sequences is one harmless line of the listing."""
     label = "x\nraise SystemExit\r\x1b[2J\u202e"
-    lines = [Line("", label=label), Line("def region(run):"), Line("    return ()", label=label)]
+    lines = [
+        SourceLine("", label=label),
+        SourceLine("def region(run):"),
+        SourceLine("    return ()", label=label),
+    ]
     made = make_source(lines, "region", {"region"}, {}, needs_context=False)
 
     assert made.function(None) == ()
@@ -83,11 +93,11 @@ def test_generated_code_has_no_builtins() -> None:
 
 def test_lines_that_make_no_code_are_our_mistake() -> None:
     """Each line may be lawful, and all of them no Python: that is an OpError, too."""
-    lines = [Line("def region(run):"), Line("return")]
+    lines = [SourceLine("def region(run):"), SourceLine("return")]
     with pytest.raises(InternalError):
         make_source(lines, "region", {"region"}, {}, needs_context=False)
     with pytest.raises(InternalError, match="no Python"):
-        make_source([lines[0], Line("")], "region", {"region"}, {}, needs_context=False)
+        make_source([lines[0], SourceLine("")], "region", {"region"}, {}, needs_context=False)
 
 
 def test_tracebacks_show_the_line() -> None:
@@ -124,7 +134,7 @@ def test_the_place_of_an_error() -> None:
     made = source(raising(ValueError("here"), (2, 1)))
     with pytest.raises(ValueError, match="here") as caught:
         made.function(None)
-    assert made.place_of(caught.value.__traceback__) == Place(B, "outer[2]/inner", 1)
+    assert made.place_of(caught.value.__traceback__) == SourcePlace(B, "outer[2]/inner", 1)
 
 
 def test_an_error_elsewhere_has_no_place() -> None:
@@ -198,7 +208,7 @@ def test_the_place_now() -> None:
     try:
         assert reached.wait(10.0)
         assert thread.ident is not None
-        assert made.place_now(thread.ident) == Place(B, "outer[1]/inner", 0)
+        assert made.place_now(thread.ident) == SourcePlace(B, "outer[1]/inner", 0)
         assert made.place_now(threading.get_ident()) is None
     finally:
         go.set()
@@ -209,12 +219,14 @@ def test_the_place_now() -> None:
 @pytest.mark.parametrize(
     ("place", "around", "whole"),
     [
-        (Place(A, "", 0), ("", 0), Place(A, "", 0)),
-        (Place(A, "", 0), ("outer", 3), Place(A, "outer", 3)),
-        (Place(A, "inner", 2), ("outer", 3), Place(A, "outer[3]/inner", 2)),
-        (Place(A, "b[1]/c", 2), ("x[5]/a", 3), Place(A, "x[5]/a[3]/b[1]/c", 2)),
+        (SourcePlace(A, "", 0), ("", 0), SourcePlace(A, "", 0)),
+        (SourcePlace(A, "", 0), ("outer", 3), SourcePlace(A, "outer", 3)),
+        (SourcePlace(A, "inner", 2), ("outer", 3), SourcePlace(A, "outer[3]/inner", 2)),
+        (SourcePlace(A, "b[1]/c", 2), ("x[5]/a", 3), SourcePlace(A, "x[5]/a[3]/b[1]/c", 2)),
     ],
 )
-def test_a_place_within_an_iteration(place: Place, around: tuple[str, int], whole: Place) -> None:
+def test_a_place_within_an_iteration(
+    place: SourcePlace, around: tuple[str, int], whole: SourcePlace
+) -> None:
     """A text that itself runs in an iteration of a loop adds that iteration in front."""
     assert place.within(*around) == whole

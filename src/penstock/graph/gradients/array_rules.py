@@ -10,7 +10,7 @@ from __future__ import annotations
 from penstock.core import dtypes
 from penstock.graph.gradients.math_rules import summed_back
 from penstock.graph.gradients.rules import At, Gradients, rule, shaped_back
-from penstock.graph.gradients.values import Value, apply
+from penstock.graph.gradients.values import NodeOutput, apply
 
 rule("Reshape", "ExpandDims", "Squeeze")(shaped_back)
 
@@ -37,7 +37,7 @@ def _fill(at: At) -> Gradients:
     return [None, _total(at.dy[0])]
 
 
-def _total(value: Value) -> Value:
+def _total(value: NodeOutput) -> NodeOutput:
     rank = value.to("Rank")
     return value.to("Sum", rank.number(0).to("Range", rank, rank.number(1)))
 
@@ -67,7 +67,7 @@ def _split_v(at: At) -> Gradients:
     return [_joined(at.dy, at.x[2]), None, None]
 
 
-def _joined(parts: list[Value], axis: Value) -> Value:
+def _joined(parts: list[NodeOutput], axis: NodeOutput) -> NodeOutput:
     return parts[0] if len(parts) == 1 else apply(axis.graph, "ConcatV2", parts, axis)[0]
 
 
@@ -81,7 +81,7 @@ def _concat_v2(at: At) -> Gradients:
     return [*_parts(at.x[:-1], at.x[-1], at.dy[0]), None]
 
 
-def _parts(values: list[Value], axis: Value, dy: Value) -> list[Value]:
+def _parts(values: list[NodeOutput], axis: NodeOutput, dy: NodeOutput) -> list[NodeOutput]:
     """The parts of a gradient that belong to the values that were joined."""
     shapes = [value.shape for value in values]
     offsets = apply(dy.graph, "ConcatOffset", axis.to("Cast", DstT=dtypes.int32), shapes)
@@ -129,7 +129,7 @@ def _relu6(at: At) -> Gradients:
     return [at.dy[0].to("Relu6Grad", at.x[0])]
 
 
-def _along_last(value: Value) -> Value:
+def _along_last(value: NodeOutput) -> NodeOutput:
     return value.to("Sum", value.number([-1], dtypes.int32), keep_dims=True)
 
 

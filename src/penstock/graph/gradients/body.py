@@ -22,7 +22,7 @@ from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.gradients import array_rules, math_rules
 from penstock.graph.gradients.rules import RULES, At, Gradients, no_gradient
-from penstock.graph.gradients.values import Value, apply, outputs_of
+from penstock.graph.gradients.values import NodeOutput, apply, outputs_of
 from penstock.graph.graph import Graph, Node
 from penstock.graph.instantiate import FunctionBody, instantiate, prune_body
 from penstock.graph.roles import Role
@@ -67,15 +67,15 @@ def _body(library: FunctionLibrary, func: FuncAttr) -> FunctionBody:
     for slot, dtype in enumerate(node.input_types):
         graph.add_edge(_add_arg(graph, slot, dtype).node, 0, node, slot)
     for slot in range(len(node.output_types)):
-        _add_retval(graph, slot, Value(graph, node, slot))
+        _add_retval(graph, slot, NodeOutput(graph, node, slot))
     return FunctionBody(func.name, graph, node.input_types, node.output_types)
 
 
-def _add_arg(graph: Graph, index: int, dtype: DType) -> Value:
+def _add_arg(graph: Graph, index: int, dtype: DType) -> NodeOutput:
     return apply(graph, "_Arg", T=dtype, index=index)[0]
 
 
-def _add_retval(graph: Graph, index: int, value: Value) -> Node:
+def _add_retval(graph: Graph, index: int, value: NodeOutput) -> Node:
     name = f"gradient/_Retval_{graph.next_id}"
     node = graph.add_node(name, get_op("_Retval"), {"T": value.dtype, "index": index})
     graph.add_edge(value.node, value.slot, node, 0)
@@ -93,7 +93,7 @@ class _Backwards:
         #: Nodes that depend on an argument.
         self.dependent = _downstream(list(self.args.values()))
         #: Gradients that came back to an output, by node and slot.
-        self.came_back: dict[tuple[Node, int], list[Value]] = {}
+        self.came_back: dict[tuple[Node, int], list[NodeOutput]] = {}
 
     def run(self) -> FunctionBody:
         """Add the gradients' nodes; results become gradients of arguments."""
@@ -114,7 +114,7 @@ class _Backwards:
         prune_body(self.graph, wanted)
         return FunctionBody(GRADIENT, self.graph, (*arg_types, *ret_types), arg_types)
 
-    def note(self, node: Node, slot: int, gradient: Value) -> None:
+    def note(self, node: Node, slot: int, gradient: NodeOutput) -> None:
         """A gradient has come back to an output."""
         self.came_back.setdefault((node, slot), []).append(gradient)
 
@@ -124,24 +124,26 @@ class _Backwards:
         if not any((node, value.slot) in self.came_back for value in y):
             return
         dy = [self.total(value) or value.to("ZerosLike") for value in y]
-        x = [Value(self.graph, edge.src, edge.src_slot) for edge in node.inputs if edge]
+        x = [NodeOutput(self.graph, edge.src, edge.src_slot) for edge in node.inputs if edge]
         for value, gradient in zip(x, _gradients(node, x, y, dy), strict=True):
             if gradient is not None and value.node in self.dependent:
                 self.note(value.node, value.slot, gradient)
 
-    def total(self, value: Value) -> Value | None:
+    def total(self, value: NodeOutput) -> NodeOutput | None:
         """The sum of what came back to an output."""
         parts = self.came_back.get((value.node, value.slot))
-        return None if parts is None else reduce(Value.__add__, parts)
+        return None if parts is None else reduce(NodeOutput.__add__, parts)
 
     def add_result(self, index: int, dtype: DType) -> Node:
         """The gradient of an argument as a result; zeros if none came back."""
         node = self.args.get(index)
-        arg = Value(self.graph, node, 0) if node else _add_arg(self.graph, index, dtype)
+        arg = NodeOutput(self.graph, node, 0) if node else _add_arg(self.graph, index, dtype)
         return _add_retval(self.graph, index, self.total(arg) or arg.to("ZerosLike"))
 
 
-def _gradients(node: Node, x: list[Value], y: list[Value], dy: list[Value]) -> Gradients:
+def _gradients(
+    node: Node, x: list[NodeOutput], y: list[NodeOutput], dy: list[NodeOutput]
+) -> Gradients:
     """What a node's rule says; a function is called again, by way of its gradient."""
     if node.op.is_function or node.op.name == GRADIENT:
         func = FuncAttr(node.op.name, {name: node.attrs[name] for name in node.op.attrs})

@@ -13,13 +13,13 @@ from typing import Any, Final, TypeAlias
 from penstock.core import dtypes
 from penstock.errors import UnimplementedError
 from penstock.graph.gradients.rules import At, Gradients, Rule, no_gradient, rule, table
-from penstock.graph.gradients.values import Value, apply
+from penstock.graph.gradients.values import NodeOutput, apply
 
 #: Two factors, and whether each is turned.
 _Product: TypeAlias = tuple[str, str, bool, bool]
 
 #: d f(x) by x, y and dy.
-_UNARY: Final[dict[str, Callable[[Value, Value, Value], Value]]] = {
+_UNARY: Final[dict[str, Callable[[NodeOutput, NodeOutput, NodeOutput], NodeOutput]]] = {
     "Abs": lambda x, _y, dy: dy * x.to("Sign"),
     "Acos": lambda x, _y, dy: -dy / (1 - x * x).to("Sqrt"),
     # Calculus divides in these two, but TensorFlow's gradient of functions multiplies.
@@ -48,7 +48,12 @@ _UNARY: Final[dict[str, Callable[[Value, Value, Value], Value]]] = {
     "Tanh": lambda _x, y, dy: dy * (1 - y * y),
 }
 #: Both partial gradients by x, y, z = f(x, y) and dz, before what was broadcast is summed.
-_BINARY: Final[dict[str, Callable[[Value, Value, Value, Value], tuple[Value, Value]]]] = {
+_BINARY: Final[
+    dict[
+        str,
+        Callable[[NodeOutput, NodeOutput, NodeOutput, NodeOutput], tuple[NodeOutput, NodeOutput]],
+    ]
+] = {
     "Add": lambda _x, _y, _z, dz: (dz, dz),
     "AddV2": lambda _x, _y, _z, dz: (dz, dz),
     "Sub": lambda _x, _y, _z, dz: (dz, -dz),
@@ -101,31 +106,31 @@ table(_BINARY, _binary)
 table(dict.fromkeys(_NONE, no_gradient), lambda same: same)
 
 
-def summed_back(x: Value, y: Value, dx: Value, dy: Value) -> list[Value]:
+def summed_back(x: NodeOutput, y: NodeOutput, dx: NodeOutput, dy: NodeOutput) -> list[NodeOutput]:
     """Gradients of operands that were broadcast against each other."""
     axes = apply(x.graph, "BroadcastGradientArgs", x.shape, y.shape)
     pairs = ((x, dx, axes[0]), (y, dy, axes[1]))
     return [part.to("Sum", axis).shaped(given.shape) for given, part, axis in pairs]
 
 
-def _conjugate(x: Value) -> Value:
+def _conjugate(x: NodeOutput) -> NodeOutput:
     return x.to("Conj") if x.dtype.is_complex else x
 
 
-def _chosen(first: Value, dz: Value) -> tuple[Value, Value]:
+def _chosen(first: NodeOutput, dz: NodeOutput) -> tuple[NodeOutput, NodeOutput]:
     """The gradient goes to the operand that was taken."""
     zeros = dz.to("ZerosLike")
     return first.to("SelectV2", dz, zeros), first.to("SelectV2", zeros, dz)
 
 
-def _log(x: Value) -> Value:
+def _log(x: NodeOutput) -> NodeOutput:
     """The logarithm of positive numbers, and of numbers not equal to zero if complex."""
     zeros = x.to("ZerosLike")
     valid = x.to("NotEqual", zeros) if x.dtype.is_complex else x.to("Greater", zeros)
     return valid.to("SelectV2", valid.to("SelectV2", x, x.to("OnesLike")).to("Log"), zeros)
 
 
-def _if_not_zero(x: Value) -> Value:
+def _if_not_zero(x: NodeOutput) -> NodeOutput:
     """One where ``x`` is not zero, and zero elsewhere."""
     return x.to("NotEqual", x.to("ZerosLike")).to("Cast", DstT=x.dtype)
 
@@ -147,7 +152,7 @@ def _select(at: At) -> Gradients:
     return [None, first, second]
 
 
-def _kept_shape(at: At) -> Value:
+def _kept_shape(at: At) -> NodeOutput:
     """The shape of a reduction's input with ones where it was reduced."""
     x = at.x[0]
     shape = x.shape
@@ -208,17 +213,17 @@ def _batch_mat_mul(at: At) -> Gradients:
     return [part.to("Sum", axis).shaped(given.shape) for given, part, axis in pairs]
 
 
-def _all_but_two(value: Value) -> Value:
+def _all_but_two(value: NodeOutput) -> NodeOutput:
     return (value.shape.to("Size") - 2).shaped(value.number([1], dtypes.int32))
 
 
 def _products(
     op: str, names: tuple[str, str], turned: tuple[bool, bool], at: At
-) -> tuple[Value, Value]:
+) -> tuple[NodeOutput, NodeOutput]:
     """Gradients of a product, whichever of its operands are turned."""
     values = dict(zip("abz", (*at.x, at.dy[0]), strict=True))
 
-    def product(left: str, right: str, *turns: bool) -> Value:
+    def product(left: str, right: str, *turns: bool) -> NodeOutput:
         return values[left].to(op, values[right], **dict(zip(names, turns, strict=True)))
 
     first, second = _FACTORS[turned]

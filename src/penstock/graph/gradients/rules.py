@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from penstock.defs.attrs import Attr
-from penstock.graph.gradients.values import Value
+from penstock.graph.gradients.values import NodeOutput
 
 #: Gradients of all inputs.
-Gradients: TypeAlias = "Sequence[Value | None]"
+Gradients: TypeAlias = "Sequence[NodeOutput | None]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,10 @@ class At:
     """A node, as its rule sees it."""
 
     op: str
-    x: list[Value]
-    y: list[Value]
+    x: list[NodeOutput]
+    y: list[NodeOutput]
     #: Gradients of the outputs; zeros where nothing comes back.
-    dy: list[Value]
+    dy: list[NodeOutput]
     attrs: Mapping[str, Attr]
 
     def kept(self, *names: str) -> dict[str, Attr]:

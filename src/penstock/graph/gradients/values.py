@@ -24,12 +24,12 @@ from penstock.defs.attrs import Attr, TensorAttr
 from penstock.graph.graph import Graph, Node
 
 #: An input argument that is a list is given as a list.
-Argument: TypeAlias = "Value | Sequence[Value]"
+Argument: TypeAlias = "NodeOutput | Sequence[NodeOutput]"
 _SCOPE: Final = "gradient"
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class NodeOutput:
     """One output of a node."""
 
     graph: Graph
@@ -41,56 +41,56 @@ class Value:
         """The element type; that of the value for a reference."""
         return self.node.output_types[self.slot].base
 
-    def to(self, op: str, *more: Argument, **attrs: Attr) -> Value:
+    def to(self, op: str, *more: Argument, **attrs: Attr) -> NodeOutput:
         """The first output of a new node whose first input is this value."""
         return apply(self.graph, op, self, *more, **attrs)[0]
 
-    def number(self, value: Any, dtype: DType | None = None) -> Value:
+    def number(self, value: Any, dtype: DType | None = None) -> NodeOutput:
         """A constant, of the value's own type unless another is named."""
         return constant(self.graph, value, dtype or self.dtype)
 
     @property
-    def shape(self) -> Value:
+    def shape(self) -> NodeOutput:
         """The sizes, as a vector of int32."""
         return self.to("Shape")
 
-    def shaped(self, shape: Value) -> Value:
+    def shaped(self, shape: NodeOutput) -> NodeOutput:
         """The same elements in another shape."""
         return self.to("Reshape", shape)
 
-    def __neg__(self) -> Value:
+    def __neg__(self) -> NodeOutput:
         return self.to("Neg")
 
-    def __add__(self, other: Value | float) -> Value:
+    def __add__(self, other: NodeOutput | float) -> NodeOutput:
         return self.to("AddV2", self._value(other))
 
-    def __sub__(self, other: Value | float) -> Value:
+    def __sub__(self, other: NodeOutput | float) -> NodeOutput:
         return self.to("Sub", self._value(other))
 
-    def __rsub__(self, other: float) -> Value:
+    def __rsub__(self, other: float) -> NodeOutput:
         return self._value(other) - self
 
-    def __mul__(self, other: Value | float) -> Value:
+    def __mul__(self, other: NodeOutput | float) -> NodeOutput:
         return self.to("Mul", self._value(other))
 
     __radd__ = __add__
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Value | float) -> Value:
+    def __truediv__(self, other: NodeOutput | float) -> NodeOutput:
         return self.to("RealDiv" if self.dtype.is_floating or self.dtype.is_complex else "Div",
                        self._value(other))  # fmt: skip
 
-    def _value(self, other: Value | float) -> Value:
-        return other if isinstance(other, Value) else self.number(other)
+    def _value(self, other: NodeOutput | float) -> NodeOutput:
+        return other if isinstance(other, NodeOutput) else self.number(other)
 
 
-def constant(graph: Graph, value: Any, dtype: DType) -> Value:
+def constant(graph: Graph, value: Any, dtype: DType) -> NodeOutput:
     """A constant of a type."""
     made = TensorAttr(value=as_value(np.array(value, dtype.numpy)))
     return apply(graph, "Const", value=made, dtype=dtype)[0]
 
 
-def apply(graph: Graph, op_name: str, *arguments: Argument, **given: Attr) -> list[Value]:
+def apply(graph: Graph, op_name: str, *arguments: Argument, **given: Attr) -> list[NodeOutput]:
     """All outputs of a new node."""
     op = get_op(op_name)
     return apply_op(graph, op, arguments, given)
@@ -98,12 +98,12 @@ def apply(graph: Graph, op_name: str, *arguments: Argument, **given: Attr) -> li
 
 def apply_op(
     graph: Graph, op: OpDef, arguments: Sequence[Argument], given: Mapping[str, Attr]
-) -> list[Value]:
+) -> list[NodeOutput]:
     """All outputs of a new node of an op, or of a function of the graph's library."""
     attrs = {name: attr.default for name, attr in op.attrs.items() if attr.default is not None}
-    inputs: list[Value] = []
+    inputs: list[NodeOutput] = []
     for arg, argument in zip(op.inputs, arguments, strict=True):
-        values = [argument] if isinstance(argument, Value) else list(argument)
+        values = [argument] if isinstance(argument, NodeOutput) else list(argument)
         attrs |= _inferred(arg, values)
         inputs += values
     node = graph.add_node(_new_name(graph, op.name), op, {**attrs, **given})
@@ -112,12 +112,12 @@ def apply_op(
     return outputs_of(graph, node)
 
 
-def outputs_of(graph: Graph, node: Node) -> list[Value]:
+def outputs_of(graph: Graph, node: Node) -> list[NodeOutput]:
     """A node's outputs."""
-    return [Value(graph, node, slot) for slot in range(len(node.output_types))]
+    return [NodeOutput(graph, node, slot) for slot in range(len(node.output_types))]
 
 
-def _inferred(arg: ArgDef, values: Sequence[Value]) -> dict[str, Attr]:
+def _inferred(arg: ArgDef, values: Sequence[NodeOutput]) -> dict[str, Attr]:
     """The attributes that an input argument's values tell."""
     told: dict[str, Attr] = {}
     if arg.number_attr:

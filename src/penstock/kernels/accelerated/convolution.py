@@ -83,7 +83,7 @@ _Piece: TypeAlias = tuple[slice, slice]
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _ConvolutionPlan:
     """How to convolve images of one shape with filters of one shape."""
 
     shape: tuple[int, ...]
@@ -106,7 +106,7 @@ class _Plan:
 class _Known(NamedTuple):
     """Filters that cannot change, and in the processor's order."""
 
-    plan: _Plan
+    plan: _ConvolutionPlan
     filters: Array
     packed: Tensor
 
@@ -138,7 +138,7 @@ class Convolution:
         self._multiply: Final = product_of_matrices(torch)
         self._pack: Final = ops._reorder_convolution_weight.default
         #: The last plan; replaced as a whole.
-        self._plan: _Plan | None = None
+        self._plan: _ConvolutionPlan | None = None
         #: The last filters of each shape of images; emptied when there are too many.
         self._known: dict[tuple[int, ...], _Known] = {}
 
@@ -166,7 +166,7 @@ class Convolution:
 
     # -- plans -----------------------------------------------------------------------------
 
-    def _new_plan(self, images: Array, filters: Array) -> _Plan | None:
+    def _new_plan(self, images: Array, filters: Array) -> _ConvolutionPlan | None:
         depth, (deep, count) = images.shape[-1], filters.shape[-2:]
         if not deep or depth % deep or 0 in filters.shape:
             return None
@@ -180,7 +180,7 @@ class Convolution:
         fits = [w.fit(n) for w, n in zip(windows, seen.shape[1:-1], strict=True)]
         if not all(fit.places for fit in fits):
             return None
-        return _Plan(images.shape, filters.shape, windows, fits, groups)
+        return _ConvolutionPlan(images.shape, filters.shape, windows, fits, groups)
 
     # -- filters ---------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class Convolution:
             filters = filters.reshape(*filters.shape[:2], 1, -1)
         return last_first(self._torch, filters).permute(self._to_first)
 
-    def _packed(self, plan: _Plan, filters: Array) -> Tensor | None:
+    def _packed(self, plan: _ConvolutionPlan, filters: Array) -> Tensor | None:
         """Filters in the processor's order, if they cannot change.
 
         They are from the first call on, since what is computed with them differs in its last
@@ -207,7 +207,7 @@ class Convolution:
         self._known[plan.shape] = _Known(plan, filters, packed)
         return packed
 
-    def _pack_for(self, plan: _Plan, weights: Tensor) -> Tensor:
+    def _pack_for(self, plan: _ConvolutionPlan, weights: Tensor) -> Tensor:
         if len(plan.windows) > 2:
             return weights
         sizes = (plan.shape[0], plan.shape[-1], *plan.shape[1:-1])
@@ -217,7 +217,9 @@ class Convolution:
 
     # -- work ------------------------------------------------------------------------------
 
-    def _multiplied(self, plan: _Plan, images: Array, filters: Array, bias: Array | None) -> Array:
+    def _multiplied(
+        self, plan: _ConvolutionPlan, images: Array, filters: Array, bias: Array | None
+    ) -> Array:
         """The same as one product of matrices: what each place sees, times the filters."""
         count = filters.shape[-1]
         seen, columns = slide(images, plan.windows), filters.reshape(-1, count)
@@ -229,7 +231,9 @@ class Convolution:
             self._finish(tensor(self._torch, sums))
         return sums.reshape(len(images), *(fit.places for fit in plan.fits), count)
 
-    def _run(self, plan: _Plan, images: Array, weights: Tensor, bias: Tensor | None) -> Array:
+    def _run(
+        self, plan: _ConvolutionPlan, images: Array, weights: Tensor, bias: Tensor | None
+    ) -> Array:
         padding = even_margins(plan.fits)
         pieces = self._pieces(plan, len(images))
         if len(pieces) > 1:
@@ -240,14 +244,14 @@ class Convolution:
         y = self._convolve(x, weights, bias, padding, *self._facts(plan), *self._after())
         return np.ascontiguousarray(given(y.permute(self._to_last)))
 
-    def _facts(self, plan: _Plan) -> tuple[list[int], list[int], int]:
+    def _facts(self, plan: _ConvolutionPlan) -> tuple[list[int], list[int], int]:
         strides = [w.stride for w in plan.windows]
         return strides, [w.dilation for w in plan.windows], plan.groups
 
     def _after(self) -> tuple[str, list[float], str]:
         return self._unary, list(self._numbers), ""
 
-    def _pieces(self, plan: _Plan, batch: int) -> list[_Piece]:
+    def _pieces(self, plan: _ConvolutionPlan, batch: int) -> list[_Piece]:
         """Pieces for several threads: some images, or some rows of an image."""
         places = prod(fit.places for fit in plan.fits)
         piece = _PIECE_BY_CHANNEL if self._is_depthwise else _PIECE
@@ -269,7 +273,7 @@ class Convolution:
 
     def _run_pieces(
         self,
-        plan: _Plan,
+        plan: _ConvolutionPlan,
         images: Array,
         weights: Tensor,
         bias: Tensor | None,
@@ -302,7 +306,7 @@ def last_first(torch: Torch, array: Array) -> Tensor:
     return tensor(torch, rows).t().contiguous().view(last, *outer)
 
 
-def _seen_by(images: Array, plan: _Plan, rows: slice) -> tuple[Array, list[int]]:
+def _seen_by(images: Array, plan: _ConvolutionPlan, rows: slice) -> tuple[Array, list[int]]:
     """What some rows of places see, and the padding that is still due."""
     where, first = seen_by(rows, plan.windows[0], plan.fits[0], images.shape[1])
     fits = [first, *plan.fits[1:]]

@@ -17,7 +17,7 @@ from penstock.kernels.accelerated.choice import Offer, accelerated
 from penstock.kernels.accelerated.library import Tensor, Torch, tensor
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel
-from penstock.kernels.image.linear_resize import SHORT, BlendLines, Line, by_element
+from penstock.kernels.image.linear_resize import SHORT, AxisBlend, BlendLines, by_element
 from penstock.kernels.image.resize_ops import make_resize_bilinear, nearest
 
 #: Elements from which on PyTorch is faster: measured.
@@ -42,7 +42,7 @@ class _Ends(NamedTuple):
     """Where a line's sources are, for PyTorch."""
 
     #: Kept, so that no other line is taken for it.
-    line: Line
+    line: AxisBlend
     #: First all first ones, then all second ones.
     sources: Tensor
     #: The part of the second one for each first one.
@@ -54,7 +54,7 @@ def _blend_by(torch: Torch) -> BlendLines:
     #: By the identity of a line and the elements of a source; races do no harm.
     known: dict[tuple[int, int], _Ends] = {}
 
-    def blend(x: Array, line: Line, out: Array) -> None:
+    def blend(x: Array, line: AxisBlend, out: Array) -> None:
         if line.runs is None:
             gather(x, line, out)
             return
@@ -66,7 +66,7 @@ def _blend_by(torch: Torch) -> BlendLines:
             else:
                 target[...] = first
 
-    def gather(x: Array, line: Line, out: Array) -> None:
+    def gather(x: Array, line: AxisBlend, out: Array) -> None:
         outer, _, inner = x.shape
         ends = known.get((id(line), inner))
         if ends is None:
@@ -79,7 +79,7 @@ def _blend_by(torch: Torch) -> BlendLines:
         first, second = both.chunk(2, 1)
         torch.lerp(first, second, ends.parts, out=tensor(torch, out))
 
-    def ends_of(line: Line, inner: int) -> _Ends:
+    def ends_of(line: AxisBlend, inner: int) -> _Ends:
         sources, parts = np.concatenate([line.first, line.second]), line.parts[:, np.newaxis]
         if inner < SHORT:
             sources, parts = by_element(sources, inner), np.repeat(line.parts, inner)

@@ -23,7 +23,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.context import Done, OpKernelContext, Waiting
 from penstock.kernels.api.registry import Cost, Kernel, async_kernel, context_kernel
 from penstock.kernels.api.signatures import types_text
-from penstock.kernels.data_flow.queue_state import UNBOUNDED, Element
+from penstock.kernels.data_flow.queue_state import UNBOUNDED, QueueElement
 from penstock.kernels.data_flow.queue_stores import PriorityStore
 from penstock.kernels.data_flow.queues import Queue, QueueSpec, shapes_text
 from penstock.kernels.state.handles import make_handle, place_of, resource_of
@@ -100,7 +100,7 @@ class Barrier:
                 too; tuples that the call has completed are lost, as they are in TensorFlow.
 
         """
-        complete: list[Element] = []
+        complete: list[QueueElement] = []
         with self._lock:
             self._check_open(len(keys))
             count, is_new = self._next, False
@@ -163,7 +163,7 @@ class Barrier:
         self._incomplete[key] = self._next, [None] * len(self.types)
         return True
 
-    def _add(self, key: bytes, value: Value, component: int) -> list[Element]:
+    def _add(self, key: bytes, value: Value, component: int) -> list[QueueElement]:
         """Add one component to a tuple; gives the tuple if it is complete now."""
         number, row = self._incomplete[key]
         if row[component] is not None:

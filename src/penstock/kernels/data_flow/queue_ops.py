@@ -29,7 +29,7 @@ from penstock.kernels.api.context import Done, OpKernelContext, StepContext, Wai
 from penstock.kernels.api.registry import Cost, Kernel, async_kernel, context_kernel
 from penstock.kernels.api.signatures import signature_mismatch, types_text
 from penstock.kernels.api.try_kernel import WOULD_BLOCK, TryKernel
-from penstock.kernels.data_flow.queue_state import UNBOUNDED, Store
+from penstock.kernels.data_flow.queue_state import UNBOUNDED, ElementStore
 from penstock.kernels.data_flow.queue_stores import FifoStore, PriorityStore, ShuffleStore
 from penstock.kernels.data_flow.queues import Queue, QueueSpec, shapes_text
 from penstock.kernels.random.philox import Philox
@@ -98,7 +98,7 @@ def _spec(
     )
 
 
-def _maker(attrs: Attrs, spec: QueueSpec, make_store: Callable[[], Store]) -> Kernel:
+def _maker(attrs: Attrs, spec: QueueSpec, make_store: Callable[[], ElementStore]) -> Kernel:
     """A kernel that finds or makes the queue and hands out its handle."""
     container = attrs.str("container") or DEFAULT_CONTAINER
     name = attrs.str("shared_name") or attrs.node_name
@@ -151,7 +151,7 @@ def make_random_shuffle_queue(attrs: Attrs) -> Kernel:
     seeds = attrs.int("seed"), attrs.int("seed2")
     full = replace(spec, min_after_dequeue=least, seeds=seeds)
 
-    def make_store() -> Store:
+    def make_store() -> ElementStore:
         first, second = seeds if any(seeds) else (secrets.randbits(64), secrets.randbits(64))
         stream = Philox(first & _WORD, (second & _WORD) << 64)
         return ShuffleStore(least, words_of(stream))

@@ -22,10 +22,10 @@ from penstock.state.waits import Wait
 #: The capacity of a queue that has no limit.
 UNBOUNDED: Final = 2**31 - 1
 #: The components of one element.
-Element: TypeAlias = tuple[Any, ...]
+QueueElement: TypeAlias = tuple[Any, ...]
 
 
-class Store(Protocol):
+class ElementStore(Protocol):
     """Where a queue keeps its elements; decides which one comes out next."""
 
     def __len__(self) -> int:
@@ -34,17 +34,17 @@ class Store(Protocol):
     def available(self, *, is_closed: bool) -> int:
         """How many elements may be taken out now."""
 
-    def put(self, element: Element) -> None:
+    def put(self, element: QueueElement) -> None:
         """Keep an element."""
 
-    def take(self) -> Element:
+    def take(self) -> QueueElement:
         """Give an element away; there is one available."""
 
-    def put_back(self, elements: Sequence[Element]) -> None:
+    def put_back(self, elements: Sequence[QueueElement]) -> None:
         """Undo the last takes."""
 
 
-class Request(Wait):
+class QueueRequest(Wait):
     """What somebody wants of a queue; its outcome is None, or the error."""
 
     __slots__ = ()
@@ -56,7 +56,7 @@ class Request(Wait):
         super().__init__(report)
 
 
-class Put(Request):
+class Put(QueueRequest):
     """Put elements in."""
 
     __slots__ = ("left",)
@@ -64,14 +64,14 @@ class Put(Request):
     what = "Enqueue"
 
     def __init__(
-        self, report: Callable[[OpError | None], None], elements: Iterable[Element]
+        self, report: Callable[[OpError | None], None], elements: Iterable[QueueElement]
     ) -> None:
         super().__init__(report)
         #: Elements that are not in the queue yet, in order.
         self.left = deque(elements)
 
 
-class Close(Request):
+class Close(QueueRequest):
     """Let nothing more in once all that waits is in."""
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class Close(Request):
     what = "Close"
 
 
-class Take(Request):
+class Take(QueueRequest):
     """Take so many elements out; or, from a queue that is closed, as many as there are."""
 
     __slots__ = ("may_be_fewer", "missing", "taken")
@@ -98,13 +98,13 @@ class Take(Request):
         #: Elements still to come.
         self.missing = count
         #: Elements that came, in order.  They are in no queue meanwhile.
-        self.taken: list[Element] = []
+        self.taken: list[QueueElement] = []
 
 
 class QueueState:
     """Elements, and those who wait."""
 
-    def __init__(self, title: str, capacity: int, store: Store) -> None:
+    def __init__(self, title: str, capacity: int, store: ElementStore) -> None:
         #: Kind and name, for messages.
         self.title: Final = title
         self.capacity: Final = capacity
@@ -118,7 +118,7 @@ class QueueState:
         #: Takes, oldest first.  None of them is settled.
         self._takers: deque[Take] = deque()
 
-    def add(self, request: Request) -> list[Wait]:
+    def add(self, request: QueueRequest) -> list[Wait]:
         """Let a request stand in line, unless it was cancelled before it came."""
         if request.is_settled:
             return []
@@ -127,14 +127,14 @@ class QueueState:
         settled = self._settle()
         return settled + self._turn_away() if self.has_ended else settled
 
-    def put_at_once(self, element: Element) -> list[Wait] | None:
+    def put_at_once(self, element: QueueElement) -> list[Wait] | None:
         """Put one element in if nobody has to wait for that; None if somebody does."""
         if self._putters or self.is_closed or len(self.store) >= self.capacity:
             return None
         self.store.put(element)
         return self._settle() if self._takers else []
 
-    def take_at_once(self, count: int) -> list[Element] | None:
+    def take_at_once(self, count: int) -> list[QueueElement] | None:
         """Take so many elements out if nobody has to wait for that; None if somebody does."""
         if self._takers or self._putters:
             return None
@@ -148,7 +148,7 @@ class QueueState:
         door = "closed" if self.is_closed else "open"
         return f"{self.title}, which has {len(self.store)}{limit} elements and is {door}"
 
-    def cancel(self, request: Request) -> list[Wait]:
+    def cancel(self, request: QueueRequest) -> list[Wait]:
         """Forget a request; elements that it took go back."""
         if request.is_settled:
             return []
@@ -179,7 +179,7 @@ class QueueState:
             settled += self.cancel(request)
         return settled
 
-    def _leave(self, request: Request) -> None:
+    def _leave(self, request: QueueRequest) -> None:
         """Take a request out of its line, if it stands in one."""
         line: deque[Any] = self._takers if isinstance(request, Take) else self._putters
         if request in line:
@@ -191,7 +191,7 @@ class QueueState:
     @staticmethod
     def _serve(line: deque[Any], error: OpError | None, settled: list[Wait]) -> bool:
         """Settle the first request of a line."""
-        request: Request = line.popleft()
+        request: QueueRequest = line.popleft()
         request.settle(error)
         settled.append(request)
         return True

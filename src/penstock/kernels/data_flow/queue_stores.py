@@ -11,14 +11,14 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from penstock.kernels.data_flow.queue_state import Element
+from penstock.kernels.data_flow.queue_state import QueueElement
 
 
 class FifoStore:
     """First in, first out."""
 
     def __init__(self) -> None:
-        self._elements: deque[Element] = deque()
+        self._elements: deque[QueueElement] = deque()
 
     def __len__(self) -> int:
         return len(self._elements)
@@ -27,15 +27,15 @@ class FifoStore:
         """All of them."""
         return len(self._elements)
 
-    def put(self, element: Element) -> None:
+    def put(self, element: QueueElement) -> None:
         """Keep an element behind all others."""
         self._elements.append(element)
 
-    def take(self) -> Element:
+    def take(self) -> QueueElement:
         """Give the oldest element away."""
         return self._elements.popleft()
 
-    def put_back(self, elements: Sequence[Element]) -> None:
+    def put_back(self, elements: Sequence[QueueElement]) -> None:
         """Put elements in front of all others, in their old order."""
         self._elements.extendleft(reversed(elements))
 
@@ -45,7 +45,7 @@ class ShuffleStore:
 
     def __init__(self, min_after_dequeue: int, words: Iterator[int]) -> None:
         """Keep at least so many elements; ``words`` are random, of 32 bits, without end."""
-        self._elements: list[Element] = []
+        self._elements: list[QueueElement] = []
         self._min_after_dequeue: Final = min_after_dequeue
         self._words: Final = words
 
@@ -57,18 +57,18 @@ class ShuffleStore:
         size = len(self._elements)
         return size if is_closed else max(0, size - self._min_after_dequeue)
 
-    def put(self, element: Element) -> None:
+    def put(self, element: QueueElement) -> None:
         """Keep an element."""
         self._elements.append(element)
 
-    def take(self) -> Element:
+    def take(self) -> QueueElement:
         """Give away an element that was drawn by lot; the last one takes its place."""
         elements = self._elements
         drawn = next(self._words) % len(elements)
         elements[drawn], elements[-1] = elements[-1], elements[drawn]
         return elements.pop()
 
-    def put_back(self, elements: Sequence[Element]) -> None:
+    def put_back(self, elements: Sequence[QueueElement]) -> None:
         """Keep elements again."""
         self._elements.extend(elements)
 
@@ -82,7 +82,7 @@ class PriorityStore:
 
     def __init__(self) -> None:
         #: (priority, element); none comes before its parent, at half of its index.
-        self._heap: list[tuple[int, Element]] = []
+        self._heap: list[tuple[int, QueueElement]] = []
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -91,13 +91,13 @@ class PriorityStore:
         """All of them."""
         return len(self._heap)
 
-    def put(self, element: Element) -> None:
+    def put(self, element: QueueElement) -> None:
         """Keep an element."""
         entry = int(element[0]), element
         self._heap.append(entry)
         self._rise(len(self._heap) - 1, entry)
 
-    def take(self) -> Element:
+    def take(self) -> QueueElement:
         """Give away the element with the smallest priority."""
         heap = self._heap
         first, last = heap[0], heap.pop()
@@ -105,7 +105,7 @@ class PriorityStore:
             self._rise(self._sink(), last)
         return first[1]
 
-    def put_back(self, elements: Sequence[Element]) -> None:
+    def put_back(self, elements: Sequence[QueueElement]) -> None:
         """Keep elements again."""
         for element in elements:
             self.put(element)
@@ -121,7 +121,7 @@ class PriorityStore:
             heap[hole], hole = heap[child - 1], child - 1
         return hole
 
-    def _rise(self, hole: int, entry: tuple[int, Element]) -> None:
+    def _rise(self, hole: int, entry: tuple[int, QueueElement]) -> None:
         """Put an entry into a hole, or above it, behind all that come before it."""
         heap = self._heap
         while hole and heap[parent := (hole - 1) // 2][0] > entry[0]:

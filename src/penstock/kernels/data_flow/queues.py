@@ -22,11 +22,11 @@ from penstock.errors import InvalidArgumentError, OpError
 from penstock.kernels.api.context import Done
 from penstock.kernels.data_flow.queue_state import (
     Close,
-    Element,
+    ElementStore,
     Put,
+    QueueElement,
+    QueueRequest,
     QueueState,
-    Request,
-    Store,
     Take,
 )
 from penstock.kernels.values.arrays import shape_text, zeros
@@ -50,10 +50,10 @@ class QueueSpec:
     seeds: tuple[int, int] = (0, 0)
 
 
-class Queue(Monitor[Request]):
+class Queue(Monitor[QueueRequest]):
     """One queue; safe to use from several threads."""
 
-    def __init__(self, name: str, spec: QueueSpec, store: Store) -> None:
+    def __init__(self, name: str, spec: QueueSpec, store: ElementStore) -> None:
         super().__init__()
         self.name: Final = name
         self.spec: Final = spec
@@ -100,7 +100,7 @@ class Queue(Monitor[Request]):
         """Put one element in, when there is room."""
         self._submit(Put(done, [self._element(components)]), cancellation)
 
-    def _element(self, components: Sequence[Value]) -> Element:
+    def _element(self, components: Sequence[Value]) -> QueueElement:
         """Components as they are kept; raises if they do not fit the queue."""
         if self._sizes is not None:
             for at, value in enumerate(components):
@@ -124,7 +124,7 @@ class Queue(Monitor[Request]):
             return
         self._submit(Put(done, zip(*map(keep, components), strict=True)), cancellation)
 
-    def dequeue_at_once(self) -> Element | None:
+    def dequeue_at_once(self) -> QueueElement | None:
         """Take one element out; None if that has to wait."""
         with self._lock:
             taken = self._state.take_at_once(1)
@@ -181,13 +181,13 @@ class Queue(Monitor[Request]):
         """Let nothing more in, and cancel everything that waits to get in."""
         self._change(self._state.close)
 
-    def _add(self, request: Request) -> list[Wait]:
+    def _add(self, request: QueueRequest) -> list[Wait]:
         return self._state.add(request)
 
-    def _cancel(self, request: Request) -> list[Wait]:
+    def _cancel(self, request: QueueRequest) -> list[Wait]:
         return self._state.cancel(request)
 
-    def _batch(self, elements: list[Element]) -> object:
+    def _batch(self, elements: list[QueueElement]) -> object:
         """Elements as one tensor per component; or the error."""
         try:
             columns = zip(*elements, strict=True)

@@ -17,13 +17,13 @@ from typing import Any, ClassVar, Final, NoReturn, Protocol, TypeAlias, TypeVar
 from penstock.core.dtypes import DType
 from penstock.core.values import EncodedVariant, Value, dtype_of, has_dtype
 from penstock.errors import InvalidArgumentError, NotFoundError
-from penstock.kernels.datasets.pulling import Call, Element, Working
+from penstock.kernels.datasets.pulling import Element, FunctionCall, Working
 from penstock.kernels.values.variants import Variant, variant_in
 
 #: None, a number, a text, a tensor, or a tuple of such.
 Tree: TypeAlias = Any
 #: A coroutine like a ``Pull``, which puts an iterator into a place.
-Restoring: TypeAlias = "Generator[Call | Working, Any, None]"
+Restoring: TypeAlias = "Generator[FunctionCall | Working, Any, None]"
 #: The smallest number that stands in a tree, and the first that is too large.
 LEAST: Final = -(1 << 63)
 _MOST: Final = 1 << 64

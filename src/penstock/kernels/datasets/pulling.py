@@ -4,7 +4,7 @@ In:   a coroutine that gives an element, and the context in which its functions 
 Out:  ``done`` gets the element, None at the end of the sequence, or the error.
 Not:  knows no datasets; waits for nothing.
 
-A coroutine yields a ``Call`` and is sent the function's results, or has its error thrown
+A coroutine yields a ``FunctionCall`` and is sent the function's results, or has its error thrown
 into it; it may yield ``WORKING`` in a long loop, and ends there if its step is cancelled.
 """
 
@@ -40,7 +40,7 @@ WORKING: Final = Working.WORKING
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A function that a coroutine wants to have run, and its arguments."""
 
     func: FuncAttr
@@ -48,13 +48,13 @@ class Call:
 
 
 #: Gives an element, or None at the end.
-Pull: TypeAlias = "Generator[Call | Working, Any, Element | None]"
+Pull: TypeAlias = "Generator[FunctionCall | Working, Any, Element | None]"
 
 
-def run_function(func: FuncAttr, args: Sequence[Value]) -> Generator[Call, Any, Element]:
+def run_function(func: FuncAttr, args: Sequence[Value]) -> Generator[FunctionCall, Any, Element]:
     """A function's results; what ends a sequence must not come out of a function."""
     try:
-        results = yield Call(func, args)
+        results = yield FunctionCall(func, args)
     except OutOfRangeError as error:
         raise InvalidArgumentError(
             f"Function invocation produced OutOfRangeError: {error.message}"
@@ -153,7 +153,7 @@ class _Driver:
                 self._finish(error)
                 return
             answer = None
-            if isinstance(request, Call):
+            if isinstance(request, FunctionCall):
                 self._start(request)
                 with self._lock:
                     if not self._answers:
@@ -174,7 +174,7 @@ class _Driver:
             return self._pull.throw(answer)
         return self._pull.send(answer)
 
-    def _start(self, request: Call) -> None:
+    def _start(self, request: FunctionCall) -> None:
         try:
             inner = self._enter()
             self._context.waits_for = f"the function {request.func.name}"

@@ -27,7 +27,7 @@ _MOST_RUNS: Final = 12
 SHORT: Final = 16
 
 
-class Run(NamedTuple):
+class PlaceRun(NamedTuple):
     """Some places, the first sources of all of them, and the part of the second ones."""
 
     places: slice
@@ -40,7 +40,7 @@ class Run(NamedTuple):
         return slice(self.first.start + 1, self.first.stop + 1, self.first.step)
 
 
-class Line(NamedTuple):
+class AxisBlend(NamedTuple):
     """How one dimension is blended."""
 
     first: Array
@@ -50,10 +50,10 @@ class Line(NamedTuple):
     differences: Array
     parts: Array
     #: None if sources are gathered.
-    runs: tuple[Run, ...] | None
+    runs: tuple[PlaceRun, ...] | None
 
 
-def line_of(sources: Array, parts: Array, before: int) -> Line:
+def line_of(sources: Array, parts: Array, before: int) -> AxisBlend:
     """For sources [places, 2]."""
     first, second = sources.T
     is_one = first == second
@@ -64,17 +64,17 @@ def line_of(sources: Array, parts: Array, before: int) -> Line:
     if period <= _LONGEST_PERIOD:
         found = [run for phase in range(period) for run in _runs(first, parts, phase, period)]
         runs = tuple(found) if len(found) <= _MOST_RUNS else None
-    return Line(first.copy(), second.copy(), differences, parts, runs)
+    return AxisBlend(first.copy(), second.copy(), differences, parts, runs)
 
 
 #: Writes arrays [outer, before, inner] that are blended by a line into [outer, places, inner].
-BlendLines: TypeAlias = Callable[[Array, Line, Array], None]
+BlendLines: TypeAlias = Callable[[Array, AxisBlend, Array], None]
 
 
-def _runs(first: Array, parts: Array, phase: int, period: int) -> list[Run]:
+def _runs(first: Array, parts: Array, phase: int, period: int) -> list[PlaceRun]:
     """Every ``period``-th place from ``phase`` on, as few runs as there are."""
     places = range(phase, len(first), period)
-    found, start = list[Run](), 0
+    found, start = list[PlaceRun](), 0
     while start < len(places):
         begin, end = places[start], start + 1
         step = int(first[places[end]] - first[begin]) if end < len(places) else 1
@@ -87,12 +87,12 @@ def _runs(first: Array, parts: Array, phase: int, period: int) -> list[Run]:
             end += 1
         source, count = int(first[begin]), end - start
         sources = slice(source, source + (count - 1) * step + 1, max(step, 1))
-        found.append(Run(slice(begin, places[end - 1] + 1, period), sources, parts[begin]))
+        found.append(PlaceRun(slice(begin, places[end - 1] + 1, period), sources, parts[begin]))
         start = end
     return found
 
 
-def blend(x: Array, line: Line, out: Array) -> None:
+def blend(x: Array, line: AxisBlend, out: Array) -> None:
     """Write the blended array into ``out``."""
     differences = np.empty_like(x)
     np.subtract(x[:, 1:], x[:, :-1], differences[:, :-1])
@@ -109,7 +109,7 @@ def blend(x: Array, line: Line, out: Array) -> None:
             target[...] = source
 
 
-def _gather(x: Array, differences: Array, line: Line, out: Array) -> None:
+def _gather(x: Array, differences: Array, line: AxisBlend, out: Array) -> None:
     """By sources that may be anywhere."""
     outer, _, inner = x.shape
     first, second, parts = line.first, line.differences, line.parts[:, np.newaxis]

@@ -24,7 +24,7 @@ from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, REALS
-from penstock.kernels.image.linear_resize import BlendLines, Line, blend, line_of
+from penstock.kernels.image.linear_resize import AxisBlend, BlendLines, blend, line_of
 from penstock.kernels.image.resize_methods import (
     HALF,
     Blend,
@@ -108,7 +108,7 @@ def make_resize_bilinear(attrs: Attrs, blend: BlendLines = blend) -> Kernel:
 
 def _lines(
     method: Method, before: int, after: int, first: int = 0, last: int | None = None
-) -> tuple[slice, Line | None]:
+) -> tuple[slice, AxisBlend | None]:
     """What some places of a dimension see, and how they are blended from that, if at all.
 
     If these are all places, they are taken to see everything.
@@ -124,7 +124,11 @@ def _lines(
 
 
 def _blend_both(
-    images: Array, by_row: Line | None, by_column: Line | None, result: Array, blend: BlendLines
+    images: Array,
+    by_row: AxisBlend | None,
+    by_column: AxisBlend | None,
+    result: Array,
+    blend: BlendLines,
 ) -> None:
     """Blend along both dimensions, first along the one that leaves less to do."""
     stages = [(axis, line) for axis, line in ((2, by_column), (1, by_row)) if line is not None]

@@ -90,7 +90,7 @@ class _Parts:
         return stacked
 
 
-class _Plan(NamedTuple):
+class _GatesPlan(NamedTuple):
     """What was made of the constants of the last call, for inputs of some shapes."""
 
     shapes: tuple[tuple[int, ...], ...]
@@ -115,7 +115,7 @@ def make_fused_gates(attrs: Attrs) -> Kernel:
 def _of_one(parts: _Parts, by_parts: Kernel) -> Kernel:
     """Gates of one input; the bias is added in the form of the result, which is fastest."""
     functions, in_order = parts.layers, itemgetter(*parts.places)
-    matmul, add, last = np.matmul, np.add, _Plan(((),), None, None, None, None)
+    matmul, add, last = np.matmul, np.add, _GatesPlan(((),), None, None, None, None)
 
     def gates(x: Array, w: Array, bias: Array) -> Any:
         nonlocal last
@@ -124,7 +124,7 @@ def _of_one(parts: _Parts, by_parts: Kernel) -> Kernel:
             if not _is_small(x.shape, w, bias):
                 return by_parts(x, w, bias)
             spread = np.repeat(parts.stack(bias.reshape(1, -1)), len(x), 1)
-            last = _Plan((x.shape,), w, bias, parts.stack(w), spread)
+            last = _GatesPlan((x.shape,), w, bias, parts.stack(w), spread)
             layers = last.layers
         total = matmul(x, layers)
         add(total, spread, total)
@@ -138,7 +138,7 @@ def _of_one(parts: _Parts, by_parts: Kernel) -> Kernel:
 def _of_two(parts: _Parts, by_parts: Kernel) -> Kernel:
     """Gates of input and state; they need to be joined anyway, so the bias is one row more."""
     functions, in_order = parts.layers, itemgetter(*parts.places)
-    matmul, last = np.matmul, _Plan(((), ()), None, None, None, None)
+    matmul, last = np.matmul, _GatesPlan(((), ()), None, None, None, None)
 
     def gates(x: Array, h: Array, w: Array, bias: Array) -> Any:
         nonlocal last
@@ -149,7 +149,7 @@ def _of_two(parts: _Parts, by_parts: Kernel) -> Kernel:
                 return by_parts(both, w, bias)
             layers = parts.stack(np.concatenate([w, bias.reshape(1, -1)]))
             ones = np.ones((len(x), 1), w.dtype)
-            last = _Plan((x.shape, h.shape), w, bias, layers, ones)
+            last = _GatesPlan((x.shape, h.shape), w, bias, layers, ones)
         total = matmul(join((x, h, ones), 1), layers)
         for function, which in functions:
             function(total[which])

@@ -29,7 +29,7 @@ _ONE: Final = np.float32(1)
 _Peepholes: TypeAlias = tuple[Array, Array, Array]
 
 
-class _Step(NamedTuple):
+class _LstmStep(NamedTuple):
     """What an LSTM finds in one step, in the order of the ops' outputs."""
 
     i: Array
@@ -64,7 +64,7 @@ class _Lstm:
             (0, 2, 1, 3) if is_new else (0, 1, 2, 3),
         )
 
-    def step(self, gates: Array, cs_prev: Array, peepholes: _Peepholes) -> _Step:
+    def step(self, gates: Array, cs_prev: Array, peepholes: _Peepholes) -> _LstmStep:
         """One step, from the product of weights with input and last output."""
         i, ci, f, o = self.split(gates)
         if self.has_peepholes:
@@ -75,10 +75,10 @@ class _Lstm:
             cs = np.clip(cs, -self.clip, self.clip)
         o = _sigmoid(o + cs * peepholes[2]) if self.has_peepholes else _sigmoid(o)
         co = np.tanh(cs)
-        return _Step(i, cs, f, o, ci, co, co * o)
+        return _LstmStep(i, cs, f, o, ci, co, co * o)
 
     def back(
-        self, step: _Step, cs_prev: Array, cs_grad: Array, h_grad: Array, peepholes: _Peepholes
+        self, step: _LstmStep, cs_prev: Array, cs_grad: Array, h_grad: Array, peepholes: _Peepholes
     ) -> tuple[Array, Array]:
         """Gradients of the state before, and of i, ci, f and o before their functions."""
         i, _, f, o, ci, co, _ = step
@@ -210,7 +210,7 @@ def make_lstm_block_cell_grad(attrs: Attrs) -> Kernel:
         _check_like((len(x), cells), rest[5:])
         wide = _wide(cs_prev, *rest)
         before, _w, wci, wcf, wco, _b, i, cs, f, o, ci, co, cs_grad, h_grad = wide
-        step = _Step(i, cs, f, o, ci, co, co)
+        step = _LstmStep(i, cs, f, o, ci, co, co)
         state, gates = lstm.back(step, before, cs_grad, h_grad, (wci, wcf, wco))
         results = (state, gates, *lstm.of_peepholes(gates, before, cs))
         return tuple(result.astype(dtype, copy=False) for result in results)
@@ -253,7 +253,7 @@ def _back_through(lstm: _Lstm, length: int, inputs: list[Array]) -> list[Array]:
     back_to_h = w[x.shape[2] :].T
     for time in reversed(range(length)):
         before = cs[time - 1] if time else first_cs
-        step = _Step(*(part[time] for part in found))
+        step = _LstmStep(*(part[time] for part in found))
         of_cs, gates[time] = lstm.back(
             step, before, of_cs + cs_grads[time], of_h + h_grads[time], (wci, wcf, wco)
         )

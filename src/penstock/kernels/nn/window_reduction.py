@@ -110,7 +110,7 @@ class _Meeting(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _JoinPlan:
     """How parts of an array along a dimension are joined."""
 
     #: The longest first, which is the whole result if that is covered.
@@ -122,7 +122,7 @@ class _Plan:
     seen: tuple[int, int]
 
 
-def _plan(meetings: list[_Meeting], length: int) -> _Plan:
+def _plan(meetings: list[_Meeting], length: int) -> _JoinPlan:
     first = min((here.start for _, here in meetings), default=0)
     seen = first, max((here.stop for _, here in meetings), default=first)
     meetings.sort(key=lambda meeting: meeting.there.start - meeting.there.stop)
@@ -132,16 +132,16 @@ def _plan(meetings: list[_Meeting], length: int) -> _Plan:
         there = meetings[1].there
         both = (slice(0, there.start), slice(there.stop, length))
         ends = [end for end in both if end.start < end.stop]
-    return _Plan(tuple(meetings), is_covered, tuple(ends), seen)
+    return _JoinPlan(tuple(meetings), is_covered, tuple(ends), seen)
 
 
 @functools.lru_cache(maxsize=256)
-def _joining(window: Window, places: int, before: int, length: int) -> _Plan:
+def _joining(window: Window, places: int, before: int, length: int) -> _JoinPlan:
     return _plan([_Meeting(*tap) for tap in _taps(window, places, before, length)], places)
 
 
 @functools.lru_cache(maxsize=256)
-def _spreading(window: Window, places: int, before: int, length: int) -> tuple[_Plan, ...]:
+def _spreading(window: Window, places: int, before: int, length: int) -> tuple[_JoinPlan, ...]:
     """One for each way in which elements are under windows."""
     ways = min(window.stride, length)
     meetings: list[list[_Meeting]] = [[] for _ in range(ways)]
@@ -174,7 +174,7 @@ def _taps(window: Window, places: int, before: int, length: int) -> Iterator[_Ta
             yield _Tap(slice(first, last), slice(at, at + (last - first - 1) * step + 1, step))
 
 
-def _meet(plan: _Plan, array: Array, result: Array, axis: int, join: np.ufunc) -> None:
+def _meet(plan: _JoinPlan, array: Array, result: Array, axis: int, join: np.ufunc) -> None:
     """Join parts of an array to a result, which has nothing yet if it is covered."""
     meetings, before = plan.meetings, (slice(None),) * axis
 

@@ -32,7 +32,7 @@ Body = Callable[[int], None]
 HELPERS: Final = CORES - 1
 
 
-class _Loop:
+class _PiecewiseCall:
     """The pieces of one call."""
 
     __slots__ = (
@@ -88,7 +88,7 @@ class _Loop:
 
 
 #: Loops that helpers are wanted for; each of them is there once for each helper wanted.
-_wanted: Final[SimpleQueue[_Loop]] = SimpleQueue()
+_wanted: Final[SimpleQueue[_PiecewiseCall]] = SimpleQueue()
 #: The threads.  Grows under ``_starting``.
 _threads: Final[list[Thread]] = []
 _starting: Final = process_lock()
@@ -103,7 +103,7 @@ def parallel_for(count: int, body: Body) -> None:
         return
     if not _threads:
         _start()
-    loop = _Loop(count, body)
+    loop = _PiecewiseCall(count, body)
     for _ in range(helping):
         _wanted.put(loop)
     loop.work()

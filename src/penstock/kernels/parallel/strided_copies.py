@@ -19,12 +19,12 @@ from penstock.core.values import Array
 #: Bytes from which on a run is long enough.
 _LONG: Final = 256
 #: With fewer elements it is not worthwhile.
-_FEW: Final = 4096
+ENOUGH: Final = 4096
 
 
-def has_short_runs(array: Array) -> bool:
+def has_short_runs(array: Array, enough: int = ENOUGH) -> bool:
     """Whether the last axis is all that follows in memory, and it is short."""
-    if array.size < _FEW or array.ndim < 2 or array.dtype.hasobject:
+    if array.size < enough or array.ndim < 2 or array.dtype.hasobject:
         return False
     size, step = array.shape[-1] * array.itemsize, array.strides[-1]
     if size >= _LONG or step != array.itemsize or array.shape[-1] < 2:
@@ -32,18 +32,18 @@ def has_short_runs(array: Array) -> bool:
     return bool(array.shape[-2] > 1 and array.strides[-2] != size)
 
 
-def gathered(array: Array) -> Array:
+def gathered(array: Array, enough: int = ENOUGH) -> Array:
     """The array, or a copy without gaps if it has short runs."""
-    if not has_short_runs(array):
+    if not has_short_runs(array, enough):
         return array
     result = np.empty(array.shape, array.dtype)
     _copy(result, array)
     return result
 
 
-def put(target: Array, source: Array) -> None:
+def put(target: Array, source: Array, enough: int = ENOUGH) -> None:
     """Copy what is without gaps into an array of the same shape and type."""
-    if has_short_runs(target):
+    if has_short_runs(target, enough):
         _copy(target, source)
     else:
         target[...] = source

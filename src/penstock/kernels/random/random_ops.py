@@ -48,7 +48,7 @@ _DRAWS: Final[dict[str, Any]] = {
 }
 
 
-class Generator:
+class NodeStream:
     """The stream of one node, and how far it has come."""
 
     def __init__(self, attrs: Attrs) -> None:
@@ -71,7 +71,7 @@ class Generator:
 @kernel(*_DRAWS, types={"dtype": FLOATS})
 def make_random(attrs: Attrs) -> Kernel:
     """Numbers of the kind that the op is named after."""
-    dtype, generator = attrs.dtype("dtype"), Generator(attrs)
+    dtype, generator = attrs.dtype("dtype"), NodeStream(attrs)
     draw = _DRAWS[attrs.op.name](dtype)
 
     def compute(shape: Value) -> Value:
@@ -84,7 +84,7 @@ def make_random(attrs: Attrs) -> Kernel:
 @kernel("RandomUniformInt", types={"Tout": _SIGNED})
 def make_random_int(attrs: Attrs) -> Kernel:
     """Integers between two limits."""
-    dtype, generator = attrs.dtype("Tout"), Generator(attrs)
+    dtype, generator = attrs.dtype("Tout"), NodeStream(attrs)
 
     def compute(shape: Value, low: Value, high: Value) -> Value:
         sizes = sizes_in(shape, dtype)
@@ -97,7 +97,7 @@ def make_random_int(attrs: Attrs) -> Kernel:
 @kernel("RandomShuffle")
 def make_random_shuffle(attrs: Attrs) -> Kernel:
     """The slices along the first axis in random order."""
-    generator = Generator(attrs)
+    generator = NodeStream(attrs)
 
     def compute(value: Value) -> Value:
         value = as_array(value)
@@ -112,7 +112,7 @@ def make_random_shuffle(attrs: Attrs) -> Kernel:
 @kernel("Multinomial", types={"T": FLOATS, "output_dtype": _SIGNED})
 def make_multinomial(attrs: Attrs) -> Kernel:
     """For each row of logits random classes, each as likely as its exponential says."""
-    dtype, generator = attrs.dtype("output_dtype").numpy, Generator(attrs)
+    dtype, generator = attrs.dtype("output_dtype").numpy, NodeStream(attrs)
 
     def compute(logits: Value, num_samples: Value) -> Array:
         count = samples_in(logits, num_samples)
@@ -126,7 +126,7 @@ def make_multinomial(attrs: Attrs) -> Kernel:
 @kernel("RandomGamma", types={"T": FLOATS})
 def make_random_gamma(attrs: Attrs) -> Kernel:
     """Gamma variables of shapes alpha: a sample of each of them for each place of a shape."""
-    dtype, generator = attrs.dtype("T"), Generator(attrs)
+    dtype, generator = attrs.dtype("T"), NodeStream(attrs)
 
     def compute(shape: Value, alpha: Value) -> Value:
         sizes = (*sizes_in(shape, dtype), *alpha.shape)
@@ -140,7 +140,7 @@ def make_random_gamma(attrs: Attrs) -> Kernel:
 @kernel("RandomPoissonV2", types={"R": _RATES, "dtype": _RATES})
 def make_random_poisson(attrs: Attrs) -> Kernel:
     """Poisson variables: a sample of each of the rates for each place of a shape."""
-    dtype, generator = attrs.dtype("dtype"), Generator(attrs)
+    dtype, generator = attrs.dtype("dtype"), NodeStream(attrs)
 
     def compute(shape: Value, rate: Value) -> Value:
         sizes = (*sizes_in(shape, dtype), *rate.shape)

@@ -22,7 +22,7 @@ from penstock.kernels.api.attrs import Attrs
 
 #: What is updated: the variable first, then its slots.
 Slots: TypeAlias = tuple[Value, ...]
-Step: TypeAlias = Callable[..., Slots]
+Update: TypeAlias = Callable[..., Slots]
 #: Makes constants of the variable's type.
 _Number: TypeAlias = Callable[..., Any]
 
@@ -48,7 +48,7 @@ def _proximal(var: Value, rate: Value, gradient: Value, l1: Value, l2: Value) ->
     return moved / (one + rate * l2)
 
 
-def _proximal_gradient_descent(_attrs: Attrs, _number: _Number) -> Step:
+def _proximal_gradient_descent(_attrs: Attrs, _number: _Number) -> Update:
     """Duchi and Singer, Efficient learning using forward-backward splitting, 2009."""
 
     def step(var: Value, alpha: Value, l1: Value, l2: Value, delta: Value) -> Slots:
@@ -57,7 +57,7 @@ def _proximal_gradient_descent(_attrs: Attrs, _number: _Number) -> Step:
     return step
 
 
-def _proximal_adagrad(_attrs: Attrs, _number: _Number) -> Step:
+def _proximal_adagrad(_attrs: Attrs, _number: _Number) -> Update:
     """Adagrad's step, then the proximal operator of the penalties."""
 
     def step(var: Value, accum: Value, lr: Value, l1: Value, l2: Value, grad: Value) -> Slots:
@@ -67,7 +67,7 @@ def _proximal_adagrad(_attrs: Attrs, _number: _Number) -> Step:
     return step
 
 
-def _adagrad_da(_attrs: Attrs, number: _Number) -> Step:
+def _adagrad_da(_attrs: Attrs, number: _Number) -> Update:
     """Adagrad by dual averaging: the variable follows from the sums of all gradients."""
 
     def step(
@@ -88,7 +88,7 @@ def _adagrad_da(_attrs: Attrs, number: _Number) -> Step:
     return step
 
 
-def _adadelta(_attrs: Attrs, number: _Number) -> Step:
+def _adadelta(_attrs: Attrs, number: _Number) -> Update:
     """Zeiler, Adadelta: an adaptive learning rate method, 2012."""
     one = number(1)
 
@@ -102,7 +102,7 @@ def _adadelta(_attrs: Attrs, number: _Number) -> Step:
     return step
 
 
-def _ftrl(attrs: Attrs, number: _Number) -> Step:
+def _ftrl(attrs: Attrs, number: _Number) -> Update:
     """McMahan et al., Ad click prediction: a view from the trenches, 2013."""
     step, nothing = _ftrl_step(attrs, number), number(0)
 
@@ -121,7 +121,7 @@ def _ftrl(attrs: Attrs, number: _Number) -> Step:
     return ftrl
 
 
-def _ftrl_v2(attrs: Attrs, number: _Number) -> Step:
+def _ftrl_v2(attrs: Attrs, number: _Number) -> Update:
     """Ftrl whose gradient also has that of a penalty on large values."""
     step = _ftrl_step(attrs, number)
 
@@ -141,7 +141,7 @@ def _ftrl_v2(attrs: Attrs, number: _Number) -> Step:
     return ftrl
 
 
-def _ftrl_step(attrs: Attrs, number: _Number) -> Step:
+def _ftrl_step(attrs: Attrs, number: _Number) -> Update:
     """The step, with the penalties l1, l2 and shrinkage as one argument."""
     is_scaled, two, one, zero = attrs.bool("multiply_linear_by_lr"), number(2), number(1), number(0)
 
@@ -162,7 +162,7 @@ def _ftrl_step(attrs: Attrs, number: _Number) -> Step:
     return step
 
 
-def _ada_max(_attrs: Attrs, number: _Number) -> Step:
+def _ada_max(_attrs: Attrs, number: _Number) -> Update:
     """Adam with the largest gradient instead of their squares' mean; the same paper."""
     one = number(1)
 
@@ -183,7 +183,7 @@ def _ada_max(_attrs: Attrs, number: _Number) -> Step:
     return step
 
 
-def _add_sign(_attrs: Attrs, number: _Number) -> Step:
+def _add_sign(_attrs: Attrs, number: _Number) -> Update:
     """Bello et al., Neural optimizer search with reinforcement learning, 2017."""
     one = number(1)
 
@@ -197,7 +197,7 @@ def _add_sign(_attrs: Attrs, number: _Number) -> Step:
     return step
 
 
-def _power_sign(_attrs: Attrs, number: _Number) -> Step:
+def _power_sign(_attrs: Attrs, number: _Number) -> Update:
     """The same paper: steps grow and shrink by a power of the agreement."""
     one = number(1)
 
@@ -212,7 +212,7 @@ def _power_sign(_attrs: Attrs, number: _Number) -> Step:
 
 
 #: By the op's name without ``Resource``, ``Sparse`` and ``Apply``.
-FORMULAS: Final[dict[str, Callable[[Attrs, _Number], Step]]] = {
+FORMULAS: Final[dict[str, Callable[[Attrs, _Number], Update]]] = {
     "AdaMax": _ada_max,
     "Adadelta": _adadelta,
     "AdagradDA": _adagrad_da,

@@ -16,7 +16,7 @@ from penstock.runtime.compiler.loops import Irregular
 from penstock.runtime.compiler.predicates import ALWAYS, NEVER, Condition, Predicate
 from penstock.runtime.compiler.program import Body
 from penstock.runtime.compiler.schedule import CompoundPredicate, Outcome, Path
-from penstock.runtime.compiler.source import Iterations, Line
+from penstock.runtime.compiler.source import Iterations, SourceLine
 
 #: CPython allows 100 levels of indentation.
 _MAX_LEVELS: Final = 90
@@ -33,7 +33,7 @@ class Branches:
         #: The loops around the lines, outermost first.
         self.loops = loops
         self.indent = indent
-        self.lines: list[Line] = []
+        self.lines: list[SourceLine] = []
         #: The branch that is open.
         self.path: Path = ()
         #: Whether each of its blocks is an "else".
@@ -52,7 +52,7 @@ class Branches:
         level = self.level
         if level > _MAX_LEVELS:
             raise Irregular("branches are nested too deeply for Python")
-        self.lines.append(Line("    " * level + code, node, self.loops, label))
+        self.lines.append(SourceLine("    " * level + code, node, self.loops, label))
 
     def close_blocks(self) -> None:
         """Leave all branches."""

@@ -19,14 +19,14 @@ import numpy as np
 from penstock.graph.graph import Edge, Node
 from penstock.graph.references import References
 from penstock.graph.roles import Role
-from penstock.kernels.api.bound import BoundKernel
-from penstock.runtime.compiler.loops import Irregular, Loop, LoopOrNode, is_free
+from penstock.kernels.api.bound_kernel import BoundKernel
+from penstock.runtime.compiler.loops import Irregular, LoopOrNode, RegularLoop, is_free
 from penstock.runtime.compiler.predicates import ALWAYS, NEVER, Predicate, Predicates
 from penstock.runtime.compiler.program import (
     Body,
-    Call,
     Constant,
     Initialized,
+    KernelCall,
     Move,
     Nothing,
     Operand,
@@ -87,7 +87,7 @@ class BodyBuilder:
         """ScheduledIteration all units into statements."""
         for unit in self.units:
             checkpoint()
-            if isinstance(unit, Loop):
+            if isinstance(unit, RegularLoop):
                 self._add_loop(unit)
             else:
                 self._add_node(unit)
@@ -122,7 +122,7 @@ class BodyBuilder:
             Var(hint_of(node, slot)) if slot in used else None
             for slot in range(len(node.output_types))
         )
-        call = Call(node, live, waits, kernel, operands, outputs)
+        call = KernelCall(node, live, waits, kernel, operands, outputs)
         self._add(call)
         self.nodes[node.id] = (live, (call,))
         for slot, var in enumerate(outputs):
@@ -220,14 +220,14 @@ class BodyBuilder:
 
     # -- loops -------------------------------------------------------------------------
 
-    def _add_loop(self, loop: Loop) -> None:
+    def _add_loop(self, loop: RegularLoop) -> None:
         try:
             self._add_repeat(loop)
         except Irregular as reason:
             reason.loop = reason.loop or loop
             raise
 
-    def _add_repeat(self, loop: Loop) -> None:
+    def _add_repeat(self, loop: RegularLoop) -> None:
         gathered = [self._gathered(enter) for enter in loop.enters]
         live = self._live_together(loop, [live for live, _ in gathered])
         inner = _LoopBuilder(self.facts, loop)
@@ -245,7 +245,7 @@ class BodyBuilder:
             self.nodes[exit_.id] = (live, (repeat,))
             self.values[exit_.id, 0] = SymbolicValue(inner.exit_value(exit_), live, (repeat,))
 
-    def _live_together(self, loop: Loop, lives: Sequence[Predicate]) -> Predicate:
+    def _live_together(self, loop: RegularLoop, lives: Sequence[Predicate]) -> Predicate:
         """When a loop runs: when all that it hands on is live.
 
         A constant Enter may be live more often.  Where nothing else is, the loop is dead anyway.
@@ -329,7 +329,7 @@ class BodyBuilder:
 class _LoopBuilder(BodyBuilder):
     """The body of one loop."""
 
-    def __init__(self, facts: NodeInfo, loop: Loop) -> None:
+    def __init__(self, facts: NodeInfo, loop: RegularLoop) -> None:
         super().__init__(facts, loop.body)
         self._loop = loop
         self._names = {v.merge: Var(v.merge.name) for v in loop.variables}

@@ -24,7 +24,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import reduce
 from operator import and_
 
-from penstock.runtime.compiler.loops import Loop, LoopOrNode
+from penstock.runtime.compiler.loops import LoopOrNode, RegularLoop
 
 
 def _itself(unit: LoopOrNode) -> Hashable:
@@ -83,7 +83,7 @@ class Clustering:
         for unit in units:
             needed, come_together = self._behind(unit)
             is_outside = self._is_outside(unit) or not come_together
-            if is_outside or isinstance(unit, Loop):
+            if is_outside or isinstance(unit, RegularLoop):
                 needed |= self._bit(self._mark(unit))
             if not is_outside:
                 needs_of[unit] = needed
@@ -115,7 +115,7 @@ class Clustering:
 
     def _join_loops(self, units: Sequence[LoopOrNode], needs_of: dict[LoopOrNode, int]) -> None:
         """Have what is of use to the group of a loop only wait for what that waits for."""
-        waiting = {needs_of[unit] for unit in needs_of if isinstance(unit, Loop)}
+        waiting = {needs_of[unit] for unit in needs_of if isinstance(unit, RegularLoop)}
         if not waiting:
             return
         users: dict[LoopOrNode, set[int | None]] = {unit: set() for unit in needs_of}
@@ -130,4 +130,4 @@ class Clustering:
 
     def _may_wait(self, unit: LoopOrNode) -> bool:
         """Whether nobody is kept waiting where a unit runs later than it could."""
-        return not isinstance(unit, Loop) and self._is_pure(unit)
+        return not isinstance(unit, RegularLoop) and self._is_pure(unit)

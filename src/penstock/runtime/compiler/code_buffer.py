@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock.errors import CancelledError, OpError
 from penstock.graph.graph import Node
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.context import OpKernelContext
 from penstock.kernels.parallel.beside import prepared_beside
 from penstock.runtime.compiler.expressions import as_pred
@@ -25,7 +25,7 @@ from penstock.runtime.compiler.fused_groups import in_blocks
 from penstock.runtime.compiler.names import Names
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Constant, Program, Var
-from penstock.runtime.compiler.source import Line, Source, make_source
+from penstock.runtime.compiler.source import Source, SourceLine, make_source
 from penstock.runtime.compiler.unary_chains import apply_all
 from penstock.runtime.compiler.vet import ATTRIBUTES, LOCALS
 from penstock.runtime.frame_names import FrameTag
@@ -82,7 +82,7 @@ class CodeBuffer:
         #: The variables for dynamic frames that some kernel asks for.
         self.tags: set[str] = set()
         #: Finished functions.
-        self.functions: list[list[Line]] = []
+        self.functions: list[list[SourceLine]] = []
         #: Whether some kernel is called with a context.
         self.needs_context = False
         #: Whether all kernels do nothing but compute.
@@ -121,9 +121,9 @@ class CodeBuffer:
 
     def compiled(self, title: str, function: str) -> Source:
         """The code as a source whose function is called ``function``."""
-        lines = [Line("", label=title)]
+        lines = [SourceLine("", label=title)]
         for written in self.functions:
-            lines += [Line(""), *written]
+            lines += [SourceLine(""), *written]
         make = partial(
             make_source,
             lines,

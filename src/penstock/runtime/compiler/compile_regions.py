@@ -17,23 +17,23 @@ from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.references import References
 from penstock.graph.roles import LOOPS, Role
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.registry import Calling
-from penstock.runtime.binding import bind_at
 from penstock.runtime.compiler.build import build_program, build_whole
 from penstock.runtime.compiler.build_body import NodeInfo
 from penstock.runtime.compiler.clusters import Clustering
 from penstock.runtime.compiler.explain import Explained, reasons_for
 from penstock.runtime.compiler.fused_groups import fuse_groups
 from penstock.runtime.compiler.generate import generate
-from penstock.runtime.compiler.loops import Irregular, Loop, LoopOrNode, LoopTree, is_free
+from penstock.runtime.compiler.loops import Irregular, LoopOrNode, LoopTree, RegularLoop, is_free
 from penstock.runtime.compiler.partition_by_cost import partition_by_cost
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Program
 from penstock.runtime.compiler.region import Region
-from penstock.runtime.compiler.rewrite import Group, SurelyLive, outputs_of, rewrite
+from penstock.runtime.compiler.rewrite import RegionGroup, SurelyLive, outputs_of, rewrite
 from penstock.runtime.compiler.sizes import spread_numbers
 from penstock.runtime.compiler.unary_chains import join_unary_chains
+from penstock.runtime.kernel_binder import bind_at
 from penstock.runtime.outputs import checked_kernel
 from penstock.state.checkpoints import begin
 
@@ -245,7 +245,7 @@ class Compiler:
         facts: NodeInfo,
         sure: SurelyLive,
         profile: Profile | None,
-    ) -> Group:
+    ) -> RegionGroup:
         inside = set(members)
         outputs = outputs_of(members, lambda node: levels.unit_of(node) in inside)
         program, inputs = build_program(
@@ -265,7 +265,7 @@ class Compiler:
             for (node, slot), result in zip(outputs, program.results, strict=True)
             if slot < 0 and result in program.may_be_dead
         )
-        return Group(members, region, inputs, outputs, unsure)
+        return RegionGroup(members, region, inputs, outputs, unsure)
 
     def _checked(self, node: Node, kernel: BoundKernel) -> Callable[..., Any]:
         if kernel.is_builtin and not self.checks_outputs:
@@ -275,7 +275,7 @@ class Compiler:
 
 def _seconds_of(unit: LoopOrNode, profile: Profile) -> float:
     """What a node, or all that is in a loop, took."""
-    if isinstance(unit, Loop):
+    if isinstance(unit, RegularLoop):
         return sum(_seconds_of(inner, profile) for inner in unit.body)
     return profile.seconds.get(unit, 0.0)
 
@@ -308,7 +308,7 @@ def _leave_merges(levels: LoopTree, merges: Iterable[Node]) -> None:
     for merge in list(nodes):
         for edge in merge.inputs:
             unit = levels.unit_of(edge.src) if edge is not None else None
-            if isinstance(unit, Loop):
+            if isinstance(unit, RegularLoop):
                 levels.forget(unit, f"{merge.name} takes the first of several values")
             elif unit is not None:
                 nodes[unit] = None
@@ -346,7 +346,7 @@ def _worthwhile(levels: LoopTree, facts: NodeInfo) -> list[list[LoopOrNode]]:
         made = grouping.group(units)
         if not levels.is_odd(frame):
             groups += made
-    return [g for g in groups if len(g) >= _FEWEST or isinstance(g[0], Loop)]
+    return [g for g in groups if len(g) >= _FEWEST or isinstance(g[0], RegularLoop)]
 
 
 def _can_compile(node: Node, kernel: BoundKernel) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.registry import Calling
 from penstock.runtime.compiler.loops import LoopTree
 from penstock.runtime.compiler.region import Region

@@ -23,8 +23,8 @@ from penstock.kernels.parallel.intra_op import parallel_for
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import (
     Body,
-    Call,
     FusedGroup,
+    KernelCall,
     Program,
     Repeat,
     Statement,
@@ -88,10 +88,10 @@ def fuse_groups(program: Program, profile: Profile) -> bool:
 
 def _chain_up_body(body: Body, profile: Profile, wanted: set[Var]) -> bool:
     uses = Counter(wanted)
-    maker: dict[Var, Call] = {}
+    maker: dict[Var, KernelCall] = {}
     for statement in body.statements:
         uses.update(map(variable_of, operands_of(statement)))
-        if isinstance(statement, Call) and _is_candidate(statement, profile):
+        if isinstance(statement, KernelCall) and _is_candidate(statement, profile):
             maker[_output(statement)] = statement
         if isinstance(statement, Repeat):
             uses.update(variable_of(following) for _, _, following in statement.variables)
@@ -99,7 +99,7 @@ def _chain_up_body(body: Body, profile: Profile, wanted: set[Var]) -> bool:
     waited_for = Counter(w for statement in body.statements for w in set(statement.waits))
     chains: dict[Statement, FusedGroup] = {}
     for last in reversed(body.statements):
-        if isinstance(last, Call) and _is_made_by(last, maker) and last not in chains:
+        if isinstance(last, KernelCall) and _is_made_by(last, maker) and last not in chains:
             members = _members(last, maker, uses, waited_for)
             if len(members) > 1:
                 chain = _chain_of(last, members)
@@ -109,7 +109,7 @@ def _chain_up_body(body: Body, profile: Profile, wanted: set[Var]) -> bool:
     return bool(chains)
 
 
-def _is_candidate(call: Call, profile: Profile) -> bool:
+def _is_candidate(call: KernelCall, profile: Profile) -> bool:
     kernel = call.kernel
     return (
         kernel.calling is Calling.PLAIN
@@ -121,25 +121,28 @@ def _is_candidate(call: Call, profile: Profile) -> bool:
     )
 
 
-def _output(call: Call) -> Var:
+def _output(call: KernelCall) -> Var:
     [output] = call.outputs
     assert output is not None
     return output
 
 
-def _is_made_by(call: Call, maker: dict[Var, Call]) -> bool:
+def _is_made_by(call: KernelCall, maker: dict[Var, KernelCall]) -> bool:
     return len(call.outputs) == 1 and maker.get(call.outputs[0] or _NOBODY) is call
 
 
 def _members(
-    last: Call, maker: dict[Var, Call], uses: Counter[Var], waited_for: Counter[Statement]
-) -> list[Call]:
+    last: KernelCall,
+    maker: dict[Var, KernelCall],
+    uses: Counter[Var],
+    waited_for: Counter[Statement],
+) -> list[KernelCall]:
     """A statement and those that matter to it alone, transitively; last first.
 
     Nobody else uses their output or waits for them: a chain may then stand where its last
     statement was, and waits for nothing that waits for it.
     """
-    members: list[Call] = []
+    members: list[KernelCall] = []
     waiting = [last]
     while waiting:
         call = waiting.pop()
@@ -158,7 +161,7 @@ def _members(
     return members
 
 
-def _chain_of(last: Call, members: Sequence[Call]) -> FusedGroup:
+def _chain_of(last: KernelCall, members: Sequence[KernelCall]) -> FusedGroup:
     order = {call: index for index, call in enumerate(_sources_first(members))}
     calls = tuple(order)
     made = {_output(call) for call in calls}
@@ -169,10 +172,10 @@ def _chain_of(last: Call, members: Sequence[Call]) -> FusedGroup:
     return FusedGroup(last.node, last.live, tuple(waits), calls, tuple(inputs), _output(last))
 
 
-def _sources_first(members: Sequence[Call]) -> list[Call]:
+def _sources_first(members: Sequence[KernelCall]) -> list[KernelCall]:
     """Members so that each comes after those that it reads: what was found last comes first."""
     made = {_output(call): call for call in members}
-    ordered: dict[Call, None] = {}
+    ordered: dict[KernelCall, None] = {}
     waiting = [members[0]]
     while waiting:
         call = waiting[-1]

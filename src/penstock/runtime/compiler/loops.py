@@ -35,7 +35,7 @@ class LoopVariable:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loop:
+class RegularLoop:
     """One regular loop."""
 
     frame: Frame
@@ -53,7 +53,7 @@ class Loop:
 
 
 #: A node, or a loop that stands in this frame.
-LoopOrNode: TypeAlias = "Node | Loop"
+LoopOrNode: TypeAlias = "Node | RegularLoop"
 
 
 def is_free(node: Node) -> bool:
@@ -65,7 +65,7 @@ class Irregular(Exception):  # noqa: N818  (not an error: the executor takes ove
     """Something is not what this tier understands."""
 
     #: The loop that is to be left to the executor; None if that would not help.
-    loop: Loop | None = None
+    loop: RegularLoop | None = None
 
 
 class Odd(Irregular):
@@ -91,7 +91,7 @@ class LoopTree:
             if node.role is Role.ENTER and node.id in info.frame_of:
                 self._enters[info.output_frame_of[node.id]].append(node)
         #: Regular loops by frame.
-        self._loops: dict[Frame, Loop] = {}
+        self._loops: dict[Frame, RegularLoop] = {}
         #: Units that are not simply the node itself, by node id.
         self._unit_of: dict[int, LoopOrNode] = {}
         #: Frames whose loop is not regular, the root among them, with their units, sources
@@ -118,7 +118,7 @@ class LoopTree:
 
     def can_compile(self, unit: LoopOrNode) -> bool:
         """Whether a unit can be part of a region."""
-        return isinstance(unit, Loop) or (unit not in self._left and self._can_compile(unit))
+        return isinstance(unit, RegularLoop) or (unit not in self._left and self._can_compile(unit))
 
     def is_odd(self, frame: Frame) -> bool:
         """Whether the nodes of a frame need not all run in the same iterations."""
@@ -136,7 +136,7 @@ class LoopTree:
         nodes = (node for units in self.units.values() for node in units if isinstance(node, Node))
         return [node for node in nodes if node.role is Role.EXIT]
 
-    def forget(self, loop: Loop, reason: str) -> None:
+    def forget(self, loop: RegularLoop, reason: str) -> None:
         """Leave a loop to the executor, and with it those around it."""
         self._forgotten[loop.frame] = reason
         self._add_frames()
@@ -172,22 +172,22 @@ class LoopTree:
                 return
         self.units[frame] = units
 
-    def _swallow(self, loop: Loop) -> None:
+    def _swallow(self, loop: RegularLoop) -> None:
         """Have the loop stand for all that is in it, also in loops inside of it."""
         for node in (*loop.enters, *self._nodes[loop.frame]):
             self._unit_of[node.id] = loop
         for unit in loop.body:
-            if isinstance(unit, Loop):
+            if isinstance(unit, RegularLoop):
                 self._swallow_inner(unit, loop)
 
-    def _swallow_inner(self, inner: Loop, outer: Loop) -> None:
+    def _swallow_inner(self, inner: RegularLoop, outer: RegularLoop) -> None:
         for node in self._nodes[inner.frame]:
             self._unit_of[node.id] = outer
         for unit in inner.body:
-            if isinstance(unit, Loop):
+            if isinstance(unit, RegularLoop):
                 self._swallow_inner(unit, outer)
 
-    def _find_loop(self, frame: Frame, units: list[LoopOrNode]) -> Loop:
+    def _find_loop(self, frame: Frame, units: list[LoopOrNode]) -> RegularLoop:
         """The loop of a frame; raises Irregular."""
         loop = self._form_of(frame, units)
         if any(f.parent is frame and f not in self._loops for f in self._info.frames.values()):
@@ -197,7 +197,7 @@ class LoopTree:
                 raise Irregular(f"{unit.name} cannot be compiled")
         return loop
 
-    def _form_of(self, frame: Frame, units: list[LoopOrNode]) -> Loop:
+    def _form_of(self, frame: Frame, units: list[LoopOrNode]) -> RegularLoop:
         """What a frame would be if everything in it could be compiled; raises Odd."""
         if frame in self._forgotten:
             raise Odd(self._forgotten[frame])
@@ -217,7 +217,7 @@ class LoopTree:
         body = tuple(unit for unit in units if unit not in ends)
         if len(merges) != len(variables):
             raise Odd("two NextIterations lead to one Merge")
-        return Loop(frame, tuple(self._enters[frame]), variables, conditions[0], exits, body)
+        return RegularLoop(frame, tuple(self._enters[frame]), variables, conditions[0], exits, body)
 
     @staticmethod
     def _variable(node: Node) -> LoopVariable:
@@ -273,14 +273,14 @@ class LoopTree:
 
     def sources(self, unit: LoopOrNode) -> Iterable[LoopOrNode]:
         """The units that a unit depends on, in its own frame or around it."""
-        nodes = unit.enters if isinstance(unit, Loop) else (unit,)
+        nodes = unit.enters if isinstance(unit, RegularLoop) else (unit,)
         for node in nodes:
             for edge in node.in_edges():
                 yield from self._sources_along(edge)
 
     def choices(self, unit: LoopOrNode) -> Iterable[Iterable[LoopOrNode]]:
         """The units behind each input of a Merge, of which one is enough."""
-        if isinstance(unit, Loop) or unit.role is not Role.MERGE:
+        if isinstance(unit, RegularLoop) or unit.role is not Role.MERGE:
             return ()
         return (self._sources_along(edge) for edge in unit.inputs if edge is not None)
 
@@ -303,7 +303,7 @@ class LoopTree:
 
 def _age(unit: LoopOrNode) -> int:
     """A number that is smaller for what was made earlier; no two units have the same."""
-    return min(enter.id for enter in unit.enters) if isinstance(unit, Loop) else unit.id
+    return min(enter.id for enter in unit.enters) if isinstance(unit, RegularLoop) else unit.id
 
 
 def _depth(frame: Frame) -> int:
@@ -316,7 +316,7 @@ def _depth(frame: Frame) -> int:
 def _cycle(frame: Frame, units: Iterable[LoopOrNode]) -> Exception:
     """Why some units of a frame cannot be put in an order."""
     for unit in units:
-        if isinstance(unit, Loop) or unit.role is Role.ENTER:
+        if isinstance(unit, RegularLoop) or unit.role is Role.ENTER:
             return Irregular(f"{unit.name} waits for what leaves its own loop")
         if unit.role is Role.MERGE:
             return Irregular(f"{unit.name} waits for itself, if not for another input")
@@ -325,4 +325,6 @@ def _cycle(frame: Frame, units: Iterable[LoopOrNode]) -> Exception:
 
 def loop_depth(units: Iterable[LoopOrNode]) -> int:
     """How many loops stand one inside the other."""
-    return max((1 + loop_depth(unit.body) for unit in units if isinstance(unit, Loop)), default=0)
+    return max(
+        (1 + loop_depth(unit.body) for unit in units if isinstance(unit, RegularLoop)), default=0
+    )

@@ -26,11 +26,11 @@ _START: Final = 30e-6
 
 
 @dataclass(frozen=False, slots=True, eq=False)
-class _Group:
+class _CostGroup:
     members: list[LoopOrNode]
     seconds: float
-    sources: set[_Group] = field(default_factory=set)
-    users: set[_Group] = field(default_factory=set)
+    sources: set[_CostGroup] = field(default_factory=set)
+    users: set[_CostGroup] = field(default_factory=set)
 
     @property
     def is_heavy(self) -> bool:
@@ -63,8 +63,8 @@ def _singles(
     units: Sequence[LoopOrNode],
     sources: Callable[[LoopOrNode], Iterable[LoopOrNode]],
     seconds: Mapping[LoopOrNode, float],
-) -> list[_Group]:
-    groups = {unit: _Group([unit], seconds.get(unit, 0.0)) for unit in units}
+) -> list[_CostGroup]:
+    groups = {unit: _CostGroup([unit], seconds.get(unit, 0.0)) for unit in units}
     for unit, group in groups.items():
         for source in sources(unit):
             if source in groups and source is not unit:
@@ -73,7 +73,7 @@ def _singles(
     return list(groups.values())
 
 
-def _joined(groups: list[_Group]) -> list[_Group]:
+def _joined(groups: list[_CostGroup]) -> list[_CostGroup]:
     """Join as long as something can be joined."""
     alive = dict.fromkeys(groups)
     waiting = list(groups)
@@ -89,7 +89,7 @@ def _joined(groups: list[_Group]) -> list[_Group]:
     return list(alive)
 
 
-def _partner(group: _Group) -> _Group | None:
+def _partner(group: _CostGroup) -> _CostGroup | None:
     """A neighbour that the group can be joined with at no cost."""
     if len(group.users) == 1:
         [user] = group.users
@@ -102,7 +102,7 @@ def _partner(group: _Group) -> _Group | None:
     return None
 
 
-def _swallow(group: _Group, other: _Group) -> None:
+def _swallow(group: _CostGroup, other: _CostGroup) -> None:
     group.members += other.members
     group.seconds += other.seconds
     for source in other.sources - {group}:
@@ -115,9 +115,9 @@ def _swallow(group: _Group, other: _Group) -> None:
     group.users = (group.users | other.users) - {group, other}
 
 
-def _is_gain(groups: Sequence[_Group], threads: int) -> bool:
+def _is_gain(groups: Sequence[_CostGroup], threads: int) -> bool:
     """Whether the longest path through the groups is short enough."""
-    done: dict[_Group, float] = {}
+    done: dict[_CostGroup, float] = {}
     waiting = list(groups)
     while waiting:
         group = waiting[-1]

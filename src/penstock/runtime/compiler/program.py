@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from penstock.graph.graph import Node
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.runtime.compiler.predicates import Condition, Predicate, Predicates
 
 
@@ -71,7 +71,7 @@ class Statement:
 
 
 @dataclass(frozen=False, slots=True, eq=False)
-class Call(Statement):
+class KernelCall(Statement):
     """Call a kernel."""
 
     kernel: BoundKernel
@@ -85,7 +85,7 @@ class FusedGroup(Statement):
     """Several element-wise calls, to be done piece by piece; see ``blocks``."""
 
     #: Each after those that it reads; only the last one's output is used by others.
-    calls: tuple[Call, ...]
+    calls: tuple[KernelCall, ...]
     inputs: tuple[Var, ...]
     target: Var
 
@@ -94,7 +94,7 @@ class FusedGroup(Statement):
 class UnaryChain(Statement):
     """Functions of one number, each of what the one before gives; see ``rows``."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[KernelCall, ...]
     source: Operand
     target: Var
 
@@ -174,7 +174,7 @@ def variable_of(operand: Operand) -> Var:
 
 def operands_of(statement: Statement) -> Sequence[Operand]:
     """What a statement reads, by itself or in a loop."""
-    if isinstance(statement, (Call, FusedGroup)):
+    if isinstance(statement, (KernelCall, FusedGroup)):
         return statement.inputs
     if isinstance(statement, (Move, Test, UnaryChain)):
         return (statement.source,)
@@ -185,7 +185,7 @@ def operands_of(statement: Statement) -> Sequence[Operand]:
 
 def targets_of(statement: Statement) -> Sequence[Var]:
     """The names that a statement gives values to, as seen from its own body."""
-    if isinstance(statement, Call):
+    if isinstance(statement, KernelCall):
         return [var for var in statement.outputs if var is not None]
     if isinstance(statement, (Move, Test, FusedGroup, UnaryChain)):
         return (statement.target,)

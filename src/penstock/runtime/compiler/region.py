@@ -18,7 +18,7 @@ from penstock.errors import Where
 from penstock.kernels.api.context import OpKernelContext, StepContext
 from penstock.printable import printable
 from penstock.runtime.compiler.frameless import told
-from penstock.runtime.compiler.source import Place, Source
+from penstock.runtime.compiler.source import Source, SourcePlace
 from penstock.runtime.failure import judged
 from penstock.state.interrupt import Interrupt
 
@@ -79,7 +79,7 @@ class Region:
             place = place.within(step.frame.label, step.iteration)
         return self._where(place)
 
-    def _where(self, place: Place) -> Where:
+    def _where(self, place: SourcePlace) -> Where:
         node = place.node
         device = self.device_of.get(node.id, self.device)
         function = node.function or self.function

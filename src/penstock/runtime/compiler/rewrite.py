@@ -28,7 +28,7 @@ from penstock.defs.attrs import TensorAttr
 from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.references import References
 from penstock.graph.roles import Role
-from penstock.runtime.compiler.loops import Loop, LoopOrNode, LoopTree, is_free
+from penstock.runtime.compiler.loops import LoopOrNode, LoopTree, RegularLoop, is_free
 from penstock.runtime.compiler.region import Region
 
 #: What an op of TensorFlow would be that is a compiled region.
@@ -44,7 +44,7 @@ _CONTROL: Final = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class RegionGroup:
     """Units that became one region."""
 
     members: Sequence[LoopOrNode]
@@ -63,7 +63,7 @@ def outputs_of(
     """What the nodes around a group need of it: (node, slot), each once."""
     found: dict[tuple[Node, int], None] = {}
     for unit in members:
-        for node in unit.exits if isinstance(unit, Loop) else (unit,):
+        for node in unit.exits if isinstance(unit, RegularLoop) else (unit,):
             for edge in node.out_edges:
                 if not is_inside(edge.dst):
                     found[node, edge.src_slot] = None
@@ -86,7 +86,7 @@ class SurelyLive:
         return self._levels.unit_of(node) in self._sure
 
     def _is_sure(self, unit: LoopOrNode) -> bool:
-        if isinstance(unit, Loop):
+        if isinstance(unit, RegularLoop):
             return all(edge.src in self for enter in unit.enters for edge in enter.in_edges())
         if unit.role in {Role.SWITCH, Role.RECV}:
             return False
@@ -97,7 +97,7 @@ class SurelyLive:
 
 
 def rewrite(
-    graph: Graph, groups: Sequence[Group], references: References, levels: LoopTree
+    graph: Graph, groups: Sequence[RegionGroup], references: References, levels: LoopTree
 ) -> tuple[Graph, dict[Node, Region]]:
     """A graph with region nodes; and the region of each."""
     return _Rewriter(graph, groups, references, levels).run()
@@ -107,7 +107,7 @@ class _Rewriter:
     """One new graph under construction."""
 
     def __init__(
-        self, graph: Graph, groups: Sequence[Group], references: References, levels: LoopTree
+        self, graph: Graph, groups: Sequence[RegionGroup], references: References, levels: LoopTree
     ) -> None:
         self._old = graph
         self._new = Graph(graph.library, function=graph.function)
@@ -125,8 +125,8 @@ class _Rewriter:
             if is_free(edge.src)
         }
         self._copies: dict[Node, Node] = {}
-        self._regions: dict[Group, Node] = {}
-        self._slots: dict[Group, dict[tuple[Node, int], int]] = {}
+        self._regions: dict[RegionGroup, Node] = {}
+        self._slots: dict[RegionGroup, dict[tuple[Node, int], int]] = {}
         #: Nodes that carry liveness along control edges, by the node that they stand for.
         self._tokens: dict[Node, Node] = {}
 
@@ -149,10 +149,10 @@ class _Rewriter:
             return False
         return all(self._group(edge.dst) is not None for edge in node.out_edges)
 
-    def _group(self, node: Node) -> Group | None:
+    def _group(self, node: Node) -> RegionGroup | None:
         return self._group_of.get(self._levels.unit_of(node))
 
-    def _add_region(self, group: Group) -> None:
+    def _add_region(self, group: RegionGroup) -> None:
         self._slots[group] = {output: slot for slot, output in enumerate(group.outputs)}
         types_in = tuple(self._input_type(edge) for edge in group.inputs)
         types_out = tuple(self._output_type(node, slot) for node, slot in group.outputs)
@@ -188,7 +188,7 @@ class _Rewriter:
                 self._new.add_edge(src, slot, copy, edge.dst_slot)
         self._new.add_control_edges([self._done(e.src) for e in node.control_inputs], copy)
 
-    def _join_region(self, group: Group) -> None:
+    def _join_region(self, group: RegionGroup) -> None:
         region = self._regions[group]
         for slot, edge in enumerate(group.inputs):
             if edge.is_control:
@@ -199,11 +199,11 @@ class _Rewriter:
         awaited = dict.fromkeys(map(self._done, self._awaited_by(group)))
         self._new.add_control_edges(awaited, region)
 
-    def _awaited_by(self, group: Group) -> Iterable[Node]:
+    def _awaited_by(self, group: RegionGroup) -> Iterable[Node]:
         """What a region waits for, and need not ask whether it is live."""
         asked = {edge.src for edge in group.inputs if edge.is_control}
         for unit in group.members:
-            for node in unit.enters if isinstance(unit, Loop) else (unit,):
+            for node in unit.enters if isinstance(unit, RegularLoop) else (unit,):
                 for edge in node.in_edges():
                     src = edge.src
                     if not edge.is_control:

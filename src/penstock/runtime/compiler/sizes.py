@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.kernels.api.registry import Calling
 from penstock.runtime.compiler.profile import Profile
-from penstock.runtime.compiler.program import Body, Call, Constant, Operand, Program, Repeat
+from penstock.runtime.compiler.program import Body, Constant, KernelCall, Operand, Program, Repeat
 
 
 def spread_numbers(program: Program, profile: Profile) -> bool:
@@ -27,14 +27,14 @@ def _spread_in(body: Body, profile: Profile) -> bool:
     for statement in body.statements:
         if isinstance(statement, Repeat):
             found |= _spread_in(statement.body, profile)
-        elif isinstance(statement, Call) and _is_beside_array(statement, profile):
+        elif isinstance(statement, KernelCall) and _is_beside_array(statement, profile):
             inputs = tuple(map(_spread, statement.inputs))
             found |= inputs != statement.inputs
             statement.inputs = inputs
     return found
 
 
-def _is_beside_array(call: Call, profile: Profile) -> bool:
+def _is_beside_array(call: KernelCall, profile: Profile) -> bool:
     kernel = call.kernel
     return (
         len(call.inputs) == 2

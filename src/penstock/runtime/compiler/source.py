@@ -43,7 +43,7 @@ class Iterations(NamedTuple):
     tag: str = ""
 
 
-class Line(NamedTuple):
+class SourceLine(NamedTuple):
     """One line of code, and what stands beside it."""
 
     code: str
@@ -65,7 +65,7 @@ class Line(NamedTuple):
         return f"{self.code}  {comment}" if self.code else comment
 
 
-class Place(NamedTuple):
+class SourcePlace(NamedTuple):
     """Where in a graph something happened."""
 
     node: Node
@@ -73,19 +73,19 @@ class Place(NamedTuple):
     frame: str
     iteration: int
 
-    def within(self, frame: str, iteration: int) -> Place:
+    def within(self, frame: str, iteration: int) -> SourcePlace:
         """The same place, if the text itself runs in an iteration of a loop."""
         if not frame:
             return self
         if not self.frame:
-            return Place(self.node, frame, iteration)
-        return Place(self.node, f"{frame}[{iteration}]/{self.frame}", self.iteration)
+            return SourcePlace(self.node, frame, iteration)
+        return SourcePlace(self.node, f"{frame}[{iteration}]/{self.frame}", self.iteration)
 
 
 class Listing(Sequence[str]):
     """Lines as people read them, each made when somebody does."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[SourceLine]) -> None:
         self._lines = lines
 
     def __len__(self) -> int:
@@ -105,7 +105,7 @@ class Listing(Sequence[str]):
 class Source:
     """The code of one region, and the function that it defines."""
 
-    lines: Sequence[Line]
+    lines: Sequence[SourceLine]
     function: Callable[..., Any]
     filename: str
     #: Whether the function asks its first argument for more than ``interrupt``.
@@ -118,7 +118,7 @@ class Source:
         """Code and labels side by side, as ``penstock show --python`` prints them."""
         return "".join(Listing(self.lines))
 
-    def place_of(self, traceback: TracebackType | None) -> Place | None:
+    def place_of(self, traceback: TracebackType | None) -> SourcePlace | None:
         """The node in whose line an exception arose, or None if it was in none."""
         frames: list[tuple[FrameType, int]] = []
         while traceback is not None:
@@ -126,7 +126,7 @@ class Source:
             traceback = traceback.tb_next
         return self._place_in(frames)
 
-    def place_now(self, thread: int) -> Place | None:
+    def place_now(self, thread: int) -> SourcePlace | None:
         """The node that a thread is at, or None if it is elsewhere.
 
         Without the GIL the thread goes on meanwhile, and nobody else may look at its frames:
@@ -152,9 +152,9 @@ class Source:
                 inner = inner.f_back
         return None
 
-    def _place_in(self, frames: Sequence[tuple[FrameType, int]]) -> Place | None:
+    def _place_in(self, frames: Sequence[tuple[FrameType, int]]) -> SourcePlace | None:
         """The innermost line of a node, among the frames of a stack, outermost first."""
-        found: Place | None = None
+        found: SourcePlace | None = None
         counters: dict[str, int] = {}
         for frame, number in frames:
             if frame.f_code.co_filename == self.filename:
@@ -184,17 +184,17 @@ def _has_gil() -> bool:
     return is_enabled()
 
 
-def _place(line: Line, counters: Mapping[str, int]) -> Place:
+def _place(line: SourceLine, counters: Mapping[str, int]) -> SourcePlace:
     assert line.node is not None
     if not line.loops:
-        return Place(line.node, "", 0)
+        return SourcePlace(line.node, "", 0)
     parts = [f"{loop.frame}[{counters[loop.counter]}]" for loop in line.loops[:-1]]
     innermost = line.loops[-1]
-    return Place(line.node, "/".join([*parts, innermost.frame]), counters[innermost.counter])
+    return SourcePlace(line.node, "/".join([*parts, innermost.frame]), counters[innermost.counter])
 
 
 def make_source(
-    lines: Sequence[Line],
+    lines: Sequence[SourceLine],
     function: str,
     names: Collection[str],
     objects: Mapping[str, Any],

@@ -21,9 +21,9 @@ from penstock.runtime.compiler.lifetimes import Lifetimes
 from penstock.runtime.compiler.loops import Irregular
 from penstock.runtime.compiler.program import (
     Body,
-    Call,
     FusedGroup,
     Initialized,
+    KernelCall,
     Move,
     Operand,
     Read,
@@ -36,7 +36,7 @@ from penstock.runtime.compiler.program import (
     variable_of,
 )
 from penstock.runtime.compiler.schedule import ScheduledStatement, schedule_iteration
-from penstock.runtime.compiler.source import Iterations, Line
+from penstock.runtime.compiler.source import Iterations, SourceLine
 from penstock.runtime.compiler.unary_chains import runs_of
 
 #: CPython allows 20 blocks that loop.
@@ -79,11 +79,11 @@ class StatementWriter(Branches):
         """Begin a function."""
         self.head = f"def {name}({', '.join(['run', *params])}):"
 
-    def finished(self) -> list[Line]:
+    def finished(self) -> list[SourceLine]:
         """The function's lines."""
         interrupt = ["    interrupt = run.interrupt"] if self._asks_interrupt() else []
-        prelude = [Line(f"    {text}") for text in self.prelude]
-        return [Line(self.head), *map(Line, interrupt), *prelude, *self.lines]
+        prelude = [SourceLine(f"    {text}") for text in self.prelude]
+        return [SourceLine(self.head), *map(SourceLine, interrupt), *prelude, *self.lines]
 
     def _asks_interrupt(self) -> bool:
         return any("interrupt." in line.code for line in self.lines)
@@ -102,7 +102,7 @@ class StatementWriter(Branches):
                 self._lifetimes.settle(var, path)
             self._write_statement(statement)
             self._unasked += _OTHERS
-            if isinstance(statement, Call) and _makes_fresh(statement):
+            if isinstance(statement, KernelCall) and _makes_fresh(statement):
                 self._fresh.update(targets)
             self._lifetimes.used(reads)
             self._lifetimes.check(targets)
@@ -129,7 +129,7 @@ class StatementWriter(Branches):
             self.line("del " + ", ".join(sure))
 
     def _write_statement(self, statement: Statement) -> None:
-        if isinstance(statement, Call):
+        if isinstance(statement, KernelCall):
             self._write_call(statement)
         elif isinstance(statement, Move):
             target = self.text.name(statement.target)
@@ -143,7 +143,7 @@ class StatementWriter(Branches):
         elif isinstance(statement, UnaryChain):
             self._write_row(statement)
 
-    def _write_call(self, call: Call) -> None:
+    def _write_call(self, call: KernelCall) -> None:
         text = self._called(call)
         targets = [self.text.name(var) if var is not None else "_" for var in call.outputs]
         if not any(call.outputs):
@@ -160,7 +160,7 @@ class StatementWriter(Branches):
         if profile is not None:
             self.line(f"probe({profile.number_of(node)}, {output})")
 
-    def _called(self, call: Call) -> str:
+    def _called(self, call: KernelCall) -> str:
         """A kernel's call as an expression."""
         arguments = [self._operand(operand) for operand in call.inputs]
         self.text.is_pure &= call.kernel.is_pure
@@ -187,7 +187,7 @@ class StatementWriter(Branches):
         self.line(f"{target} = apply_all({self._operand(row.source)}, {name})", row.node)
         self._write_probe(row.node, target)
 
-    def _may_overwrite(self, call: Call, compute: object) -> bool:
+    def _may_overwrite(self, call: KernelCall, compute: object) -> bool:
         """Whether a function of one number may put its result where its input was.
 
         It saves an allocation (a quarter of the time for a few numbers, and page faults for
@@ -219,7 +219,7 @@ class StatementWriter(Branches):
         arguments = ", ".join([name, *inputs])
         self.line(f"{self.text.name(chain.target)} = in_blocks({arguments})", chain.node)
 
-    def _context(self, call: Call) -> str:
+    def _context(self, call: KernelCall) -> str:
         """The name of a node's kernel context, which is made once per run."""
         node = call.node
         self.text.needs_context = True
@@ -317,6 +317,6 @@ class StatementWriter(Branches):
             self.line(f"{', '.join(targets)} = {', '.join(sources)}", repeat.node)
 
 
-def _makes_fresh(call: Call) -> bool:
+def _makes_fresh(call: KernelCall) -> bool:
     """Whether results have memory of their own: of users' kernels nobody knows."""
     return call.kernel.is_builtin and call.kernel.is_elementwise

@@ -21,7 +21,7 @@ from penstock.core.values import Value
 from penstock.kernels.api.registry import Calling
 from penstock.runtime.compiler.program import (
     Body,
-    Call,
+    KernelCall,
     Program,
     Repeat,
     Statement,
@@ -76,14 +76,14 @@ def _join_in(body: Body, wanted: set[Var]) -> None:
         if isinstance(statement, Repeat):
             following = [variable_of(operand) for _, _, operand in statement.variables]
             _join_in(statement.body, {*statement.exits, *following})
-    rows: dict[Statement, list[Call]] = {}
+    rows: dict[Statement, list[KernelCall]] = {}
     for statement in body.statements:
-        if isinstance(statement, Call) and _is_candidate(statement):
+        if isinstance(statement, KernelCall) and _is_candidate(statement):
             before = _before(statement, rows, uses, waiting)
             row = rows.pop(before) if before is not None else []
             row.append(statement)
             rows[statement] = row
-    joined: dict[Statement, list[Call]] = {}
+    joined: dict[Statement, list[KernelCall]] = {}
     for row in rows.values():
         if len(row) >= SHORTEST:
             joined.update(dict.fromkeys(row, row))
@@ -91,7 +91,7 @@ def _join_in(body: Body, wanted: set[Var]) -> None:
         _replace(body, joined)
 
 
-def _is_candidate(call: Call) -> bool:
+def _is_candidate(call: KernelCall) -> bool:
     compute = call.kernel.compute
     return (
         isinstance(compute, np.ufunc)
@@ -105,23 +105,23 @@ def _is_candidate(call: Call) -> bool:
 
 
 def _before(
-    call: Call,
-    rows: dict[Statement, list[Call]],
+    call: KernelCall,
+    rows: dict[Statement, list[KernelCall]],
     uses: Counter[Var],
     waiting: Counter[Statement],
-) -> Call | None:
+) -> KernelCall | None:
     """The end of the row that a call goes on with."""
     if len(call.waits) != 1:
         return None
     [source] = call.waits
-    if source not in rows or not isinstance(source, Call) or source.live != call.live:
+    if source not in rows or not isinstance(source, KernelCall) or source.live != call.live:
         return None
     [var] = source.outputs
     is_next = var is not None and call.inputs == (var,) and uses[var] == 1
     return source if is_next and waiting[source] == 1 else None
 
 
-def _replace(body: Body, joined: dict[Statement, list[Call]]) -> None:
+def _replace(body: Body, joined: dict[Statement, list[KernelCall]]) -> None:
     """Put rows where their last calls were, and have others wait for them."""
     made: dict[Statement, UnaryChain] = {}
     for row in joined.values():

@@ -14,7 +14,7 @@ from penstock.runtime.executor.inbox import Inbox
 from penstock.runtime.executor.state import TaggedNode
 
 
-class Waiting(Protocol):
+class KernelStarter(Protocol):
     """The step that started the kernel, on one device."""
 
     #: Its lock guards the state of each completion.
@@ -45,7 +45,7 @@ class Completion:
         "result",
     )
 
-    def __init__(self, state: Waiting, tagged: TaggedNode, start: float) -> None:
+    def __init__(self, state: KernelStarter, tagged: TaggedNode, start: float) -> None:
         self._state = state
         self._inbox = state.inbox
         self._tagged = tagged

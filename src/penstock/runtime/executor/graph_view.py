@@ -20,12 +20,12 @@ from penstock.graph.frames import Frame, build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.references import References
 from penstock.graph.roles import Role
-from penstock.kernels.api.bound import BoundKernel, patience_of
+from penstock.kernels.api.bound_kernel import BoundKernel, patience_of
 from penstock.kernels.api.context import StepContext
 from penstock.kernels.api.registry import Calling, Cost, Kernel
 from penstock.kernels.api.try_kernel import TryKernel
-from penstock.runtime.binding import bind_at
 from penstock.runtime.executor.pending_counts import PendingCounts
+from penstock.runtime.kernel_binder import bind_at
 from penstock.state.checkpoints import begin
 
 

@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias
 from penstock.core.values import Value
 from penstock.errors import OpError
 from penstock.graph.graph import Node
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.context import FunctionCaller, StepContext, Waiting
 from penstock.runtime.executor.graph_view import NodeItem
 from penstock.runtime.executor.node_outputs import NodeOutputsCallback

@@ -1,7 +1,7 @@
 """Make the kernel of each node; keep those that have state.
 
 In:   a placed node.
-Out:  a ``BoundKernel``.
+Out:  a ``BoundKernel``; ``bind_at``, for both tiers, says in an error which node it is of.
 Not:  runs nothing.
 
 A stateful op's kernel belongs to the session: all requests that contain the node share it,
@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from threading import Lock
 from typing import Any, Final
 
 from penstock.core.denormals import in_own_setting
 from penstock.core.device_names import DeviceName
-from penstock.errors import InternalError, OpError
+from penstock.errors import InternalError, OpError, Where
 from penstock.exceptions import from_exception, shown_cause
 from penstock.graph.graph import Node
 from penstock.graph.roles import OF_THE_STEP, Role
 from penstock.kernels.api.attrs import Attrs
-from penstock.kernels.api.bound import BoundKernel
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.host import CLOSED, Host
 from penstock.kernels.api.registry import Calling, Cost, KernelDef, find_kernel, get_kernel
 from penstock.kernels.api.traits import KernelTraits
@@ -32,6 +33,7 @@ from penstock.kernels.array import identity_ops  # noqa: F401
 from penstock.kernels.control_flow import transfer_ops  # noqa: F401
 from penstock.kernels.control_flow.functional_ops import make_named_call
 from penstock.kernels.math import cwise_ops  # noqa: F401
+from penstock.state.checkpoints import checkpoint
 
 #: Nodes whose kernels keep nothing, whatever the catalogue declares.
 _FRESH_EACH_TIME: Final = OF_THE_STEP | {Role.CALL}
@@ -104,6 +106,18 @@ class KernelBinder:
             raise from_exception(cause) from shown_cause(cause)
         is_pure, traits = _is_pure(found, node), _traits(found, node)
         return BoundKernel(compute, found.calling, found.cost, found.is_builtin, is_pure, traits)
+
+
+def bind_at(
+    make_kernel: Callable[[Node], BoundKernel], node: Node, device: str, function: str
+) -> BoundKernel:
+    """The kernel of a node; raises OpError with the node's place if it cannot be made."""
+    checkpoint()
+    try:
+        return make_kernel(node)
+    except OpError as error:
+        where = Where(node.name, node.op.name, device, function=node.function or function)
+        raise error.at(where) from error.__cause__
 
 
 def _not_a_kernel(found: KernelDef, made: object) -> InternalError:
