@@ -10,6 +10,7 @@ Who reads on may begin with ``loaded_model``.
 
 from penstock.saved_model.composites import RaggedTensor, SparseTensor
 from penstock.saved_model.describe import GraphFacts, SignatureFacts, describe
+from penstock.saved_model.freeze import Frozen, freeze
 from penstock.saved_model.functions import ConcreteFunction, Function, Functions
 from penstock.saved_model.loaded_model import LoadedModel, load
 from penstock.saved_model.signatures import Signature, Signatures
@@ -17,6 +18,7 @@ from penstock.saved_model.structured import OtherSpec, RaggedSpec, SparseSpec, T
 
 __all__ = [
     "ConcreteFunction",
+    "Frozen",
     "Function",
     "Functions",
     "GraphFacts",
@@ -31,5 +33,6 @@ __all__ = [
     "SparseTensor",
     "TensorSpec",
     "describe",
+    "freeze",
     "load",
 ]
