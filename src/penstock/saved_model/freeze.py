@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from penstock.core import dtypes
@@ -47,6 +47,8 @@ class Frozen:
     outputs: Mapping[str, str]
     #: A node to be run once, before all others; empty if there is nothing to initialize.
     init: str = ""
+    #: Paths of files that the graph reads, by the constants that name them.
+    assets: Mapping[str, str] = field(default_factory=dict)
 
 
 def freeze(
@@ -90,6 +92,8 @@ class _Freezer:
         self._graph_def: Final = GraphDef(versions=functions.meta_graph.graph_def.versions)
         self._copies: Final = FunctionCopies(functions.graph.library)
         self._names: Final[set[str]] = set()
+        #: Paths of files by the constants that name them.
+        self._assets: Final[dict[str, str]] = {}
         #: Nodes that give what objects stand for.
         self._captured: Final[dict[int, str]] = {}
 
@@ -107,7 +111,7 @@ class _Freezer:
             fetched[name] = f"{node.name}:0"
         init = self._initializer()
         self._add_library()
-        return Frozen(self._graph_def, fed, fetched, init)
+        return Frozen(self._graph_def, fed, fetched, init, self._assets)
 
     def _placeholder(self, name: str, spec: Any) -> str:
         node = self._node("Placeholder", name, [])
@@ -149,7 +153,9 @@ class _Freezer:
             return self._constant(path, value, dtype)
         if kind == ASSET:
             asset = self._functions.asset(facts.asset_file_def_index)
-            return self._constant(path, asset.encode(), dtypes.string)
+            name = self._constant(path, asset.encode(), dtypes.string)
+            self._assets[f"{name}:0"] = asset
+            return name
         if kind == RESOURCE:
             creator = self._functions.concrete(self._objects.child(number, "_create_resource"))
             if creator is not None:

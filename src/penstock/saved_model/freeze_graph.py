@@ -9,6 +9,7 @@ Names of nodes stay, so that what the signature calls its tensors is what the fr
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from penstock.defs.tensors import to_proto
 from penstock.errors import FailedPreconditionError
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.initializers import FILLERS, VARIABLES
+from penstock.saved_model.assets import assets_of
 from penstock.saved_model.constant_variables import Body, FunctionCopies, GraphNames
 from penstock.saved_model.graph_model import init_op
 from penstock.saved_model.tensor_info import read_tensor_info
@@ -31,8 +33,8 @@ _INITIALIZERS: Final = frozenset(op for ops in FILLERS.values() for op in ops)
 
 def freeze_graph(
     meta_graph: Any, signature: str, variables: Mapping[str, Value]
-) -> tuple[Message, dict[str, str], dict[str, str], str]:
-    """The graph, its inputs and outputs by the signature's names, and what initializes it.
+) -> tuple[Message, dict[str, str], dict[str, str], str, dict[str, str]]:
+    """The graph, its inputs and outputs by the signature's names, what initializes it, its assets.
 
     Raises:
         FailedPreconditionError: the signature changes a variable, or one has no value.
@@ -56,7 +58,16 @@ def freeze_graph(
     known.update({copy.signature.name: copy for copy in copies.functions})
     init = _init_node(graph_def, fillers)
     graph_def.library.function.extend(called_functions(graph_def.node, known))
-    return graph_def, inputs, outputs, init
+    return graph_def, inputs, outputs, init, _assets(graph_def, meta_graph)
+
+
+def _assets(graph_def: Any, meta_graph: Any) -> dict[str, str]:
+    """Paths of files by the constants that name them; loading has put the paths there."""
+    names = {parse_endpoint(asset.tensor_info.name).node for asset in assets_of(meta_graph)}
+    nodes = [node for node in graph_def.node if node.name in names and node.op == "Const"]
+    return {
+        f"{node.name}:0": os.fsdecode(node.attr["value"].tensor.string_val[0]) for node in nodes
+    }
 
 
 def _cut_at(graph_def: Any, infos: Any) -> None:
