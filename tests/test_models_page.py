@@ -42,7 +42,7 @@ def write_model() -> None:
 
 def test_the_blocks_are_python() -> None:
     """Those that need TensorFlow at least parse, and import what they use."""
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 7
     for block in BLOCKS:
         tree = ast.parse(block)
         imported = {
@@ -67,6 +67,27 @@ def test_a_checkpoint_is_restored(
 
     assert done.stdout == "y:0  float32[2]  [3 8]\n"
     assert capsys.readouterr().out == "[3. 8.]\n"
+
+
+def test_a_saved_model_is_saved_loaded_and_frozen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The three programs of the section, and its commands, give x times [[1, 2], [3, 4]]."""
+    monkeypatch.chdir(tmp_path)
+    load, freeze, save = BLOCKS[1:4]
+    exec(save, {})
+    Path("saved").rename("model")
+    exec(load, {})
+    exec(freeze, {})
+
+    signatures, answer, frozen = capsys.readouterr().out.splitlines()
+    assert "serving_default(x: float32[?,2]) -> {y: float32[?,2]}" in signatures
+    assert answer == frozen == "[[ 7. 10.]]"
+    done = CliRunner().invoke(main, ["run", "--dir", "model", "--feed", "x=[[1,2]]"])
+    assert done.stdout == "y  float32[1,2]  [[ 7 10]]\n"
+    (command,) = re.findall(r"^    penstock (convert .*)$", PAGE, re.MULTILINE)
+    done = CliRunner().invoke(main, shlex.split(command), catch_exceptions=False)
+    assert "fetch  y  MatMul:0" in done.stdout
 
 
 def test_the_names_of_a_graph(

@@ -27,7 +27,7 @@ def snippets(name: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL)
 
 
-RUN_MODEL, BUILD_GRAPH = snippets("README.md")
+RUN_MODEL, LOAD_MODEL, BUILD_GRAPH = snippets("README.md")
 #: What comes before is a kernel of one's own for an op of TensorFlow: see test_add_an_op_page.py.
 *_, SCALE_BY, TRAITS, PY_FUNC, EAGER_CALLER, NEW_DEVICE = snippets("docs/add-an-op.md")
 
@@ -61,14 +61,26 @@ def test_commands_of_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         (tmp_path / name).write_bytes(ps.graph_to_def(model).SerializeToString())
     np.save(tmp_path / "in.npy", np.float32([1, 2]))
     ps.checkpoint.save(tmp_path / "model.ckpt-7", {"w": [1.0]})
+    signatures = {"serving_default": ({"x": "x"}, {"y": "y"})}
+    ps.saved_model.save(tmp_path / "model", signatures, graph=model)
     monkeypatch.chdir(tmp_path)
 
-    assert len(lines) == 7
+    assert len(lines) == 10
     for line in lines:
         done = CliRunner().invoke(main, shlex.split(line), catch_exceptions=False)
         assert done.exit_code == 0, done.output
     with np.load("y.npz") as written:
         assert written["y:0"].tolist() == [-1, -2]
+
+
+def test_a_saved_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program prints the signature, and has probabilities in the end."""
+    monkeypatch.chdir(ROOT)
+    namespace: dict[str, Any] = {}
+    exec(LOAD_MODEL, namespace)
+
+    assert namespace["outputs"]["output_0"].shape == (1, 3)
+    assert namespace["outputs"]["output_0"].sum() == pytest.approx(1)
 
 
 def test_a_model_is_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,8 +87,8 @@ class RunInitializer(Advice):
 
 #: What is left if a graph has no node that gives a variable its value.
 NO_INITIALIZER: Final = (
-    "no node of the graph gives it a value: freeze the graph together with its checkpoint; "
-    "docs/models.md has the lines"
+    "no node of the graph gives it a value: load the SavedModel or the checkpoint that the graph "
+    "was saved with; docs/models.md has the lines"
 )
 
 

@@ -216,3 +216,14 @@ def test_files_are_reached_in_one_way() -> None:
     with pytest.raises(errors.UnimplementedError, match="scheme 'gs'"):
         ps.checkpoint.load("gs://bucket/ck")
     assert isinstance(FileSystem(), FileSystem)
+
+
+@pytest.mark.parametrize("value", [b"ends\0\0", ["a\0", b"\0"], "\0", b""])
+def test_texts_keep_zeros_at_their_ends(tmp_path: Path, value: Any) -> None:
+    """Serialized messages may end so; numpy's own texts cannot."""
+    prefix = ps.checkpoint.save(tmp_path / "ck", {"text": value})
+
+    texts = [
+        item.encode() if isinstance(item, str) else item for item in np.array([value], object).flat
+    ]
+    assert np.array([ps.checkpoint.load(prefix)["text"]], object).ravel().tolist() == texts

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+import penstock as ps
 from penstock.cli import main
 from penstock.cli.expressions import evaluate
 from penstock.errors import InvalidArgumentError
-from support.saved_models import FOLDER, recorded
+from support.saved_models import FOLDER, assert_same, recorded
 
 
 def penstock(*args: Any) -> Result:
@@ -204,3 +205,50 @@ def test_expressions_are_no_python(text: str) -> None:
     """Whatever is not listed is refused, and not run."""
     with pytest.raises(InvalidArgumentError):
         evaluate(text)
+
+
+# -- convert ---------------------------------------------------------------------------------
+
+
+def test_convert_writes_a_frozen_graph(tmp_path: Path) -> None:
+    """What is printed says how to run it, and does."""
+    call = recorded("keras_two_inputs").calls[0]
+    for name, value in call.kwargs.items():
+        np.save(tmp_path / f"{name}.npy", value)
+    for out in ("model.pb", "model.pbtxt"):
+        text = printed("convert", at("keras_two_inputs"), tmp_path / out)
+        assert "feed   left      left:0" in text
+        assert "fetch  output_0  output_0:0" in text
+        feeds = [word for n in call.kwargs for word in ("--feed", f"{n}:0={tmp_path}/{n}.npy")]
+        printed("run", tmp_path / out, *feeds, "--fetch", "output_0:0", "--out", tmp_path / "y.npy")
+        np.testing.assert_allclose(
+            np.load(tmp_path / "y.npy"), call.result["output_0"], rtol=1e-5, atol=1e-5
+        )
+        assert "--overwrite replaces it" in refused(2, "convert", at("keras_mlp"), tmp_path / out)
+
+
+@pytest.mark.parametrize("name", ["table_from_asset", "tags_and_assets_serve"])
+def test_convert_writes_a_saved_model(tmp_path: Path, name: str) -> None:
+    """A frozen one, with its tables and their files."""
+    model = recorded(name)
+    call = model.calls[0]
+    options = ["--tag_set", ",".join(model.tags)] if model.tags else []
+
+    penstock("convert", *options, at(name), tmp_path / "out")
+
+    assert list((tmp_path / "out" / "assets").iterdir()) != []
+    assert not (tmp_path / "out" / "variables").exists()
+    with ps.saved_model.load(tmp_path / "out") as loaded:
+        assert_same(loaded.signatures[call.signature](**call.kwargs), call.result)
+
+
+def test_convert_turns_graphs_into_text_and_back(tmp_path: Path) -> None:
+    """The same graph; options of SavedModels are refused."""
+    graph = tmp_path / "graph.pbtxt"
+    graph.write_text('node { name: "x" op: "NoOp" } versions { producer: 1 }')
+    penstock("convert", graph, tmp_path / "graph.pb")
+    penstock("convert", tmp_path / "graph.pb", tmp_path / "again.pbtxt")
+
+    assert ps.load_graph_def(tmp_path / "again.pbtxt") == ps.load_graph_def(graph)
+    assert "are for SavedModels" in refused(2, "convert", graph, "x.pb", "--tag_set", "serve")
+    assert "OUT must end in .pb" in refused(2, "convert", graph, tmp_path / "folder")

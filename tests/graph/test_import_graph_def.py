@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 from penstock.defs.schema import AttrValue, Message, NameAttrList, TensorProto, TensorShapeProto
@@ -13,6 +14,7 @@ from penstock.graph.export import graph_to_def
 from penstock.graph.graph import VERSION, Graph
 from penstock.graph.import_graph_def import graph_from_def, import_graph_def
 from penstock.graph.import_options import ImportOptions
+from penstock.session import Session
 from support.graphs import graph, graph_def, lines
 
 LOOP = """
@@ -446,3 +448,35 @@ def test_a_million_inputs_are_not_named() -> None:
     with pytest.raises(InvalidArgumentError, match=r"\(1000000 in all\).* 2 inputs") as caught:
         graph_from_def(made)
     assert len(caught.value.message) < 1000
+
+
+# -- attributes that are newer than the graph ---------------------------------------------------
+
+
+def fused(count: int) -> Message:
+    """A 1x1 convolution with a bias, as TensorFlow.js's converter writes it: without TArgs."""
+    made = graph_def("x = Placeholder[dtype=float32]\nf = Placeholder[dtype=float32]\n"
+                     "b = Placeholder[dtype=float32]")  # fmt: skip
+    node = made.node.add(name="y", op="_FusedConv2D", input=["x", "f", "b"])
+    node.attr["T"].type = 1
+    node.attr["num_args"].i = count
+    node.attr["strides"].list.i.extend([1, 1, 1, 1])
+    node.attr["padding"].s = b"VALID"
+    node.attr["fused_ops"].list.s.append(b"BiasAdd")
+    return made
+
+
+def test_types_that_a_newer_op_asks_for_are_told_from_others() -> None:
+    """As many arguments as the graph says, all of the image's type; the node runs."""
+    x = np.arange(6, dtype=np.float32).reshape(1, 2, 3, 1)
+    with Session(fused(1)) as session:
+        y = session.run("y:0", {"x:0": x, "f:0": [[[[2.0]]]], "b:0": [10.0]})
+
+    assert np.array_equal(y, x * 2 + 10)
+
+
+@pytest.mark.parametrize("count", [-1, 1 << 40])
+def test_senseless_counts_of_arguments_are_refused(count: int) -> None:
+    """No memory is asked for on their behalf."""
+    with pytest.raises(OpError):
+        graph_from_def(fused(count))

@@ -265,6 +265,79 @@ def test_variables_of_a_graph_have_names() -> None:
             model.variables["c"]
 
 
+def test_slots_of_an_optimizer_are_plain_variables() -> None:
+    """Those of a trained Keras model have the values that the checkpoint has."""
+    path = model_at("keras_trained")
+    stored = ps.checkpoint.load(path / "variables/variables")
+    with load(path) as model:
+        kept = {name: value for name, value in model.variables.items() if "optimizer" in name}
+    assert len(kept) >= 8
+    for name, value in kept.items():
+        key = f"{name.replace('.', '/')}/.ATTRIBUTES/VARIABLE_VALUE"
+        np.testing.assert_array_equal(value, stored[key])
+
+
+def test_a_slot_variable_is_found_by_its_variable_and_name(edited: Callable[..., Path]) -> None:
+    """Objects that only an optimizer's table of slots leads to, in both graphs of objects."""
+    from penstock.defs.schema import message_class
+
+    def hide(message: Any) -> None:
+        """Have ``calls`` be a slot of ``factor``, which an optimizer keeps, and nothing else."""
+        objects = message.meta_graphs[0].object_graph_def
+        ends = {child.local_name: child.node_id for child in objects.nodes[0].children}
+        _without(objects.nodes[0].children, "calls")
+        objects.nodes[0].slot_variables.add(
+            original_variable_node_id=ends["factor"],
+            slot_name="momentum",
+            slot_variable_node_id=ends["calls"],
+        )
+
+    folder = edited("several_signatures", hide)
+    prefix = folder / "variables/variables"
+    tensors = dict(ps.checkpoint.load(prefix))
+    key = "_CHECKPOINTABLE_OBJECT_GRAPH"
+    proto = message_class("TrackableObjectGraph").FromString(tensors[key])
+    ends = {child.local_name: child.node_id for child in proto.nodes[0].children}
+    _without(proto.nodes[0].children, "calls")
+    proto.nodes[0].slot_variables.add(
+        original_variable_node_id=ends["factor"],
+        slot_name="momentum",
+        slot_variable_node_id=ends["calls"],
+    )
+    ps.checkpoint.save(prefix, {**tensors, key: proto.SerializeToString()})
+
+    with load(folder) as model:
+        assert "calls" not in model.variables
+        answer = model.signatures["combine"](a=[1.0], b=2.0)
+        assert (answer["output_0"].tolist(), answer["output_1"]) == ([3.0], 1)
+
+
+def _without(children: Any, name: str) -> None:
+    kept = [child for child in children if child.local_name != name]
+    copies = [type(child).FromString(child.SerializeToString()) for child in kept]
+    del children[:]
+    children.extend(copies)
+
+
+@pytest.mark.parametrize("form", ["legacy_init_op", "signature"])
+def test_tables_are_filled_by_what_the_model_says(edited: Callable[..., Path], form: str) -> None:
+    """The older collection, and the signature that goes before all."""
+
+    def move(message: Any) -> None:
+        [meta_graph] = [m for m in message.meta_graphs if list(m.meta_info_def.tags) == ["serve"]]
+        main_op = meta_graph.collection_def["saved_model_main_op"].node_list.value[0]
+        del meta_graph.collection_def["saved_model_main_op"]
+        if form == "signature":
+            name = "__saved_model_init_op"
+            meta_graph.signature_def[name].outputs[name].name = main_op
+            main_op = "there is no such node"
+        meta_graph.collection_def["legacy_init_op"].node_list.value.append(main_op)
+
+    with load(edited("tags_and_assets_serve", move), ["serve"]) as model:
+        assert model.signatures["serving_default"](words=["green"])["y"].tolist() == [3.0]
+        assert list(model.signatures) == ["serving_default"]
+
+
 # -- wrong models --------------------------------------------------------------------------
 
 

@@ -30,9 +30,10 @@ import numpy as np
 
 import penstock as ps
 from penstock.defs.sorted_table import read_table, write_table
-from penstock.errors import OpError
+from penstock.errors import NotFoundError, OpError
 from security.attack import Finding, look_at_text
 from security.damage import damaged
+from support import saved_models
 
 _SECONDS: Final = 5
 _BYTES: Final = 1 << 30
@@ -212,9 +213,67 @@ def _read_forged(folder: Path) -> dict[str, Any]:
     return _read_checkpoint(folder)
 
 
+#: Models of both generations, with and without tables, assets, objects that are lists.
+_MODELS: Final = ("several_signatures", "tables", "table_from_asset", "polymorphic", "simple_save",
+                  "estimator", "partitioned")  # fmt: skip
+#: Files of a sample by their names, which tell its model.
+_NAME: Final = "name"
+
+
+def _saved_models() -> list[dict[str, bytes]]:
+    """All files of some models, and their names, which are damaged as well."""
+    samples = []
+    for name in _MODELS:
+        root = saved_models.FOLDER / name / "model"
+        files = {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+        samples.append({**files, _NAME: name.encode()})
+    return samples
+
+
+def _read_saved_model(folder: Path) -> dict[str, Any]:
+    """Everything that a model tells and does."""
+    name = (folder / _NAME).read_bytes().decode("utf-8", "replace")
+    calls = saved_models.recorded(name).calls if name in _MODELS else []
+    answer = {"facts": tolerated(lambda: repr(ps.saved_model.describe(folder)))}
+    # What a damaged graph does may take any time.
+    config = ps.Config(operation_timeout_in_ms=1000)
+    with ps.saved_model.load(folder, config=config) as model:
+        for number, call in enumerate(calls):
+            answer[str(number)] = tolerated(lambda call=call: repr(saved_models.made(model, call)))
+        for path in model.variables:
+            answer[f"variable {path}"] = tolerated(lambda path=path: model.variables[path])
+        for signature in model.signatures:
+            tolerated(lambda name=signature: ps.saved_model.freeze(model, name))
+    return answer
+
+
+def _model_values() -> list[dict[str, bytes]]:
+    """Of the same models the files that have checksums: the values of variables."""
+    return [
+        {name: content for name, content in files.items() if name.startswith("variables/")}
+        | {_NAME: files[_NAME]}
+        for files in _saved_models()
+    ]
+
+
+def _read_model_values(folder: Path) -> dict[str, Any]:
+    name = (folder / _NAME).read_bytes().decode("utf-8", "replace")
+    if name not in _MODELS:
+        return {"": NotFoundError("another name")}
+    whole = saved_models.FOLDER / name / "model"
+    for path in whole.rglob("*"):
+        inner = path.relative_to(whole)
+        if path.is_file() and inner.parts[0] != "variables":
+            (folder / inner).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, folder / inner)
+    return _read_saved_model(folder)
+
+
 SUBJECTS: Final[dict[str, Subject]] = {
     "checkpoint": Subject(_checkpoints, _read_checkpoint, right_or_refused),
     "forged_checkpoint": Subject(_forged_checkpoints, _read_forged, anything),
+    "saved_model": Subject(_saved_models, _read_saved_model, anything),
+    "saved_model_values": Subject(_model_values, _read_model_values, right_or_refused),
 }
 
 

@@ -6,6 +6,7 @@ from penstock.checkpoint.checkpoint import Checkpoint, load
 from penstock.checkpoint.diff import Difference, Kind, diff
 from penstock.checkpoint.object_graph import (
     OBJECT_GRAPH_KEY,
+    VARIABLE_VALUE,
     ObjectGraph,
     ObjectNode,
     SlotVariable,
@@ -16,6 +17,7 @@ from penstock.checkpoint.stores import TensorSpec
 
 __all__ = [
     "OBJECT_GRAPH_KEY",
+    "VARIABLE_VALUE",
     "Checkpoint",
     "Difference",
     "Kind",

@@ -90,7 +90,10 @@ def _key(name: Any) -> bytes:
 def _tensor(name: str, value: Any) -> tuple[Array, DType]:
     """A value as an array, and its type."""
     try:
-        array = np.asarray(readable(value)[0])
+        given, kinds = readable(value)
+        has_text = any(issubclass(kind, (str, bytes)) for kind in kinds)
+        # As numpy's own texts they would lose zeros at their ends.
+        array = np.asarray(given, object if has_text else None)
         if array.dtype.kind in "SUO":
             return _strings(array), dtypes.string
         return array, dtypes.of_numpy(array.dtype)

@@ -18,6 +18,7 @@ import click
 from penstock import __version__
 from penstock.cli.advice import in_options
 from penstock.cli.checkpoint import checkpoint
+from penstock.cli.convert import convert
 from penstock.cli.ops import ops
 from penstock.cli.run import run
 from penstock.cli.show import show
@@ -75,4 +76,5 @@ def main(context: click.Context) -> None:
 main.add_command(run)
 main.add_command(show)
 main.add_command(ops)
+main.add_command(convert)
 main.add_command(checkpoint)

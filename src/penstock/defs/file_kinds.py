@@ -36,7 +36,6 @@ class FileKind:
 
 
 _MORE: Final = "docs/models.md has the lines"
-_FREEZE: Final = f"have TensorFlow freeze it into one file with a GraphDef; {_MORE}"
 _RESTORE: Final = (
     "it holds the values of variables and no graph: penstock checkpoint list shows them; open the "
     f"graph that was saved with it, and restore it there; {_MORE}"

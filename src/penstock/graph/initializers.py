@@ -21,7 +21,7 @@ _ASSIGN: Final = frozenset({"Assign", "AssignVariableOp"})
 VARIABLES: Final = frozenset({"Variable", "VariableV2", "VarHandleOp"})
 _RESTORE: Final = frozenset({"Restore", "RestoreSlice", "RestoreV2"})
 #: The ops that initialize something else than variables, by what it is.
-_FILLERS: Final[Mapping[str, frozenset[str]]] = {
+FILLERS: Final[Mapping[str, frozenset[str]]] = {
     "table": frozenset(
         {
             "InitializeTable",
@@ -59,11 +59,11 @@ def initializer_of(graph: Graph, kind: str, name: str = "") -> str | None:
     """
     name = _variable_name(graph, name)
     firsts = _first_assignments(graph)
-    fillers = [node for node in graph if any(node.op.name in ops for ops in _FILLERS.values())]
+    fillers = [node for node in graph if any(node.op.name in ops for ops in FILLERS.values())]
     if kind == "variable":
         mine = {node for variable, node in firsts.items() if _is_called(variable, name)}
     else:
-        mine = {node for node in fillers if node.op.name in _FILLERS[kind]}
+        mine = {node for node in fillers if node.op.name in FILLERS[kind]}
     found, _ = _largest(graph, mine, {*firsts.values(), *fillers})
     return None if found is None else found.name
 

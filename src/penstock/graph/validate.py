@@ -12,7 +12,7 @@ in Python leaves such an entry behind.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -27,6 +27,21 @@ MAX_ARGS: Final = 1 << 20
 _KIND_OF_FIELD: Final = {field: kind for kind, field in FIELD_OF_KIND.items()}
 #: So many types are named in a message.
 _MOST_SHOWN: Final = 50
+
+
+def _types_of_args(node: Any, attrs: Mapping[str, Attr]) -> Attr:
+    """As many times the type of the image as there are arguments; None if that makes no sense."""
+    match attrs.get("T"), attrs.get("num_args"):
+        case DType() as dtype, int(count) if 0 <= count <= len(node.input):
+            return (dtype,) * count
+    return None
+
+
+#: Attributes without a default that ops got when there were graphs with them (such as those that
+#: TensorFlow.js's converter writes), and what they are in these.
+_NEWER: Final[Mapping[str, tuple[str, Callable[[Any, Mapping[str, Attr]], Attr]]]] = {
+    "_FusedConv2D": ("TArgs", _types_of_args),
+}
 
 
 def validated_attrs(node: Message, op: OpDef) -> dict[str, Attr]:
@@ -58,6 +73,9 @@ def validated_attrs(node: Message, op: OpDef) -> dict[str, Attr]:
     missing = [name for name in op.attrs if name not in attrs]
     for name in missing:
         attrs[name] = op.attrs[name].default
+    if op.name in _NEWER and _NEWER[op.name][0] in missing:
+        name, derive = _NEWER[op.name]
+        attrs[name] = derive(node, attrs)
     missing = [name for name in missing if attrs[name] is None] if missing else missing
     if missing:
         raise _without(node, op, missing)

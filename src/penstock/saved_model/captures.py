@@ -80,10 +80,9 @@ class Captures:
                 return self._const(number, self._handle(number))
             case "asset":
                 return self._const(number, self._asset(facts.asset_file_def_index).encode())
-            case "constant":
-                return self._constant(number, self._constants.get(facts.operation))
-            case "captured_tensor":
-                return self._constant(number, self._inner_constant(facts))
+            case "constant" | "captured_tensor":
+                attr = self.constant(number)
+                return self._add(number, "Const", {"value": attr, "dtype": attr.dtype})
         what = kind or "plain object"
         raise UnimplementedError(
             f"a function captures {self._objects.shown(number)}, which is a {what}",
@@ -105,14 +104,19 @@ class Captures:
         attr = TensorAttr(value=value)
         return self._add(number, "Const", {"value": attr, "dtype": dtype_of(value)})
 
-    def _constant(self, number: int, node: Any) -> Node:
+    def constant(self, number: int) -> TensorAttr:
+        """What an object that is a constant holds; raises DataLossError if that is not there."""
+        facts = self._objects.facts(number)
+        if self._objects.kind(number) == CONSTANT:
+            node = self._constants.get(facts.operation)
+        else:
+            node = self._inner_constant(facts)
         if node is None or node.op != "Const" or "value" not in node.attr:
             raise DataLossError(
                 f"the SavedModel is damaged: {self._objects.shown(number)} means a constant that "
                 "is not there"
             )
-        attr = TensorAttr(proto=node.attr["value"].tensor)
-        return self._add(number, "Const", {"value": attr, "dtype": attr.dtype})
+        return TensorAttr(proto=node.attr["value"].tensor)
 
     def _inner_constant(self, facts: Any) -> Any:
         """A node in the body of a function, which something outside captured."""

@@ -33,8 +33,8 @@ from penstock.errors import (
 BINARY: Final = "saved_model.pb"
 TEXT: Final = "saved_model.pbtxt"
 _CHUNKED: Final = "saved_model.cpb"
-VARIABLES: Final = "variables"
-_ASSETS: Final = "assets"
+VARIABLES_FOLDER: Final = "variables"
+ASSETS: Final = "assets"
 #: In a path of the model's own: the folder around, the root of a file system, a drive, and what
 #: no file can be called.
 _OUTSIDE: Final = re.compile(r"(^|[/\\])\.\.([/\\]|$)|^[/\\]|^[A-Za-z]:|\0")
@@ -93,7 +93,7 @@ class ModelFolder:
     @property
     def checkpoint_prefix(self) -> str:
         """The prefix of the checkpoint, whether it is there or not."""
-        return os.path.join(self.path, VARIABLES, VARIABLES)
+        return os.path.join(self.path, VARIABLES_FOLDER, VARIABLES_FOLDER)
 
     @property
     def has_checkpoint(self) -> bool:
@@ -111,10 +111,10 @@ class ModelFolder:
         """
         if _OUTSIDE.search(filename) or not filename:
             raise InvalidArgumentError(
-                f"the asset {filename!r} is not in the model's folder {self._within(_ASSETS)}",
+                f"the asset {filename!r} is not in the model's folder {self._within(ASSETS)}",
                 next_step="such a path may lead to any file of the machine: do not trust the model",
             )
-        return os.path.join(self._within(_ASSETS), filename)
+        return os.path.join(self._within(ASSETS), filename)
 
     def fingerprint(self) -> str:
         """What changes when the model does: a hash of its graphs, and of all values' checksums."""

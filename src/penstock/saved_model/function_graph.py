@@ -18,14 +18,14 @@ from typing import Any, Final
 from penstock.config import Config
 from penstock.core.shapes import UNKNOWN
 from penstock.core.values import Value
-from penstock.defs.attrs import FuncAttr
+from penstock.defs.attrs import FuncAttr, TensorAttr
 from penstock.defs.schema import Message
 from penstock.errors import DataLossError, InvalidArgumentError
 from penstock.graph.check_versions import check_versions
 from penstock.graph.graph import Graph, Node, Versions
 from penstock.saved_model.captures import Captures, check_type
 from penstock.saved_model.folder import ModelFolder
-from penstock.saved_model.object_graph import VARIABLE, SavedObjects
+from penstock.saved_model.object_graph import SIGNATURES, VARIABLE, SavedObjects
 from penstock.saved_model.stored_values import StoredValues
 from penstock.saved_model.structured import TensorSpec
 from penstock.saved_model.variables import Variables
@@ -50,7 +50,7 @@ class FunctionGraph:
 
         """
         self.objects: Final = objects
-        self._meta_graph: Final = meta_graph
+        self.meta_graph: Final = meta_graph
         self._folder: Final = folder
         self.graph: Final = _graph_of(meta_graph)
         self.session: Final = Session(self.graph, config=config)
@@ -87,10 +87,30 @@ class FunctionGraph:
 
     def argument_count(self, name: str) -> int:
         """How many arguments of its own a function has: without what it captures."""
-        count = len(self.definition(name).signature.input_arg) - len(self._bound(name))
+        count = len(self.definition(name).signature.input_arg) - len(self.captured(name))
         if count < 0:
             raise DataLossError(f"the SavedModel is damaged: {name} captures more than it takes")
         return count
+
+    def captured(self, name: str) -> Sequence[int]:
+        """The numbers of the objects that a function captures, in the order of its arguments."""
+        facts = self.objects.functions.get(name)
+        if facts is None:
+            raise DataLossError(f"the SavedModel is damaged: nothing is known of function {name}")
+        bound: Sequence[int] = facts.bound_inputs
+        return bound
+
+    def signature_function(self, name: str) -> str:
+        """The concrete function of a signature that there is."""
+        root = self.objects.child(0, SIGNATURES)
+        found = None if root is None else self.concrete(self.objects.child(root, name))
+        if found is None:
+            raise DataLossError(f"the SavedModel is damaged: {name} is no signature")
+        return found
+
+    def constant(self, number: int) -> TensorAttr:
+        """The constant that an object stands for."""
+        return self._captures.constant(number)
 
     def argument_specs(self, name: str) -> tuple[TensorSpec, ...]:
         """What is known of a function's own arguments without their structure."""
@@ -99,7 +119,7 @@ class FunctionGraph:
 
     def asset(self, place: int) -> str:
         """The absolute path of an asset, by its place in the model's list."""
-        files = self._meta_graph.asset_file_def
+        files = self.meta_graph.asset_file_def
         if not 0 <= place < len(files):
             raise DataLossError(f"the SavedModel is damaged: there is no asset {place}")
         return self._folder.asset(files[place].filename)
@@ -140,15 +160,8 @@ class FunctionGraph:
             raise DataLossError(f"the SavedModel is damaged: there is no function {name}")
         return self.graph.library.get(name)
 
-    def _bound(self, name: str) -> Sequence[int]:
-        facts = self.objects.functions.get(name)
-        if facts is None:
-            raise DataLossError(f"the SavedModel is damaged: nothing is known of function {name}")
-        bound: Sequence[int] = facts.bound_inputs
-        return bound
-
     def _captured(self, name: str, kind: str) -> list[int]:
-        return [number for number in self._bound(name) if self.objects.kind(number) == kind]
+        return [number for number in self.captured(name) if self.objects.kind(number) == kind]
 
     def _make(self, name: str) -> Flat:
         self.definition(name)
@@ -180,7 +193,7 @@ class FunctionGraph:
             attrs = {"dtype": dtype, "shape": UNKNOWN}
             sources.append(self._add(f"{scope}/argument_{place}", "Placeholder", attrs))
         fed = [f"{node.name}:0" for node in sources]
-        for number, dtype in zip(self._bound(name), given[count:], strict=True):
+        for number, dtype in zip(self.captured(name), given[count:], strict=True):
             sources.append(self._captures.node(number))
             check_type(sources[-1], dtype, name)
         types = {"Tin": tuple(given), "Tout": tuple(results)}

@@ -18,6 +18,7 @@ from penstock.core.collector import collector_paused
 from penstock.core.values import Value
 from penstock.errors import NotFoundError
 from penstock.saved_model.folder import ModelFolder
+from penstock.saved_model.function_graph import FunctionGraph
 from penstock.saved_model.functions import Functions
 from penstock.saved_model.graph_model import GraphVariables, offers_of_graph, open_graph
 from penstock.saved_model.meta_graph import choose, tags_of
@@ -53,6 +54,9 @@ class LoadedModel:
         self.path = self._folder.path
         meta_graph = choose(self._folder.read(), tags, self.path)
         self.tags = tags_of(meta_graph)
+        #: What was loaded, and its functions if it has objects; for ``freeze``.
+        self.meta_graph: Final = meta_graph
+        self.function_graph: FunctionGraph | None = None
         if meta_graph.object_graph_def.nodes:
             self._open_objects(meta_graph)
         else:
@@ -67,6 +71,7 @@ class LoadedModel:
 
     def _open_objects(self, meta_graph: Any) -> None:
         graph = open_objects(meta_graph, self._folder, self._config)
+        self.function_graph = graph
         self.session = graph.session
         self.variables = graph.variables
         self.functions = Functions(graph)

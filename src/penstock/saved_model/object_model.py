@@ -10,9 +10,11 @@ of the objects' numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from penstock.config import Config
+from penstock.core.dtypes import DType
 from penstock.core.values import Value
 from penstock.defs.schema import Message
 from penstock.defs.tensors import from_proto
@@ -29,7 +31,8 @@ from penstock.saved_model.object_graph import (
 from penstock.saved_model.signatures import Offer
 from penstock.saved_model.structured import Spec, TensorSpec, is_spec
 
-_INITIALIZE: Final = "_initialize"
+#: The edge to the function that initializes a resource.
+INITIALIZE: Final = "_initialize"
 
 
 def open_objects(meta_graph: Message, folder: ModelFolder, config: Config) -> FunctionGraph:
@@ -52,7 +55,7 @@ def _fill_resources(graph: FunctionGraph) -> None:
         for attribute, saveable in objects.nodes[number].saveable_objects.items():
             _restore(graph, graph.stored.keys(number).get(attribute), saveable)
     for number in resources:
-        initializer = graph.concrete(objects.child(number, _INITIALIZE))
+        initializer = graph.concrete(objects.child(number, INITIALIZE))
         if initializer is not None:
             graph.ready(initializer)()
 
@@ -62,18 +65,42 @@ def _restore(graph: FunctionGraph, key: str | None, saveable: Any) -> None:
 
     The function that saves says under which keys; the one that restores takes what stands there.
     """
+    functions = _saving_functions(graph, saveable)
+    if key is None or functions is None:
+        return
+    names = [_text(spec["name"]) for spec in _specs(graph, functions[0], key)]
+    graph.ready(functions[1])(*map(graph.stored.read, names))
+
+
+def saved_tensors(
+    graph: FunctionGraph, number: int
+) -> Iterator[tuple[str, list[tuple[Value, DType]]]]:
+    """Functions that restore an object, and what they would be given if it were saved now."""
+    for key, saveable in graph.objects.nodes[number].saveable_objects.items():
+        functions = _saving_functions(graph, saveable)
+        if functions is not None:
+            save, restore = functions
+            types = graph.argument_specs(restore)
+            values = [spec["tensor"] for spec in _specs(graph, save, key)]
+            yield restore, [(v, spec.dtype) for v, spec in zip(values, types, strict=True)]
+
+
+def _saving_functions(graph: FunctionGraph, saveable: Any) -> tuple[str, str] | None:
+    """What saves, and what restores."""
     save = graph.concrete(_in_range(graph, saveable.save_function))
     restore = graph.concrete(_in_range(graph, saveable.restore_function))
-    if key is None or save is None or restore is None:
-        return
+    return None if save is None or restore is None else (save, restore)
+
+
+def _specs(graph: FunctionGraph, save: str, key: str) -> list[Any]:
+    """What a function that saves returns: names and tensors."""
     specs = ConcreteFunction(graph, save).run([key])
-    try:
-        names = [spec["name"] for spec in specs]
-    except (TypeError, KeyError, IndexError):
-        raise DataLossError(
-            f"the SavedModel is damaged: {save} does not say what it saves"
-        ) from None
-    graph.ready(restore)(*[graph.stored.read(_text(name)) for name in names])
+    is_sound = isinstance(specs, (list, tuple)) and all(
+        isinstance(spec, dict) and {"name", "tensor"} <= spec.keys() for spec in specs
+    )
+    if not is_sound:
+        raise DataLossError(f"the SavedModel is damaged: {save} does not say what it saves")
+    return list(specs)
 
 
 def _in_range(graph: FunctionGraph, number: int) -> int:

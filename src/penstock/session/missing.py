@@ -80,6 +80,11 @@ def needed_nodes(graph_def: Message, names: Sequence[str]) -> list[Any]:
     return [node for node in graph_def.node if node.name in needed]
 
 
+def called_functions(nodes: Iterable[Any], functions: Mapping[str, Any]) -> list[Any]:
+    """The functions that nodes call, and those that these call, out of some by name."""
+    return _called(nodes, functions)
+
+
 def has_unknown_ops(graph_def: Message) -> bool:
     """Whether nodes outside functions have ops that nothing is known of."""
     functions = {function.signature.name for function in graph_def.library.function}
@@ -120,7 +125,7 @@ def _needed(graph_def: Message, fetches: Sequence[str], feeds: Sequence[str]) ->
 
 
 def _called(
-    nodes: Iterable[Any], functions: dict[str, Any], names: Iterable[str] = ()
+    nodes: Iterable[Any], functions: Mapping[str, Any], names: Iterable[str] = ()
 ) -> list[Any]:
     """Functions that are named or that some nodes call, and those that these call."""
     found: dict[str, Any] = {name: functions[name] for name in names}
