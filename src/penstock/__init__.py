@@ -55,7 +55,7 @@ from penstock.state.resources import ResourceManager
 from penstock.state.step_state import StepState
 
 if TYPE_CHECKING:
-    from penstock import checkpoint, saved_model
+    from penstock import checkpoint, records, saved_model
     from penstock.builder import (
         Graph,
         Operation,
@@ -152,6 +152,7 @@ __all__ = [
     "ops",
     "placeholder",
     "receive",
+    "records",
     "register_device_type",
     "register_eager_caller",
     "register_op",
@@ -168,7 +169,7 @@ __all__ = [
 ]
 
 #: Packages that are loaded when they are first used: who only runs graphs need not wait for them.
-_PACKAGES = frozenset({"checkpoint", "saved_model"})
+_PACKAGES = frozenset({"checkpoint", "records", "saved_model"})
 #: Names and the modules that they come from, which are loaded in the same way.
 _MODULES = {"load_meta_graph": "penstock.session.meta_graph"}
 #: All other names come from ``penstock.builder``.

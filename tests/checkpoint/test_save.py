@@ -33,9 +33,12 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
 
 def test_plain_python_values_are_tensors(tmp_path: Path) -> None:
     """Numbers, texts and lists have numpy's types; texts are UTF-8."""
-    prefix = ps.checkpoint.save(tmp_path / "ck", {"n": 3, "t": "ü", "l": [[1.5], [2.5]]})
+    prefix = ps.checkpoint.save(
+        tmp_path / "ck", {"n": 3, "t": "ü", "l": [[1.5], [2.5]], "z": [b"a\0", "b"]}
+    )
     found = ps.checkpoint.load(prefix)
 
+    assert found["z"].tolist() == [b"a\0", b"b"]
     assert (found["n"], found["t"], found["l"].tolist()) == (3, "ü".encode(), [[1.5], [2.5]])
     assert found.dtype("n") is ps.dtypes.int64
 

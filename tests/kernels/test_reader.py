@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 from penstock import RunOptions, Session, errors
+from penstock.defs.record_file import framed
 from support.sketch import sketch
 
 READER = """
@@ -176,3 +179,59 @@ def test_many_empty_files(tmp_path: Path) -> None:
 
     assert run("read:1") == [b"one"]
     assert run("completed:0") == [500]
+
+
+# -- records that are damaged -----------------------------------------------------------
+
+RECORDS = [b"abc", b"", b"defgh" * 10]
+PLAIN = b"".join(map(framed, RECORDS))
+
+
+def packed(content: bytes) -> bytes:
+    """By gzip, always alike."""
+    return gzip.compress(content, mtime=0)
+
+
+def flipped(content: bytes, at: int) -> bytes:
+    """One bit is another."""
+    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+#: What is read, how many records come out, and what the error says, if one comes.
+DAMAGES = [
+    (flipped(PLAIN, 13), "", 0, "corrupted record at 12"),
+    (flipped(PLAIN, 16), "", 0, "corrupted record at 12"),
+    (flipped(PLAIN, 0), "", 0, r"corrupted record at 0 \(Is this even a TFRecord file\?\)"),
+    (flipped(PLAIN, 9), "", 0, r"corrupted record at 0 \(Is this even a TFRecord file\?\)"),
+    (PLAIN[:5], "", 0, ""),
+    (PLAIN[:12], "", 0, "truncated record at 0"),
+    (PLAIN[:17], "", 0, "truncated record at 0"),
+    (PLAIN[:40], "", 2, ""),
+    (PLAIN[:-1], "", 2, "truncated record at 35"),
+    (PLAIN + b"x", "", 3, ""),
+    (packed(PLAIN) * 2, "GZIP", 6, ""),
+    (packed(PLAIN)[:-10], "GZIP", 2, "truncated record at 35"),
+    (packed(PLAIN) + b"\0\0x", "GZIP", 3, "incorrect header check"),
+    (PLAIN, "GZIP", 0, "incorrect header check"),
+    (zlib.compress(PLAIN) * 2, "ZLIB", 3, ""),
+    (zlib.compress(PLAIN)[:-6], "ZLIB", 2, "truncated record at 35"),
+    (packed(PLAIN), "", 0, "corrupted record at 0"),
+    (PLAIN, "OTHER", 3, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "method", "count", "says"), DAMAGES, ids=map(str, range(len(DAMAGES)))
+)
+def test_damaged_records_are_told_as_by_tensorflow(
+    tmp_path: Path, content: bytes, method: str, count: int, says: str
+) -> None:
+    """As many records as TensorFlow reads, and its error; a head that is cut off is none."""
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    run = reader(f"TFRecordReaderV2() compression_type={method!r}", path)
+    for _ in range(count):
+        run("read:1")
+    error = errors.DataLossError if says else errors.OutOfRangeError
+    with pytest.raises(error, match=says or "closed and has insufficient"):
+        run("read:1")

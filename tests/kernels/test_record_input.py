@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,14 +11,14 @@ import numpy as np
 import pytest
 
 from penstock import Session, errors
+from penstock.defs.record_file import framed
 from penstock.kernels.random.twister import below, twister
 from support.sketch import sketch
 
 
 def write(path: Path, records: Sequence[Any]) -> None:
-    """A file of records; their checksums are not looked at."""
-    texts = [str(record).encode() for record in records]
-    path.write_bytes(b"".join(struct.pack("<Q4x", len(t)) + t + bytes(4) for t in texts))
+    """A file of records."""
+    path.write_bytes(b"".join(framed(str(record).encode()) for record in records))
 
 
 def session(pattern: Path, **attrs: Any) -> Session:

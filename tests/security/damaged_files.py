@@ -38,6 +38,7 @@ from support import saved_models
 _SECONDS: Final = 5
 _BYTES: Final = 1 << 30
 _CHECKPOINTS: Final = Path(__file__).parents[1] / "checkpoint" / "files"
+_RECORDS: Final = Path(__file__).parents[1] / "records" / "files"
 
 
 @dataclass(frozen=True)
@@ -269,11 +270,40 @@ def _read_model_values(folder: Path) -> dict[str, Any]:
     return _read_saved_model(folder)
 
 
+def _records() -> list[dict[str, bytes]]:
+    """Plain ones, packed ones, and examples."""
+    return [{"records": path.read_bytes()} for path in sorted(_RECORDS.glob("[re][ex]*"))]
+
+
+def _read_records(folder: Path) -> dict[str, Any]:
+    answer: dict[str, Any] = {}
+    try:
+        for record in ps.records.read(folder / "records"):
+            answer[f"{len(answer):04}"] = record
+    except OpError as error:
+        answer["error"] = error
+    for name in list(answer):
+        if isinstance(answer[name], bytes):
+            tolerated(lambda name=name: ps.records.decode_example(answer[name]))
+    return answer
+
+
+def _read_example(folder: Path) -> dict[str, Any]:
+    """A message without a checksum."""
+    content = (folder / "sequence").read_bytes()
+    ps.records.decode_sequence_example(content)
+    return dict(ps.records.decode_example(content))
+
+
 SUBJECTS: Final[dict[str, Subject]] = {
     "checkpoint": Subject(_checkpoints, _read_checkpoint, right_or_refused),
     "forged_checkpoint": Subject(_forged_checkpoints, _read_forged, anything),
     "saved_model": Subject(_saved_models, _read_saved_model, anything),
     "saved_model_values": Subject(_model_values, _read_model_values, right_or_refused),
+    "records": Subject(_records, _read_records, beginning_or_refused),
+    "sequence_example": Subject(
+        lambda: [{"sequence": (_RECORDS / "sequence").read_bytes()}], _read_example, anything
+    ),
 }
 
 

@@ -19,7 +19,7 @@ from penstock.checkpoint.object_graph import OBJECT_GRAPH_KEY, ObjectGraph, key_
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.files import FileSystem, folder_of
-from penstock.core.given import readable
+from penstock.core.given import as_array
 from penstock.core.values import Array
 from penstock.defs.bundle_writer import BundleWriter
 from penstock.errors import InvalidArgumentError
@@ -90,10 +90,7 @@ def _key(name: Any) -> bytes:
 def _tensor(name: str, value: Any) -> tuple[Array, DType]:
     """A value as an array, and its type."""
     try:
-        given, kinds = readable(value)
-        has_text = any(issubclass(kind, (str, bytes)) for kind in kinds)
-        # As numpy's own texts they would lose zeros at their ends.
-        array = np.asarray(given, object if has_text else None)
+        array = as_array(value)
         if array.dtype.kind in "SUO":
             return _strings(array), dtypes.string
         return array, dtypes.of_numpy(array.dtype)

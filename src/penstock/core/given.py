@@ -85,6 +85,20 @@ def readable(value: Any) -> tuple[Any, Set[type[Any]]]:
     return value, {kind for kind in kinds if not issubclass(kind, _NESTS)}
 
 
+def as_array(value: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    """``value`` as an array of numpy's types; lists of texts as objects.
+
+    Numpy's own texts lose the zeros at their ends.
+
+    Raises:
+        ValueError, TypeError: numpy makes nothing of it.
+        OpError: like ``readable``.
+
+    """
+    given, kinds = readable(value)
+    return np.array(given, object) if kinds & {str, bytes} else np.asarray(given)
+
+
 def _check_even(value: Any) -> set[type[Any]]:
     """The types in nested lists, which must have the form of an array that fits memory."""
     sizes: list[int] = []

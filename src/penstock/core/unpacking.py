@@ -1,6 +1,6 @@
 """What zlib or gzip packed, unpacked in linear time and within a bound.
 
-In:   packed bytes, and how many bytes may come out.
+In:   packed bytes, and how many bytes may come out; or a file, to be unpacked while it is read.
 Out:  the bytes, what is left behind them, and whether they end properly.
 Not:  opens no file; decides nothing about what is damaged or left.
 
@@ -11,7 +11,7 @@ small ones, its members.
 from __future__ import annotations
 
 import zlib
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from penstock.errors import ResourceExhaustedError
 
@@ -76,3 +76,69 @@ def _member(
         if len(data) > most:
             raise ResourceExhaustedError(f"{origin} unpacks to more than {most} bytes")
     return at - len(unpacker.unused_data), True
+
+
+class Readable(Protocol):
+    """What bytes come from, as from a file."""
+
+    def read(self, size: int, /) -> bytes:
+        """So many bytes; fewer only at the end."""
+
+
+class UnpackedFile:
+    """One stream of ZLIB, or all members of GZIP, unpacked while they are read.
+
+    Used by one thread at a time.
+    """
+
+    def __init__(self, file: Readable, method: int) -> None:
+        self._file: Final = file
+        self._method: Final = method
+        self._unpacker = zlib.decompressobj(method)
+        #: Packed bytes that were read and not looked at.
+        self._given = b""
+        #: Unpacked bytes that nobody asked for yet.
+        self._ready = bytearray()
+        #: Whether nothing more will come.
+        self._is_over = False
+        #: Whether the file ended in the middle; known when nothing more comes.
+        self.is_cut = False
+
+    def read(self, size: int, /) -> bytes:
+        """So many unpacked bytes; fewer only at the end.
+
+        Raises:
+            zlib.error: the bytes are damaged, or behind a member of GZIP is something else.
+
+        """
+        while len(self._ready) < size and not self._is_over:
+            self._more()
+        found = bytes(self._ready[:size])
+        del self._ready[:size]
+        return found
+
+    def rest(self) -> bytes:
+        """Some of what stands behind the end; empty if nothing does."""
+        return self._given or self._file.read(_MOST)
+
+    def _more(self) -> None:
+        """Unpack a little."""
+        given = self._given or self._file.read(_MOST)
+        if not given:
+            self._is_over, self.is_cut = True, True
+            return
+        self._ready += self._unpacker.decompress(given, _MOST)
+        self._given = self._unpacker.unconsumed_tail
+        if self._unpacker.eof:
+            self._given = self._unpacker.unused_data
+            self._next_member()
+
+    def _next_member(self) -> None:
+        """Begin anew if another member of GZIP follows; nothing but zeros is none."""
+        if self._method == GZIP:
+            given = self._given or self._file.read(_MOST)
+            while given and not given.strip(b"\0"):
+                given = self._file.read(_MOST)
+            self._given = given
+        self._is_over = self._method != GZIP or not self._given
+        self._unpacker = zlib.decompressobj(self._method)

@@ -10,28 +10,17 @@ from __future__ import annotations
 import itertools
 import os
 import socket
-import struct
 import time
 from contextlib import suppress
 from threading import Lock
 from typing import Final
 
 from penstock.core.files import FileSystem, file_errors
-from penstock.defs.crc32c import crc32c, mask
+from penstock.defs.record_file import framed
 from penstock.defs.schema import Event, Message
 from penstock.errors import OpError
 
 _numbers: Final = itertools.count()
-
-
-def framed(record: bytes) -> bytes:
-    """A record with its length in front, and a checksum behind each of them."""
-    head = struct.pack("<Q", len(record))
-    return b"".join((head, _checksum(head), record, _checksum(record)))
-
-
-def _checksum(data: bytes) -> bytes:
-    return struct.pack("<I", mask(crc32c(data)))
 
 
 class EventFile:

@@ -4,15 +4,16 @@ In:   bytes of a file, or an array of height, width and channels.
 Out:  the other.
 Not:  registers no kernel; shows nothing.
 
-Files are written here, from the format's description (RFC 2083).  They are read by Pillow,
-but for those with 16 bits a channel, of which Pillow would drop half.
+Both are done here, from the format's description (RFC 2083).  Where Pillow is installed, it reads
+files, which is faster; but not those with 16 bits a channel, of which it would drop half.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,14 +21,17 @@ import numpy as np
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError, UnimplementedError
 from penstock.kernels.image.pillow_files import opened, pixels_of
+from penstock.kernels.image.png_lines import AVERAGE, PAETH, SUB, UP, Layout, paeth, samples_of
 from penstock.kernels.values.arrays import check_new
 
 _SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 #: Channels by the file's type of colour, palettes left out.
 _CHANNELS: Final = {0: 1, 2: 3, 4: 2, 6: 4}
 _COLOR_TYPES: Final = {channels: color for color, channels in _CHANNELS.items()}
-#: How a row may differ from what is to its left, above it, or both.
-_SUB, _UP, _AVERAGE, _PAETH = 1, 2, 3, 4
+#: The type of colour whose samples are places in a palette.
+_PALETTE: Final = 3
+#: Bits that a sample may have, by the type of colour.
+_DEPTHS: Final = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 #: Bytes in one part of the compressed data.
 _PART: Final = 8192
 #: TensorFlow reads no larger files.
@@ -84,12 +88,12 @@ def _filters(raw: Array, step: int) -> Iterator[tuple[int, Array]]:
     corner[1:, step:] = raw[:-1, :-step]
     is_wide, is_high = size > step, height > 1
     if is_wide:
-        yield _SUB, raw - left.astype(np.uint8)
+        yield SUB, raw - left.astype(np.uint8)
     if is_high:
-        yield _UP, raw - up.astype(np.uint8)
+        yield UP, raw - up.astype(np.uint8)
     if is_wide and is_high:
-        yield _AVERAGE, raw - ((left + up) >> 1).astype(np.uint8)
-        yield _PAETH, raw - _paeth(left, up, corner).astype(np.uint8)
+        yield AVERAGE, raw - ((left + up) >> 1).astype(np.uint8)
+        yield PAETH, raw - paeth(left, up, corner).astype(np.uint8)
 
 
 def _compressed(data: bytes, level: int) -> bytes:
@@ -142,10 +146,10 @@ def decode_png(data: bytes, channels: int) -> Array:
     check_new((height, width, samples), np.dtype(np.uint16 if depth == 16 else np.uint8))
     complaint = f"Invalid PNG data, size {len(data)}"
     if depth != 16:
-        with opened(data, "PNG", complaint) as file:
+        with suppress(UnimplementedError), opened(data, "PNG", complaint) as file:
             return _to_channels(_plain(file, wants_opacity=channels == 4), channels, depth)
     try:
-        return _to_channels(_decode_deep(data), channels, depth)
+        return _to_channels(_decode(data, wants_opacity=channels == 4), channels, depth)
     except (ValueError, struct.error, zlib.error) as cause:
         raise InvalidArgumentError(complaint) from cause
 
@@ -187,38 +191,50 @@ def _grey(image: Array) -> Array:
     return ((total + rounding) >> 15).astype(image.dtype)[:, :, np.newaxis]
 
 
-def _decode_deep(data: bytes) -> Array:
-    """An image with 16 bits a channel."""
-    header, compressed = _parts(data)
-    width, height, _, color, _, _, interlaced = struct.unpack(">IIBBBBB", header)
-    if color not in _CHANNELS:
-        raise ValueError(f"color type {color}")
-    if interlaced:
-        raise UnimplementedError("Interlaced PNG images of 16 bits cannot be read")
-    step = 2 * _CHANNELS[color]
-    line = 1 + width * step
-    raw = zlib.decompressobj().decompress(compressed, height * line)
-    if len(raw) != height * line:
-        raise ValueError("not enough data")
-    lines = np.frombuffer(raw, np.uint8).reshape(height, line)
-    rows = np.empty((height, width, step), np.uint8)
-    above = np.zeros((width, step), np.uint8)
-    for row, content in zip(rows, lines, strict=True):
-        row[:] = content[1:].reshape(width, step)
-        _undo_filter(int(content[0]), row, above)
-        above = row
-    return rows.view(">u2").astype(np.uint16)
+def _decode(data: bytes, *, wants_opacity: bool) -> Array:
+    """An image with 8 bits a sample, or 16; without a palette."""
+    chunks = _parts(data)
+    width, height, depth, color, method, filters, interlaced = struct.unpack(
+        ">IIBBBBB", chunks[b"IHDR"]
+    )
+    if depth not in _DEPTHS.get(color, ()) or method or filters or interlaced > 1:
+        raise ValueError("a header that means nothing")
+    layout = Layout(height, width, _CHANNELS.get(color, 1), depth, bool(interlaced))
+    samples = samples_of(chunks.get(b"IDAT", b""), layout)
+    if color == _PALETTE:
+        return _colors_of(chunks)[samples[:, :, 0]]
+    transparent = chunks.get(b"tRNS", b"") if wants_opacity and depth != 16 else b""
+    image = samples if depth >= 8 else samples * np.uint8(255 // ((1 << depth) - 1))
+    if color not in (0, 2) or len(transparent) != 2 * layout.channels:
+        return image
+    wanted = np.frombuffer(transparent, ">u2")
+    opaque = np.where((samples == wanted).all(axis=2, keepdims=True), 0, 255).astype(np.uint8)
+    colors = np.broadcast_to(image, (height, width, 3))
+    return np.concatenate([colors, opaque], axis=2)
 
 
-def _parts(data: bytes) -> tuple[bytes, bytes]:
-    """The header and the compressed lines."""
-    header, lines = b"", []
+def _colors_of(chunks: Mapping[bytes, bytes]) -> Array:
+    """What the places of a palette mean; with opacity, if the file says of it anything."""
+    given = np.frombuffer(chunks.get(b"PLTE", b""), np.uint8)
+    if given.size == 0 or given.size % 3:
+        raise ValueError("no palette")
+    # A place that the palette lacks is black.
+    colors = np.zeros((256, 3), np.uint8)
+    colors[: given.size // 3] = given.reshape(-1, 3)[:256]
+    if b"tRNS" not in chunks:
+        return colors
+    opaque = np.full((256, 1), 255, np.uint8)
+    told = np.frombuffer(chunks[b"tRNS"], np.uint8)[:256]
+    opaque[: told.size, 0] = told
+    return np.concatenate([colors, opaque], axis=1)
+
+
+def _parts(data: bytes) -> dict[bytes, bytes]:
+    """What the chunks of each kind hold; those of one kind are put together."""
+    found: dict[bytes, list[bytes]] = {}
     for kind, content in _chunks(data):
-        if kind == b"IHDR":
-            header = content
-        elif kind == b"IDAT":
-            lines.append(content)
-    return header, b"".join(lines)
+        found.setdefault(kind, []).append(content)
+    return {kind: b"".join(contents) for kind, contents in found.items()}
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -227,40 +243,10 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         (size,) = struct.unpack_from(">I", data, at)
         kind, content = data[at + 4 : at + 8], data[at + 8 : at + 8 + size]
         (checksum,) = struct.unpack_from(">I", data, at + 8 + size)
-        if checksum != zlib.crc32(kind + content):
+        if checksum == zlib.crc32(kind + content):
+            yield kind, content
+        elif kind[:1].isupper():  # others are not needed to see the image
             raise ValueError("checksum mismatch")
-        yield kind, content
+        if kind == b"IEND":
+            return
         at += 12 + size
-
-
-def _undo_filter(kind: int, row: Array, above: Array) -> None:
-    """Turn differences into what they are differences of, in place."""
-    if kind == 0:
-        return
-    if kind == _SUB:
-        np.cumsum(row, axis=0, dtype=np.uint8, out=row)
-    elif kind == _UP:
-        row += above
-    elif kind in (_AVERAGE, _PAETH):
-        _undo_with_left(kind, row, above)
-    else:
-        raise ValueError(f"filter {kind}")
-
-
-def _undo_with_left(kind: int, row: Array, above: Array) -> None:
-    """Undo the filters that need the pixel to the left, which is itself just undone."""
-    wide = above.astype(np.int16)
-    left = corner = np.zeros(row.shape[1], np.int16)
-    for at in range(len(row)):
-        up = wide[at]
-        guess = (left + up) >> 1 if kind == _AVERAGE else _paeth(left, up, corner)
-        row[at] += guess.astype(np.uint8)
-        left, corner = row[at].astype(np.int16), up
-
-
-def _paeth(left: Array, up: Array, corner: Array) -> Array:
-    """Whichever of the three is nearest to ``left + up - corner``."""
-    to_left, to_up = np.abs(up - corner), np.abs(left - corner)
-    to_corner = np.abs(left + up - 2 * corner)
-    nearest: Array = np.where(to_up <= to_corner, up, corner)
-    return np.where((to_left <= to_up) & (to_left <= to_corner), left, nearest)

@@ -7,9 +7,7 @@ Not:  registers no kernel; knows no queue.
 
 from __future__ import annotations
 
-import io
 import os
-import struct
 import zlib
 from collections.abc import Callable, Iterator
 from threading import Lock
@@ -17,9 +15,10 @@ from typing import Any, Final, TypeAlias
 
 from google.protobuf.message import DecodeError
 
-from penstock.core.files import FileSystem
+from penstock.core.files import FileSystem, file_errors
 from penstock.core.memory import available_memory
 from penstock.core.unpacking import GZIP, ZLIB, unpack
+from penstock.defs.record_file import METHODS, records_in
 from penstock.defs.schema import ReaderBaseState
 from penstock.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
 from penstock.exceptions import from_exception
@@ -266,22 +265,16 @@ def fixed_records(
 
 
 def tf_records(files: FileSystem, compression: str) -> Format:
-    """Records with their lengths in front, keyed by where they begin."""
+    """Records with their lengths in front, keyed by where they begin.
+
+    Files that are packed in another way than those known are read as they are, as in TensorFlow.
+    """
+    method = compression if compression in METHODS else ""
 
     def read(path: str) -> Iterator[Record]:
-        data = files.read(path)
-        if compression:
-            data = _unpacked(data, compression, path)
-        file, at = io.BytesIO(data), 0
-        while head := file.read(12):
-            if len(head) < 12:
-                raise DataLossError(f"truncated record at {at}")
-            (length,) = struct.unpack_from("<Q", head)
-            value, tail = file.read(min(length, len(data))), file.read(4)
-            if len(value) < length or len(tail) < 4:
-                raise DataLossError(f"truncated record at {at}")
-            yield str(at).encode(), value
-            at = file.tell()
+        with files.open(path) as file, file_errors(path):
+            for at, record in records_in(file, method, path, is_strict=False):
+                yield str(at).encode(), record
 
     return read
 

@@ -5,7 +5,7 @@ Out:  whether all of a string matches; strings with the matches replaced.
 Not:  reads no pattern itself; what one matches is RE2's to say.
 
 Patterns and texts are bytes.  RE2 takes them for UTF-8, and matches no byte that is not, except
-by ``\\C``.
+by ``\\C``.  Without RE2, ``plain_regex`` has simple patterns matched by Python.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from types import ModuleType
 from typing import Any, Final, cast
 
 import numpy as np
 
 from penstock.core.values import Value, as_value, shape_of
-from penstock.errors import InvalidArgumentError
+from penstock.errors import InvalidArgumentError, UnimplementedError
 from penstock.exceptions import shown_cause
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.extras import require
 from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.string.plain_regex import plain_regex
 from penstock.kernels.string.regex_groups import keep_groups
 from penstock.kernels.values.arrays import shape_text
 from penstock.kernels.values.strings import each_string, each_to_number, items_of
@@ -36,24 +38,49 @@ _ESCAPED: Final = frozenset(bytes([byte]) for byte in b"\\0123456789")
 _LONGEST: Final = 4
 
 
-@lru_cache(maxsize=128)
-def _compiled(pattern: bytes, last_group: int) -> Any:
+def _compiled(pattern: bytes, last_group: int, *, searches: bool) -> Any:
     """The pattern, compiled; of its groups, those up to ``last_group`` are told apart.
+
+    Args:
+        pattern: in RE2's syntax.
+        last_group: the last that somebody asks for.
+        searches: whether matches are looked for inside of texts; else all of a text is to match.
 
     Raises:
         InvalidArgumentError: the pattern makes no sense, as TensorFlow words it.
+        UnimplementedError: RE2 is not installed, and the pattern is not plain.
 
     """
+    try:
+        re2 = require("re2", "text")
+    except UnimplementedError as missing:
+        plain = plain_regex(pattern, searches=searches)
+        if plain is None:
+            raise _not_plain(pattern, missing) from None
+        return plain
+    return _of_re2(re2, pattern, last_group)
+
+
+def _not_plain(pattern: bytes, missing: UnimplementedError) -> UnimplementedError:
+    text = pattern.decode("utf-8", "replace")
+    return UnimplementedError(
+        f"The pattern '{text}' needs re2, which is not installed; docs/dependencies.md says which "
+        "patterns do without",
+        next_step=missing.advice,
+    )
+
+
+@lru_cache(maxsize=128)
+def _of_re2(re2: ModuleType, pattern: bytes, last_group: int) -> Any:
     if last_group == 0:
-        return _compile(pattern, never_capture=True)
-    regex = _compile(pattern)
+        return _compile(re2, pattern, never_capture=True)
+    regex = _compile(re2, pattern)
     fewer, count = keep_groups(pattern, last_group)
     # Nobody who counts differs from RE2 is trusted with the pattern.
-    return regex if count != regex.groups or count <= last_group else _compile(fewer)
+    return regex if count != regex.groups or count <= last_group else _compile(re2, fewer)
 
 
-def _compile(pattern: bytes, *, never_capture: bool = False) -> Any:
-    re2 = require("re2", "text")
+def _compile(re2: Any, pattern: bytes, *, never_capture: bool = False) -> Any:
     options = re2.Options()
     options.log_errors = False
     options.never_capture = never_capture
@@ -77,7 +104,7 @@ def _scalar(value: Value, name: str) -> bytes:
 
 def _full_match(pattern: bytes) -> Kernel:
     """Whether the whole of each string matches."""
-    full_match = _compiled(pattern, 0).fullmatch
+    full_match = _compiled(pattern, 0, searches=False).fullmatch
     return each_to_number(lambda text: full_match(text) is not None, _BOOL)
 
 
@@ -90,7 +117,6 @@ def make_static_regex_full_match(attrs: Attrs) -> Kernel:
 @kernel("RegexFullMatch")
 def make_regex_full_match(_attrs: Attrs) -> Kernel:
     """Whether each string matches the pattern."""
-    require("re2", "text")
     return lambda texts, pattern: _full_match(_scalar(pattern, "Pattern"))(texts)
 
 
@@ -101,7 +127,7 @@ def _replace(pattern: bytes, rewrite: bytes, *, replaces_all: bool) -> Kernel:
     """Each string with the rewrite in place of the first match, or of all."""
     escapes = [escaped for escaped, _plain in _REWRITE.findall(rewrite)]
     last = max((int(escaped) for escaped in escapes if escaped.isdigit()), default=0)
-    regex = _compiled(pattern, last)
+    regex = _compiled(pattern, last, searches=True)
     parts = _read_rewrite(rewrite, replaces_all=replaces_all) if last <= regex.groups else None
     if parts is None:
         return as_value
@@ -188,7 +214,6 @@ def make_static_regex_replace(attrs: Attrs) -> Kernel:
 @kernel("RegexReplace")
 def make_regex_replace(attrs: Attrs) -> Kernel:
     """Strings with matches of the pattern replaced."""
-    require("re2", "text")
     replaces_all = attrs.bool("replace_global")
 
     def replace(texts: Value, pattern: Value, rewrite: Value) -> Value:
