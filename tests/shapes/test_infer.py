@@ -1,4 +1,4 @@
-"""Shapes through graphs: constants that say sizes, loops, branches, handles, and what contradicts."""
+"""Shapes through graphs: sizes that are computed, loops, branches, handles, contradictions."""
 
 from __future__ import annotations
 

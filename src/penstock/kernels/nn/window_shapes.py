@@ -52,12 +52,12 @@ def slid(size: Dim, window: Dim, stride: int, padding: str, margin: int = 0) -> 
         return None
     if padding == "SAME":
         return -(-size // stride)
-    places = (size + margin - (window or 0) + stride) // stride
-    if places < 0:
+    room = size + margin - (window or 0)
+    if room < 0:
         raise InvalidArgumentError(
             f"Negative dimension size caused by subtracting {window} from {size + margin}"
         )
-    return places
+    return room // stride + 1
 
 
 class _Layout:
