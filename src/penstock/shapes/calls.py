@@ -164,11 +164,11 @@ def joined_held(one: Held | None, other: Held | None) -> Held | None:
 
 
 def _with_stated(found: list[Known], stated: Attr) -> list[Known]:
-    """The same, with the shapes that the node itself states, where those agree."""
+    """The same, with the shapes that the node itself states; nothing where these differ."""
     if not isinstance(stated, tuple) or len(stated) != len(found):
         return found
     return [
-        (shape.merge_with(other) if shape.is_compatible_with(other) else shape, held)
+        (shape.merge_with(other) if shape.is_compatible_with(other) else join(shape, other), held)
         for (shape, held), other in zip(found, stated, strict=True)
     ]
 

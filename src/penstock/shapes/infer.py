@@ -292,10 +292,11 @@ def _nothing(node: Node) -> Facts:
 
 
 def _agreed(found: Sequence[TensorShape], noted: Sequence[TensorShape]) -> tuple[TensorShape, ...]:
-    """What was found together with what somebody noted; where they differ, what was found."""
+    """What was found together with what somebody noted; where they differ, neither."""
     pairs = zip(found, (*noted, *[UNKNOWN] * len(found)), strict=False)
     return tuple(
-        mine.merge_with(other) if mine.is_compatible_with(other) else mine for mine, other in pairs
+        mine.merge_with(other) if mine.is_compatible_with(other) else join(mine, other)
+        for mine, other in pairs
     )
 
 

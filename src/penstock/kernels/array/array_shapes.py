@@ -58,7 +58,7 @@ shape_signatures({
     "TensorStridedSliceUpdate": "s, *, *, *, * -> s",
     "StridedSliceGrad": "[?], *, *, *, * -> :0",
     "Unique": "[n] -> [?], [n]",
-    "UniqueWithCounts": "[n] -> [u], [n], [u]",
+    "UniqueWithCounts": "s -> [?], s, [?]",
     "_EagerConst": "s -> s",
     "_ParallelConcatUpdate": "s, * -> s",
 })  # fmt: skip
@@ -143,8 +143,8 @@ def joined(parts: Sequence[TensorShape], axis: Dim) -> TensorShape:
 
 @shape_rule("ConcatOffset")
 def concat_offset(node: ShapeContext) -> Sequence[TensorShape]:
-    """One vector of offsets per vector of sizes."""
-    return [with_rank(given, 1) for given in node.inputs[1:]]
+    """Offsets for each vector of sizes."""
+    return node.inputs[1:]
 
 
 @shape_rule("Pack")

@@ -82,8 +82,8 @@ class _Spec:
         places = range(self.length)
         dots = next((i for i in places if self.has("ellipsis", i)), None)
         used = sum(1 for i in places if i != dots and not self.has("new_axis", i))
-        if given.dims is None:
-            return UNKNOWN
+        if not given.dims:
+            return UNKNOWN  # TensorFlow finds only when it runs that a scalar has no parts
         if used > len(given.dims):
             raise InvalidArgumentError(
                 f"Index out of range using input dim {len(given.dims)}; "

@@ -41,15 +41,15 @@ shape_signatures({
     Minimum Mod Mul MulNoNan NextAfter Polygamma Pow RandomGammaGrad RealDiv RightShift
     SquaredDifference Sub TruncateDiv TruncateMod Xdivy Xlog1py Xlogy Zeta
     """: "a, b -> a^b",
-    "AccumulateNV2": "s -> s",
+    "AccumulateNV2": "* -> @shape",
     "ApproximateEqual": "s, s -> s",
     "Bincount": "*, [], * -> [#1]",
     "ClipByValue": "s, *, * -> s",
     "Cross": "s, s -> s",
     "Cumprod Cumsum CumulativeLogsumexp": "s, * -> s",
     "HistogramFixedWidth": "*, [2], [] -> [#2]",
-    "KMC2ChainInitialization": "[?], [] -> []",
-    "KmeansPlusPlusInitialization": "[?,d], [], [], [] -> [#1,d]",
+    "KMC2ChainInitialization": "-> []",
+    "KmeansPlusPlusInitialization": "[?,d], *, *, * -> [#1,d]",
     "L2Loss": "* -> []",
     "NearestNeighbors": "[n,d], [?,d], [] -> [n,?], [n,?]",
     "SelectV2": "c, t, e -> c^t^e",
@@ -162,9 +162,7 @@ def batch_mat_mul(node: ShapeContext) -> TensorShape:
 def dense_bincount(node: ShapeContext) -> TensorShape:
     """Counts, or a row of counts for each row."""
     given, size = node.input(0), node.count(1)
-    if given.dims is None:
-        return UNKNOWN
-    return concat(part_of(given, 0, -1), shape(size))
+    return concat(part_of(given, 0, -1), shape(size)) if given.rank in (1, 2) else UNKNOWN
 
 
 @shape_rule("SegmentMax", "SegmentMean", "SegmentMin", "SegmentProd", "SegmentSum")

@@ -32,7 +32,6 @@ shape_signatures({
     "Conv3DBackpropInput": "s, *, * -> s",
     "Dilation2DBackpropFilter": "*, s, * -> s",
     "Dilation2DBackpropInput": "s, *, * -> s",
-    "FractionalAvgPoolGrad": "[4], *, *, * -> :0",
     "FractionalMaxPoolGrad": "[a,b,c,d], *, *, *, * -> [a,b,c,d]",
     "MaxPool3DGrad MaxPoolGrad MaxPoolGradWithArgmax": "s, *, * -> s",
     "MaxPoolGradV2": "s, *, *, *, * -> s",
@@ -193,6 +192,13 @@ def fractional_pool(node: ShapeContext) -> Sequence[TensorShape]:
         for size, ratio in zip(image.dims or (), ratios, strict=True)
     ))  # fmt: skip
     return made, shape(None), shape(None)
+
+
+@shape_rule("FractionalAvgPoolGrad")
+def fractional_avg_pool_grad(node: ShapeContext) -> TensorShape:
+    """The sizes that are given, if they are those of an image."""
+    sizes = node.sizes(0)
+    return sizes if sizes.rank == 4 else of_rank(4)  # noqa: PLR2004 - of an image
 
 
 @shape_rule("Dilation2D")

@@ -37,7 +37,7 @@ shape_signatures({
     "QuantizeAndDequantizeV3": "s, *, *, [] -> s",
     "QuantizeAndDequantizeV4Grad": "*, s, m, m -> s, m, m",
     "QuantizeDownAndShrinkRange": "s, [], [] -> s, [], []",
-    "QuantizedAdd QuantizedMul": "a, b, [], [], [], [] -> a^b, [], []",
+    "QuantizedAdd QuantizedMul": "a, b, *, *, *, * -> a^b, [], []",
     "QuantizedBiasAdd": "s, [?], *, *, *, * -> s, [], []",
     "QuantizedBatchNormWithGlobalNormalization":
         "s, *, *, *, *, *, *, *, *, *, *, *, *, *, * -> s, [], []",
