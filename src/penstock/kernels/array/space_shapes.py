@@ -25,9 +25,8 @@ from penstock.kernels.api.partial_shapes import (
 from penstock.kernels.api.shape_context import ShapeContext
 from penstock.kernels.api.shape_rules import shape_rule
 
-
-#: The area of larger blocks TensorFlow computes wrongly.
-_TOO_LARGE: Final = 1 << 31
+#: The area of blocks of this size and more does not fit into TensorFlow's 32 bits.
+_TOO_LARGE: Final = 46_341
 
 
 def _divided(size: Dim, by: int) -> Dim:

@@ -67,6 +67,7 @@ def decoded(node: ShapeContext) -> TensorShape:
 @shape_rule("DecodeImage")
 def decode_image(node: ShapeContext) -> TensorShape:
     """One image; several, if the file may be animated."""
+    with_rank(node.input(0), 0)
     if node.attrs.bool("expand_animations"):
         return UNKNOWN
     return shape(None, None, node.attrs.int("channels") or None)

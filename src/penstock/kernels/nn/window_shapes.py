@@ -197,8 +197,8 @@ def fractional_pool(node: ShapeContext) -> Sequence[TensorShape]:
 @shape_rule("FractionalAvgPoolGrad")
 def fractional_avg_pool_grad(node: ShapeContext) -> TensorShape:
     """The sizes that are given, if they are those of an image."""
-    sizes = node.sizes(0)
-    return sizes if sizes.rank == 4 else of_rank(4)  # noqa: PLR2004 - of an image
+    sizes = node.sizes(0) if node.input(0).rank == 1 else UNKNOWN
+    return sizes if sizes.rank == 4 else of_rank(4)
 
 
 @shape_rule("Dilation2D")
