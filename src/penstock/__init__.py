@@ -85,6 +85,8 @@ if TYPE_CHECKING:
         while_loop,
         with_dependencies,
     )
+    from penstock.kernels.api.shape_context import ShapeContext
+    from penstock.kernels.api.shape_rules import shape_rule
     from penstock.session.meta_graph import load_meta_graph
 
 __version__ = "0.1.0"
@@ -118,6 +120,7 @@ __all__ = [
     "RunMetadata",
     "RunOptions",
     "Session",
+    "ShapeContext",
     "StepState",
     "Tensor",
     "TensorArray",
@@ -161,6 +164,7 @@ __all__ = [
     "reset_default_graph",
     "saved_model",
     "send",
+    "shape_rule",
     "switch_case",
     "tuple_",
     "unregister_pass",
@@ -171,7 +175,11 @@ __all__ = [
 #: Packages that are loaded when they are first used: who only runs graphs need not wait for them.
 _PACKAGES = frozenset({"checkpoint", "records", "saved_model"})
 #: Names and the modules that they come from, which are loaded in the same way.
-_MODULES = {"load_meta_graph": "penstock.session.meta_graph"}
+_MODULES = {
+    "ShapeContext": "penstock.kernels.api.shape_context",
+    "load_meta_graph": "penstock.session.meta_graph",
+    "shape_rule": "penstock.kernels.api.shape_rules",
+}
 #: All other names come from ``penstock.builder``.
 _FROM_BUILDER = frozenset(__all__) - frozenset(globals()) - _PACKAGES - frozenset(_MODULES)
 

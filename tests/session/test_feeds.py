@@ -267,3 +267,19 @@ def test_subclasses_of_arrays_are_fed_as_arrays(session: ps.Session) -> None:
         got = session.run("twice:0", {"f": np.ma.array([1.0, 2.0], mask=[False, True])})
     assert type(got) is np.ndarray
     assert got.tolist() == [2.0, 4.0]
+
+
+def test_inner_tensors_are_fed_what_fits_them() -> None:
+    """What feeds a tensor that the graph computes must fit its inferred shape, as in TensorFlow."""
+    with ps.Graph().as_default() as graph:
+        x = ps.placeholder("float32", [2, None])
+        y = ps.ops.neg(x)
+        z = y * 2.0
+    with ps.Session(graph) as session:
+        assert session.run(z, {y: np.ones((2, 5))}).shape == (2, 5)
+        call = session.make_callable(z, feed_list=[y])
+        for run in (lambda: session.run(z, {y: np.ones((3, 5))}), lambda: call(np.ones((3, 5)))):
+            with pytest.raises(ps.errors.InvalidArgumentError) as caught:
+                run()
+            assert "Cannot feed value of shape (3, 5) for Tensor Neg:0" in caught.value.message
+            assert "which has shape [2,?]" in caught.value.message

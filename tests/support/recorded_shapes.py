@@ -15,29 +15,37 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
 
 from penstock.core.shapes import TensorShape
-from penstock.defs.schema import GraphDef
+from penstock.defs import attrs
+from penstock.defs.codec import load_graph_def
+from penstock.defs.schema import Message
 from penstock.graph.import_graph_def import graph_from_def
-from penstock.shapes.infer import infer_shapes
+from penstock.shapes.infer import Shapes, infer_shapes
+from support.shape_variants import variants
 
 _FILE = Path(__file__).parent.parent / "shapes" / "recorded.json.gz"
 
 
+#: A variant that TensorFlow refuses, and one that brings TensorFlow down.
+_REFUSED: Final = "!"
+_DEADLY: Final = "x"
+
+
 @functools.cache
-def recorded() -> Mapping[str, str]:
-    """TensorFlow's shapes by the digest of a graph."""
-    found: dict[str, str] = json.loads(gzip.decompress(_FILE.read_bytes()))["shapes"]
+def _recorded() -> Mapping[str, Any]:
+    found: dict[str, Any] = json.loads(gzip.decompress(_FILE.read_bytes()))
     return found
 
 
 def shapes_in(graph: bytes) -> list[tuple[str, list[TensorShape]]] | None:
     """TensorFlow's shapes of all outputs, by node; None if it refuses the graph."""
-    text = recorded().get(hashlib.sha256(graph).hexdigest()[:16])
-    if text is None:
-        return None
-    definition = GraphDef()
-    definition.ParseFromString(graph)
+    text = _recorded()["shapes"].get(hashlib.sha256(graph).hexdigest()[:16])
+    return None if text is None else _by_node(load_graph_def(graph), text)
+
+
+def _by_node(definition: Message, text: str) -> list[tuple[str, list[TensorShape]]]:
     lines = text.split(";") if definition.node else []
     return [
         (node.name, [_shape(part) for part in line.split("|")] if line else [])
@@ -66,16 +74,44 @@ class Comparison:
     #: Where ours says something else, and where a rule refuses what TensorFlow accepts.
     contradictions: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    #: Variants that TensorFlow refuses, and of these the ones that are refused here.
+    they_refuse: int = 0
+    we_refuse: int = 0
+    accepted: list[str] = field(default_factory=list)
 
     def add(self, label: str, graph: bytes) -> None:
         """Compare one graph."""
         expected = shapes_in(graph)
-        if expected is None:
-            return
-        definition = GraphDef()
-        definition.ParseFromString(graph)
-        loaded = graph_from_def(definition)
-        ours = infer_shapes(loaded)
+        if expected is not None:
+            self._compare(label, infer_shapes(graph_from_def(load_graph_def(graph))), expected)
+
+    def add_variants(self, case: Any) -> None:
+        """Compare the variants of an op case."""
+        answers = _recorded()["variants"].get(str(case), ())
+        original = load_graph_def(case.graph_bytes)
+        pairs = zip(variants(case, original.node), answers, strict=bool(answers))
+        for number, (promises, text) in enumerate(pairs):
+            definition = load_graph_def(case.graph_bytes)
+            for node in definition.node:
+                if node.name in promises:
+                    shape = TensorShape.of(promises[node.name])
+                    node.attr["shape"].CopyFrom(attrs.to_proto("shape", shape))
+            ours = infer_shapes(graph_from_def(definition))
+            label = f"{case}#{number} {[*map(str, promises.values())]}"
+            if text == _REFUSED:
+                for node in ours.graph:
+                    ours.facts(node)
+                self.they_refuse += 1
+                self.we_refuse += bool(ours.errors)
+                if not ours.errors:
+                    self.accepted.append(label)
+            elif text != _DEADLY:
+                self._compare(label, ours, _by_node(definition, text))
+
+    def _compare(
+        self, label: str, ours: Shapes, expected: list[tuple[str, list[TensorShape]]]
+    ) -> None:
+        loaded = ours.graph
         for name, shapes in expected:
             node = loaded.node(name)
             for slot, theirs in enumerate(shapes):

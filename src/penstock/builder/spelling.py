@@ -18,7 +18,7 @@ import re
 from typing import Final
 
 from penstock.catalogue.plugins import load_plugins
-from penstock.catalogue.registry import all_ops, find_op, listed_ops
+from penstock.catalogue.registry import all_ops, count_ops, find_op, listed_ops
 
 _WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z0-9])(?=[A-Z][a-z])")
 
@@ -32,11 +32,17 @@ def find_spelling(text: str) -> str | None:
     """The op that ``text`` means: its own name, its snake case, or any obvious variant."""
     if find_op(text) is not None:
         return text
-    ops = tuple(all_ops())  # Grows with the ops that users register.
-    found = _by_snake_case(ops).get(text) or _by_letters(ops).get(_letters(text))
+    found = _meaning(text, count_ops())
     if found is None and load_plugins():
         return find_spelling(text)
     return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _meaning(text: str, _count: int) -> str | None:
+    """The op that is spelled so, or obviously meant, among all that there are by now."""
+    ops = tuple(all_ops())
+    return _by_snake_case(ops).get(text) or _by_letters(ops).get(_letters(text))
 
 
 def near_spellings(text: str) -> list[str]:

@@ -78,6 +78,11 @@ def all_ops() -> list[str]:
     return sorted(_rows().keys() | _custom.keys())
 
 
+def count_ops() -> int:
+    """How many ops there are; it grows with those that users register."""
+    return len(_rows()) + len(_custom)
+
+
 def listed_ops() -> list[str]:
     """The ops that users call: neither the runtime's own nor those of TensorFlow's tests."""
     rows = _rows()

@@ -39,12 +39,13 @@ _MAX_ROUNDS: Final = 16
 #: What is known of one tensor: its shape, and what lies behind it.
 Known: TypeAlias = tuple[TensorShape, Held | None]
 _NOTHING: Final[Known] = (UNKNOWN, None)
-_CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+_PLAIN: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _BRANCHES: Final = frozenset({"Case", "If", "StatelessCase", "StatelessIf", "_If"})
 _LOOPS: Final = frozenset({"StatelessWhile", "While", "_While"})
 #: How many inputs stand in front of a function's arguments.
 _IN_FRONT: Final = {"RemoteCall": 1, "For": 3, **dict.fromkeys(_BRANCHES, 1)}
-_OPS: Final = _CALLS | _BRANCHES | _LOOPS | {"For", "RemoteCall"}
+#: The ops whose results functions tell; beside the functions themselves, as ops.
+CALLS: Final = _PLAIN | _BRANCHES | _LOOPS | {"For", "RemoteCall"}
 
 
 class Calls:
@@ -64,7 +65,7 @@ class Calls:
     @staticmethod
     def is_call(node: Node) -> bool:
         """Whether what a node gives is told by functions."""
-        return node.op.is_function or node.op.name in _OPS
+        return node.op.is_function or node.op.name in CALLS
 
     def outputs(self, node: Node, given: Sequence[Known]) -> list[Known]:
         """What is known of the outputs of a node that calls functions."""
@@ -164,11 +165,11 @@ def joined_held(one: Held | None, other: Held | None) -> Held | None:
 
 
 def _with_stated(found: list[Known], stated: Attr) -> list[Known]:
-    """The same, with the shapes that the node itself states, where those agree."""
+    """The same, with the shapes that the node itself states; nothing where these differ."""
     if not isinstance(stated, tuple) or len(stated) != len(found):
         return found
     return [
-        (shape.merge_with(other) if shape.is_compatible_with(other) else shape, held)
+        (shape.merge_with(other) if shape.is_compatible_with(other) else join(shape, other), held)
         for (shape, held), other in zip(found, stated, strict=True)
     ]
 

@@ -32,6 +32,8 @@ from penstock.shapes.values import Values
 
 #: Whatever else changes, a loop is not gone around more often than this.
 _MAX_ROUNDS: Final = 64
+#: The first size that 64 bits do not hold.
+_TOO_LARGE: Final = 1 << 63
 #: A graph's own attributes that tell what lies behind a handle.
 _HANDLE_SHAPES: Final = "_handle_shapes"
 _HANDLE_TYPES: Final = "_handle_dtypes"
@@ -245,7 +247,7 @@ class Shapes:
                 f"The shape rule of {node.op.name} knows {len(outputs)} outputs of "
                 f"{len(node.output_types)}"
             )
-        return Facts(outputs, context.holds)
+        return Facts(tuple(map(_possible, outputs)), context.holds)
 
 
 class _Inputs:
@@ -273,15 +275,28 @@ def infer_shapes(graph: Graph) -> Shapes:
     return Shapes(graph, calls=Calls(graph.library, Shapes))
 
 
+def _possible(shape: TensorShape) -> TensorShape:
+    """The shape without what 64 bits do not hold; raises InvalidArgumentError if it is less."""
+    if shape.dims is None or all(size is None or 0 <= size < _TOO_LARGE for size in shape.dims):
+        return shape
+    for size in shape.dims:
+        if size is not None and size < 0:
+            raise InvalidArgumentError(f"Dimension size must be non-negative, but is {size}")
+    return TensorShape(
+        tuple(None if size is None or size >= _TOO_LARGE else size for size in shape.dims)
+    )
+
+
 def _nothing(node: Node) -> Facts:
     return Facts((UNKNOWN,) * len(node.output_types), {})
 
 
 def _agreed(found: Sequence[TensorShape], noted: Sequence[TensorShape]) -> tuple[TensorShape, ...]:
-    """What was found together with what somebody noted; where they differ, what was found."""
+    """What was found together with what somebody noted; where they differ, neither."""
     pairs = zip(found, (*noted, *[UNKNOWN] * len(found)), strict=False)
     return tuple(
-        mine.merge_with(other) if mine.is_compatible_with(other) else mine for mine, other in pairs
+        mine.merge_with(other) if mine.is_compatible_with(other) else join(mine, other)
+        for mine, other in pairs
     )
 
 

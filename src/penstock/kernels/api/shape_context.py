@@ -17,7 +17,7 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import UNKNOWN, TensorShape
 from penstock.core.values import Value
 from penstock.kernels.api.attrs import Attrs
-from penstock.kernels.api.partial_shapes import Dim
+from penstock.kernels.api.partial_shapes import Dim, with_rank
 from penstock.kernels.api.partial_values import PartialValue
 
 
@@ -73,9 +73,14 @@ class ShapeContext:
         return None if value is None else [int(item) for item in np.ravel(value)]
 
     def sizes(self, slot: int) -> TensorShape:
-        """The shape that a vector of sizes stands for; of its rank, if that alone is known."""
+        """The shape that a vector of sizes stands for; of its rank, if that alone is known.
+
+        A single -1 stands for an unknown rank.
+        """
         slot %= len(self.inputs)
         known = self.facts.value(slot)
+        if self.inputs[slot].rank != 0 or known is None or known.number() != -1:
+            with_rank(self.inputs[slot], 1)
         if known is not None:
             return known.sizes()
         dims = self.inputs[slot].dims

@@ -58,7 +58,7 @@ shape_signatures({
     "TensorStridedSliceUpdate": "s, *, *, *, * -> s",
     "StridedSliceGrad": "[?], *, *, *, * -> :0",
     "Unique": "[n] -> [?], [n]",
-    "UniqueWithCounts": "[n] -> [u], [n], [u]",
+    "UniqueWithCounts": "s -> [?], s, [?]",
     "_EagerConst": "s -> s",
     "_ParallelConcatUpdate": "s, * -> s",
 })  # fmt: skip
@@ -123,6 +123,7 @@ def concatenated(node: ShapeContext) -> TensorShape:
     """The sizes are added up along the axis, and equal along all others."""
     last = node.attrs.op.name == "ConcatV2"
     parts = node.inputs[:-1] if last else node.inputs[1:]
+    with_rank(node.input(-1 if last else 0), 0)
     return joined(parts, node.number(-1 if last else 0))
 
 
@@ -143,8 +144,8 @@ def joined(parts: Sequence[TensorShape], axis: Dim) -> TensorShape:
 
 @shape_rule("ConcatOffset")
 def concat_offset(node: ShapeContext) -> Sequence[TensorShape]:
-    """One vector of offsets per vector of sizes."""
-    return [with_rank(given, 1) for given in node.inputs[1:]]
+    """Offsets for each vector of sizes."""
+    return node.inputs[1:]
 
 
 @shape_rule("Pack")
@@ -333,8 +334,8 @@ def transpose(node: ShapeContext) -> TensorShape:
     """The sizes in another order."""
     given, order = node.input(0), node.numbers(1)
     if order is None:
-        rank = given.rank
-        return of_rank(dim(node.input(1), 0) if rank is None else rank)
+        count = dim(with_rank(node.input(1), 1), 0)
+        return of_rank(given.rank if count is None else with_rank(given, count).rank)
     known = with_rank(given, len(order))
     assert known.dims is not None  # with_rank saw to it
     if len(set(order)) != len(order):

@@ -18,6 +18,7 @@ from penstock.kernels.api.partial_shapes import (
     concat,
     dim,
     merge,
+    merge_dims,
     of_rank,
     part_of,
     replaced,
@@ -34,7 +35,7 @@ def slice_(node: ShapeContext) -> TensorShape:
     given = node.input(0)
     rank = given.rank
     for slot in (1, 2):
-        rank = dim(node.input(slot), 0) if rank is None else rank
+        rank = merge_dims(rank, dim(with_rank(node.input(slot), 1), 0))
     if rank is None:
         return UNKNOWN
     known = with_rank(given, rank).dims or ()
@@ -53,9 +54,9 @@ def _taken(size: Dim, begin: Dim, count: Dim) -> Dim:
 def strided_slice(node: ShapeContext) -> TensorShape:
     """What Python's ``array[spec]`` has, for what is known of the spec."""
     given = node.input(0)
-    length = dim(node.input(1), 0)
-    for slot in (2, 3):
-        length = dim(node.input(slot), 0) if length is None else length
+    length = None
+    for slot in (1, 2, 3):
+        length = merge_dims(length, dim(with_rank(node.input(slot), 1), 0))
     if length is None:
         return UNKNOWN
     return _Spec(node, length).result(given)
@@ -82,8 +83,8 @@ class _Spec:
         places = range(self.length)
         dots = next((i for i in places if self.has("ellipsis", i)), None)
         used = sum(1 for i in places if i != dots and not self.has("new_axis", i))
-        if given.dims is None:
-            return UNKNOWN
+        if not given.dims:
+            return UNKNOWN  # TensorFlow finds only when it runs that a scalar has no parts
         if used > len(given.dims):
             raise InvalidArgumentError(
                 f"Index out of range using input dim {len(given.dims)}; "
@@ -174,6 +175,8 @@ def gather(node: ShapeContext) -> TensorShape:
     """The indices' axes in the place of the one that is gathered along."""
     is_new = node.attrs.op.name == "GatherV2"
     axis = node.number(2) if is_new else 0
+    if is_new:
+        with_rank(node.input(2), 0)
     return gathered(
         at_least_rank(node.input(0), 1),
         node.input(1),
@@ -244,6 +247,7 @@ def mirror_pad_grad(node: ShapeContext) -> TensorShape:
 def _padded(node: ShapeContext, sign: int) -> TensorShape:
     given, margins = node.input(0), node.numbers(1)
     rank = dim(with_rank(node.input(1), 2), 0)
+    merge_dims(dim(node.input(1), 1), 2)
     if rank is None:
         rank = given.rank
     if rank is None:

@@ -8,6 +8,7 @@ Not:  moves nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from penstock.core.shapes import UNKNOWN, TensorShape
 from penstock.errors import InvalidArgumentError
@@ -23,6 +24,9 @@ from penstock.kernels.api.partial_shapes import (
 )
 from penstock.kernels.api.shape_context import ShapeContext
 from penstock.kernels.api.shape_rules import shape_rule
+
+#: The area of blocks of this size and more does not fit into TensorFlow's 32 bits.
+_TOO_LARGE: Final = 46_341
 
 
 def _divided(size: Dim, by: int) -> Dim:
@@ -44,6 +48,8 @@ def space_to_depth(node: ShapeContext) -> TensorShape:
     if layout == "NCHW_VECT_C":
         return of_rank(5)
     given = with_rank(node.input(0), 4)
+    if block >= _TOO_LARGE:
+        return of_rank(4)
     is_back = node.attrs.op.name == "DepthToSpace"
     grow, shrink = (_divided, _times) if is_back else (_times, _divided)
     depth_axis = 3 if layout == "NHWC" else 1

@@ -26,13 +26,13 @@ shape_signatures({
     "DrawBoundingBoxes": "s, * -> s",
     "DrawBoundingBoxesV2": "s, *, * -> s",
     "EncodeJpeg": "[?,?,?] -> []",
-    "EncodeJpegVariableQuality": "[?,?,?], [] -> []",
+    "EncodeJpegVariableQuality": "[?,?,?], * -> []",
     "EncodePng": "[...,?,?,?] -> [...]",
     "ExtractGlimpse ExtractGlimpseV2": "[b,?,?,c], [2], [b,2] -> [b,:1,c]",
     "ExtractJpegShape": "[] -> [3]",
     "HSVToRGB RGBToHSV": "[...,3] -> [...,3]",
     "ImageProjectiveTransformV2": "[b,?,?,c], *, [2] -> [b,:2,c]",
-    "ImageProjectiveTransformV3": "[b,?,?,c], *, [2], [] -> [b,:2,c]",
+    "ImageProjectiveTransformV3": "[b,?,?,c], *, [2], * -> [b,:2,c]",
     "NonMaxSuppression": "[n,4], [n], [] -> [?]",
     "NonMaxSuppressionV2": "[n,4], [n], [], [] -> [?]",
     "NonMaxSuppressionV3": "[n,4], [n], [], [], [] -> [?]",
@@ -44,7 +44,7 @@ shape_signatures({
     "ResizeBicubicGrad ResizeBilinearGrad": "*, s -> s",
     "SampleDistortedBoundingBox": _DISTORTED,
     "SampleDistortedBoundingBoxV2 StatelessSampleDistortedBoundingBox": _DISTORTED,
-    "ScaleAndTranslate": "[b,?,?,c], [2], [2], [2] -> [b,:1,c]",
+    "ScaleAndTranslate": "[b,?,?,c], [2], *, * -> [b,:1,c]",
     "ScaleAndTranslateGrad": "*, s, *, * -> s",
 })  # fmt: skip
 
@@ -67,6 +67,7 @@ def decoded(node: ShapeContext) -> TensorShape:
 @shape_rule("DecodeImage")
 def decode_image(node: ShapeContext) -> TensorShape:
     """One image; several, if the file may be animated."""
+    with_rank(node.input(0), 0)
     if node.attrs.bool("expand_animations"):
         return UNKNOWN
     return shape(None, None, node.attrs.int("channels") or None)

@@ -31,7 +31,7 @@ shape_signatures({
     MatrixSquareRoot
     """: "[...,n,n] -> [...,n,n]",
     "BatchCholeskyGrad CholeskyGrad": "[...,n,n], * -> [...,n,n]",
-    "BatchMatrixBandPart MatrixBandPart": "[...,n,m], [], [] -> [...,n,m]",
+    "BatchMatrixBandPart MatrixBandPart": "[...,n,m], *, * -> [...,n,m]",
     "BatchMatrixDeterminant MatrixDeterminant": "[...,n,n] -> [...]",
     "BatchMatrixSetDiag MatrixSetDiag": "[...,n,m], * -> [...,n,m]",
     "MatrixSetDiagV2 MatrixSetDiagV3": "[...,n,m], *, * -> [...,n,m]",

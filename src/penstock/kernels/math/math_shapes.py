@@ -11,6 +11,7 @@ from penstock.core.shapes import SCALAR, UNKNOWN, TensorShape
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.partial_shapes import (
     at_least_rank,
+    at_most_rank,
     broadcast,
     concat,
     dim,
@@ -41,15 +42,15 @@ shape_signatures({
     Minimum Mod Mul MulNoNan NextAfter Polygamma Pow RandomGammaGrad RealDiv RightShift
     SquaredDifference Sub TruncateDiv TruncateMod Xdivy Xlog1py Xlogy Zeta
     """: "a, b -> a^b",
-    "AccumulateNV2": "s -> s",
+    "AccumulateNV2": "* -> @shape",
     "ApproximateEqual": "s, s -> s",
     "Bincount": "*, [], * -> [#1]",
     "ClipByValue": "s, *, * -> s",
     "Cross": "s, s -> s",
     "Cumprod Cumsum CumulativeLogsumexp": "s, * -> s",
     "HistogramFixedWidth": "*, [2], [] -> [#2]",
-    "KMC2ChainInitialization": "[?], [] -> []",
-    "KmeansPlusPlusInitialization": "[?,d], [], [], [] -> [#1,d]",
+    "KMC2ChainInitialization": "-> []",
+    "KmeansPlusPlusInitialization": "-> *",
     "L2Loss": "* -> []",
     "NearestNeighbors": "[n,d], [?,d], [] -> [n,?], [n,?]",
     "SelectV2": "c, t, e -> c^t^e",
@@ -103,6 +104,7 @@ def select(node: ShapeContext) -> TensorShape:
 def arg_max(node: ShapeContext) -> TensorShape:
     """One axis goes."""
     given, axis = node.input(0), node.number(1)
+    with_rank(node.input(1), 0)
     if given.dims is None:
         return UNKNOWN
     if len(given.dims) <= 1:
@@ -113,6 +115,7 @@ def arg_max(node: ShapeContext) -> TensorShape:
 @shape_rule("All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")
 def reduction(node: ShapeContext) -> TensorShape:
     """The axes that are reduced go, or become 1."""
+    at_most_rank(node.input(1), 1)
     return reduced(node.input(0), node.numbers(1), keeps=node.attrs.bool("keep_dims"))
 
 
@@ -162,9 +165,9 @@ def batch_mat_mul(node: ShapeContext) -> TensorShape:
 def dense_bincount(node: ShapeContext) -> TensorShape:
     """Counts, or a row of counts for each row."""
     given, size = node.input(0), node.count(1)
-    if given.dims is None:
-        return UNKNOWN
-    return concat(part_of(given, 0, -1), shape(size))
+    with_rank(node.input(1), 0)
+    at_most_rank(given, 2)
+    return concat(part_of(given, 0, -1), shape(size)) if given.rank else given
 
 
 @shape_rule("SegmentMax", "SegmentMean", "SegmentMin", "SegmentProd", "SegmentSum")
@@ -181,6 +184,7 @@ def segment(node: ShapeContext) -> TensorShape:
 def unsorted_segment(node: ShapeContext) -> TensorShape:
     """As many rows as there are segments, and what follows the axes of the segments' numbers."""
     data, ids, count = node.input(0), node.input(1), node.count(2)
+    with_rank(node.input(2), 0)
     if data.dims is None or ids.dims is None:
         return UNKNOWN
     merge(part_of(at_least_rank(data, len(ids.dims)), 0, len(ids.dims)), ids)

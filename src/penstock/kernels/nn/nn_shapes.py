@@ -29,9 +29,9 @@ _SAMPLER = "[b,?] -> [$num_sampled], [b,$num_true], [$num_sampled]"
 shape_signatures({
     "Elu LeakyRelu Relu Relu6 Selu Softplus Softsign": "s -> s",
     """
-    EluGrad InvGrad LeakyReluGrad ReciprocalGrad Relu6Grad ReluGrad RsqrtGrad SeluGrad SigmoidGrad
-    SoftplusGrad SoftsignGrad SqrtGrad TanhGrad
+    EluGrad LeakyReluGrad Relu6Grad ReluGrad SeluGrad SoftplusGrad SoftsignGrad
     """: "s, s -> s",
+    "InvGrad ReciprocalGrad RsqrtGrad SigmoidGrad SqrtGrad TanhGrad": "s, * -> s",
     """
     AllCandidateSampler LogUniformCandidateSampler UniformCandidateSampler
     """: _SAMPLER,
@@ -40,7 +40,7 @@ shape_signatures({
         "[a,b,c,n], [n], [n], [n], [a,b,c,n] -> [a,b,c,n], [n], [n], [n], [n]",
     "CTCBeamSearchDecoder": "[?,b,?], [b] -> [?,2], [?], [2], [b,$top_paths]",
     "CTCGreedyDecoder": "[?,b,?], [b] -> [?,2], [?], [2], [b,1]",
-    "CTCLoss": "[t,b,c], [n,2], [n], [b] -> [b], [t,b,c]",
+    "CTCLoss": "[t,b,c], [n,?], [n], [b] -> [b], [t,b,c]",
     "ComputeAccidentalHits": "[?,?], [?] -> [n], [n], [n]",
     "GRUBlockCell": "[b,?], [b,c], *, *, *, * -> [b,c], [b,c], [b,c], [b,c]",
     "GRUBlockCellGrad":
@@ -56,7 +56,7 @@ shape_signatures({
     "NthElement": "[...,?], [] -> [...]",
     "SparseSoftmaxCrossEntropyWithLogits": "[n,c], [n] -> [n], [n,c]",
     "TopK": "[...,?] -> [...,$k], [...,$k]",
-    "TopKV2": "[...,?], [] -> [...,#1], [...,#1]",
+    "TopKV2": "[...,?], * -> [...,#1], [...,#1]",
 })  # fmt: skip
 
 

@@ -32,7 +32,6 @@ shape_signatures({
     "Conv3DBackpropInput": "s, *, * -> s",
     "Dilation2DBackpropFilter": "*, s, * -> s",
     "Dilation2DBackpropInput": "s, *, * -> s",
-    "FractionalAvgPoolGrad": "[4], *, *, * -> :0",
     "FractionalMaxPoolGrad": "[a,b,c,d], *, *, *, * -> [a,b,c,d]",
     "MaxPool3DGrad MaxPoolGrad MaxPoolGradWithArgmax": "s, *, * -> s",
     "MaxPoolGradV2": "s, *, *, *, * -> s",
@@ -52,12 +51,12 @@ def slid(size: Dim, window: Dim, stride: int, padding: str, margin: int = 0) -> 
         return None
     if padding == "SAME":
         return -(-size // stride)
-    places = (size + margin - (window or 0) + stride) // stride
-    if places < 0:
+    room = size + margin - (window or 0)
+    if room < 0:
         raise InvalidArgumentError(
             f"Negative dimension size caused by subtracting {window} from {size + margin}"
         )
-    return places
+    return room // stride + 1
 
 
 class _Layout:
@@ -193,6 +192,13 @@ def fractional_pool(node: ShapeContext) -> Sequence[TensorShape]:
         for size, ratio in zip(image.dims or (), ratios, strict=True)
     ))  # fmt: skip
     return made, shape(None), shape(None)
+
+
+@shape_rule("FractionalAvgPoolGrad")
+def fractional_avg_pool_grad(node: ShapeContext) -> TensorShape:
+    """The sizes that are given, if they are those of an image."""
+    sizes = node.sizes(0) if node.input(0).rank == 1 else UNKNOWN
+    return sizes if sizes.rank == 4 else of_rank(4)
 
 
 @shape_rule("Dilation2D")

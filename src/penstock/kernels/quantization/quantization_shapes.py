@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.core.shapes import SCALAR, UNKNOWN, TensorShape
+from penstock.core.shapes import SCALAR, TensorShape
 from penstock.kernels.api.partial_shapes import (
     Dim,
     concat,
     dim,
     merge,
     merge_dims,
+    of_rank,
     part_of,
     shape,
     with_rank,
@@ -37,7 +38,7 @@ shape_signatures({
     "QuantizeAndDequantizeV3": "s, *, *, [] -> s",
     "QuantizeAndDequantizeV4Grad": "*, s, m, m -> s, m, m",
     "QuantizeDownAndShrinkRange": "s, [], [] -> s, [], []",
-    "QuantizedAdd QuantizedMul": "a, b, [], [], [], [] -> a^b, [], []",
+    "QuantizedAdd QuantizedMul": "a, b, *, *, *, * -> a^b, [], []",
     "QuantizedBiasAdd": "s, [?], *, *, *, * -> s, [], []",
     "QuantizedBatchNormWithGlobalNormalization":
         "s, *, *, *, *, *, *, *, *, *, *, *, *, *, * -> s, [], []",
@@ -71,7 +72,8 @@ def quantized_concat(node: ShapeContext) -> Sequence[TensorShape]:
     count = node.attrs.int("N")
     parts, axis = node.inputs[1 : 1 + count], node.number(0)
     if axis is None or any(part.dims is None for part in parts):
-        return UNKNOWN, SCALAR, SCALAR
+        ranks = [part.rank for part in parts if part.rank]
+        return of_rank(ranks[0] if ranks else None), SCALAR, SCALAR
     rank = len(parts[0].dims or ())
     sizes = [dim(with_rank(part, rank), axis) for part in parts]
     whole = None if None in sizes else sum(size for size in sizes if size is not None)

@@ -16,7 +16,7 @@ from penstock.kernels.api.shape_rules import shape_rule, shape_signatures
 
 shape_signatures(
     {
-        "RaggedBincount": "[?], *, [], * -> [?,#2]",
+        "RaggedBincount": "*, *, *, * -> [?,#2]",
         "RaggedTensorToVariantGradient": "*, *, [?] -> :2",
     }
 )

@@ -11,7 +11,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock.core.shapes import TensorShape
-from penstock.kernels.api.partial_shapes import Dim, at_least_rank, concat, dim, part_of, shape
+from penstock.kernels.api.partial_shapes import (
+    Dim,
+    at_least_rank,
+    concat,
+    dim,
+    merge,
+    part_of,
+    shape,
+    with_rank,
+)
 from penstock.kernels.api.shape_context import ShapeContext
 from penstock.kernels.api.shape_rules import shape_rule, shape_signatures
 
@@ -36,6 +45,7 @@ def real_transform(node: ShapeContext) -> TensorShape:
     """As long as asked for; of the last axis only half is needed where the numbers are complex."""
     axes = _AXES[node.attrs.op.name]
     given = at_least_rank(node.input(0), axes)
+    merge(with_rank(node.input(1), 1), shape(axes))
     lengths = [None if n is None or n < 0 else n for n in node.some_numbers(1, axes)]
     if not node.attrs.op.name.startswith("I"):
         last = lengths[-1]
@@ -59,5 +69,6 @@ def audio_spectrogram(node: ShapeContext) -> TensorShape:
 @shape_rule("DecodeWav")
 def decode_wav(node: ShapeContext) -> Sequence[TensorShape]:
     """As many samples and channels as asked for, if they are, and the rate."""
+    with_rank(node.input(0), 0)
     sizes = (node.attrs.int(name) for name in ("desired_samples", "desired_channels"))
     return shape(*(size if size >= 0 else None for size in sizes)), shape()

@@ -17,6 +17,8 @@ from penstock.kernels.api.partial_shapes import (
     broadcast,
     concat,
     dim,
+    elements,
+    merge,
     merge_dims,
     part_of,
     shape,
@@ -36,14 +38,12 @@ shape_signatures({
     "SparseCross SparseCrossHashed SparseCrossV2": "-> [?,2], [?], [2]",
     "SparseDenseCwiseAdd SparseDenseCwiseDiv SparseDenseCwiseMul": "[n,r], *, *, * -> [n]",
     "SparseFillEmptyRowsGrad": "[n], [?] -> [n], []",
-    "SparseReorder": "[n,r], [n], [r] -> [n,r], [n]",
+    "SparseReorder": "[n,r], [m], [?] -> [n,r], [m]",
     "SparseReshape": "[n,?], [?], [r] -> [n,r], [r]",
-    "SparseSlice": "[?,r], [?], [r], [r], [r] -> [?,r], [?], [r]",
-    "SparseSliceGrad": "[?], [n,r], [r], [?,r] -> [n]",
+    "SparseSliceGrad": "*, [n,?], *, * -> [n]",
     "SparseSoftmax": "[?,?], [n], [?] -> [n]",
     "SparseSparseMaximum SparseSparseMinimum":
         "[?,r], [?], [r], [?,r], [?], [r] -> [?,r], [?]",
-    "SparseSplit": "[], [n,r], [n], [r] -> [?,r], [?], [r]",
     "SparseTensorDenseAdd": "[?,?], [?], [?], s -> s",
     "SparseToDense": "*, [?], *, [] -> :1",
     "TakeManySparseFromTensorsMap": "[?] -> [?,?], [?], [?]",
@@ -61,6 +61,19 @@ def sparse_add(node: ShapeContext) -> Sequence[TensorShape]:
     """As many axes as both have."""
     sizes = node.input(2)
     return shape(None, dim(sizes, 0)), shape(None), with_rank(sizes, 1)
+
+
+@shape_rule("SparseSlice")
+def sparse_slice(node: ShapeContext) -> Sequence[TensorShape]:
+    """Some of the elements, in as many axes."""
+    return shape(None, elements(node.input(2))), shape(None), node.input(2)
+
+
+@shape_rule("SparseSplit")
+def sparse_split(node: ShapeContext) -> Sequence[TensorShape]:
+    """Some of the elements for each part, in as many axes."""
+    count, sizes = node.attrs.int("num_split"), node.input(3)
+    return [shape(None, dim(sizes, 0))] * count + [shape(None)] * count + [sizes] * count
 
 
 @shape_rule("SparseConcat")
@@ -141,12 +154,14 @@ def sparse_reduced_sparse(_node: ShapeContext) -> Sequence[TensorShape]:
 def sparse_segment(node: ShapeContext) -> TensorShape:
     """A row per segment."""
     count = node.count(3) if len(node.inputs) > 3 else None
+    merge(with_rank(node.input(1), 1), with_rank(node.input(2), 1))
     return concat(shape(count), part_of(at_least_rank(node.input(0), 1), 1))
 
 
 @shape_rule("SparseSegmentMeanGrad", "SparseSegmentSqrtNGrad", "SparseSegmentSumGrad")
 def sparse_segment_grad(node: ShapeContext) -> TensorShape:
     """As many rows as asked for."""
+    merge(with_rank(node.input(1), 1), with_rank(node.input(2), 1))
     return concat(shape(node.count(3)), part_of(at_least_rank(node.input(0), 1), 1))
 
 

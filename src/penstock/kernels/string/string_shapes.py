@@ -7,11 +7,14 @@ Not:  reads no strings.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from penstock.core.shapes import UNKNOWN, TensorShape
 from penstock.kernels.api.partial_shapes import (
     broadcast,
     concat,
     dim,
+    elements,
     merge_all,
     part_of,
     shape,
@@ -31,8 +34,6 @@ shape_signatures({
     "StringNGrams": "[?], [n] -> [?], [n]",
     "StringSplit": "[?], [] -> [?,2], [?], [2]",
     "StringSplitV2": "[?], [] -> [?,2], [?], [2]",
-    "UnicodeDecode": "* -> [?], [?]",
-    "UnicodeDecodeWithOffsets": "* -> [?], [?], [?]",
 })  # fmt: skip
 
 
@@ -74,6 +75,14 @@ def fingerprint(node: ShapeContext) -> TensorShape:
     """Eight bytes per row, if they are made by the method that there is."""
     is_known = node.value(1) in (b"farmhash64", "farmhash64")
     return shape(dim(node.input(0), 0), 8 if is_known else None)
+
+
+@shape_rule("UnicodeDecode", "UnicodeDecodeWithOffsets")
+def unicode_decode(node: ShapeContext) -> Sequence[TensorShape]:
+    """Where each string's characters begin, and the characters."""
+    count = elements(node.input(0))
+    ends = shape(None if count is None else count + 1)
+    return [ends] + [shape(None)] * (len(node.attrs.output_types) - 1)
 
 
 @shape_rule("UnicodeEncode")
