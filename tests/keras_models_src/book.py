@@ -51,7 +51,8 @@ def branches(families: list[Family], only: tuple[int, ...] = (2, 3), **inputs: A
             outputs = function(k, **tensors)
             return k.Model(list(tensors.values()), outputs, name=function.__name__)
 
-        families.append(Family(function.__name__, make, given, only))
+        batch = max([2, *(len(g.lengths) for g in given.values())])
+        families.append(Family(function.__name__, make, given, only, batch))
         return function
 
     return register

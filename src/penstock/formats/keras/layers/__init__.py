@@ -1,12 +1,25 @@
 """Keras' layers by family; importing this package makes them known."""
 
 from penstock.formats.keras.layers import (
+    cells,
     convolutions,
     core,
     merging,
     normalization,
+    operations,
     pooling,
+    recurrent,
     reshaping,
 )
 
-__all__ = ["convolutions", "core", "merging", "normalization", "pooling", "reshaping"]
+__all__ = [
+    "cells",
+    "convolutions",
+    "core",
+    "merging",
+    "normalization",
+    "operations",
+    "pooling",
+    "recurrent",
+    "reshaping",
+]
