@@ -1,6 +1,7 @@
 """Keras' layers by family; importing this package makes them known."""
 
 from penstock.formats.keras.layers import (
+    attention,
     cells,
     convolutions,
     core,
@@ -13,6 +14,7 @@ from penstock.formats.keras.layers import (
 )
 
 __all__ = [
+    "attention",
     "cells",
     "convolutions",
     "core",

@@ -20,8 +20,9 @@ from penstock.builder.tensor import Tensor
 from penstock.formats.keras.activations import activation
 from penstock.formats.keras.config import Config
 from penstock.formats.keras.layer import Layer, Masking, Weight, layer
+from penstock.formats.keras.layers.convolutions import Windows, convolve
 from penstock.formats.keras.layers.core import refuse_variants
-from penstock.formats.keras.symbol import Size, Symbol, constant_like, pack
+from penstock.formats.keras.symbol import Shape, Size, Symbol, constant_like, pack
 
 
 def cell_weights(config: Config) -> list[Weight]:
@@ -31,22 +32,33 @@ def cell_weights(config: Config) -> list[Weight]:
     return [*kernels, Weight("bias")] if has_bias else kernels
 
 
-def state_sizes(cell: Layer) -> list[int]:
-    """How many numbers each state of a cell has."""
+def state_count(cell: Layer) -> int:
+    """How many states a cell has."""
     if cell.config.class_name == "StackedRNNCells":
-        sizes = [state_sizes(part) for part in _stacked(cell)]
-        return [size for sizes_of_one in sizes for size in sizes_of_one]
-    units = cell.config.integer("units", at_least=1)
-    return [units] * (2 if "LSTM" in cell.config.class_name else 1)
+        return sum(state_count(part) for part in cell.parts.values())
+    return 2 if "LSTM" in cell.config.class_name else 1
 
 
-def first_states(cell: Layer, batch: Size) -> list[Symbol]:
-    """The states before the first step: zeros."""
+def output_state(cell: Layer) -> int:
+    """Which of a cell's states has the form of its output."""
+    if cell.config.class_name != "StackedRNNCells":
+        return 0
+    last = list(cell.parts.values())[-1]
+    before = _stacked(cell)[: _stacked(cell).index(last)]
+    return sum(state_count(part) for part in before) + output_state(last)
+
+
+def first_states(cell: Layer, batch: Size, step: Shape) -> list[Symbol]:
+    """The states before the first step: zeros.  ``step`` is the shape of one step's input."""
+    if cell.config.class_name == "StackedRNNCells":
+        return [state for part in _stacked(cell) for state in first_states(part, batch, step)]
+    if cell.config.class_name == "ConvLSTMCell":
+        form = spatial_form(cell.config, step)
+    else:
+        form = (cell.config.integer("units", at_least=1),)
     zero = np.zeros((), cell.config.dtype.numpy)
-    return [
-        Symbol(ops.fill(pack([batch, size]), zero), (None, size))
-        for size in state_sizes(cell)
-    ]
+    zeros = ops.fill(pack([batch, *form]), zero)
+    return [Symbol(zeros, (step[0], *form))] * state_count(cell)
 
 
 def _joined(cell: Layer, x: Symbol, state: Symbol, gates: int) -> Tensor:
@@ -133,6 +145,42 @@ def _gru_reset_before(cell: Layer, x: Symbol, state: Symbol, units: int) -> tupl
     return gate(below_z + before_z), activation(cell.config, default="tanh")(below_h + seen)
 
 
+# -- of images ------------------------------------------------------------------------------------
+
+
+def spatial_form(config: Config, step: Shape) -> tuple[int, ...]:
+    """The form of the states of a convolutional cell."""
+    if config.is_channels_first:
+        raise config.unsupported("channels before the dimensions of space")
+    windows = Windows(config, len(step) - 2)
+    made = windows.made_from(step, config.integer("filters", at_least=1))
+    if None in made[1:]:
+        raise config.unsupported("images of unknown size")
+    return tuple(size for size in made[1:] if size is not None)
+
+
+@layer("ConvLSTMCell", weights=cell_weights, masking=Masking.OWN)
+def conv_lstm_step(self: Layer, x: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+    """An LSTM whose products are convolutions (Shi et al. 2015)."""
+    function = activation(self.config, default="tanh")
+    gate = activation(self.config, "recurrent_activation", "sigmoid")
+    windows = Windows(self.config, x.rank - 2)
+    filters = self.config.integer("filters", at_least=1)
+    output, memory = states
+    kernel = self.weight("kernel", (*windows.sizes, x.shape[-1], 4 * filters))
+    padding = windows.padding.upper()
+    below = convolve(x.tensor, kernel, windows.strides, windows.dilations, padding)
+    if "bias" in self.arrays:
+        below = ops.bias_add(below, self.weight("bias", (4 * filters,)))
+    recurrent = self.weight("recurrent_kernel", (*windows.sizes, filters, 4 * filters))
+    ones = [1] * len(windows.sizes)
+    before = convolve(output.tensor, recurrent, ones, ones, "SAME")
+    i, f, c, o = ops.split(x.rank - 1, below + before, num_split=4)
+    kept = gate(f) * memory.tensor + gate(i) * function(c)
+    made = gate(o) * function(kept)
+    return output.made(made), [output.made(made), memory.made(kept)]
+
+
 # -- several on top of each other -----------------------------------------------------------------
 
 
@@ -153,7 +201,7 @@ def stacked_step(self: Layer, x: Symbol, states: Sequence[Symbol]) -> tuple[Symb
     own: dict[int, Sequence[Symbol]] = {}
     rest = list(states)
     for cell in _stacked(self):
-        count = len(state_sizes(cell))
+        count = state_count(cell)
         own[id(cell)], rest = rest[:count], rest[count:]
     new: dict[int, list[Symbol]] = {}
     for cell in self.parts.values():
@@ -172,7 +220,8 @@ def cudnn_lstm_step(
     plain = _converted(self, "LSTMCell", gates=4)
     if "bias" in plain.arrays:
         plain.arrays["bias"] = plain.arrays["bias"].reshape(2, -1).sum(0)
-    return lstm_step(plain, x, states)
+    made: tuple[Symbol, list[Symbol]] = lstm_step(plain, x, states)
+    return made
 
 
 @layer("CuDNNGRUCell", weights=cell_weights, masking=Masking.OWN)
@@ -181,7 +230,8 @@ def cudnn_gru_step(self: Layer, x: Symbol, states: Sequence[Symbol]) -> tuple[Sy
     plain = _converted(self, "GRUCell", gates=3)
     if "bias" in plain.arrays:
         plain.arrays["bias"] = plain.arrays["bias"].reshape(2, -1)
-    return gru_step(plain, x, states)
+    made: tuple[Symbol, list[Symbol]] = gru_step(plain, x, states)
+    return made
 
 
 def _converted(cell: Layer, class_name: str, gates: int) -> Layer:

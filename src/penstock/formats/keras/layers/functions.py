@@ -95,6 +95,10 @@ def _cast(config: Config, x: Symbol, dtype: Any = None, **_: Any) -> Symbol:
     return x.made(ops.cast(x.tensor, config.named_type(dtype)))
 
 
+def _converted(config: Config, x: Symbol, dtype: Any = None, **_: Any) -> Symbol:
+    return x if dtype is None else _cast(config, x, dtype)
+
+
 def _filled_like(op: Callable[[Tensor], Tensor]) -> Function:
     def fill(config: Config, x: Symbol, dtype: Any = None, **_: Any) -> Symbol:
         made = x.made(op(x.tensor))
@@ -147,7 +151,9 @@ def axes_of(config: Config, axis: Any, rank: int) -> list[int]:
 
 
 def _reduced(function: Callable[..., Tensor]) -> Function:
-    def reduce(config: Config, x: Symbol, axis: Any = None, keepdims: Any = None, **_: Any) -> Symbol:
+    def reduce(
+        config: Config, x: Symbol, axis: Any = None, keepdims: Any = None, **_: Any
+    ) -> Symbol:
         axes = axes_of(config, axis, x.rank)
         made = function(x.tensor, axes, keep_dims=bool(keepdims))
         return x.made(made, without(x.shape, axes, keeps=bool(keepdims)))
@@ -158,9 +164,7 @@ def _reduced(function: Callable[..., Tensor]) -> Function:
 def without(shape: Shape, axes: Sequence[int], *, keeps: bool) -> Shape:
     """A shape after a reduction."""
     return tuple(
-        1 if axis in axes else size
-        for axis, size in enumerate(shape)
-        if keeps or axis not in axes
+        1 if axis in axes else size for axis, size in enumerate(shape) if keeps or axis not in axes
     )
 
 
@@ -183,7 +187,7 @@ def _log_sum(x: Tensor, axes: list[int], *, keep_dims: bool) -> Tensor:
     return total if keep_dims else ops.squeeze(total, squeeze_dims=axes)
 
 
-def _norm(config: Config, x: Symbol, ord: Any = None, **more: Any) -> Symbol:  # noqa: A002
+def _norm(config: Config, x: Symbol, ord: Any = None, **more: Any) -> Symbol:
     if ord not in (None, 2, 2.0, "euclidean"):
         raise config.unsupported(f"the norm {ord!r}")
     return _reduced(_length)(config, x, **more)  # type: ignore[no-any-return]
@@ -195,16 +199,21 @@ def _normalize(config: Config, x: Symbol, axis: Any = -1, order: Any = 2, **more
     epsilon = more.get("epsilon") or 1e-12
     axes = axes_of(config, axis, x.rank)
     squares = ops.sum(ops.square(x.tensor), axes, keep_dims=True)
-    least = epsilon if not config.is_keras_3 or more.get("epsilon") is None else epsilon
-    return x.made(x.tensor * ops.rsqrt(ops.maximum(squares, constant_like(least, x.tensor))))
+    return x.made(x.tensor * ops.rsqrt(ops.maximum(squares, constant_like(epsilon, x.tensor))))
 
 
 def _extreme_place(op: Callable[..., Tensor]) -> Function:
-    def place(config: Config, x: Symbol, axis: Any = None, keepdims: Any = None, **more: Any) -> Symbol:
+    def place(
+        config: Config, x: Symbol, axis: Any = None, keepdims: Any = None, **more: Any
+    ) -> Symbol:
         if axis is None and config.is_keras_3:
             raise config.unsupported("places in the whole of a tensor")
         (along,) = axes_of(config, 0 if axis is None else axis, x.rank)
-        wanted = dtypes.int32 if config.is_keras_3 else config.named_type(more.get("output_type") or "int64")
+        wanted = (
+            dtypes.int32
+            if config.is_keras_3
+            else config.named_type(more.get("output_type") or "int64")
+        )
         made = op(x.tensor, along, output_type=wanted)
         if keepdims:
             made = ops.expand_dims(made, along)
@@ -321,7 +330,10 @@ def _unstack(config: Config, x: Symbol, num: Any = None, axis: int = 0, **_: Any
 def _item(config: Config, x: Symbol, key: Any, **_: Any) -> Symbol:
     """What stands between brackets behind a tensor."""
     items = list(key) if isinstance(key, (list, tuple)) else [key]
-    if any(isinstance(i, Symbol) or not isinstance(i, (int, slice, type(None), type(...))) for i in items):
+    if any(
+        isinstance(i, Symbol) or not isinstance(i, (int, slice, type(None), type(...)))
+        for i in items
+    ):
         raise config.unsupported("an index that is a tensor")
     missing = x.rank - sum(item is not None and item is not ... for item in items)
     full = [slice(None)] * max(missing, 0)
@@ -438,7 +450,10 @@ def _blocks(op: Callable[..., Tensor], *, is_deeper: bool) -> Function:
         batch, rows, columns, channels = x.shape
         b = block_size
         space = [n if n is None else n // b if is_deeper else n * b for n in (rows, columns)]
-        deep = channels if channels is None else channels * b * b if is_deeper else channels // (b * b)
+        if channels is None:
+            deep = None
+        else:
+            deep = channels * b * b if is_deeper else channels // (b * b)
         return x.made(op(x.tensor, block_size=b), (batch, *space, deep))
 
     return rearrange
@@ -491,6 +506,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "where": _where,
     "clip": _clip,
     "cast": _cast,
+    "convert_to_tensor": _converted,
     "softmax": _softmax,
     "log_softmax": _unary(ops.log_softmax),
     "leaky_relu": _leaky,

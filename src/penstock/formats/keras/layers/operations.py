@@ -23,7 +23,7 @@ _CLASSES: Final = {
     "ExpandDims": "expand_dims", "NotEqual": "not_equal", "GreaterEqual": "greater_equal",
     "LessEqual": "less_equal", "LogicalAnd": "logical_and", "LogicalOr": "logical_or",
     "LogicalNot": "logical_not", "OneHot": "one_hot", "FloorDivide": "floor_divide",
-    "StopGradient": "stop_gradient",
+    "StopGradient": "stop_gradient", "ConvertToTensor": "convert_to_tensor",
 }  # fmt: skip
 #: Settings by the names that ``functions`` has for them.
 _SETTINGS: Final = {
@@ -37,7 +37,7 @@ _SETTINGS: Final = {
 _OF_THE_LAYER: Final = ("name", "trainable", "batch_shape", "batch_input_shape")
 
 
-def _known(config: Config, function: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _known(function: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     settings = {_SETTINGS.get(key, key): value for key, value in kwargs.items()}
     if function == "leaky_relu" and "alpha" in settings:
         settings["slope"] = settings.pop("alpha")
@@ -62,7 +62,7 @@ def _operation(function: str) -> Callable[..., Nest]:
         own = {k: v for k, v in config.settings.items() if k not in _OF_THE_LAYER}
         if not isinstance(own.get("dtype"), str):  # the policy of the layer, not an argument
             own.pop("dtype", None)
-        return _run(config, function, args, _known(config, function, {**own, **kwargs}))
+        return _run(config, function, args, _known(function, {**own, **kwargs}))
 
     return operation
 
@@ -106,13 +106,18 @@ def _function_of(config: Config) -> str:
 def tensorflow_function(self: Layer, *args: Any, **kwargs: Any) -> Nest:
     """A function of TensorFlow, of those that are known."""
     function = _function_of(self.config)
-    settings = _known(self.config, function, kwargs)
+    settings = _known(function, kwargs)
     # The second operand has a name, such as y or b, and TensorFlow's defaults differ from Keras'.
     for key in ("y", "b", "indices", "paddings", "shape"):
         if key in settings and args and key in _second_of(function):
             args = (*args, settings.pop(key))
     if function == "where" and "x" in settings:
-        args = (*args, settings.pop("x"), *args[2:], *([settings.pop("y")] if "y" in settings else []))
+        args = (
+            *args,
+            settings.pop("x"),
+            *args[2:],
+            *([settings.pop("y")] if "y" in settings else []),
+        )
     if function == "gelu":
         settings.setdefault("approximate", False)
     if function == "one_hot":

@@ -18,11 +18,12 @@ from penstock.builder.tensor_array import TensorArray
 from penstock.core import dtypes
 from penstock.formats.keras.config import Config
 from penstock.formats.keras.layer import Layer, Masking, layer
-from penstock.formats.keras.layers.cells import first_states, state_sizes
-from penstock.formats.keras.symbol import Nest, Size, Symbol, flatten, reshape
+from penstock.formats.keras.layers.cells import first_states, output_state, state_count
+from penstock.formats.keras.symbol import Nest, Shape, Size, Symbol, flatten, reshape
 
 _CELLS = {
-    name: f"{name}Cell" for name in ("LSTM", "GRU", "SimpleRNN", "CuDNNLSTM", "CuDNNGRU")
+    **{name: f"{name}Cell" for name in ("LSTM", "GRU", "SimpleRNN", "CuDNNLSTM", "CuDNNGRU")},
+    **{f"ConvLSTM{space}D": "ConvLSTMCell" for space in (1, 2, 3)},
 }
 
 
@@ -55,10 +56,11 @@ def run_through_time(self: Layer, x: Nest, initial_state: Nest, **more: Any) -> 
     x, *rest = x if isinstance(x, (list, tuple)) else [x]
     states = flatten(initial_state) or rest or None
     cell = self.part("cell")
-    states = first_states(cell, _batch(config, x)) if states is None else states
-    if len(states) != len(state_sizes(cell)):
-        raise config.error(f"it has {len(state_sizes(cell))} states, and is given {len(states)}")
     run = _Run(self, cell, x, zero_masked=config.flag("zero_output_for_mask", default=False))
+    if states is None:
+        states = first_states(cell, _batch(config, x), run.shape_of_step())
+    if len(states) != state_count(cell):
+        raise config.error(f"it has {state_count(cell)} states, and is given {len(states)}")
     outputs, last = run.through(states)
     keeps_all = config.flag("return_sequences", default=False)
     first = outputs.masked(x.mask) if keeps_all else last[0]
@@ -90,11 +92,12 @@ class _Run:
         steps = self._steps(self.x.tensor, self.x.rank)
         mask = None if self.x.mask is None else self._steps(self.x.mask, 2)
         count: Any = self.x.size(0 if self._is_time_major else 1)
-        per_step = self._shape_of_step()
+        per_step = self.shape_of_step()
         inputs = TensorArray(self.x.tensor.dtype, count, name="inputs").unstack(steps)
         masks = None if mask is None else TensorArray(dtypes.bool_, count).unstack(mask)
-        size = self._output_size()
-        zero = self._zero_output(states, size)
+        # What the step before the first gave, as far as masks are concerned.
+        like = states[output_state(self.cell)]
+        zero, size = ops.zeros_like(like.tensor), like.shape[1:]
         outputs = TensorArray(zero.dtype, count, name="outputs")
 
         def body(time: Tensor, written: TensorArray, before: Tensor, *old: Tensor) -> Any:
@@ -126,20 +129,10 @@ class _Run:
             tensor = ops.reverse_v2(tensor, [0])
         return tensor
 
-    def _shape_of_step(self) -> tuple[int | None, ...]:
+    def shape_of_step(self) -> Shape:
+        """The shape of the input of one step."""
         batch = self.x.shape[1 if self._is_time_major else 0]
         return (batch, *self.x.shape[2:])
-
-    def _output_size(self) -> tuple[int | None, ...]:
-        cell = self.cell
-        while cell.config.class_name == "StackedRNNCells":
-            cell = list(cell.parts.values())[-1]
-        return (state_sizes(cell)[0],)
-
-    def _zero_output(self, states: Sequence[Symbol], size: Sequence[int | None]) -> Tensor:
-        """What the step before the first gave."""
-        like = next((state for state in states if state.shape[1:] == tuple(size)), states[0])
-        return ops.zeros_like(like.tensor)
 
     def _all(self, written: TensorArray, size: Sequence[int | None]) -> Symbol:
         time, batch = self.x.shape[1], self.x.shape[0]
@@ -241,4 +234,3 @@ def time_distributed(self: Layer, x: Symbol, **_: Any) -> Nest:
     if isinstance(made, Symbol):
         return apart(made)
     return [apart(y) for y in flatten(made)]
-
