@@ -28,7 +28,7 @@ from keras_models_src.book import SEED, Family, Given  # noqa: E402
 
 
 def values(given: Given, batch: int, rng: np.random.Generator) -> np.ndarray:
-    shape = (batch, *(7 if size is None else size for size in given.shape))
+    shape = (batch, *(8 if size is None else size for size in given.shape))
     if given.dtype == "string":
         words = np.array(["red", "green", "blue fish", "one fish, two fish!", "", "Zürich"])
         return words[rng.integers(0, len(words), shape)].astype(object)
@@ -72,7 +72,7 @@ def save(model, family: Family, generation: int, form: str) -> str:
 
 def named(outputs) -> list[np.ndarray]:
     if isinstance(outputs, dict):
-        return [leaf for key in sorted(outputs) for leaf in named(outputs[key])]
+        return [leaf for key in outputs for leaf in named(outputs[key])]
     if isinstance(outputs, (list, tuple)):
         return [leaf for item in outputs for leaf in named(item)]
     return [np.asarray(outputs)]
@@ -90,7 +90,7 @@ def make(family: Family, keras, generation: int) -> None:
     model = family.make(keras, tensors)
     fill(model, rng)
     fed = list(given.values()) if len(given) > 1 else next(iter(given.values()))
-    if isinstance(model.input, dict):
+    if isinstance(getattr(model, "_inputs_struct", getattr(model, "_nested_inputs", None)), dict):
         fed = given
     if any(g.dtype == "string" for g in family.inputs.values()):
         import tensorflow as tf

@@ -38,6 +38,8 @@ def recorded(name: str) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
 
 def answers(model: KerasGraph, inputs: dict[str, np.ndarray], **config: object) -> list[np.ndarray]:
     """What a model makes of its inputs."""
+    if len(inputs) == 1:  # Sequential models name their input themselves
+        inputs = dict(zip(model.inputs, inputs.values(), strict=True))
     feeds = {model.inputs[name].tensor: value for name, value in inputs.items()}
     with ps.Session(model.graph, config=ps.Config(**config)) as session:  # type: ignore[arg-type]
         return session.run([output.tensor for output in model.outputs.values()], feeds)
