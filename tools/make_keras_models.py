@@ -47,6 +47,8 @@ def fill(model, rng: np.random.Generator) -> None:
         name = getattr(weight, "path", weight.name)
         if not str(weight.dtype).replace("<dtype: '", "").startswith("float"):
             continue
+        if name.rpartition("/")[2].partition(":")[0] in ("mean", "variance", "count"):
+            continue  # what Normalization has learned, of which it keeps copies
         made = np.round(rng.normal(size=tuple(weight.shape)) * 24) / 64
         weight.assign(np.abs(made) + 0.5 if "variance" in name else made)
 
@@ -97,7 +99,7 @@ def make(family: Family, keras, generation: int) -> None:
 
         fed = tf.constant(fed.tolist())
     outputs = named(model(fed, training=False))
-    for form in family.forms:
+    for form in ("keras",) if generation in family.without_h5 else ("keras", "h5"):
         save(model, family, generation, form)
     kept = {
         f"in_{name}": value.astype(str) if value.dtype == object else value

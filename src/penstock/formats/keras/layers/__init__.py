@@ -9,6 +9,7 @@ from penstock.formats.keras.layers import (
     normalization,
     operations,
     pooling,
+    preprocessing,
     recurrent,
     reshaping,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "normalization",
     "operations",
     "pooling",
+    "preprocessing",
     "recurrent",
     "reshaping",
 ]
