@@ -28,7 +28,7 @@ from keras_models_src.book import SEED, Family, Given  # noqa: E402
 
 
 def values(given: Given, batch: int, rng: np.random.Generator) -> np.ndarray:
-    shape = (batch, *(7 if size is None else size for size in given.shape))
+    shape = (batch, *(8 if size is None else size for size in given.shape))
     if given.dtype == "string":
         words = np.array(["red", "green", "blue fish", "one fish, two fish!", "", "Zürich"])
         return words[rng.integers(0, len(words), shape)].astype(object)
@@ -47,6 +47,8 @@ def fill(model, rng: np.random.Generator) -> None:
         name = getattr(weight, "path", weight.name)
         if not str(weight.dtype).replace("<dtype: '", "").startswith("float"):
             continue
+        if name.rpartition("/")[2].partition(":")[0] in ("mean", "variance", "count"):
+            continue  # what Normalization has learned, of which it keeps copies
         made = np.round(rng.normal(size=tuple(weight.shape)) * 24) / 64
         weight.assign(np.abs(made) + 0.5 if "variance" in name else made)
 
@@ -72,7 +74,7 @@ def save(model, family: Family, generation: int, form: str) -> str:
 
 def named(outputs) -> list[np.ndarray]:
     if isinstance(outputs, dict):
-        return [leaf for key in sorted(outputs) for leaf in named(outputs[key])]
+        return [leaf for key in outputs for leaf in named(outputs[key])]
     if isinstance(outputs, (list, tuple)):
         return [leaf for item in outputs for leaf in named(item)]
     return [np.asarray(outputs)]
@@ -90,14 +92,14 @@ def make(family: Family, keras, generation: int) -> None:
     model = family.make(keras, tensors)
     fill(model, rng)
     fed = list(given.values()) if len(given) > 1 else next(iter(given.values()))
-    if isinstance(model.input, dict):
+    if isinstance(getattr(model, "_inputs_struct", getattr(model, "_nested_inputs", None)), dict):
         fed = given
     if any(g.dtype == "string" for g in family.inputs.values()):
         import tensorflow as tf
 
         fed = tf.constant(fed.tolist())
     outputs = named(model(fed, training=False))
-    for form in family.forms:
+    for form in ("keras",) if generation in family.without_h5 else ("keras", "h5"):
         save(model, family, generation, form)
     kept = {
         f"in_{name}": value.astype(str) if value.dtype == object else value

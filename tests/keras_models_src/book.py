@@ -7,7 +7,7 @@ the same inputs, and is an output of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 #: The seed of all weights and inputs.
@@ -37,11 +37,16 @@ class Family:
     inputs: dict[str, Given]
     generations: tuple[int, ...] = (2, 3)
     batch: int = 2
-    #: The forms in which it is saved.
-    forms: tuple[str, ...] = field(default=("keras", "h5"))
+    #: The generations that cannot save it as an HDF5 file.
+    without_h5: tuple[int, ...] = ()
 
 
-def branches(families: list[Family], only: tuple[int, ...] = (2, 3), **inputs: Any) -> Any:
+def branches(
+    families: list[Family],
+    only: tuple[int, ...] = (2, 3),
+    without_h5: tuple[int, ...] = (),
+    **inputs: Any,
+) -> Any:
     """Add a family: a function from inputs to outputs, each of which is a branch."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,7 +56,8 @@ def branches(families: list[Family], only: tuple[int, ...] = (2, 3), **inputs: A
             outputs = function(k, **tensors)
             return k.Model(list(tensors.values()), outputs, name=function.__name__)
 
-        families.append(Family(function.__name__, make, given, only))
+        batch = max([2, *(len(g.lengths) for g in given.values())])
+        families.append(Family(function.__name__, make, given, only, batch, without_h5))
         return function
 
     return register

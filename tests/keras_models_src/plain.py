@@ -11,7 +11,7 @@ FAMILIES: list[Family] = []
 
 @branches(FAMILIES, x=(3, 4))
 def dense(k: Any, x: Any) -> list[Any]:
-    L = k.layers
+    L = k.layers  # noqa: N806
     made = [
         L.Dense(5)(x),
         L.Dense(5, use_bias=False, activation="tanh")(x),
@@ -62,7 +62,7 @@ _NEW_FUNCTIONS = [
 
 @branches(FAMILIES, x=(3, 6))
 def activations(k: Any, x: Any) -> list[Any]:
-    L = k.layers
+    L = k.layers  # noqa: N806
     slope = "negative_slope" if generation_of(k) == 3 else "alpha"
     made = [L.Activation(name)(x) for name in _FUNCTIONS]
     made += [
@@ -87,7 +87,7 @@ def activations(k: Any, x: Any) -> list[Any]:
 
 @branches(FAMILIES, x=(9, 4), y=(9, 8, 4))
 def convolutions(k: Any, x: Any, y: Any) -> list[Any]:
-    L = k.layers
+    L = k.layers  # noqa: N806
     made = [
         L.Conv1D(3, 3)(x),
         L.Conv1D(3, 2, padding="same", strides=2, activation="relu")(x),
@@ -113,7 +113,7 @@ def convolutions(k: Any, x: Any, y: Any) -> list[Any]:
 
 @branches(FAMILIES, x=(6, 3), y=(5, 6, 3), z=(4, 5, 4, 2))
 def convolutions_back(k: Any, x: Any, y: Any, z: Any) -> list[Any]:
-    L = k.layers
+    L = k.layers  # noqa: N806
     made = [
         L.Conv1DTranspose(2, 3)(x),
         L.Conv1DTranspose(2, 3, strides=2, padding="same", activation="relu")(x),
@@ -132,7 +132,7 @@ def convolutions_back(k: Any, x: Any, y: Any, z: Any) -> list[Any]:
 
 @branches(FAMILIES, x=(9, 3), y=(7, 6, 3), z=(5, 4, 6, 2))
 def pooling(k: Any, x: Any, y: Any, z: Any) -> list[Any]:
-    L = k.layers
+    L = k.layers  # noqa: N806
     made = []
     for kind in ("Max", "Average"):
         one, two, three = (getattr(L, f"{kind}Pooling{n}D") for n in (1, 2, 3))
@@ -155,7 +155,7 @@ def pooling(k: Any, x: Any, y: Any, z: Any) -> list[Any]:
 
 @branches(FAMILIES, x=(5, 4), y=(4, 3, 6))
 def normalization(k: Any, x: Any, y: Any) -> list[Any]:
-    L = k.layers
+    L = k.layers  # noqa: N806
     made = [
         L.BatchNormalization()(x),
         L.BatchNormalization(axis=1, epsilon=0.01)(y),
@@ -173,7 +173,7 @@ def normalization(k: Any, x: Any, y: Any) -> list[Any]:
         L.UnitNormalization(axis=1)(y),
     ]
     new = (
-        [L.RMSNormalization()(x), L.RMSNormalization(axis=[1, 2], epsilon=0.1)(x)]
+        [L.LayerNormalization(rms_scaling=True)(y), L.RMSNormalization()(x), L.RMSNormalization(axis=[1, 2], epsilon=0.1)(x)]
         if (generation_of(k) == 3)
         else []
     )
@@ -182,7 +182,7 @@ def normalization(k: Any, x: Any, y: Any) -> list[Any]:
 
 @branches(FAMILIES, x=(5, 4), y=(5, 6, 2), z=(4, 3, 5, 2))
 def reshaping(k: Any, x: Any, y: Any, z: Any) -> list[Any]:
-    L = k.layers
+    L = k.layers  # noqa: N806
     made = [
         L.Flatten()(y),
         L.Flatten(data_format="channels_first")(y),
@@ -216,7 +216,7 @@ def reshaping(k: Any, x: Any, y: Any, z: Any) -> list[Any]:
 
 @branches(FAMILIES, x=(3, 4), y=(3, 4), z=(3, 4), w=(5, 4))
 def merging(k: Any, x: Any, y: Any, z: Any, w: Any) -> list[Any]:
-    L = k.layers
+    L = k.layers  # noqa: N806
     flat = L.Flatten()
     return [
         *(getattr(L, name)()([x, y, z]) for name in ("Add", "Multiply", "Average")),

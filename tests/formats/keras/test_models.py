@@ -38,6 +38,8 @@ def recorded(name: str) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
 
 def answers(model: KerasGraph, inputs: dict[str, np.ndarray], **config: object) -> list[np.ndarray]:
     """What a model makes of its inputs."""
+    if len(inputs) == 1:  # Sequential models name their input themselves
+        inputs = dict(zip(model.inputs, inputs.values(), strict=True))
     feeds = {model.inputs[name].tensor: value for name, value in inputs.items()}
     with ps.Session(model.graph, config=ps.Config(**config)) as session:  # type: ignore[arg-type]
         return session.run([output.tensor for output in model.outputs.values()], feeds)
@@ -52,7 +54,10 @@ def test_there_are_models_of_both_generations_in_both_forms() -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_answers_are_those_of_keras(name: str) -> None:
-    """Every output of every branch is what the Keras that saved the file computes, to 1e-5."""
+    """Every output of every branch is what the Keras that saved the file computes, to 1e-5.
+
+    What is computed in float16 may differ in its last two bits, which are worth more.
+    """
     model = opened(name)
     inputs, expected = recorded(name)
     found = answers(model, inputs, check_outputs=True)
@@ -61,7 +66,8 @@ def test_answers_are_those_of_keras(name: str) -> None:
     for output, mine, keras in zip(model.outputs, found, expected, strict=True):
         assert np.shape(mine) == keras.shape, output
         assert np.asarray(mine).dtype == keras.dtype or keras.dtype.kind == "U", output
-        np.testing.assert_allclose(mine, keras, rtol=1e-5, atol=1e-5, err_msg=output)
+        close = 4e-3 if keras.dtype == np.float16 else 1e-5
+        np.testing.assert_allclose(mine, keras, rtol=close, atol=min(close, 1e-3), err_msg=output)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -185,6 +185,10 @@ class Config:
         """A setting that is the name of a type."""
         return self._type(policy_name(self.get(key, default)) or default)
 
+    def named_type(self, value: Any) -> DType:
+        """The type of a name, of a policy, or of one of TensorFlow's own numbers."""
+        return self._type(policy_name(value) or "float32")
+
     def _type(self, policy: str) -> DType:
         name = _COMPUTES_IN.get(policy, policy)
         try:

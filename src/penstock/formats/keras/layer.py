@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from penstock.builder import name_scope, ops
+from penstock.builder import control_dependencies, name_scope, ops
 from penstock.builder.tensor import Tensor
 from penstock.core.values import Array
 from penstock.errors import AlreadyExistsError
@@ -94,7 +94,20 @@ def find_kind(config: Config) -> LayerKind | None:
     """What is known of the class of a layer, if anything is."""
     if config.module.startswith(("keras.src.ops", "keras.ops")):
         return _KINDS.get(f"ops.{config.class_name}")
-    return _KINDS.get(config.class_name)
+    own = operation_kind(config)
+    if own is not None and "newshape" in config.settings:
+        return own
+    return _KINDS.get(config.class_name, own)
+
+
+def operation_kind(config: Config) -> LayerKind | None:
+    """What is known of a function of the class's name, if that may be meant.
+
+    HDF5 files of Keras 3 do not say whether ``Multiply`` is the layer, which takes a list, or the
+    function, which takes two arguments.
+    """
+    is_open = config.is_keras_3 and not config.module
+    return _KINDS.get(f"ops.{config.class_name}") if is_open else None
 
 
 def known_layers() -> list[str]:
@@ -136,17 +149,20 @@ class Layer:
 
     def weight(self, name: str, shape: Sequence[int | None] | None = None) -> Tensor:
         """One of its arrays as a constant of the type it computes in."""
+        array = self.array(name, shape)
+        return self.kept(name, lambda: array)
+
+    def kept(self, name: str, make: Callable[[], Array]) -> Tensor:
+        """A constant that is made of its arrays once, and shared by all calls."""
         if name not in self._constants:
-            array = self.array(name, shape)
-            self._constants[name] = self.constant(name, array)
-        elif shape is not None:
-            self.array(name, shape)
+            self._constants[name] = self.constant(name, make())
         return self._constants[name]
 
     def constant(self, name: str, value: Any) -> Tensor:
-        """A constant of the type it computes in."""
+        """A constant of the type it computes in, outside of all loops."""
         wanted = self.config.dtype.numpy
-        return ops.constant(np.asarray(value).astype(wanted, copy=False), name=name)
+        with control_dependencies(None):
+            return ops.constant(np.asarray(value).astype(wanted, copy=False), name=name)
 
     def part(self, name: str) -> Layer:
         """A layer inside of it."""

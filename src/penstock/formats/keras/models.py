@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.errors import UnimplementedError
 from penstock.formats.keras.config import EXPORT, Config
-from penstock.formats.keras.layer import Layer, Masking, find_kind, layer
+from penstock.formats.keras.layer import Layer, Masking, find_kind, layer, operation_kind
 from penstock.formats.keras.symbol import Nest, Symbol, each, flatten
 from penstock.formats.keras.topology import FUNCTIONAL, Place, Topology, read_topology
 
@@ -53,11 +53,7 @@ def _unknown(configs: list[Config]) -> UnimplementedError:
     first = configs[:_NAMED]
     lines = [f"{c}{f' of {c.module}' if c.module else ''}" for c in first]
     more = f" and {len(configs) - _NAMED} more" if len(configs) > _NAMED else ""
-    what = (
-        "layers that Penstock does not know"
-        if len(configs) > 1
-        else "a layer that Penstock does not know"
-    )
+    what = "layers" if len(configs) > 1 else "a layer"
     return UnimplementedError(
         f"The model has {what} that Penstock does not know: {', '.join(lines)}{more}",
         next_step=f"{EXPORT}; docs/models.md lists the layers that are known",
@@ -117,6 +113,9 @@ def functional(model: Layer, inputs: Nest, **_: Any) -> Nest:
 def call_layer(part: Layer, args: list[Any], kwargs: dict[str, Any]) -> Nest:
     """Call a layer; masks that are given take the place of those that the inputs bring."""
     kwargs.pop("training", None)
+    operation = operation_kind(part.config) if len(args) > 1 else None
+    if operation is not None:
+        part.kind = operation
     mask = kwargs.pop("mask", None)
     if mask is not None and args:
         args[0] = _with_masks(args[0], mask)

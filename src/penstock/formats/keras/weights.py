@@ -25,6 +25,8 @@ from penstock.formats.keras.layer import Layer
 
 #: The attribute of a model, or of stacked cells, that is a list of layers.
 CONTAINERS: Final = ("layers", "cells")
+#: What a class is called in Keras' own code, where that differs from its public name.
+_OTHER_CLASSES: Final = {"GroupQueryAttention": "GroupedQueryAttention"}
 _OTHER_MODEL: Final = "the weights belong to another model than the layers, or the file is damaged"
 #: States of random generators, which stand among the weights of some layers of Keras 2.
 _NO_WEIGHT: Final = re.compile(r"(^|/)(StateVar|seed_generator_state)(:\d+)?$")
@@ -52,8 +54,8 @@ def _read_node(layer: Layer, file: H5File, paths: Sequence[str], done: set[int])
         if not here:
             raise _missing(layer.config, file, f"{paths[0]}vars/{number}")
         layer.arrays[weight.name] = file.array(f"{here[0]}vars/{number}")
-    for name, part in _spelled_parts(layer):
-        _read_node(part, file, [f"{path}{n}/" for path in paths for n in name], done)
+    for names, part in _spelled_parts(layer):
+        _read_node(part, file, [f"{path}{n}/" for path in paths for n in names], done)
 
 
 def _spelled_parts(layer: Layer) -> Iterator[tuple[list[str], Layer]]:
@@ -62,11 +64,12 @@ def _spelled_parts(layer: Layer) -> Iterator[tuple[list[str], Layer]]:
     for name, part in layer.parts.items():
         container, _, _ = name.partition("/")
         if container in CONTAINERS:
-            kind = snake_case(part.config.class_name)
+            class_name = part.config.class_name
+            kind = snake_case(_OTHER_CLASSES.get(class_name, class_name))
             numbered = f"{kind}_{used[kind]}" if used[kind] else kind
             used[kind] += 1
-            names = [container, "_layer_checkpoint_dependencies"]
-            yield [f"{prefix}/{numbered}" for prefix in names], part
+            prefixes = [container, "_layer_checkpoint_dependencies"]
+            yield [f"{prefix}/{numbered}" for prefix in prefixes], part
         else:
             yield [name, f"_{name}"], part
 

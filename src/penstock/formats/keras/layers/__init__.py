@@ -1,12 +1,29 @@
 """Keras' layers by family; importing this package makes them known."""
 
 from penstock.formats.keras.layers import (
+    attention,
+    cells,
     convolutions,
     core,
     merging,
     normalization,
+    operations,
     pooling,
+    preprocessing,
+    recurrent,
     reshaping,
 )
 
-__all__ = ["convolutions", "core", "merging", "normalization", "pooling", "reshaping"]
+__all__ = [
+    "attention",
+    "cells",
+    "convolutions",
+    "core",
+    "merging",
+    "normalization",
+    "operations",
+    "pooling",
+    "preprocessing",
+    "recurrent",
+    "reshaping",
+]

@@ -14,13 +14,13 @@ from penstock.formats.keras.activations import activated
 from penstock.formats.keras.config import Config
 from penstock.formats.keras.layer import Layer, Weight, layer
 from penstock.formats.keras.layers.core import kernel_and_bias, refuse_variants
-from penstock.formats.keras.symbol import Size, Symbol, pack
+from penstock.formats.keras.symbol import Shape, Size, Symbol, pack
 from penstock.formats.keras.windows import in_channels_last, window_sizes
 
 _PADDINGS = ("valid", "same", "causal")
 
 
-class _Windows:
+class Windows:
     """The settings that all convolutions share."""
 
     def __init__(self, config: Config, space: int) -> None:
@@ -31,10 +31,10 @@ class _Windows:
         if self.padding == "causal" and space != 1:
             raise config.error("only one dimension can be causal")
 
-    def made_from(self, x: Symbol, channels: int) -> tuple[int | None, ...]:
-        """The shape of the result, with the channels at the end."""
-        space = window_sizes(x.shape[1:-1], self.sizes, self.strides, self.padding, self.dilations)
-        return (x.shape[0], *space, channels)
+    def made_from(self, shape: Shape, channels: int) -> Shape:
+        """The shape of the result of an input of some shape, both with the channels at the end."""
+        space = window_sizes(shape[1:-1], self.sizes, self.strides, self.padding, self.dilations)
+        return (shape[0], *space, channels)
 
 
 def _finished(self: Layer, x: Symbol, channels: int) -> Symbol:
@@ -74,20 +74,20 @@ def conv3d(self: Layer, x: Symbol) -> Symbol:
 def _convolved(self: Layer, x: Symbol, space: int) -> Symbol:
     refuse_variants(self.config)
     _checked(x, self.config, space)
-    windows = _Windows(self.config, space)
+    windows = Windows(self.config, space)
     filters = self.config.integer("filters", at_least=1)
     groups = self.config.integer("groups", 1, at_least=1)
 
     def convolved(x: Symbol) -> Symbol:
         channels = x.shape[-1]
         self.array("kernel", (*windows.sizes, channels and channels // groups, filters))
-        made = x.made(grouped(self, x, windows, groups), windows.made_from(x, filters))
+        made = x.made(grouped(self, x, windows, groups), windows.made_from(x.shape, filters))
         return _finished(self, made, filters)
 
     return in_channels_last(x, convolved, is_channels_first=self.config.is_channels_first)
 
 
-def grouped(self: Layer, x: Symbol, windows: _Windows, groups: int) -> Tensor:
+def grouped(self: Layer, x: Symbol, windows: Windows, groups: int) -> Tensor:
     """A convolution of each group of channels by its own filters."""
     kernel = self.weight("kernel")
     inputs = (
@@ -154,7 +154,7 @@ def _depthwise(self: Layer, x: Symbol, space: int) -> Symbol:
     _checked(x, self.config, space)
 
     def convolved(x: Symbol) -> Symbol:
-        made = _each_channel(self, x, _Windows(self.config, space))
+        made = _each_channel(self, x, Windows(self.config, space))
         channels = made.shape[-1]
         assert channels is not None
         return _finished(self, made, channels)
@@ -162,12 +162,12 @@ def _depthwise(self: Layer, x: Symbol, space: int) -> Symbol:
     return in_channels_last(x, convolved, is_channels_first=self.config.is_channels_first)
 
 
-def _each_channel(self: Layer, x: Symbol, windows: _Windows) -> Symbol:
+def _each_channel(self: Layer, x: Symbol, windows: Windows) -> Symbol:
     """The depthwise convolution itself; strides of two dimensions must be equal in TensorFlow."""
     multiplier = self.config.integer("depth_multiplier", 1, at_least=1)
     kernel = self.weight("depthwise_kernel", (*windows.sizes, x.shape[-1], multiplier))
     channels = self.array("depthwise_kernel").shape[-2] * multiplier
-    shape = windows.made_from(x, channels)
+    shape = windows.made_from(x.shape, channels)
     inputs, padding = x.tensor, windows.padding.upper()
     if windows.padding == "causal":
         inputs, padding = causal(x, windows.sizes[0], windows.dilations[0]), "VALID"
@@ -214,7 +214,7 @@ def _separable(self: Layer, x: Symbol, space: int) -> Symbol:
     filters = self.config.integer("filters", at_least=1)
 
     def convolved(x: Symbol) -> Symbol:
-        deep = _each_channel(self, x, _Windows(self.config, space))
+        deep = _each_channel(self, x, Windows(self.config, space))
         ones = [1] * space
         kernel = self.weight("pointwise_kernel", (*ones, deep.shape[-1], filters))
         made = convolve(deep.tensor, kernel, ones, ones, "VALID")
@@ -246,7 +246,7 @@ def conv3d_transpose(self: Layer, x: Symbol) -> Symbol:
 
 def _transposed(self: Layer, x: Symbol, space: int) -> Symbol:
     _checked(x, self.config, space)
-    windows = _Windows(self.config, space)
+    windows = Windows(self.config, space)
     filters = self.config.integer("filters", at_least=1)
 
     def convolved(x: Symbol) -> Symbol:
@@ -260,7 +260,7 @@ def _transposed(self: Layer, x: Symbol, space: int) -> Symbol:
 
 
 def _transposed_sizes(
-    config: Config, x: Symbol, windows: _Windows
+    config: Config, x: Symbol, windows: Windows
 ) -> tuple[list[int | None], list[Size]]:
     """How large the result is: what is known of it, and what a step will compute."""
     space = len(windows.sizes)
@@ -281,7 +281,7 @@ def _transposed_sizes(
     return known, sizes
 
 
-def _convolve_back(x: Symbol, kernel: Tensor, sizes: Sequence[Size], windows: _Windows) -> Tensor:
+def _convolve_back(x: Symbol, kernel: Tensor, sizes: Sequence[Size], windows: Windows) -> Tensor:
     """The node that makes something of ``sizes``, with what one dimension needs around it."""
     padding = windows.padding.upper()
     strides, dilations = [1, *windows.strides, 1], [1, *windows.dilations, 1]

@@ -19,7 +19,7 @@ from penstock.formats.keras.activations import (
 )
 from penstock.formats.keras.config import EXPORT, Config
 from penstock.formats.keras.layer import Layer, Masking, Weight, layer
-from penstock.formats.keras.symbol import Nest, Symbol, constant_like
+from penstock.formats.keras.symbol import Nest, Shape, Symbol, constant_like
 
 
 def kernel_and_bias(config: Config) -> list[Weight]:
@@ -74,35 +74,43 @@ def _einsum_weights(config: Config) -> list[Weight]:
 def einsum_dense(self: Layer, x: Symbol) -> Symbol:
     """A product along the dimensions that an equation names, and a bias."""
     refuse_variants(self.config)
-    equation = self.config.text("equation")
-    shape = einsum_shape(self.config, equation, x.shape, self.array("kernel").shape)
-    made = ops.einsum([x.tensor, self.weight("kernel")], equation=full_equation(equation, x.rank))
+    kernel = self.array("kernel")
+    product = einsum_of(
+        self.config, self.config.text("equation"), x, Symbol(self.weight("kernel"), kernel.shape)
+    )
+    made = product.tensor
     if "bias" in self.arrays:
         made = made + self.weight("bias")
-    return activated(self.config, x.made(made, shape))
+    return activated(self.config, product.made(made))
 
 
-def full_equation(equation: str, rank: int) -> str:
+def einsum_of(config: Config, equation: str, first: Symbol, second: Symbol) -> Symbol:
+    """The product of two tensors along the dimensions that an equation names."""
+    full = _full_equation(equation, first.rank)
+    shape = _einsum_shape(config, full, first.shape, second.shape)
+    return first.made(ops.einsum([first.tensor, second.tensor], equation=full), shape)
+
+
+def _full_equation(equation: str, rank: int) -> str:
     """An equation with letters in place of an ellipsis, which stands for what x has more."""
-    terms = equation.replace(" ", "").split("->")
-    first = terms[0].split(",")[0]
+    plain = equation.replace(" ", "")
+    first = plain.split("->")[0].split(",")[0]
     if "..." not in first:
-        return equation.replace(" ", "")
-    free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in equation]
-    letters = "".join(free[: max(rank - len(first) + 3, 0)])
-    return equation.replace(" ", "").replace("...", letters)
+        return plain
+    free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in plain]
+    return plain.replace("...", "".join(free[: max(rank - len(first) + 3, 0)]))
 
 
-def einsum_shape(
-    config: Config, equation: str, shape: tuple[int | None, ...], kernel: tuple[int, ...]
-) -> tuple[int | None, ...]:
+def _einsum_shape(config: Config, equation: str, first: Shape, second: Shape) -> Shape:
     """The shape of a product of two, by its equation."""
-    operands, arrow, result = full_equation(equation, len(shape)).partition("->")
+    operands, arrow, result = equation.partition("->")
     terms = operands.split(",")
-    if not arrow or len(terms) != 2 or (len(terms[0]), len(terms[1])) != (len(shape), len(kernel)):
+    if not arrow or [len(term) for term in terms] != [len(first), len(second)]:
         raise config.error("its equation does not fit its input and its kernel")
-    size_of: dict[str, int | None] = dict(zip(terms[1], kernel, strict=True))
-    size_of.update({c: s for c, s in zip(terms[0], shape, strict=True) if c not in size_of})
+    size_of = dict(zip(terms[0], first, strict=True))
+    for letter, size in zip(terms[1], second, strict=True):
+        if size_of.get(letter) is None:
+            size_of[letter] = size
     if not set(result) <= set(size_of):
         raise config.error("its equation makes a dimension out of nothing")
     return tuple(size_of[letter] for letter in result)

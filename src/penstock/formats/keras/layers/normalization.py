@@ -5,16 +5,35 @@ Whatever is known when the graph is built (all of BatchNormalization) is one pro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from penstock.builder import ops
 from penstock.builder.tensor import Tensor
+from penstock.core import dtypes
 from penstock.core.values import Array
 from penstock.formats.keras.config import Config
 from penstock.formats.keras.layer import Layer, Masking, Weight, layer
 from penstock.formats.keras.symbol import Symbol, constant_like, reshape
+
+
+def widened(build: Callable[[Layer, Symbol], Symbol]) -> Callable[[Layer, Symbol], Symbol]:
+    """In float32 where the layer's own type is narrower, as Keras computes all of these."""
+
+    @functools.wraps(build)
+    def wide(self: Layer, x: Symbol) -> Symbol:
+        own = self.config.dtype
+        if own not in (dtypes.float16, dtypes.bfloat16):
+            return build(self, x)
+        settings = {**self.config.settings, "dtype": "float32"}
+        twin = Layer(replace(self.config, settings=settings), self.kind, {}, self.arrays)
+        made = build(twin, x.made(ops.cast(x.tensor, dtypes.float32)))
+        return made.made(ops.cast(made.tensor, own))
+
+    return wide
 
 
 def _batch_weights(config: Config) -> list[Weight]:
@@ -24,6 +43,9 @@ def _batch_weights(config: Config) -> list[Weight]:
         Weight("moving_mean", is_trained=False),
         Weight("moving_variance", is_trained=False),
     ]
+    if config.flag("renorm", default=False):
+        names = ("renorm_mean", "renorm_stddev")
+        statistics += [Weight(name, is_trained=False) for name in names]
     return [*scale, *center, *statistics]
 
 
@@ -35,6 +57,7 @@ def _batch_weights(config: Config) -> list[Weight]:
     weights=_batch_weights,
     masking=Masking.PASSES,
 )
+@widened
 def batch_normalization(self: Layer, x: Symbol) -> Symbol:
     """(x - mean) / √(variance + ε) · γ + β, with the statistics of training."""
     axis = self.config.axis("axis", x.rank, -1)
@@ -65,18 +88,20 @@ def _scale_and_center(config: Config) -> list[Weight]:
 
 
 @layer("LayerNormalization", weights=_scale_and_center, masking=Masking.PASSES)
+@widened
 def layer_normalization(self: Layer, x: Symbol) -> Symbol:
     """Mean 0 and variance 1 along some dimensions of each example, then scaled and moved."""
     axes = sorted(self.config.axes("axis", x.rank, -1))
     epsilon = self.config.number("epsilon", 1e-3)
+    made = _standardized(x.tensor, axes, epsilon)
     if self.config.flag("rms_scaling", default=False):
-        made = _by_root_mean_square(x.tensor, axes, epsilon)
-    else:
-        made = _standardized(x.tensor, axes, epsilon)
+        # In spite of its name Keras divides by the standard deviation here, and subtracts nothing.
+        made = x.tensor * _inverse_deviation(x.tensor, axes, epsilon)
     return x.made(_scaled(self, made, axes, x))
 
 
 @layer("RMSNormalization", weights=lambda _: [Weight("scale")], masking=Masking.PASSES)
+@widened
 def rms_normalization(self: Layer, x: Symbol) -> Symbol:
     """Divide x by its root mean square along some dimensions, then scaled."""
     axes = sorted(self.config.axes("axis", x.rank, -1))
@@ -90,10 +115,14 @@ def _by_root_mean_square(x: Tensor, axes: Sequence[int], epsilon: float) -> Tens
 
 
 def _standardized(x: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
-    mean = ops.mean(x, list(axes), keep_dims=True)
-    centered = x - mean
+    centered = x - ops.mean(x, list(axes), keep_dims=True)
+    return centered * _inverse_deviation(x, axes, epsilon)
+
+
+def _inverse_deviation(x: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
+    centered = x - ops.mean(x, list(axes), keep_dims=True)
     variance = ops.mean(ops.square(centered), list(axes), keep_dims=True)
-    return centered * ops.rsqrt(variance + constant_like(epsilon, x))
+    return ops.rsqrt(variance + constant_like(epsilon, x))
 
 
 def _scaled(self: Layer, x: Tensor, axes: Sequence[int], like: Symbol) -> Tensor:
@@ -117,6 +146,7 @@ def _placed(self: Layer, name: str, axes: Sequence[int], x: Symbol) -> Tensor:
 
 
 @layer("GroupNormalization", weights=_scale_and_center, masking=Masking.PASSES)
+@widened
 def group_normalization(self: Layer, x: Symbol) -> Symbol:
     """Mean 0 and variance 1 in each group of channels of each example."""
     axis = self.config.axis("axis", x.rank, -1)
