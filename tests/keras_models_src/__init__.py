@@ -3,4 +3,9 @@
 from keras_models_src import operations, plain, through_time, whole
 from keras_models_src.book import Family
 
-FAMILIES: list[Family] = [*plain.FAMILIES, *through_time.FAMILIES, *operations.FAMILIES, *whole.FAMILIES]
+FAMILIES: list[Family] = [
+    *plain.FAMILIES,
+    *through_time.FAMILIES,
+    *operations.FAMILIES,
+    *whole.FAMILIES,
+]

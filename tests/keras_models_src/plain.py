@@ -173,7 +173,11 @@ def normalization(k: Any, x: Any, y: Any) -> list[Any]:
         L.UnitNormalization(axis=1)(y),
     ]
     new = (
-        [L.LayerNormalization(rms_scaling=True)(y), L.RMSNormalization()(x), L.RMSNormalization(axis=[1, 2], epsilon=0.1)(x)]
+        [
+            L.LayerNormalization(rms_scaling=True)(y),
+            L.RMSNormalization()(x),
+            L.RMSNormalization(axis=[1, 2], epsilon=0.1)(x),
+        ]
         if (generation_of(k) == 3)
         else []
     )

@@ -46,9 +46,11 @@ def nested(k: Any, tensors: dict[str, Any]) -> Any:
     i = k.Input((3, 4))
     tower = k.Model(i, L.Conv1D(4, 2)(L.BatchNormalization()(L.Dense(4)(i))), name="tower")
     head = k.Sequential([L.Flatten(), L.Dense(3)], name="head")
-    listed = k.Sequential([L.Dense(4, input_shape=(3, 4)), L.ReLU()], name="listed") if (
-        generation_of(k) == 2
-    ) else k.Sequential([k.Input((3, 4)), L.Dense(4), L.ReLU()], name="listed")
+    listed = (
+        k.Sequential([L.Dense(4, input_shape=(3, 4)), L.ReLU()], name="listed")
+        if (generation_of(k) == 2)
+        else k.Sequential([k.Input((3, 4)), L.Dense(4), L.ReLU()], name="listed")
+    )
     a, b = k.Input((3, 4)), k.Input((3, 4))
     two = k.Model([a, b], [L.Add()([a, b]), L.Dense(2)(L.Multiply()([a, b]))], name="two")
     j = k.Input((3, 4))
@@ -128,7 +130,9 @@ def half_precision(k: Any, tensors: dict[str, Any]) -> Any:
     L = k.layers  # noqa: N806
     x = L.Dense(4, dtype="mixed_float16")(tensors["x"])
     y = L.LayerNormalization(dtype="mixed_float16")(L.BatchNormalization(dtype="float16")(x))
-    return k.Model(tensors["x"], [L.Dense(2, dtype="float32")(x), L.Dense(2, dtype="float64")(x), y])
+    return k.Model(
+        tensors["x"], [L.Dense(2, dtype="float32")(x), L.Dense(2, dtype="float64")(x), y]
+    )
 
 
 @branches(FAMILIES, without_h5=(3,), x=(6, 5, 3), y=(3,), t=Given((2,), below=4, dtype="int32"))

@@ -91,7 +91,9 @@ def normalization(self: Layer, x: Symbol) -> Symbol:
     told = config.settings.get("mean") is not None
     mean = _numbers(config, "mean") if told else self.array("mean")
     variance = _numbers(config, "variance") if told else self.array("variance")
-    axes = [] if config.settings.get("axis", -1) is None else sorted(config.axes("axis", x.rank, -1))
+    axes = (
+        [] if config.settings.get("axis", -1) is None else sorted(config.axes("axis", x.rank, -1))
+    )
     form = [size if place in axes else 1 for place, size in enumerate(x.shape)]
     shift = self.constant("mean", _broadcast(config, mean, form))
     scale = _broadcast(config, np.maximum(np.sqrt(variance), _LEAST), form)
