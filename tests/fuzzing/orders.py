@@ -28,6 +28,7 @@ from penstock.runtime.executor.state import TaggedNode
 #: How many nodes are kept back alone, and how many sets of them.
 _ALONE: Final = 200
 _SETS: Final = 60
+_EXITS: Final = frozenset({"Exit", "RefExit"})
 
 
 class LateQueue:
@@ -69,6 +70,34 @@ class Lateness:
     def make_queue(self) -> LateQueue:
         """A queue for an executor of that step."""
         return LateQueue(self._by_step[min(self.step, len(self._by_step) - 1)])
+
+
+class NotingQueue(LateQueue):
+    """First come, first served; notes Exits that leave the same frame more than once."""
+
+    def __init__(self, again: set[str]) -> None:
+        super().__init__(frozenset())
+        self._again = again
+        self._left: set[tuple[int, int]] = set()
+
+    def append(self, tagged: TaggedNode, /) -> None:
+        """Put an activation in."""
+        item, frame, _, is_dead = tagged
+        if item.op in _EXITS and not is_dead:
+            place = item.id, frame.id
+            if place in self._left:
+                self._again.add(item.name)
+            self._left.add(place)
+        super().append(tagged)
+
+
+@contextmanager
+def noting_exits() -> Iterator[set[str]]:
+    """Yield the names of Exits that leave a frame more than once, as they come."""
+    again: set[str] = set()
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(environment, "ready_queues", lambda _seed: lambda: NotingQueue(again))
+        yield again
 
 
 @contextmanager

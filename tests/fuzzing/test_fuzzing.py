@@ -66,6 +66,7 @@ def test_a_recipe_makes_the_same_graph_each_time() -> None:
 def _few_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is a finding is one after some orders as well."""
     monkeypatch.setattr(latitude, "_OPENED", 60)
+    monkeypatch.setattr(latitude, "_SHUFFLED", 24)
 
 
 def judged_with(
@@ -232,6 +233,41 @@ def test_what_a_file_holds_depends_on_when_it_is_read() -> None:
     mutant = Mutant(graph_to_def(sketch(READS_A_FILE)), [Run({}, ["sure:0"], [])], 1)
     assert frozenset({"read"}) in set(kept_back(mutant))
     assert frozenset({"sure"}) not in set(kept_back(mutant))
+
+
+#: The Exit is live in each iteration, and not only after the last one.
+EXITS = """
+    n = Placeholder() dtype=int32
+    one = Const() value=1
+    start = Const() value=0
+    limit = Enter(n) frame_name="loop" is_constant=True
+    more = Enter(one) frame_name="loop" is_constant=True
+    enter = Enter(start) frame_name="loop"
+    merge = Merge(enter, next)
+    less = Less(merge, limit)
+    go = LoopCond(less)
+    switch = Switch(merge, go)
+    sum = Add(switch:1, more)
+    next = NextIteration(sum)
+    {exits}
+    y = Neg(exit)
+"""
+ONCE = "exit = Exit(switch)"
+OFTEN = """
+    either = Merge(sum, switch)
+    exit = Exit(either)
+"""
+
+
+@pytest.mark.parametrize(("exits", "kind"), [(OFTEN, Kind.RACY), (ONCE, Kind.FINDING)])
+def test_what_comes_again_and_again_means_nothing(
+    monkeypatch: pytest.MonkeyPatch, exits: str, kind: Kind
+) -> None:
+    """Behind an Exit that is live in several iterations anything goes, and nowhere else."""
+    text, feeds = EXITS.replace("{exits}", exits), {"n:0": np.int32(3)}
+    change = giving(np.int32(-7))
+    found = judged_with(monkeypatch, text, change, feeds=feeds, fetches=["y:0"])
+    assert found.kind is kind, found
 
 
 #: What enters the loop as a constant, and what comes round, meet in a Merge.
