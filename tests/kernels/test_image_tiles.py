@@ -8,8 +8,8 @@ from threading import Lock
 import numpy as np
 import pytest
 
-from penstock.kernels.parallel.image_tiles import in_bands, seen_by
-from penstock.kernels.values.windows import Window
+from penstock.kernels.parallel.image_tiles import in_bands
+from penstock.kernels.values.windows import Window, seen_by
 
 
 @pytest.mark.parametrize("seed", range(60))

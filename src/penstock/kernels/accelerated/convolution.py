@@ -31,8 +31,7 @@ from penstock.kernels.accelerated.products import product_of_matrices
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.constants import is_constant
 from penstock.kernels.nn.conv_ops import window_maker
-from penstock.kernels.parallel.image_tiles import seen_by
-from penstock.kernels.values.windows import Fit, Window, centred, even_margins, pad, slide
+from penstock.kernels.values.windows import Fit, Window, centred, even_margins, pad, seen_by, slide
 
 #: Multiplications from which on PyTorch is faster: measured, by channel, of windows with
 #: several elements, and of windows with one.

@@ -23,8 +23,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from penstock.core.values import Array
 from penstock.kernels.nn.toeplitz import is_worth_it, slide_by_products
-from penstock.kernels.parallel.image_tiles import PIECES, Band, in_bands, seen_by
-from penstock.kernels.values.windows import Fit, Window
+from penstock.kernels.parallel.image_tiles import PIECES, Band, in_bands
+from penstock.kernels.values.windows import Fit, Window, seen_by
 
 #: Bytes of images that are worked on at a time: measured.
 _AT_ONCE: Final = 1 << 22

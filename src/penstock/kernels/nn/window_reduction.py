@@ -21,10 +21,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from penstock.core.values import Array
-from penstock.kernels.parallel.image_tiles import PIECES, in_bands, seen_by
+from penstock.kernels.parallel.image_tiles import PIECES, in_bands
 from penstock.kernels.parallel.strided_copies import gathered, has_short_runs, put
 from penstock.kernels.values.arrays import check_new
-from penstock.kernels.values.windows import Fit, Window, pad
+from penstock.kernels.values.windows import Fit, Window, pad, seen_by
 
 #: A dimension, and how a window slides and fits along it.
 Along: TypeAlias = tuple[int, Window, Fit]

@@ -1,8 +1,8 @@
 """Batches of images in bands: some rows of some images at a time, on several cores.
 
 In:   how many images and rows of results there are, and what computes some of them.
-Out:  each row of each image is computed once; what a band of results sees of the images.
-Not:  computes nothing itself.
+Out:  each row of each image is computed once.
+Not:  computes nothing itself; knows no windows.
 
 Each step of a computation finds what the step before has left, in a cache if the band is small.
 But every step waits for Python's lock, so bands are no smaller than they must be.
@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from penstock.kernels.parallel.intra_op import HELPERS, parallel_for
-from penstock.kernels.values.windows import Fit, Window
 
 #: Computes some rows of some images.
 Band: TypeAlias = Callable[[slice, slice], None]
@@ -40,13 +39,3 @@ def in_bands(batch: int, rows: int, at_once: int, pieces: int, compute: Band) ->
             compute(*band)
     else:
         parallel_for(len(bands), lambda number: compute(*bands[number]))
-
-
-def seen_by(rows: slice, window: Window, fit: Fit, length: int) -> tuple[slice, Fit]:
-    """Which of ``length`` rows these places see, and how the window fits to those alone."""
-    top = rows.start * window.stride - fit.before
-    height = (rows.stop - rows.start - 1) * window.stride + window.extent
-    seen = slice(min(max(top, 0), length), min(max(top + height, 0), length))
-    before = min(max(-top, 0), height)
-    after = height - before - (seen.stop - seen.start)
-    return seen, Fit(rows.stop - rows.start, before, after)

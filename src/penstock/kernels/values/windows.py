@@ -151,6 +151,16 @@ def tap(window: Window, fit: Fit, element: int) -> slice:
     return slice(start, start + fit.places * window.stride, window.stride)
 
 
+def seen_by(rows: slice, window: Window, fit: Fit, length: int) -> tuple[slice, Fit]:
+    """Which of ``length`` rows these places see, and how the window fits to those alone."""
+    top = rows.start * window.stride - fit.before
+    height = (rows.stop - rows.start - 1) * window.stride + window.extent
+    seen = slice(min(max(top, 0), length), min(max(top + height, 0), length))
+    before = min(max(-top, 0), height)
+    after = height - before - (seen.stop - seen.start)
+    return seen, Fit(rows.stop - rows.start, before, after)
+
+
 def margins_of(attrs: Attrs, layout: str) -> tuple[tuple[int, int] | None, ...]:
     """The spatial margins that ``padding`` and ``explicit_paddings`` ask for."""
     spatial = [axis for axis, letter in enumerate(layout) if letter not in "NC"]
