@@ -46,7 +46,7 @@ def places_of(graph: Message, feeds: dict[str, Any]) -> Iterator[Place]:
             yield from _feed_places(feeds, name, value)
 
 
-def _attr_places(node: Any, name: str) -> Iterator[Place]:
+def _attr_places(node: Any, name: str) -> Iterator[Place]:  # noqa: C901  (a table of fields)
     attr, kept = node.attr[name], node.attr[name].SerializeToString()
     what = f"{node.op} {node.name}.{name}"
 

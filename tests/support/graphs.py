@@ -95,7 +95,7 @@ def _set_attrs(node: Any, op: OpDef | None, text: str) -> None:
         node.attr[name].CopyFrom(attr_codec.to_proto("list(string)", items))
 
 
-def _parse(kind: str, text: str, dtype: DType | None = None) -> Any:
+def _parse(kind: str, text: str, dtype: DType | None = None) -> Any:  # noqa: C901  (a table)
     if text.startswith("$"):
         return PlaceholderAttr(text[1:])
     if kind.startswith("list("):

@@ -106,7 +106,7 @@ def _after_in_child() -> None:
     _generation[0] += 1
     for lock in (*(lock for _, lock in _outer), *_innermost):
         if id(lock) not in taken:
-            lock._at_fork_reinit()
+            lock._at_fork_reinit()  # noqa: SLF001  (what threading itself calls in a child)
     for renew in _renewals:
         renew()
 

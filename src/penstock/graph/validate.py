@@ -44,7 +44,9 @@ _NEWER: Final[Mapping[str, tuple[str, Callable[[Any, Mapping[str, Attr]], Attr]]
 }
 
 
-def validated_attrs(node: Message, op: OpDef) -> dict[str, Attr]:
+def validated_attrs(  # noqa: C901  (asked of each node: calls would cost a tenth of a load)
+    node: Message, op: OpDef
+) -> dict[str, Attr]:
     """The attributes of ``node``, decoded, checked, and completed with defaults.
 
     Raises:

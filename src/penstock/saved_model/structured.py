@@ -129,7 +129,7 @@ def decode(proto: Message) -> Any:
         raise DataLossError(f"the SavedModel is damaged: {error.reason}") from None
 
 
-def _decoded(proto: Any, depth: int) -> Any:
+def _decoded(proto: Any, depth: int) -> Any:  # noqa: C901  (a table of kinds)
     kind = proto.WhichOneof("kind")
     if depth > _MAX_DEPTH:
         raise DataLossError(f"the SavedModel has structures more than {_MAX_DEPTH} deep")

@@ -259,7 +259,7 @@ class _Inputs:
 
     def value(self, slot: int) -> PartialValue | None:
         edge = self._node.input(slot)
-        return self._shapes._values.of(edge.src, edge.src_slot)
+        return self._shapes._values.of(edge.src, edge.src_slot)  # noqa: SLF001  (its own view)
 
     def held(self, slot: int) -> Held | None:
         edge = self._node.input(slot)

@@ -39,7 +39,7 @@ class CancellationManager:
         self._next_token = 0
         #: Who tells this one; None if nobody does, or after ``close``.
         self._parent = parent
-        if parent is not None and not parent._adopt(self):
+        if parent is not None and not parent._adopt(self):  # noqa: SLF001  (of one class)
             self.is_cancelled = True
 
     def get_cancellation_token(self) -> int:
@@ -95,7 +95,7 @@ class CancellationManager:
         """
         parent, self._parent = self._parent, None
         if parent is not None:
-            parent._disown(self)
+            parent._disown(self)  # noqa: SLF001  (of one class)
 
     def check(self) -> None:
         """Raise InternalError unless the laws of this class hold."""

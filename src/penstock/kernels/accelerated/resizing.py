@@ -49,7 +49,7 @@ class _Ends(NamedTuple):
     parts: Tensor
 
 
-def _blend_by(torch: Torch) -> BlendLines:
+def _blend_by(torch: Torch) -> BlendLines:  # noqa: C901  (functions in a function)
     """Blend in one pass, without differences in between."""
     #: By the identity of a line and the elements of a source; races do no harm.
     known: dict[tuple[int, int], _Ends] = {}

@@ -143,7 +143,8 @@ class Source:
 
     def thread_with(self, is_meant: Callable[[Any], bool]) -> int | None:
         """The thread that runs the function for a step that is meant; None if none does."""
-        for thread, frame in sys._current_frames().items() if _has_gil() else ():
+        frames = sys._current_frames() if _has_gil() else {}  # noqa: SLF001  (documented)
+        for thread, frame in frames.items():
             inner: FrameType | None = frame
             while inner is not None:
                 is_own = inner.f_code.co_filename == self.filename
@@ -175,7 +176,7 @@ def _frame_of(thread: int) -> FrameType | None:
     dictionary; a collection in that moment, of an object of thread-local data, would wait for
     the same lock, and the whole process with it, for ever.
     """
-    return sys._current_frames().get(thread)
+    return sys._current_frames().get(thread)  # noqa: SLF001  (documented)
 
 
 def _has_gil() -> bool:

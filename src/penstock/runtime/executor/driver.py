@@ -150,7 +150,7 @@ class ExecutorState:
         if is_finished:
             self._finish()
 
-    def _run_ready(self) -> None:
+    def _run_ready(self) -> None:  # noqa: C901  (the innermost loop: a call per node would cost)
         ready, interrupt, executor = self._ready, self._interrupt, self._executor
         propagate, args = self._propagator.propagate, self._args
         has_pool = args.step.pool is not None
