@@ -174,19 +174,16 @@ class _Accounts:
     def _is_step_by_step(self, found: Sequence[Outcome], tolerance: float) -> bool:
         """Whether an order for each step can be found, one step after the other."""
         mutant = with_ways_into_merges(self._mutant)
-        orders = list(kept_back(mutant))
         late: tuple[frozenset[str], ...] = ()
         account = self._run(mutant, DEFINITION)
         for _ in found:
             if not difference(account, found, tolerance):
                 return True
             step = _first_difference(account, found, tolerance)
-            late += (frozenset(),) * (step - len(late))
-            for names in orders:
-                by_step = (*late, names, frozenset())
+            for by_step in _later_orders(mutant, late, step):
                 account = self._run(mutant, replace(DEFINITION, kept_back=by_step))
                 if not difference(account[: step + 1], found[: step + 1], tolerance):
-                    late = (*late, names)
+                    late = by_step[:-1]
                     break
             else:
                 return False
@@ -291,6 +288,15 @@ class _Accounts:
                 first = outcome.arrays[slot]
                 return bool(values) and found.dtype == first.dtype and not same(first, values[0])
         return False
+
+
+def _later_orders(
+    mutant: Mutant, late: tuple[frozenset[str], ...], step: int
+) -> Iterator[tuple[frozenset[str], ...]]:
+    """Other orders of a step, or of one before it in which nobody saw what it changed."""
+    for other in range(step, len(late) - 1, -1):
+        before = (*late, *(frozenset() for _ in range(len(late), other)))
+        yield from ((*before, names, frozenset()) for names in kept_back(mutant))
 
 
 def _late(names: frozenset[str]) -> Way:
