@@ -102,18 +102,18 @@ def test_recursion_ends() -> None:
 
 
 def test_many_calls_of_calls_end() -> None:
-    """Thirty functions that each call the next one twice are looked at once per shape."""
+    """Twenty functions that each call the next one twice are looked at once per shape."""
     parts = ["F0(x: float32) -> (y: float32)\nn = Neg(x)\nreturn y = n:y"]
     parts += [
         f"F{i}(x: float32) -> (y: float32)\n"
         f"a = PartitionedCall[f=F{i - 1}; Tin=float32; Tout=float32](x)\n"
         f"b = PartitionedCall[f=F{i - 1}; Tin=float32; Tout=float32](a:output)\n"
         "return y = b:output"
-        for i in range(1, 31)
+        for i in range(1, 21)
     ]
     text = """
         a = Placeholder[shape=2|3]
-        x = PartitionedCall[f=F30; Tin=float32; Tout=float32](a)
+        x = PartitionedCall[f=F20; Tin=float32; Tout=float32](a)
     """
     assert of(text, "x", "\n\n".join(parts)) == "[2,3]"
 

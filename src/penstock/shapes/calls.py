@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #: More bodies than this are not looked at for one graph.
 _MAX_BODIES: Final = 2000
 #: Functions that call functions are followed no deeper.
-_MAX_DEPTH: Final = 40
+_MAX_DEPTH: Final = 30
 #: Loops whose variables change their shapes more often than this have unknown ones.
 _MAX_ROUNDS: Final = 16
 
