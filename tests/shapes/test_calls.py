@@ -87,6 +87,26 @@ def test_loops_are_gone_around_until_nothing_changes() -> None:
     assert of(text, "y", _LOOP) == "[?,3]"
 
 
+def test_loops_hand_shapes_from_variable_to_variable() -> None:
+    """What one variable gets from another one changes only an iteration later."""
+    functions = """
+    Goes(x: float32, y: float32) -> (p: bool)
+    t = Const[value=1; dtype=bool]
+    return p = t:output
+
+    Shift(x: float32, y: float32) -> (a: float32, b: float32)
+    axis = Const[value=0; dtype=int32]
+    c = ConcatV2[N=2; Tidx=int32](y, y, axis:output)
+    return a = y
+    return b = c:output
+    """
+    text = """
+        b = Placeholder[shape=2|3]
+        w = While[T=float32|float32; cond=Goes; body=Shift](b, b)
+    """
+    assert of(text, "w:0", functions) == of(text, "w:1", functions) == "[?,3]"
+
+
 def test_recursion_ends() -> None:
     """Nothing is known of what a function returns that calls itself."""
     again = """
