@@ -87,6 +87,26 @@ def test_loops_are_gone_around_until_nothing_changes() -> None:
     assert of(text, "y", _LOOP) == "[?,3]"
 
 
+def test_loops_hand_shapes_from_variable_to_variable() -> None:
+    """What one variable gets from another one changes only an iteration later."""
+    functions = """
+    Goes(x: float32, y: float32) -> (p: bool)
+    t = Const[value=1; dtype=bool]
+    return p = t:output
+
+    Shift(x: float32, y: float32) -> (a: float32, b: float32)
+    axis = Const[value=0; dtype=int32]
+    c = ConcatV2[N=2; Tidx=int32](y, y, axis:output)
+    return a = y
+    return b = c:output
+    """
+    text = """
+        b = Placeholder[shape=2|3]
+        w = While[T=float32|float32; cond=Goes; body=Shift](b, b)
+    """
+    assert of(text, "w:0", functions) == of(text, "w:1", functions) == "[?,3]"
+
+
 def test_recursion_ends() -> None:
     """Nothing is known of what a function returns that calls itself."""
     again = """
@@ -102,18 +122,18 @@ def test_recursion_ends() -> None:
 
 
 def test_many_calls_of_calls_end() -> None:
-    """Thirty functions that each call the next one twice are looked at once per shape."""
+    """Twenty functions that each call the next one twice are looked at once per shape."""
     parts = ["F0(x: float32) -> (y: float32)\nn = Neg(x)\nreturn y = n:y"]
     parts += [
         f"F{i}(x: float32) -> (y: float32)\n"
         f"a = PartitionedCall[f=F{i - 1}; Tin=float32; Tout=float32](x)\n"
         f"b = PartitionedCall[f=F{i - 1}; Tin=float32; Tout=float32](a:output)\n"
         "return y = b:output"
-        for i in range(1, 31)
+        for i in range(1, 21)
     ]
     text = """
         a = Placeholder[shape=2|3]
-        x = PartitionedCall[f=F30; Tin=float32; Tout=float32](a)
+        x = PartitionedCall[f=F20; Tin=float32; Tout=float32](a)
     """
     assert of(text, "x", "\n\n".join(parts)) == "[2,3]"
 

@@ -105,6 +105,47 @@ def test_a_loop_is_gone_around_until_nothing_changes() -> None:
     assert shape_in(text, "end") == "[1,4]"
 
 
+def test_what_a_loop_computes_from_a_shape_changes_with_it() -> None:
+    """A size that a value brings is looked at anew when the shape that it is of has changed."""
+    text = """
+        x = Placeholder() dtype=float32 shape=(1,4)
+        start = Enter(x) frame_name="l"
+        p = Placeholder() dtype=bool
+        q = Enter(p) frame_name="l" is_constant=True
+        cond = LoopCond(q)
+        merge = Merge(start, next)
+        switch = Switch(merge, cond)
+        size = Shape(switch:1)
+        one = Const() value=1.0
+        inside = Enter(one) frame_name="l" is_constant=True
+        filled = Fill(size, inside)
+        axis = Const() value=0
+        along = Enter(axis) frame_name="l" is_constant=True
+        longer = ConcatV2(switch:1, filled, along) N=2
+        next = NextIteration(longer)
+        exit = Exit(switch)
+    """
+    assert shape_in(text, "filled") == "[?,4]"
+    assert shape_in(text, "exit") == "[?,4]"
+
+
+def test_a_default_is_not_taken_for_the_value() -> None:
+    """What may be fed says nothing about sizes; nor is anything computed that has effects."""
+    text = """
+        two = Const() value=[2]
+        fed = PlaceholderWithDefault(two) shape=[1]
+        one = Const() value=1.0
+        filled = Fill(fed, one)
+        zero = Const() value=[0]
+        written = InplaceAdd(two, zero, two)
+        other = Fill(written, one)
+    """
+    graph = sketch(text)
+    assert inferred(graph, "filled") == "[?]"
+    assert inferred(graph, "other") == "[?]"
+    assert graph.node("two").attrs["value"].value.tolist() == [2]
+
+
 def test_a_counter_is_not_taken_for_its_first_value() -> None:
     """Sizes that depend on a loop's counter are unknown, though it begins with a constant."""
     text = (
@@ -132,6 +173,8 @@ def test_branches_agree_or_are_unknown() -> None:
     assert shape_in(text, "merge") == "[2,?]"
     assert shape_in(text, "merge:1") == "[]"
     assert shape_in(text.replace("(2,4)", "(2,4,1)"), "merge") == "<unknown>"
+    for known in ("(2,3)", "(2,4)"):
+        assert shape_in(text.replace(f" shape={known}", ""), "merge") == "<unknown>"
 
 
 def test_handles_carry_what_they_point_to() -> None:
@@ -186,6 +229,32 @@ def test_contradictions_are_noted_and_stop_nothing() -> None:
         shapes.check(graph.node("good"))
 
 
+def test_what_only_the_first_iteration_contradicts_is_no_contradiction() -> None:
+    """A loop's variable may begin with another shape than its body needs, if it may become that."""
+    graph = sketch("""
+        x = Placeholder() dtype=float32 shape=(1,4)
+        y = Placeholder() dtype=float32 shape=(3,4)
+        start = Enter(x) frame_name="l"
+        other = Enter(y) frame_name="l" is_constant=True
+        p = Placeholder() dtype=bool
+        q = Enter(p) frame_name="l" is_constant=True
+        cond = LoopCond(q)
+        merge = Merge(start, next)
+        switch = Switch(merge, cond)
+        same = AddN(switch:1, other) N=2
+        both = Pack(same, same) N=2
+        axis = Const() value=0
+        along = Enter(axis) frame_name="l" is_constant=True
+        least = Min(both, along)
+        next = NextIteration(least)
+        exit = Exit(switch)
+    """)
+    shapes = infer_shapes(graph)
+    assert str(shapes.shape(graph.node("exit"), 0)) == "<unknown>"
+    shapes.check(graph.node("same"))
+    assert shapes.errors == {}
+
+
 def test_what_is_noted_is_used_unless_it_contradicts() -> None:
     """``_output_shapes`` adds to what is inferred; of what both deny nothing is known."""
     graph = sketch("""
@@ -229,6 +298,7 @@ def test_a_rule_that_fails_stops_nothing() -> None:
     shapes = infer_shapes(graph)
     assert str(shapes.shape(graph.node("y"), 0)) == "<unknown>"
     assert "no idea" in shapes.errors[graph.node("y").id].reason
+    shapes.check(graph.node("y"))  # The builder goes on, too.
 
 
 def test_long_chains_are_followed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from penstock.graph.import_graph_def import graph_from_def
 from penstock.shapes.infer import infer_shapes
 from support import corpus, op_cases
 from support.sampling import sampled
+from support.sketch import sketch
 
 _CASES = [*corpus.all_cases(), *op_cases.all_op_cases()]
 
@@ -40,6 +42,43 @@ def damage(definition: Message, draw: random.Random) -> None:
                 value.shape.dim.add().size = draw.choice((-1, 0, 2, 2**62))
         if node.input and draw.random() < 0.5:
             node.input[draw.randrange(len(node.input))] = draw.choice(nodes).name
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "y = Pad(x, p)",
+        "y = Tile(x, v)",
+        "y = Slice(x, v, v)",
+        "y = StridedSlice(x, v, v, v)",
+        "y = Transpose(x, v)",
+        "y = Reshape(x, v)",
+        "y = SpaceToBatchND(x, v, p)",
+        "y = ReverseV2(x, v)",
+        "y = Fill(v, one)",
+        "y = SparseReduceSum(m, f, w, v)",
+    ],
+)
+def test_nobody_has_so_many_axes(row: str) -> None:
+    """A list of sizes that promises to be as long as memory is not made, but refused."""
+    graph = sketch(f"""
+        x = Placeholder() dtype=float32
+        v = Placeholder() dtype=int32 shape=(4611686018427387904,)
+        w = Placeholder() dtype=int64 shape=(4611686018427387904,)
+        p = Placeholder() dtype=int32 shape=(1000000000000,2)
+        m = Placeholder() dtype=int64
+        f = Placeholder() dtype=float32
+        one = Const() value=1.0
+        {row}
+    """)
+    tracemalloc.start()
+    shapes = infer_shapes(graph)
+    shape = shapes.shape(graph.node("y"), 0)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert shape.dims is None
+    assert most < 10_000_000
+    assert not any("MemoryError" in error.reason for error in shapes.errors.values())
 
 
 @pytest.mark.parametrize("seed", sampled(range(8)))

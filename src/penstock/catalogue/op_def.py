@@ -111,6 +111,15 @@ class OpDef:
         return len(self.outputs) == 1 and not self.outputs[0].is_list
 
     @property
+    def only_computes(self) -> bool:
+        """Whether a node has no effects, calls no function, and takes and gives no references."""
+        return (
+            not (self.is_stateful or self.is_function or self.traits.is_impure)
+            and not any(attr.kind in ("func", "list(func)") for attr in self.attrs.values())
+            and not any(arg.is_ref for arg in (*self.inputs, *self.outputs))
+        )
+
+    @property
     def result_size(self) -> ResultSize:
         """What says how large results are, before they are there.
 

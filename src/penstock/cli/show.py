@@ -15,7 +15,7 @@ from penstock.cli.model_dir import dir_option, model_given, signature_option, ta
 from penstock.cli.python_text import python_text
 from penstock.cli.show_model import show_model
 from penstock.core.shapes import type_text
-from penstock.errors import OpError
+from penstock.errors import InvalidArgumentError, OpError
 from penstock.graph.frames import Frame, build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.import_graph_def import graph_from_def
@@ -129,7 +129,12 @@ def _misfits(shapes: Shapes) -> list[tuple[str, str]]:
     for node in shapes.graph:
         shapes.facts(node)
     names = {node.id: node.name for node in shapes.graph}
-    return [(names[key], error.reason) for key, error in sorted(shapes.errors.items())]
+    found = sorted(shapes.errors.items(), key=lambda item: item[0])
+    return [
+        (names[key], error.reason)
+        for key, error in found
+        if isinstance(error, InvalidArgumentError)
+    ]
 
 
 def _variables(graph: Graph) -> list[tuple[str, str, str]]:

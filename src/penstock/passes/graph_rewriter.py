@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from penstock.catalogue.op_def import OpDef
 from penstock.catalogue.registry import get_op
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
@@ -171,13 +170,7 @@ def const_attrs(value: Value, dtype: DType) -> dict[str, Any]:
 
 
 def _is_pure_op(node: Node) -> bool:
-    op: OpDef = node.op
-    return (
-        node.role in COMPUTES
-        and not (op.is_stateful or op.is_function or op.traits.is_impure)
-        and not any(attr.kind in ("func", "list(func)") for attr in op.attrs.values())
-        and not any(arg.is_ref for arg in (*op.inputs, *op.outputs))
-    )
+    return node.role in COMPUTES and node.op.only_computes
 
 
 def _readers(graph: Graph) -> set[Node]:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     #: Makes what infers the shapes of a body, from what is known of the arguments.
     LookInto: TypeAlias = Callable[[Graph, Sequence["Known"], "Calls"], Shapes]
 
-#: More bodies than this are not looked at for one graph.
-_MAX_BODIES: Final = 2000
+#: More nodes of bodies than this are not looked at for one graph, however often each.
+_MAX_NODES: Final = 200_000
 #: Functions that call functions are followed no deeper.
-_MAX_DEPTH: Final = 40
+_MAX_DEPTH: Final = 30
 #: Loops whose variables change their shapes more often than this have unknown ones.
 _MAX_ROUNDS: Final = 16
 
@@ -60,7 +60,8 @@ class Calls:
         self._returned: dict[Hashable, list[Known]] = {}
         #: Functions that are being looked into.
         self._under_way: list[str] = []
-        self._looked_at = 0
+        #: How many nodes of bodies may still be looked at.
+        self._nodes_left = _MAX_NODES
 
     @staticmethod
     def is_call(node: Node) -> bool:
@@ -103,14 +104,13 @@ class Calls:
 
     def returned(self, function: FuncAttr, args: Sequence[Known]) -> list[Known]:
         """What is known of a function's results; nothing at all for one that is under way."""
-        is_deep = len(self._under_way) >= _MAX_DEPTH or self._looked_at >= _MAX_BODIES
+        is_deep = len(self._under_way) >= _MAX_DEPTH or self._nodes_left <= 0
         if function.name in self._under_way or is_deep:
             return []
         key = _key(function.name, function.attrs)
         whole = key and (key, tuple(args))
         if whole in self._returned:
             return self._returned[whole]
-        self._looked_at += 1
         self._under_way.append(function.name)
         try:
             body = self._body(key, function)
@@ -134,6 +134,7 @@ class Calls:
         return body
 
     def _results(self, body: Graph, args: Sequence[Known]) -> list[Known]:
+        self._nodes_left -= len(body)
         inside = self._look_into(body, args, self)
         results = [node for node in body if node.role is Role.RETVAL]
         results.sort(key=lambda node: node.attrs["index"])

@@ -18,7 +18,7 @@ from typing import Final
 
 from penstock.core import dtypes
 from penstock.core.shapes import SCALAR, UNKNOWN, TensorShape
-from penstock.errors import InvalidArgumentError, OpError
+from penstock.errors import InternalError, InvalidArgumentError, OpError
 from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.roles import Role
 from penstock.graph.static_shapes import declared_shape, noted_shapes
@@ -61,7 +61,8 @@ class Shapes:
         self.arguments = arguments
         #: Who goes into functions; nothing is known of what they return if nobody does.
         self.calls = calls
-        #: Why nothing is known of a node's outputs though its op has a rule, by the node's id.
+        #: Why nothing is known of a node's outputs though its op has a rule, by the node's id:
+        #: InvalidArgumentError if its inputs cannot go together, InternalError if the rule failed.
         self.errors: dict[int, OpError] = {}
         self._values = Values(self)
         #: By the node's id.
@@ -98,7 +99,7 @@ class Shapes:
         """Infer a node's shapes; raises InvalidArgumentError if its inputs contradict its op."""
         self.facts(node)
         error = self.errors.get(node.id)
-        if error is not None:
+        if isinstance(error, InvalidArgumentError):
             raise error
 
     def known(self, node: Node) -> Facts | None:
@@ -150,20 +151,17 @@ class Shapes:
         return order
 
     def _go_around(self, order: Sequence[Node], merges: Iterable[Node]) -> None:
-        """Look at Merges, and what depends on them, until nothing changes."""
-        inside = {node.id for node in order}
-        changed = {merge.id for merge in merges}
+        """Look at Merges, and at all that depends on them, until nothing changes.
+
+        At all of it each time: a rule may ask for values, which change where no shape does.
+        """
+        after = _readers(merges)
+        due = [node for node in order if node.id in after]
         for _ in range(_MAX_ROUNDS):
-            if not changed:
-                return
             self._values.forget()
-            due, changed = changed, set()
-            for node in order:
-                if node.id in due and self._look_again(node):
-                    readers = {edge.dst.id for edge in node.out_edges if not edge.is_control}
-                    due |= readers & inside
-                    changed |= readers & inside
-        for node in order:
+            if True not in [self._look_again(node) for node in due]:
+                return
+        for node in due:
             self._facts[node.id] = _nothing(node)
 
     def _look_again(self, node: Node) -> bool:
@@ -202,8 +200,8 @@ class Shapes:
         return Facts((shape, SCALAR)[: len(node.output_types)], {} if held is None else {0: held})
 
     def _input(self, edge: Edge) -> Known:
-        """What is known of what comes along an edge."""
-        facts = self._facts[edge.src.id]
+        """What is known of what comes along an edge; nothing yet, where a loop is malformed."""
+        facts = self._facts.get(edge.src.id) or _nothing(edge.src)
         return facts.shapes[edge.src_slot], facts.holds.get(edge.src_slot)
 
     def _called(self, calls: Calls, node: Node) -> Facts:
@@ -225,28 +223,28 @@ class Shapes:
         if node.role is Role.PLACEHOLDER:
             return Facts((declared_shape(self.graph, node),), _stated_handles(node))
         rule = shape_rule_of(node.op.name)
+        # What the shapes of a loop's first iteration contradict, those of all need not.
+        self.errors.pop(node.id, None)
         if rule is None or None in node.inputs:
             return Facts(_nothing(node).shapes, _stated_handles(node))
         try:
             return self._apply(rule, node)
         except OpError as error:
             self.errors[node.id] = error
-        except Exception as cause:  # noqa: BLE001  (nobody has checked the attributes' numbers)
-            self.errors[node.id] = InvalidArgumentError(f"{node.name}: {cause!r:.200}")
+        except Exception as cause:  # noqa: BLE001  (attributes may hold any numbers)
+            self.errors[node.id] = InternalError(
+                f"The shape rule of {node.op.name} failed at {node.name}: {cause!r:.200}"
+            )
         return _nothing(node)
 
     def _apply(self, rule: ShapeRule, node: Node) -> Facts:
         attrs = Attrs(node.op, node.attrs, node.input_types, node.output_types, node.name)
-        edges = [edge for edge in node.inputs if edge is not None]
-        shapes = [self._facts[edge.src.id].shapes[edge.src_slot] for edge in edges]
+        shapes = [self._input(edge)[0] for edge in node.inputs if edge is not None]
         context = ShapeContext(attrs, shapes, _Inputs(self, node))
         found = rule(context)
         outputs = (found,) if isinstance(found, TensorShape) else tuple(found)
         if len(outputs) != len(node.output_types):
-            raise InvalidArgumentError(
-                f"The shape rule of {node.op.name} knows {len(outputs)} outputs of "
-                f"{len(node.output_types)}"
-            )
+            raise ValueError(f"it knows {len(outputs)} of {len(node.output_types)} outputs")
         return Facts(tuple(map(_possible, outputs)), context.holds)
 
 
@@ -285,6 +283,18 @@ def _possible(shape: TensorShape) -> TensorShape:
     return TensorShape(
         tuple(None if size is None or size >= _TOO_LARGE else size for size in shape.dims)
     )
+
+
+def _readers(nodes: Iterable[Node]) -> set[int]:
+    """The ids of some nodes and of all that depends on them."""
+    waiting = list(nodes)
+    found = {node.id for node in waiting}
+    while waiting:
+        for edge in waiting.pop().out_edges:
+            if not edge.is_control and edge.dst.id not in found:
+                found.add(edge.dst.id)
+                waiting.append(edge.dst)
+    return found
 
 
 def _nothing(node: Node) -> Facts:

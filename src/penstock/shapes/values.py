@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from penstock.catalogue.op_traits import ResultSize
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Value, as_value, has_dtype
 from penstock.defs.attrs import TensorAttr
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 #: Longer values say nothing about shapes, and take time.
 _MAX_ELEMENTS: Final = 1 << 12
 #: Chains of more nodes than this are not followed.
-_MAX_DEPTH: Final = 100
+_MAX_DEPTH: Final = 60
 #: Ops that hand a value on, whose kernels would only copy it.
 _HANDS_ON: Final = frozenset({
     "Enter", "EnsureShape", "Exit", "GuaranteeConst", "Identity", "IdentityN", "NextIteration",
@@ -52,6 +53,10 @@ _ELEMENTWISE: Final = frozenset({
     "Abs", "Add", "AddN", "AddV2", "Cast", "FloorDiv", "FloorMod", "Maximum", "Minimum", "Mul",
     "Neg", "RealDiv", "Square", "Sub",
 })  # fmt: skip
+
+
+#: Ops whose values may be others than what they are computed from.
+_MAY_BE_FED: Final = frozenset({"PlaceholderWithDefault"})
 
 
 class Values:
@@ -92,7 +97,7 @@ class Values:
             return None if edge is None else self.of(edge.src, edge.src_slot)
         if op in _OF_SHAPES:
             return self._of_shape(node, slot)
-        if node.role not in COMPUTES or node.op.is_stateful or node.op.is_function:
+        if node.role not in COMPUTES or not node.op.only_computes or op in _MAY_BE_FED:
             return None
         facts = self._shapes.known(node)
         if facts is None or not _is_small(facts.shapes[slot]) or not node.inputs:
@@ -146,6 +151,8 @@ class Values:
             return None
         values = [known.value for known in inputs]
         try:
+            if node.op.result_size is ResultSize.UNKNOWN:
+                return None
             if result_elements(node.op, node.attrs, values) > _MAX_ELEMENTS:
                 return None
             compute = _kernel(node)

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from penstock.core.shapes import SCALAR, UNKNOWN, TensorShape
 from penstock.errors import InvalidArgumentError
 
+#: TensorFlow's tensors have no more axes than this.
+MAX_RANK: Final = 254
 #: One size, or None if it is not known.
 Dim: TypeAlias = int | None
 
@@ -26,7 +28,9 @@ def shape(*dims: Dim) -> TensorShape:
 
 
 def of_rank(rank: int | None) -> TensorShape:
-    """A shape of unknown sizes."""
+    """A shape of unknown sizes; raises if no tensor has so many."""
+    if rank is not None and rank > MAX_RANK:
+        raise InvalidArgumentError(f"Shape must be at most rank {MAX_RANK} but is rank {rank}")
     return UNKNOWN if rank is None else TensorShape((None,) * rank)
 
 

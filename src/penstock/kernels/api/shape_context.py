@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
 from penstock.core.dtypes import DType
 from penstock.core.shapes import UNKNOWN, TensorShape
 from penstock.core.values import Value
+from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
-from penstock.kernels.api.partial_shapes import Dim, with_rank
+from penstock.kernels.api.partial_shapes import MAX_RANK, Dim, with_rank
 from penstock.kernels.api.partial_values import PartialValue
+
+#: Lists of more numbers are not made before they are there.
+_MAX_NUMBERS: Final = 1 << 20
 
 
 class Held(NamedTuple):
@@ -86,17 +90,20 @@ class ShapeContext:
         dims = self.inputs[slot].dims
         if dims is None or len(dims) != 1 or dims[0] is None:
             return UNKNOWN
-        return TensorShape((None,) * dims[0]) if dims[0] <= _MAX_RANK else UNKNOWN
+        return TensorShape((None,) * dims[0]) if dims[0] <= MAX_RANK else UNKNOWN
 
     def some_numbers(self, slot: int, count: int) -> list[Dim]:
-        """``count`` whole numbers, which an input's value is, each None if it is unknown."""
+        """``count`` whole numbers, which an input's value is, each None if it is unknown.
+
+        Raises:
+            InvalidArgumentError: there are so many that they are no list of sizes.
+
+        """
+        if count > _MAX_NUMBERS:
+            raise InvalidArgumentError(f"Input {slot} cannot have {count} elements")
         known = self.facts.value(slot % len(self.inputs))
         return known.numbers() if known is not None and known.size == count else [None] * count
 
     def held(self, slot: int) -> Held | None:
         """What lies behind an input that is a handle or a list."""
         return self.facts.held(slot)
-
-
-#: TensorFlow's tensors have no more axes than this.
-_MAX_RANK = 254
