@@ -16,7 +16,7 @@ import pytest
 import penstock as ps
 from penstock import errors
 from penstock.defs.schema import SavedModel
-from support.saved_models import FOLDER, recorded
+from support.saved_models import FOLDER, assert_same, recorded
 
 load = ps.saved_model.load
 
@@ -317,6 +317,29 @@ def _without(children: Any, name: str) -> None:
     copies = [type(child).FromString(child.SerializeToString()) for child in kept]
     del children[:]
     children.extend(copies)
+
+
+@pytest.mark.parametrize("name", ["simple_save", "estimator", "partitioned"])
+def test_graphs_are_restored_without_a_step(name: str) -> None:
+    """Where only assignments restore, no node runs, so that files may be forbidden to graphs."""
+    recorded_model = recorded(name)
+    call = recorded_model.calls[0]
+    with load(model_at(name), config=ps.Config(allow_files=False)) as model:
+        assert_same(model.signatures[call.signature](**call.kwargs), call.result)
+
+
+def test_what_restores_in_another_way_is_run(edited: Callable[..., Path]) -> None:
+    """A value that is computed from what is restored is computed."""
+
+    def negate(message: Any) -> None:
+        graph_def = message.meta_graphs[0].graph_def
+        [assign] = [n for n in graph_def.node if n.op == "Assign" and "save" in n.name]
+        node = graph_def.node.add(name="negated", op="Neg", input=[assign.input[1]])
+        node.attr["T"].type = 1
+        assign.input[1] = "negated"
+
+    with load(edited("simple_save", negate)) as model:
+        assert model.variables["w"].tolist() == [[-1.0, -2.0], [-3.0, -4.0]]
 
 
 @pytest.mark.parametrize("form", ["legacy_init_op", "signature"])
