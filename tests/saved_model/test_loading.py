@@ -419,6 +419,22 @@ def test_all_ops_that_cannot_run_are_listed_at_once(edited: Callable[..., Path])
         assert model.signatures["set_factor"](value=1.0)["factor"] == 1.0
 
 
+def test_what_cannot_be_prepared_fails_in_the_same_way_again(edited: Callable[..., Path]) -> None:
+    """A first attempt leaves nothing behind that a second one would meet."""
+
+    def capture_a_function(message: Any) -> None:
+        objects = message.meta_graphs[0].object_graph_def
+        [number] = [c.node_id for c in objects.nodes[0].children if c.local_name == "scale"]
+        for name, function in objects.concrete_functions.items():
+            if "scale" in name:
+                function.bound_inputs[0] = number
+
+    with load(edited("several_signatures", capture_a_function)) as model:
+        for _ in range(2):
+            with pytest.raises(errors.UnimplementedError, match="captures scale, which is a func"):
+                model.signatures["scale"](x=[1.0])
+
+
 def test_unknown_ops_of_a_graph_are_listed_or_left_out(edited: Callable[..., Path]) -> None:
     """What a signature needs is listed; what nothing needs does no harm."""
 

@@ -11,6 +11,7 @@ to call it is what a call of ``Session.make_callable`` costs.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, Final
@@ -63,6 +64,8 @@ class FunctionGraph:
         #: Held while a function is made ready or a resource is made.  Outermost, above the
         #: graph's.
         self._lock: Final = Lock()
+        #: Numbers for the names of nodes; of those of an attempt that failed some may be there.
+        self._numbers: Final = itertools.count()
         #: Functions that were asked for, by name.  Grows under the lock; read without.
         self._ready: Final[dict[str, Flat]] = {}
         #: Handles of resources by the numbers of objects.  Grows like ``_ready``.
@@ -187,7 +190,7 @@ class FunctionGraph:
         given, results = [arg.dtype for arg in op.inputs], [arg.dtype for arg in op.outputs]
         if None in given or None in results:
             raise DataLossError(f"the SavedModel is damaged: {name} has arguments without a type")
-        scope, count = f"call/{len(self._ready)}", self.argument_count(name)
+        scope, count = f"call/{next(self._numbers)}", self.argument_count(name)
         sources = []
         for place, dtype in enumerate(given[:count]):
             attrs = {"dtype": dtype, "shape": UNKNOWN}
