@@ -6,7 +6,9 @@ import pickle
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 
 import penstock as ps
 from penstock import errors
+from penstock.core.files import FileMap
 from penstock.defs.schema import SavedModel
 from support.saved_models import FOLDER, assert_same, recorded
 
@@ -236,6 +239,37 @@ def test_only_what_is_captured_is_restored() -> None:
         assert sorted(held) == ["variables.0", "variables.1", "variables.2", "variables.3"]
         copies = (model.variables["_all_variables.0"], model.variables["variables.0"])
         np.testing.assert_array_equal(*copies)
+
+
+@pytest.mark.parametrize(("name", "path"), [("keras_gru", "variables.0"), ("simple_save", "w")])
+def test_values_are_views_of_the_file(name: str, path: str) -> None:
+    """Of both generations: neither copied nor writable, so that processes share the pages."""
+    call = recorded(name).calls[0]
+    with load(model_at(name)) as model:
+        model.signatures[call.signature](**call.kwargs)
+        kind = "Var" if name == "keras_gru" else "LegacyVar"
+        value = model.session.resources.find("", path, kind).value
+        owner = value
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        owner = owner.obj if isinstance(owner, memoryview) else owner
+
+        assert isinstance(owner, FileMap)
+        assert not value.flags.writeable
+
+
+def test_threads_may_call_a_model_for_the_first_time_at_once() -> None:
+    """Each function is made ready once, each variable restored once, and all answers are right."""
+    start = threading.Barrier(8)
+
+    def call(number: int) -> list[float]:
+        start.wait(30)
+        name = ("scale", "serving_default")[number % 2]
+        answer: list[float] = model.signatures[name](x=[float(number)])["scaled"].tolist()
+        return answer
+
+    with load(model_at("several_signatures")) as model, ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(call, range(8))) == [[3.0 * number] for number in range(8)]
 
 
 def test_an_assigned_variable_stays_in_the_model() -> None:
