@@ -216,6 +216,28 @@ def test_ragged_and_sparse_values_become_plain_ones() -> None:
     assert sparse.to_dense().tolist() == [[0, 5, 0], [6, 0, 0]]
 
 
+def test_a_tensor_of_a_function_s_body_may_be_captured(edited: Callable[..., Path]) -> None:
+    """It is a constant there, as outer functions leave them to inner ones."""
+
+    def move(message: Any) -> None:
+        """Have the constant that is captured stand in a function instead of the main graph."""
+        [meta_graph] = message.meta_graphs
+        objects = meta_graph.object_graph_def
+        [captured] = [node for node in objects.nodes if node.WhichOneof("kind") == "constant"]
+        [node] = [n for n in meta_graph.graph_def.node if n.name == captured.constant.operation]
+        home = meta_graph.graph_def.library.function[0]
+        home.node_def.add().CopyFrom(node)
+        home.node_def[-1].name = "inner"
+        node.op, node.name = "NoOp", "gone"
+        node.attr.clear()
+        captured.captured_tensor.name = "inner:output:0"
+        captured.captured_tensor.concrete_function = home.signature.name
+
+    call = recorded("constants").calls[0]
+    with load(edited("constants", move)) as model:
+        assert_same(model.signatures[call.signature](**call.kwargs), call.result)
+
+
 # -- variables -----------------------------------------------------------------------------
 
 

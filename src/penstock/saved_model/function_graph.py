@@ -26,7 +26,7 @@ from penstock.graph.check_versions import check_versions
 from penstock.graph.graph import Graph, Node, Versions
 from penstock.saved_model.captures import Captures, check_type
 from penstock.saved_model.folder import ModelFolder
-from penstock.saved_model.object_graph import SIGNATURES, VARIABLE, SavedObjects
+from penstock.saved_model.object_graph import RESOURCE, SIGNATURES, VARIABLE, SavedObjects
 from penstock.saved_model.stored_values import StoredValues
 from penstock.saved_model.structured import TensorSpec
 from penstock.saved_model.variables import Variables
@@ -81,8 +81,8 @@ class FunctionGraph:
         """
         found = self._ready.get(name)
         if found is None:
-            handles = {n: self.resource_handle(n) for n in self._captured(name, "resource")}
-            del handles  # they are kept; making them may call functions, so it comes first
+            for number in self._captured(name, RESOURCE):
+                self.resource_handle(number)  # which may call functions, so not under the lock
             with self._lock:
                 found = self._ready.get(name) or self._make(name)
                 self._ready[name] = found
