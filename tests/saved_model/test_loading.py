@@ -196,6 +196,23 @@ def test_defaults_stand_in_for_inputs(edited: Callable[..., Path]) -> None:
         assert "b: float32[] (optional)" in str(combine)
 
 
+def test_signatures_without_structures_are_known_by_their_definitions(
+    edited: Callable[..., Path],
+) -> None:
+    """Names of arguments and of the SignatureDef's outputs, where structures say nothing."""
+
+    def forget(message: Any) -> None:
+        for function in message.meta_graphs[0].object_graph_def.concrete_functions.values():
+            function.ClearField("canonicalized_input_signature")
+            function.ClearField("output_signature")
+
+    call = recorded("several_signatures").calls[0]
+    with load(edited("several_signatures", forget)) as model:
+        assert_same(model.signatures[call.signature](**call.kwargs), call.result)
+        assert model.signatures["combine"](b=1.0, a=[2.0])["output_0"].tolist() == [3.0]
+        assert model.functions["scale"]([2.0]) == [3.0, [6.0]]
+
+
 def test_sparse_and_ragged_arguments_need_their_classes() -> None:
     """A list of rows will do for one ragged dimension; an array will not."""
     with load(model_at("composites")) as model:
