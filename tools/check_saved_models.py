@@ -51,10 +51,12 @@ def check_frozen(name: str, model: Any, number: int) -> None:
                 if earlier.signature:
                     loaded.signatures[earlier.signature](**earlier.kwargs)
             frozen = ps.saved_model.freeze(loaded, call.signature)
+            inlined = ps.saved_model.freeze(loaded, call.signature, inline=True)
         except OpError as error:
             print(f"{what}: not frozen: {error.reason}")
             return
     compare(f"{what}, frozen", run_graph(frozen, call.kwargs), call.result)
+    compare(f"{what}, inlined", run_graph(inlined, call.kwargs), call.result)
     graph = ps.Graph()
     graph.import_graph_def(frozen.graph_def, name="")
     with tempfile.TemporaryDirectory() as folder:

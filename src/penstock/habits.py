@@ -56,7 +56,6 @@ _HINTS: Final[Mapping[str, Mapping[str, str]]] = {
         "nn": "use ps.ops: ps.ops.relu, ps.ops.softmax, ps.ops.conv2d",
         "py_func": "use ps.ops.py_func, and ps.register_py_func for the function",
         "random": "use ps.ops: ps.ops.random_uniform, ps.ops.random_standard_normal",
-        "saved_model": "docs/models.md says how a SavedModel becomes a graph",
         "set_random_seed": "give the op its seed: ps.ops.random_uniform(shape, seed=1)",
         "strings": "use ps.ops",
         "summary": "use ps.ops: ps.ops.scalar_summary",

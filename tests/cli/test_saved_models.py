@@ -227,6 +227,14 @@ def test_convert_writes_a_frozen_graph(tmp_path: Path) -> None:
         assert "--overwrite replaces it" in refused(2, "convert", at("keras_mlp"), tmp_path / out)
 
 
+def test_convert_puts_functions_where_they_are_called(tmp_path: Path) -> None:
+    """Without --inline there is a library, with it there is none."""
+    for words, count in (([], True), (["--inline"], False)):
+        printed("convert", at("keras_mlp"), tmp_path / "model.pb", "--overwrite", *words)
+        library = ps.load_graph_def(tmp_path / "model.pb").library
+        assert bool(library.function) is count
+
+
 @pytest.mark.parametrize("name", ["table_from_asset", "tags_and_assets_serve"])
 def test_convert_writes_a_saved_model(tmp_path: Path, name: str) -> None:
     """A frozen one, with its tables and their files."""

@@ -300,6 +300,7 @@ CALLS: dict[str, Callable[[FileSystem, str], Any]] = {
     "make_folders": lambda files, path: files.make_folders(path),
     "remove_empty_folder": lambda files, path: files.remove_empty_folder(path),
     "locate": lambda files, path: files.locate(path),
+    "absolute": lambda files, path: files.absolute(path),
 }
 
 

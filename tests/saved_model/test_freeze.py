@@ -56,6 +56,20 @@ def test_a_frozen_signature_gives_what_tensorflow_gave(name: str, number: int) -
     assert_same(run_frozen(frozen, call.kwargs), call.result)
 
 
+@pytest.mark.parametrize(("name", "number"), _calls())
+def test_functions_may_be_put_where_they_are_called(name: str, number: int) -> None:
+    """The same answers; what is left of the library are branches, loops, and what they call."""
+    model = recorded(name)
+    call = model.calls[number]
+
+    frozen = ps.saved_model.freeze(model.path, call.signature, tags=model.tags, inline=True)
+
+    assert "StatefulPartitionedCall" not in {node.op for node in frozen.graph_def.node}
+    if name not in ("keras_lstm", "keras_gru", "while_loop"):
+        assert not frozen.graph_def.library.function
+    assert_same(run_frozen(frozen, call.kwargs), call.result)
+
+
 @pytest.mark.parametrize("signature", ["combine", "set_factor"])
 def test_a_signature_that_changes_a_variable_is_not_frozen(signature: str) -> None:
     """The error names the node."""

@@ -6,7 +6,9 @@ import pickle
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,9 @@ import pytest
 
 import penstock as ps
 from penstock import errors
+from penstock.core.files import FileMap
 from penstock.defs.schema import SavedModel
-from support.saved_models import FOLDER, recorded
+from support.saved_models import FOLDER, assert_same, recorded
 
 load = ps.saved_model.load
 
@@ -193,6 +196,23 @@ def test_defaults_stand_in_for_inputs(edited: Callable[..., Path]) -> None:
         assert "b: float32[] (optional)" in str(combine)
 
 
+def test_signatures_without_structures_are_known_by_their_definitions(
+    edited: Callable[..., Path],
+) -> None:
+    """Names of arguments and of the SignatureDef's outputs, where structures say nothing."""
+
+    def forget(message: Any) -> None:
+        for function in message.meta_graphs[0].object_graph_def.concrete_functions.values():
+            function.ClearField("canonicalized_input_signature")
+            function.ClearField("output_signature")
+
+    call = recorded("several_signatures").calls[0]
+    with load(edited("several_signatures", forget)) as model:
+        assert_same(model.signatures[call.signature](**call.kwargs), call.result)
+        assert model.signatures["combine"](b=1.0, a=[2.0])["output_0"].tolist() == [3.0]
+        assert model.functions["scale"]([2.0]) == [3.0, [6.0]]
+
+
 def test_sparse_and_ragged_arguments_need_their_classes() -> None:
     """A list of rows will do for one ragged dimension; an array will not."""
     with load(model_at("composites")) as model:
@@ -211,6 +231,28 @@ def test_ragged_and_sparse_values_become_plain_ones() -> None:
 
     assert deep.to_list() == [[[0], [1, 2]], [[3]]]
     assert sparse.to_dense().tolist() == [[0, 5, 0], [6, 0, 0]]
+
+
+def test_a_tensor_of_a_function_s_body_may_be_captured(edited: Callable[..., Path]) -> None:
+    """It is a constant there, as outer functions leave them to inner ones."""
+
+    def move(message: Any) -> None:
+        """Have the constant that is captured stand in a function instead of the main graph."""
+        [meta_graph] = message.meta_graphs
+        objects = meta_graph.object_graph_def
+        [captured] = [node for node in objects.nodes if node.WhichOneof("kind") == "constant"]
+        [node] = [n for n in meta_graph.graph_def.node if n.name == captured.constant.operation]
+        home = meta_graph.graph_def.library.function[0]
+        home.node_def.add().CopyFrom(node)
+        home.node_def[-1].name = "inner"
+        node.op, node.name = "NoOp", "gone"
+        node.attr.clear()
+        captured.captured_tensor.name = "inner:output:0"
+        captured.captured_tensor.concrete_function = home.signature.name
+
+    call = recorded("constants").calls[0]
+    with load(edited("constants", move)) as model:
+        assert_same(model.signatures[call.signature](**call.kwargs), call.result)
 
 
 # -- variables -----------------------------------------------------------------------------
@@ -236,6 +278,37 @@ def test_only_what_is_captured_is_restored() -> None:
         assert sorted(held) == ["variables.0", "variables.1", "variables.2", "variables.3"]
         copies = (model.variables["_all_variables.0"], model.variables["variables.0"])
         np.testing.assert_array_equal(*copies)
+
+
+@pytest.mark.parametrize(("name", "path"), [("keras_gru", "variables.0"), ("simple_save", "w")])
+def test_values_are_views_of_the_file(name: str, path: str) -> None:
+    """Of both generations: neither copied nor writable, so that processes share the pages."""
+    call = recorded(name).calls[0]
+    with load(model_at(name)) as model:
+        model.signatures[call.signature](**call.kwargs)
+        kind = "Var" if name == "keras_gru" else "LegacyVar"
+        value = model.session.resources.find("", path, kind).value
+        owner = value
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        owner = owner.obj if isinstance(owner, memoryview) else owner
+
+        assert isinstance(owner, FileMap)
+        assert not value.flags.writeable
+
+
+def test_threads_may_call_a_model_for_the_first_time_at_once() -> None:
+    """Each function is made ready once, each variable restored once, and all answers are right."""
+    start = threading.Barrier(8)
+
+    def call(number: int) -> list[float]:
+        start.wait(30)
+        name = ("scale", "serving_default")[number % 2]
+        answer: list[float] = model.signatures[name](x=[float(number)])["scaled"].tolist()
+        return answer
+
+    with load(model_at("several_signatures")) as model, ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(call, range(8))) == [[3.0 * number] for number in range(8)]
 
 
 def test_an_assigned_variable_stays_in_the_model() -> None:
@@ -319,6 +392,29 @@ def _without(children: Any, name: str) -> None:
     children.extend(copies)
 
 
+@pytest.mark.parametrize("name", ["simple_save", "estimator", "partitioned"])
+def test_graphs_are_restored_without_a_step(name: str) -> None:
+    """Where only assignments restore, no node runs, so that files may be forbidden to graphs."""
+    recorded_model = recorded(name)
+    call = recorded_model.calls[0]
+    with load(model_at(name), config=ps.Config(allow_files=False)) as model:
+        assert_same(model.signatures[call.signature](**call.kwargs), call.result)
+
+
+def test_what_restores_in_another_way_is_run(edited: Callable[..., Path]) -> None:
+    """A value that is computed from what is restored is computed."""
+
+    def negate(message: Any) -> None:
+        graph_def = message.meta_graphs[0].graph_def
+        [assign] = [n for n in graph_def.node if n.op == "Assign" and "save" in n.name]
+        node = graph_def.node.add(name="negated", op="Neg", input=[assign.input[1]])
+        node.attr["T"].type = 1
+        assign.input[1] = "negated"
+
+    with load(edited("simple_save", negate)) as model:
+        assert model.variables["w"].tolist() == [[-1.0, -2.0], [-3.0, -4.0]]
+
+
 @pytest.mark.parametrize("form", ["legacy_init_op", "signature"])
 def test_tables_are_filled_by_what_the_model_says(edited: Callable[..., Path], form: str) -> None:
     """The older collection, and the signature that goes before all."""
@@ -394,6 +490,22 @@ def test_all_ops_that_cannot_run_are_listed_at_once(edited: Callable[..., Path])
         assert "__inference_scale" in caught.value.message
         # What does not need them runs.
         assert model.signatures["set_factor"](value=1.0)["factor"] == 1.0
+
+
+def test_what_cannot_be_prepared_fails_in_the_same_way_again(edited: Callable[..., Path]) -> None:
+    """A first attempt leaves nothing behind that a second one would meet."""
+
+    def capture_a_function(message: Any) -> None:
+        objects = message.meta_graphs[0].object_graph_def
+        [number] = [c.node_id for c in objects.nodes[0].children if c.local_name == "scale"]
+        for name, function in objects.concrete_functions.items():
+            if "scale" in name:
+                function.bound_inputs[0] = number
+
+    with load(edited("several_signatures", capture_a_function)) as model:
+        for _ in range(2):
+            with pytest.raises(errors.UnimplementedError, match="captures scale, which is a func"):
+                model.signatures["scale"](x=[1.0])
 
 
 def test_unknown_ops_of_a_graph_are_listed_or_left_out(edited: Callable[..., Path]) -> None:

@@ -85,6 +85,15 @@ def _mobilenet_v2(keras: Any) -> Any:
     return keras.applications.MobileNetV2((96, 96, 3), alpha=0.35, weights=None, classes=10)
 
 
+def _application(name: str) -> Any:
+    """One of Keras' own, as it stands there."""
+
+    def make(keras: Any) -> Any:
+        return getattr(keras.applications, name)(weights=None)
+
+    return make
+
+
 def _two_inputs(keras: Any) -> Any:
     """Two inputs and nested models whose layers bear the same names."""
 
@@ -159,6 +168,11 @@ RECIPES = [
         [Call("serving_default", kwargs={"keras_tensor": _floats(1, 96, 96, 3)})],
         is_large=True,
     ),
+    *[
+        # Of some hundred megabytes, to be measured; what they answer to random weights says little.
+        Recipe(f"keras_{name.lower()}", _exported(_application(name)), [], is_large=True)
+        for name in ("ConvNeXtBase", "EfficientNetV2L", "VGG16")
+    ],
     Recipe(
         "keras_two_inputs",
         _exported(_two_inputs),

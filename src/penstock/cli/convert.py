@@ -35,9 +35,16 @@ _TEXT: Final = ".pbtxt"
 @click.argument("out", type=click.Path(path_type=Path))
 @tag_set_option
 @signature_option
+@click.option("--inline", is_flag=True, help="Put functions where they are called.")
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 def convert(
-    model: str, out: Path, tag_set: str | None, signature_def: str | None, *, overwrite: bool
+    model: str,
+    out: Path,
+    tag_set: str | None,
+    signature_def: str | None,
+    *,
+    inline: bool,
+    overwrite: bool,
 ) -> None:
     """Convert MODEL to OUT: a graph (.pb, or .pbtxt for text), or the folder of a SavedModel.
 
@@ -55,15 +62,15 @@ def convert(
     if out.exists() and is_graph and not overwrite:
         raise click.UsageError(f"{out} is there already; --overwrite replaces it")
     if not is_saved_model(model):
-        if tag_set is not None or signature_def is not None:
-            raise click.UsageError("--tag_set and --signature_def are for SavedModels")
+        if tag_set is not None or signature_def is not None or inline:
+            raise click.UsageError("--tag_set, --signature_def and --inline are for SavedModels")
         if not is_graph:
             raise click.UsageError(f"a graph has no signatures: OUT must end in {_BINARY}")
         _write(out, read_graph_def(model))
         return
     with load(model, parsed_tags(tag_set)) as loaded:
         name, _ = signature_in(loaded.signatures, signature_def)
-        frozen = freeze(loaded, name)
+        frozen = freeze(loaded, name, inline=inline)
     if is_graph:
         _write(out, frozen.graph_def)
         _explain(frozen, out)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +25,7 @@ from penstock.config import Config
 from penstock.defs.schema import Example
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, UnimplementedError
 from penstock.printable import printable
+from penstock.saved_model.composites import RaggedTensor, SparseTensor
 from penstock.saved_model.loaded_model import load
 from penstock.saved_model.signatures import Signature
 from penstock.saved_model.structured import TensorSpec
@@ -192,21 +193,16 @@ def _as_bytes(value: str | bytes) -> bytes:
 
 def _plain(outputs: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     """Outputs as arrays: those of several parts under several names."""
-    parts: dict[str, Callable[[Any], Iterable[tuple[str, Any]]]] = {
-        "RaggedTensor": lambda v: [
-            ("values", v.values),
-            *((f"row_splits_{place}", splits) for place, splits in enumerate(v.row_splits)),
-        ],
-        "SparseTensor": lambda v: [
-            (key, getattr(v, key)) for key in ("indices", "values", "dense_shape")
-        ],
-    }
     for name, value in outputs.items():
-        take = parts.get(type(value).__name__)
-        if take is None:
-            yield name, value
+        if isinstance(value, RaggedTensor):
+            yield f"{name}.values", value.values
+            for place, splits in enumerate(value.row_splits):
+                yield f"{name}.row_splits_{place}", splits
+        elif isinstance(value, SparseTensor):
+            for part in ("indices", "values", "dense_shape"):
+                yield f"{name}.{part}", getattr(value, part)
         else:
-            yield from ((f"{name}.{part}", array) for part, array in take(value))
+            yield name, value
 
 
 def _file_name(name: str) -> str:

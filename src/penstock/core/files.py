@@ -89,7 +89,8 @@ class FileSystem:
 
     def absolute(self, path: str) -> str:
         """What the machine calls ``path``, whatever folder is the present one by then."""
-        return os.path.abspath(self.locate(path))
+        local = self.locate(path)
+        return os.path.abspath(local)
 
     # -- reading -----------------------------------------------------------------------
 

@@ -38,8 +38,6 @@ ASSETS: Final = "assets"
 #: In a path of the model's own: the folder around, the root of a file system, a drive, and what
 #: no file can be called.
 _OUTSIDE: Final = re.compile(r"(^|[/\\])\.\.([/\\]|$)|^[/\\]|^[A-Za-z]:|\0")
-#: Of TensorFlow 1 Hub: says that the folder is a module of that kind, which is a SavedModel, too.
-HUB_MODULE: Final = "tfhub_module.pb"
 
 
 class ModelFolder:

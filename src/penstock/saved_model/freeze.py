@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from penstock.core import dtypes
@@ -23,6 +23,9 @@ from penstock.core.values import Value
 from penstock.defs.schema import GraphDef, Message
 from penstock.defs.tensors import shape_to_proto, to_proto
 from penstock.errors import UnimplementedError
+from penstock.graph.export import graph_to_def
+from penstock.graph.import_graph_def import graph_from_def
+from penstock.passes.lower import Kinds, lower
 from penstock.saved_model.constant_variables import FunctionCopies
 from penstock.saved_model.freeze_graph import freeze_graph
 from penstock.saved_model.function_graph import FunctionGraph
@@ -56,6 +59,7 @@ def freeze(
     signature: str = "serving_default",
     *,
     tags: Any = None,
+    inline: bool = False,
 ) -> Frozen:
     """A signature of a model as one graph without variables.
 
@@ -63,6 +67,8 @@ def freeze(
         model: a loaded model, whose variables are taken as they are now; or the path of one.
         signature: the signature's name.
         tags: of a path, which of its graphs is meant; see ``load``.
+        inline: whether the bodies of functions are put where these are called, as far as that
+            can be; branches and loops stay functions.
 
     Raises:
         NotFoundError: there is no such signature.
@@ -73,14 +79,31 @@ def freeze(
     """
     if not isinstance(model, LoadedModel):
         with load(model, tags) as opened:
-            return freeze(opened, signature)
+            return freeze(opened, signature, inline=inline)
     described = model.signatures[signature]
     for spec in (*described.inputs.values(), *described.outputs.values()):
         if not isinstance(spec, TensorSpec):
             raise UnimplementedError(f"{described} has {spec}, which is no single tensor")
     if model.function_graph is None:
-        return Frozen(*freeze_graph(model.meta_graph, signature, model.variables))
-    return _Freezer(model.function_graph).frozen(signature, described.inputs, described.outputs)
+        frozen = Frozen(*freeze_graph(model.meta_graph, signature, model.variables))
+    else:
+        freezer = _Freezer(model.function_graph)
+        frozen = freezer.frozen(signature, described.inputs, described.outputs)
+    return _inlined(frozen) if inline else frozen
+
+
+def _inlined(frozen: Frozen) -> Frozen:
+    """The same graph with the bodies of functions where they were called."""
+    graph = graph_from_def(frozen.graph_def)
+    lower(graph, {}, kinds=Kinds.CALLS, targets={frozen.init})
+    graph_def = graph_to_def(graph)
+    functions = {
+        function.signature.name: function for function in frozen.graph_def.library.function
+    }
+    needed = called_functions(graph_def.node, functions)
+    graph_def.ClearField("library")
+    graph_def.library.function.extend(needed)
+    return replace(frozen, graph_def=graph_def)
 
 
 class _Freezer:

@@ -11,6 +11,7 @@ to call it is what a call of ``Session.make_callable`` costs.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, Final
@@ -25,7 +26,7 @@ from penstock.graph.check_versions import check_versions
 from penstock.graph.graph import Graph, Node, Versions
 from penstock.saved_model.captures import Captures, check_type
 from penstock.saved_model.folder import ModelFolder
-from penstock.saved_model.object_graph import SIGNATURES, VARIABLE, SavedObjects
+from penstock.saved_model.object_graph import RESOURCE, SIGNATURES, VARIABLE, SavedObjects
 from penstock.saved_model.stored_values import StoredValues
 from penstock.saved_model.structured import TensorSpec
 from penstock.saved_model.variables import Variables
@@ -63,6 +64,8 @@ class FunctionGraph:
         #: Held while a function is made ready or a resource is made.  Outermost, above the
         #: graph's.
         self._lock: Final = Lock()
+        #: Numbers for the names of nodes; of those of an attempt that failed some may be there.
+        self._numbers: Final = itertools.count()
         #: Functions that were asked for, by name.  Grows under the lock; read without.
         self._ready: Final[dict[str, Flat]] = {}
         #: Handles of resources by the numbers of objects.  Grows like ``_ready``.
@@ -78,8 +81,8 @@ class FunctionGraph:
         """
         found = self._ready.get(name)
         if found is None:
-            handles = {n: self.resource_handle(n) for n in self._captured(name, "resource")}
-            del handles  # they are kept; making them may call functions, so it comes first
+            for number in self._captured(name, RESOURCE):
+                self.resource_handle(number)  # which may call functions, so not under the lock
             with self._lock:
                 found = self._ready.get(name) or self._make(name)
                 self._ready[name] = found
@@ -187,7 +190,7 @@ class FunctionGraph:
         given, results = [arg.dtype for arg in op.inputs], [arg.dtype for arg in op.outputs]
         if None in given or None in results:
             raise DataLossError(f"the SavedModel is damaged: {name} has arguments without a type")
-        scope, count = f"call/{len(self._ready)}", self.argument_count(name)
+        scope, count = f"call/{next(self._numbers)}", self.argument_count(name)
         sources = []
         for place, dtype in enumerate(given[:count]):
             attrs = {"dtype": dtype, "shape": UNKNOWN}

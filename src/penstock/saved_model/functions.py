@@ -20,7 +20,7 @@ from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.saved_model.arguments import MismatchError, bind, check_count, rebuild
 from penstock.saved_model.function_graph import FunctionGraph
 from penstock.saved_model.object_graph import CALLABLE, CONCRETE_FUNCTION, SavedObjects
-from penstock.saved_model.structured import arguments_text, decode
+from penstock.saved_model.structured import Fields, arguments_text, decode
 
 #: So many traces are named in an error.
 _MOST_SHOWN: Final = 10
@@ -29,14 +29,10 @@ _MOST_SHOWN: Final = 10
 class ConcreteFunction:
     """One trace: a function of tensors of certain types."""
 
-    def __init__(self, graph: FunctionGraph, name: str, keywords: Sequence[str] = ()) -> None:
-        """Know a function by the name that it has in the library.
-
-        ``keywords`` are the names of its tensors, by which a caller may give them as well.
-        """
+    def __init__(self, graph: FunctionGraph, name: str) -> None:
+        """Know a function by the name that it has in the library."""
         self._graph: Final = graph
         self.name: Final = name
-        self.keywords: Final = tuple(keywords)
 
     @cached_property
     def structure(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -94,8 +90,7 @@ class Function:
         """What a call of it may mean, in the order in which they are tried."""
         facts = self._graph.objects.facts(self._number)
         if self._graph.objects.kind(self._number) == CONCRETE_FUNCTION:
-            keywords = facts.argument_keywords
-            return [ConcreteFunction(self._graph, facts.concrete_function_name, keywords)]
+            return [ConcreteFunction(self._graph, facts.concrete_function_name)]
         return [ConcreteFunction(self._graph, name) for name in facts.concrete_functions]
 
     @cached_property
@@ -165,16 +160,15 @@ class Parameters:
     """The parameters of a function, as Python's ``inspect.getfullargspec`` tells them."""
 
     def __init__(self, proto: Message) -> None:
-        """Read a FunctionSpec; one that is not there takes everything as it comes."""
-        spec = decode(proto.fullargspec) if proto.HasField("fullargspec") else None
-        names = list(getattr(spec, "args", None) or ()) if spec is not None else []
+        """Read a FunctionSpec; without one, arguments are taken as they come."""
+        spec = decode(proto.fullargspec)
+        facts = dict(zip(spec._fields, spec, strict=True)) if isinstance(spec, Fields) else {}
+        names = list(facts.get("args") or ())
         self._names: Final = names[1:] if proto.is_method and names[:1] == ["self"] else names
-        self._has_rest: Final = spec is None or getattr(spec, "varargs", None) is not None
-        defaults = list(getattr(spec, "defaults", None) or ()) if spec is not None else []
-        last = self._names[len(self._names) - len(defaults) :] if defaults else []
+        defaults = list(facts.get("defaults") or ())
+        last = self._names[-len(defaults) :] if defaults else []
         self._defaults: Final[Mapping[str, Any]] = dict(zip(last, defaults, strict=False))
-        named = getattr(spec, "kwonlydefaults", None) if spec is not None else None
-        self._named_defaults: Final[Mapping[str, Any]] = named or {}
+        self._named_defaults: Final[Mapping[str, Any]] = dict(facts.get("kwonlydefaults") or {})
 
     def place(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

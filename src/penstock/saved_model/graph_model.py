@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from penstock.checkpoint import load as open_checkpoint
 from penstock.config import Config
 from penstock.core import dtypes
 from penstock.core.names import parse_endpoint
@@ -26,6 +27,7 @@ from penstock.graph.import_graph_def import graph_from_def
 from penstock.graph.initializers import VARIABLES
 from penstock.kernels.state.variables import REFERENCE_VARIABLE, RESOURCE_VARIABLE
 from penstock.saved_model.assets import assets_of
+from penstock.saved_model.direct_restore import planned, restore_all
 from penstock.saved_model.folder import ModelFolder
 from penstock.saved_model.meta_graph import INIT_SIGNATURE, TRAIN_SIGNATURE
 from penstock.saved_model.signatures import Offer
@@ -54,14 +56,24 @@ def open_graph(meta_graph: Message, folder: ModelFolder, config: Config) -> tupl
     graph = graph_from_def(graph_def)
     session = Session(graph, config=config)
     try:
-        for restore in firsts:
-            session.run(restore, {saver.filename_tensor_name: folder.checkpoint_prefix})
+        if firsts:
+            _restore(graph, session, saver, folder.checkpoint_prefix)
         if init:
             session.run(init, fed)
     except BaseException:
         session.close()
         raise
     return session, graph
+
+
+def _restore(graph: Graph, session: Session, saver: Any, prefix: str) -> None:
+    """Give variables the checkpoint's values: directly if that is all that there is to do."""
+    filename = parse_endpoint(saver.filename_tensor_name).node
+    plan = planned(graph, parse_endpoint(saver.restore_op_name).node, filename)
+    if plan is None:
+        session.run(saver.restore_op_name, {saver.filename_tensor_name: prefix})
+    else:
+        restore_all(plan, open_checkpoint(prefix), session.resources)
 
 
 def init_op(meta_graph: Any) -> str:

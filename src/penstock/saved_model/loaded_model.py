@@ -9,7 +9,8 @@ Not:  knows nothing of how either generation of models works; see ``object_model
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final
 
@@ -66,7 +67,8 @@ class LoadedModel:
         self.session, graph = open_graph(meta_graph, self._folder, self._config)
         self.variables = GraphVariables(self.session, graph)
         self.functions = {}
-        offers = offers_of_graph(meta_graph, self.session)
+        with self._closed_by_errors():
+            offers = offers_of_graph(meta_graph, self.session)
         self.signatures = Signatures(offers, self._what_else)
 
     def _open_objects(self, meta_graph: Any) -> None:
@@ -75,7 +77,18 @@ class LoadedModel:
         self.session = graph.session
         self.variables = graph.variables
         self.functions = Functions(graph)
-        self.signatures = Signatures(offers_of(graph, meta_graph), self._what_else)
+        with self._closed_by_errors():
+            offers = offers_of(graph, meta_graph)
+        self.signatures = Signatures(offers, self._what_else)
+
+    @contextmanager
+    def _closed_by_errors(self) -> Iterator[None]:
+        """Let nothing stay open of a model that cannot be loaded."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def _what_else(self) -> str:
         paths = list(self.functions)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from penstock.config import Config
 from penstock.core.dtypes import DType
 from penstock.core.values import Value
-from penstock.defs.schema import Message
+from penstock.defs.schema import Message, SignatureDef
 from penstock.defs.tensors import from_proto
 from penstock.errors import DataLossError
 from penstock.saved_model.folder import ModelFolder
@@ -30,6 +30,7 @@ from penstock.saved_model.object_graph import (
 )
 from penstock.saved_model.signatures import Offer
 from penstock.saved_model.structured import Spec, TensorSpec, is_spec
+from penstock.saved_model.tensor_info import read_tensor_info
 
 #: The edge to the function that initializes a resource.
 INITIALIZE: Final = "_initialize"
@@ -132,28 +133,36 @@ def offers_of(graph: FunctionGraph, meta_graph: Message) -> dict[str, Offer]:
 
 def _offer(graph: FunctionGraph, number: int, proto: Any) -> Offer:
     facts = graph.objects.facts(number)
-    function = ConcreteFunction(graph, facts.concrete_function_name)
-    inputs = _inputs(function, list(facts.argument_keywords))
+    function, described = facts.concrete_function_name, proto or SignatureDef()
     return Offer(
-        inputs=inputs,
-        outputs=_outputs(function),
-        prepare=lambda: graph.ready(function.name),
-        defaults={k: from_proto(v) for k, v in proto.defaults.items()} if proto else {},
-        method=proto.method_name if proto else "",
+        inputs=_inputs(graph, function, list(facts.argument_keywords)),
+        outputs=_outputs(graph, function, described),
+        prepare=lambda: graph.ready(function),
+        defaults={name: from_proto(value) for name, value in described.defaults.items()},
+        method=described.method_name,
     )
 
 
-def _inputs(function: ConcreteFunction, keywords: list[str]) -> dict[str, Spec]:
+def _inputs(graph: FunctionGraph, name: str, keywords: list[str]) -> dict[str, Spec]:
     """Specifications by name, in the order of the function's arguments."""
-    args, named = function.structure
+    args, named = ConcreteFunction(graph, name).structure
     found = {spec.name: spec for spec in args if isinstance(spec, TensorSpec)} | named
-    if set(found) != set(keywords) or not all(map(is_spec, found.values())):
-        raise DataLossError(f"the SavedModel is damaged: the inputs of {function.name} are unclear")
-    return {name: found[name] for name in keywords}
+    if set(found) == set(keywords) and all(map(is_spec, found.values())):
+        return {keyword: found[keyword] for keyword in keywords}
+    # What the structure calls them is unclear; types are known all the same.
+    specs = graph.argument_specs(name)
+    if len(specs) != len(keywords):
+        raise DataLossError(f"the SavedModel is damaged: the inputs of {name} are unclear")
+    return dict(zip(keywords, specs, strict=True))
 
 
-def _outputs(function: ConcreteFunction) -> dict[str, Spec]:
-    found = function.result
-    if not isinstance(found, dict) or not all(map(is_spec, found.values())):
-        raise DataLossError(f"the SavedModel is damaged: {function.name} is no signature")
-    return found
+def _outputs(graph: FunctionGraph, name: str, proto: Any) -> dict[str, Spec]:
+    """Specifications by name, in the order of the function's results."""
+    found = ConcreteFunction(graph, name).result
+    if isinstance(found, dict) and all(map(is_spec, found.values())):
+        return found
+    infos = {key: read_tensor_info(proto.outputs[key]) for key in sorted(proto.outputs)}
+    count = len(graph.definition(name).signature.output_arg)
+    if sum(len(tensors) for _, tensors in infos.values()) != count:
+        raise DataLossError(f"the SavedModel is damaged: the outputs of {name} are unclear")
+    return {key: spec for key, (spec, _) in infos.items()}

@@ -68,7 +68,7 @@ class Variables(Mapping[str, Value]):
     def _make(self, number: int, value: Value) -> None:
         dtype = self.dtype(number)
         shape = shape_from_proto(self._objects.facts(number).shape)
-        if not shape.accepts(shape_of(value)) or not _is_of(value, dtype):
+        if not shape.accepts(shape_of(value)) or dtype_of(value) is not dtype:
             raise DataLossError(
                 f"the variable {self.name(number)} is {dtype} of shape {shape}, and the checkpoint "
                 f"has {dtype_of(value)} of shape {list(shape_of(value))} for it"
@@ -123,7 +123,3 @@ class Variables(Mapping[str, Value]):
 
 class NoSuchVariableError(NotFoundError, KeyError):
     """A model has no variable of a path."""
-
-
-def _is_of(value: Value, dtype: DType) -> bool:
-    return dtype_of(value) is dtype or (shape_of(value) and 0 in shape_of(value)) or False
