@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import penstock as ps
@@ -27,6 +28,17 @@ def test_each_graph_has_its_values(tags: list[str], factor: int) -> None:
         [(8 + 28) * factor, (12 + 28) * factor],
         [(12 + 28) * factor, (16 + 28) * factor],
     ]
+
+
+def test_each_part_gets_its_own_values(tmp_path: Path) -> None:
+    """Of a variable that was saved in parts, with other values than the module's."""
+    folder = damaged(tmp_path, lambda _: None)
+    values = {"p": [1, 20, 300, 4000], "r": [0], "w": [[0, 0], [0, 0]]}
+    floats = {name: np.float32(value) for name, value in values.items()}
+    ps.checkpoint.save(folder / "variables" / "variables", floats)
+
+    with ps.saved_model.load(folder, []) as model:
+        assert model.signatures["default"](default=[[1, 1]])["default"].tolist() == [[4321, 4321]]
 
 
 def test_tables_are_filled() -> None:
