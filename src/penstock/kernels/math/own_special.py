@@ -177,12 +177,12 @@ def _ratio(parts: Any, x: Array) -> Array:
 
 
 def gammainc(a: Any, x: Any) -> Array:
-    """P(a, x): its series below a + 1 (DLMF 8.11.4), else what the fraction of Q leaves."""
+    """P(a, x): its series below a + 1 (DLMF 8.11.4), else what Q leaves."""
     return _incomplete(a, x)[0]
 
 
 def gammaincc(a: Any, x: Any) -> Array:
-    """Q(a, x): its continued fraction above a + 1 (DLMF 8.9.2), else what the series of P leaves."""
+    """Q(a, x): its continued fraction above a + 1 (DLMF 8.9.2), else what P leaves."""
     return _incomplete(a, x)[1]
 
 
