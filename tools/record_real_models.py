@@ -31,6 +31,8 @@ def main() -> None:
     tf.disable_eager_execution()
     ANSWERS.mkdir(exist_ok=True)
     for case in CASES:
+        if case.kind == "tfjs":
+            continue  # run_language_model.mjs asks TensorFlow.js
         with tf.Graph().as_default(), tf.Session() as session:
             inputs, outputs = _load(case, session)
             feeds = {inputs.get(name, name): value for name, value in case.feeds().items()}

@@ -86,6 +86,16 @@ def test_another_graph_is_walked_in_step() -> None:
     }
 
 
+def test_walks_in_step_end_in_cycles() -> None:
+    """And the nearer way counts where two lead to one of their objects."""
+    saved = ObjectGraph(
+        [ObjectNode({"a": 1, "b": 2}), ObjectNode({"b": 3, "up": 0}), *[ObjectNode()] * 2]
+    )
+    theirs = {0: [("a", 1), ("b", 2)], 1: [("up", 0), ("b", 2)]}
+
+    assert saved.beside(lambda node: theirs.get(node, [])) == {0: 0, 1: 1, 2: 2}
+
+
 def test_edges_have_names() -> None:
     """A path with an empty edge is none."""
     with pytest.raises(InvalidArgumentError, match="an edge without a name"):

@@ -21,6 +21,10 @@ def answers_of(case: Case) -> list[Any]:
         with ps.saved_model.load(path) as model:
             outputs = model.signatures[case.signature](**case.feeds())
             return [outputs[name] for name in case.fetches]
+    if case.kind == "tfjs":
+        with ps.saved_model.load_tfjs(path) as tfjs:
+            outputs = tfjs(**case.feeds())
+            return [outputs[name] for name in case.fetches]
     open_session = ps.load_meta_graph if case.kind == "meta_graph" else ps.Session
     with open_session(path) as session:
         return session.run(list(case.fetches), dict(case.feeds()))

@@ -34,6 +34,7 @@ from penstock.errors import NotFoundError, OpError
 from security.attack import Finding, look_at_text
 from security.damage import damaged
 from support import saved_models
+from support.tfjs_models import all_kinds
 
 _SECONDS: Final = 5
 _BYTES: Final = 1 << 30
@@ -295,12 +296,29 @@ def _read_example(folder: Path) -> dict[str, Any]:
     return dict(ps.records.decode_example(content))
 
 
+def _tfjs_models() -> list[dict[str, bytes]]:
+    """A small model with all that there is."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = all_kinds(Path(name))
+        return [{path.name: path.read_bytes() for path in folder.iterdir()}]
+
+
+def _read_tfjs(folder: Path) -> dict[str, Any]:
+    """Weights have no checksums, so other ones are no wrong answer."""
+    with ps.saved_model.load_tfjs(folder, config=ps.Config(allow_files=False)) as model:
+        signature = next(iter(model.signatures.values()))
+        inputs = {name: ["a", "b"] if name == "words" else [1.0] for name in signature.inputs}
+        tolerated(lambda: signature(**inputs))
+        return {name: str(spec) for name, spec in signature.outputs.items()}
+
+
 SUBJECTS: Final[dict[str, Subject]] = {
     "checkpoint": Subject(_checkpoints, _read_checkpoint, right_or_refused),
     "forged_checkpoint": Subject(_forged_checkpoints, _read_forged, anything),
     "saved_model": Subject(_saved_models, _read_saved_model, anything),
     "saved_model_values": Subject(_model_values, _read_model_values, right_or_refused),
     "records": Subject(_records, _read_records, beginning_or_refused),
+    "tfjs": Subject(_tfjs_models, _read_tfjs, anything),
     "sequence_example": Subject(
         lambda: [{"sequence": (_RECORDS / "sequence").read_bytes()}], _read_example, anything
     ),

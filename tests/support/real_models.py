@@ -50,7 +50,7 @@ class Case:
     name: str
     #: The model's file or folder, below ``MODELS``.
     path: str
-    #: ``graph``, ``saved_model`` or ``meta_graph``.
+    #: ``graph``, ``saved_model``, ``meta_graph`` or ``tfjs``.
     kind: str
     #: Of a SavedModel the signature; then feeds and fetches go by its names.
     signature: str = ""
@@ -113,6 +113,14 @@ def _head() -> dict[str, Any]:
 
 
 CASES: Final = (
+    Case(
+        name="languagedetection",
+        path="languagedetection",
+        kind="tfjs",
+        signature="serving_default",
+        feeds=lambda: {"inputs": np.array([PYTHON, C], object)},
+        fetches=("scores", "classes"),
+    ),
     Case(
         name="guesslang",
         path="guesslang/model",

@@ -59,7 +59,7 @@ KERAS: Final = FileKind("a Keras model", _FROM_KERAS)
 _KERAS_JSON: Final = FileKind("the architecture of a Keras model", _FROM_KERAS)
 _HDF5: Final = FileKind("an HDF5 file, perhaps a Keras model", _FROM_KERAS)
 _TFJS: Final = FileKind(
-    "a TensorFlow.js model", f"convert it by the package tfjs-graph-converter; {_MORE}"
+    "a TensorFlow.js model", f"penstock.saved_model.load_tfjs opens it; {_MORE}"
 )
 _TFLITE: Final = FileKind(
     "a TensorFlow Lite model",

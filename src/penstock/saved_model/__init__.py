@@ -23,6 +23,7 @@ from penstock.saved_model.structured import OtherSpec, RaggedSpec, SparseSpec, T
 
 if TYPE_CHECKING:
     from penstock.saved_model.save_model import save
+    from penstock.saved_model.tfjs_model import TfjsModel, load_tfjs
 
 __all__ = [
     "ConcreteFunction",
@@ -40,17 +41,23 @@ __all__ = [
     "SparseSpec",
     "SparseTensor",
     "TensorSpec",
+    "TfjsModel",
     "describe",
     "freeze",
     "load",
+    "load_tfjs",
     "save",
 ]
+
+#: Names whose modules bring what not everyone who loads a model needs to wait for.
+_LATER = {"save": "save_model", "load_tfjs": "tfjs_model", "TfjsModel": "tfjs_model"}
 
 if not TYPE_CHECKING:  # for mypy, what is not there is not there
 
     def __getattr__(name: str) -> object:
-        """``save``, whose module brings what builds graphs: who only loads need not wait for it."""
-        if name != "save":
+        """What is imported when it is first used."""
+        if name not in _LATER:
             raise AttributeError(f"module 'penstock.saved_model' has no attribute '{name}'")
-        globals()[name] = value = importlib.import_module("penstock.saved_model.save_model").save
+        module = importlib.import_module(f"penstock.saved_model.{_LATER[name]}")
+        globals()[name] = value = getattr(module, name)
         return value

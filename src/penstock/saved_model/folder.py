@@ -98,6 +98,11 @@ class ModelFolder:
         """Whether there are values of variables."""
         return self.files.exists(index_path(self.checkpoint_prefix))
 
+    @property
+    def is_hub_module(self) -> bool:
+        """Whether it is a module of TensorFlow 1 Hub."""
+        return self.files.exists(self._within(HUB_MODULE))
+
     def asset(self, filename: str) -> str:
         """The absolute path of an asset.
 

@@ -6,7 +6,7 @@ Not:  guesses nothing: what restores and initializes, and what is fed and fetche
 
 The order is TensorFlow's: variables are restored, then the first of these is run that there is:
 the signature ``__saved_model_init_op``, the collection ``saved_model_main_op``, the collection
-``legacy_init_op``.
+``legacy_init_op``.  A module of TensorFlow 1 Hub has no nodes for either; see ``hub_module``.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from penstock.kernels.state.variables import REFERENCE_VARIABLE, RESOURCE_VARIAB
 from penstock.saved_model.assets import assets_of
 from penstock.saved_model.direct_restore import planned, restore_all
 from penstock.saved_model.folder import ModelFolder
+from penstock.saved_model.hub_module import restore_by_name, table_initializers
 from penstock.saved_model.meta_graph import INIT_SIGNATURE, TRAIN_SIGNATURE
 from penstock.saved_model.signatures import Offer
 from penstock.saved_model.tensor_info import read_tensor_info
@@ -52,14 +53,17 @@ def open_graph(meta_graph: Message, folder: ModelFolder, config: Config) -> tupl
     graph_def = _known_part(meta_graph)
     saver, init = meta_graph.saver_def, init_op(meta_graph)
     firsts = [saver.restore_op_name] * (folder.has_checkpoint and bool(saver.restore_op_name))
-    check_nodes(graph_def, [*firsts, *([init] if init else [])])
+    inits = [init] if init else table_initializers(meta_graph) if folder.is_hub_module else []
+    check_nodes(graph_def, [*firsts, *inits])
     graph = graph_from_def(graph_def)
     session = Session(graph, config=config)
     try:
         if firsts:
             _restore(graph, session, saver, folder.checkpoint_prefix)
-        if init:
-            session.run(init, fed)
+        elif folder.has_checkpoint:
+            restore_by_name(session, graph, meta_graph, folder.checkpoint_prefix)
+        if inits:
+            session.run(inits, fed)
     except BaseException:
         session.close()
         raise

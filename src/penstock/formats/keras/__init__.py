@@ -4,7 +4,7 @@ The journey of a file:
 
 | what | made by |
 | --- | --- |
-| bytes → description and weights | ``archive``, ``strict_json``, ``h5`` |
+| bytes → description and weights | ``archive``, ``h5`` |
 | description → layers | ``config``, ``layer``, ``models``, ``topology`` |
 | weights → each layer's arrays | ``weights`` |
 | layers → nodes | ``layers``, ``activations``, ``windows`` |

@@ -32,8 +32,8 @@ from penstock.errors import (
 from penstock.formats.keras.config import Config, Generation, read_config
 from penstock.formats.keras.h5 import H5File, opened
 from penstock.formats.keras.layer import Layer
-from penstock.formats.keras.strict_json import MAX_BYTES, parse_object
 from penstock.formats.keras.weights import read_lists, read_tree
+from penstock.formats.strict_json import MAX_BYTES, parse_object
 
 _ZIP: Final = b"PK\x03\x04"
 _HDF5: Final = b"\x89HDF\r\n\x1a\n"

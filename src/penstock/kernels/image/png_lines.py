@@ -89,8 +89,8 @@ def _unpacked(rows: Array, columns: int, layout: Layout) -> Array:
         samples = rows
     else:
         bits = np.unpackbits(rows, axis=1).reshape(len(rows), -1, depth)
-        weights = (1 << np.arange(depth)[::-1]).astype(np.uint8)
-        samples = (bits @ weights)[:, : columns * layout.channels]
+        places = np.arange(depth, dtype=np.uint8)[::-1]
+        samples = (bits << places).sum(2, np.uint8)[:, : columns * layout.channels]
     return samples.reshape(len(rows), columns, layout.channels)
 
 

@@ -5,14 +5,15 @@ Out:  an array of the same type.
 Not:  imports SciPy only when a kernel is made that needs it.
 
 The error function and the logarithm of gamma are in Python itself: without SciPy they are
-computed number by number, fifty times more slowly; but not the error function in float32.
+computed number by number, fifty times more slowly; but not the error function in float32.  Some
+others are in ``own_special``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from penstock.kernels.api.extras import require
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
 from penstock.kernels.math.error_function import erf
+from penstock.kernels.math.own_special import FUNCTIONS
 from penstock.kernels.values.arrays import shape_text
 from penstock.kernels.values.precision import NARROW, in_float32
 
@@ -58,7 +60,7 @@ _OF_SEVERAL: Final = {
     "Betainc": "betainc",
 }
 #: Where TensorFlow has a number of its own, or none: the condition and what stands there.
-_EDGES: Final[dict[str, tuple[Callable[..., Value], float]]] = {
+_EDGES: Final[dict[str, tuple[Callable[..., Value], float | Callable[..., Value]]]] = {
     "Digamma": (lambda x: x == 0, math.nan),
     "Expint": (lambda x: x < 0, math.nan),
     "BesselK0": (lambda x: x < 0, math.inf),
@@ -67,7 +69,7 @@ _EDGES: Final[dict[str, tuple[Callable[..., Value], float]]] = {
     "BesselK1e": (lambda x: x < 0, math.inf),
     "BesselY0": (lambda x: x < 0, -math.inf),
     "BesselY1": (lambda x: x < 0, -math.inf),
-    "Igamma": (lambda a, x: (a == 0) & (x != 0), math.nan),
+    "Igamma": (lambda a, _: a == 0, lambda _, x: np.where(x == 0, 0.0, math.nan)),
     "Igammac": (lambda a, _: a == 0, math.nan),
     "Betainc": (lambda a, b, _: (a <= 0) | (b <= 0), math.nan),
 }
@@ -94,7 +96,8 @@ def _with_edge(op: str, function: Kernel) -> Kernel:
     if op not in _EDGES:
         return function
     is_edge, value = _EDGES[op]
-    return lambda *inputs: as_value(np.where(is_edge(*inputs), value, function(*inputs)))
+    there = value if callable(value) else lambda *_: value
+    return lambda *inputs: as_value(np.where(is_edge(*inputs), there(*inputs), function(*inputs)))
 
 
 def _same_shape_or_scalar(compute: Kernel) -> Kernel:
@@ -118,7 +121,14 @@ def make_fresnel(attrs: Attrs) -> Kernel:
 
 
 def _scipy(name: str) -> Kernel:
-    function: Kernel = getattr(require("scipy.special", "special"), name)
+    """SciPy's function; without SciPy, our own if there is one."""
+    try:
+        function: Kernel = getattr(require("scipy.special", "special"), name)
+    except UnimplementedError:
+        own = FUNCTIONS.get(name)
+        if own is None:
+            raise
+        return own
     return function
 
 
@@ -168,13 +178,13 @@ def one_by_one(of_one: Callable[[float], float], dtype: DType) -> Kernel:
 @kernel("Polygamma", types={"T": _WIDE})
 def make_polygamma(attrs: Attrs) -> Kernel:
     """The derivative of the digamma function of order a; NaN unless a is a natural number."""
-    special: Any = require("scipy.special", "special")
+    psi, zeta, gamma = _scipy("psi"), _scipy("zeta"), _scipy("gamma")
 
     def polygamma(a: Value, x: Value) -> Value:
         order = np.asarray(a, np.float64)
         sign = np.where(order % 2 == 0, -1.0, 1.0)
-        value = sign * special.gamma(order + 1) * special.zeta(order + 1, x)
-        value = np.where(order == 0, special.psi(x), value)
+        value = sign * gamma(order + 1) * zeta(order + 1, x)
+        value = np.where(order == 0, psi(x), value)
         return np.where((order >= 0) & (order == np.floor(order)), value, np.nan)
 
     return _in_precision(polygamma, attrs.dtype("T"))

@@ -46,7 +46,7 @@ def parse_object(content: bytes, origin: str) -> dict[str, Any]:
     return found
 
 
-_AGAIN: Final = "the file is damaged: get it again, or save the model again with Keras"
+_AGAIN: Final = "the file is damaged: get it again, or save the model again"
 
 
 def _depth(content: bytes) -> int:

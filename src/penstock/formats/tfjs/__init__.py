@@ -1,0 +1,12 @@
+"""Graph models of TensorFlow.js: a ``model.json`` and files of weights, as a graph.
+
+| what | made by |
+| --- | --- |
+| ``model.json`` and weight files → values by name | ``weights`` |
+| nodes that only TensorFlow.js has → TensorFlow's | ``fused`` |
+| all of that → MetaGraphDef | ``read`` |
+"""
+
+from penstock.formats.tfjs.read import SIGNATURE, read
+
+__all__ = ["SIGNATURE", "read"]
