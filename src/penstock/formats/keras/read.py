@@ -60,24 +60,24 @@ def read(source: str | os.PathLike[str] | bytes) -> KerasGraph:
     """Make a graph of a model of Keras, as it computes when it is not trained.
 
     ``source`` is a path, or the bytes of a file: a ``.keras`` archive, or an HDF5 file with a whole
-    model.  Needs the package h5py (``pip install 'penstock[keras]'``).
+    model.
 
     Raises:
         NotFoundError: there is no such file.
         InvalidArgumentError: it is no model of Keras, or only its weights.
-        UnimplementedError: h5py is missing; or the model has layers that are not known, all of
+        UnimplementedError: the model has layers that are not known, all of
             which are named; or such as hold Python code, which is never run.
         DataLossError: the file is damaged.
 
     """
-    with open_archive(source if isinstance(source, bytes) else os.fspath(source)) as archive:
-        model = make_layer(archive.config)
-        archive.read_weights(model)
-        graph = Graph()
-        with graph.as_default():
-            inputs, given = _placeholders(model)
-            outputs = _named_outputs(model, model(given))
-        return KerasGraph(graph, inputs, outputs, archive.version)
+    archive = open_archive(source if isinstance(source, bytes) else os.fspath(source))
+    model = make_layer(archive.config)
+    archive.read_weights(model)
+    graph = Graph()
+    with graph.as_default():
+        inputs, given = _placeholders(model)
+        outputs = _named_outputs(model, model(given))
+    return KerasGraph(graph, inputs, outputs, archive.version)
 
 
 # -- inputs ---------------------------------------------------------------------------------------

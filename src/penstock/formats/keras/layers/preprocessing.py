@@ -123,7 +123,10 @@ def discretization(self: Layer, x: Symbol) -> Symbol:
     if not all(isinstance(b, (int, float)) and not isinstance(b, bool) for b in bounds):
         raise self.config.error("'bin_boundaries' must be numbers")
     made = ops.bucketize(x.tensor, boundaries=[float(bound) for bound in sorted(bounds)])
-    return x.made(ops.cast(made, self.config.dtype), x.shape)
+    if self.config.is_keras_3:
+        return x.made(made)
+    own = self.config.dtype
+    return x.made(ops.cast(made, own if own.is_integer else dtypes.int64))
 
 
 @layer("CategoryEncoding", converts=False)
