@@ -222,7 +222,7 @@ class _Bytes:
         return data[:size]
 
     def _is_unwritten(self, place: int, size: int) -> bool:
-        """Whether nothing was written to an array, which is then zeros; a large one is no model's."""
+        """Whether nothing was written to an array, which is then zeros, and not a large one."""
         return self.is_nowhere(place) and size <= _LONGEST
 
 
@@ -230,7 +230,7 @@ def _decoded(item: Any) -> Any:
     return item.rstrip(b"\0").decode("utf-8", "replace") if isinstance(item, bytes) else item
 
 
-# -- chunks -----------------------------------------------------------------------------------------
+# -- chunks ---------------------------------------------------------------------------------------
 
 
 class _Chunks:
@@ -330,7 +330,7 @@ def _filters(message: bytes) -> Iterator[int]:
         yield number
 
 
-# -- groups -----------------------------------------------------------------------------------------
+# -- groups ---------------------------------------------------------------------------------------
 
 
 class _Tree:
@@ -497,7 +497,7 @@ class _Tree:
             raise DamagedError("a group without members")
 
 
-# -- types and shapes -------------------------------------------------------------------------------
+# -- types and shapes -----------------------------------------------------------------------------
 
 
 def _shape(body: bytes, length_size: int) -> tuple[int, ...]:

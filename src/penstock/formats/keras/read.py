@@ -20,8 +20,8 @@ from penstock.errors import InvalidArgumentError
 from penstock.formats.keras import layers
 from penstock.formats.keras.archive import open_archive
 from penstock.formats.keras.config import Config, policy_name
-from penstock.formats.keras.layer import Layer, node_name
-from penstock.formats.keras.models import make_layer, topology_of
+from penstock.formats.keras.layer import Layer, node_name, sound
+from penstock.formats.keras.models import check_size, make_layer, topology_of
 from penstock.formats.keras.symbol import Nest, Shape, Symbol
 from penstock.formats.keras.topology import FUNCTIONAL, Place
 
@@ -71,10 +71,11 @@ def read(source: str | os.PathLike[str] | bytes) -> KerasGraph:
 
     """
     archive = open_archive(source if isinstance(source, bytes) else os.fspath(source))
-    model = make_layer(archive.config)
-    archive.read_weights(model)
     graph = Graph()
-    with graph.as_default():
+    with sound(archive.config), graph.as_default():
+        model = make_layer(archive.config)
+        check_size(model)
+        archive.read_weights(model)
         inputs, given = _placeholders(model)
         outputs = _named_outputs(model, model(given))
     return KerasGraph(graph, inputs, outputs, archive.version)

@@ -22,6 +22,8 @@ from penstock.formats.keras.layers.core import einsum_of
 from penstock.formats.keras.layers.reshaping import resized
 from penstock.formats.keras.symbol import Shape, Size, Symbol, constant_like, pack, product, reshape
 
+#: More parts than these are not made of a tensor.
+_MOST_PARTS: Final = 4096
 #: Takes the layer's description, and then what the call brings.
 Function: TypeAlias = Callable[..., Any]
 
@@ -310,7 +312,7 @@ def _split(config: Config, x: Symbol, sections: Any, axis: int = 0, **_: Any) ->
     size = x.shape[along]
     if not isinstance(sections, int):
         raise config.unsupported("parts of several sizes")
-    if sections < 1 or (size is not None and size % sections):
+    if not 1 <= sections <= _MOST_PARTS or (size is not None and size % sections):
         raise config.error(f"a dimension of size {size} does not make {sections} equal parts")
     shape = list(x.shape)
     shape[along] = None if size is None else size // sections
@@ -321,7 +323,7 @@ def _split(config: Config, x: Symbol, sections: Any, axis: int = 0, **_: Any) ->
 def _unstack(config: Config, x: Symbol, num: Any = None, axis: int = 0, **_: Any) -> list[Symbol]:
     (along,) = axes_of(config, axis, x.rank)
     count = x.shape[along] if num is None else num
-    if not isinstance(count, int):
+    if not isinstance(count, int) or count > _MOST_PARTS:
         raise config.unsupported("parts of which the number is not known")
     shape = without(x.shape, [along], keeps=False)
     return [x.made(part, shape) for part in ops.unpack(x.tensor, num=count, axis=along)]
@@ -444,19 +446,20 @@ def _resize(config: Config, x: Symbol, size: Any, method: str = "bilinear", **_:
 
 
 def _blocks(op: Callable[..., Tensor], *, is_deeper: bool) -> Function:
-    def rearrange(config: Config, x: Symbol, block_size: int, **_: Any) -> Symbol:
+    def rearrange(config: Config, x: Symbol, block_size: Any, **_: Any) -> Symbol:
         if x.rank != 4 or not isinstance(block_size, int) or block_size < 1:
             raise config.error("it takes an image, and the size of blocks")
         batch, rows, columns, channels = x.shape
         b = block_size
         space = [n if n is None else n // b if is_deeper else n * b for n in (rows, columns)]
-        if channels is None:
-            deep = None
-        else:
-            deep = channels * b * b if is_deeper else channels // (b * b)
+        deep = None if channels is None else _deep(channels, b * b, is_deeper=is_deeper)
         return x.made(op(x.tensor, block_size=b), (batch, *space, deep))
 
     return rearrange
+
+
+def _deep(channels: int, cells: int, *, is_deeper: bool) -> int:
+    return channels * cells if is_deeper else channels // cells
 
 
 FUNCTIONS: Final[dict[str, Function]] = {
