@@ -25,7 +25,10 @@ def changed(change: Any, name: str = "sequential.3.keras", **files: bytes) -> by
         config = json.loads(old.read("config.json"))
         change(config)
         parts = {n: old.read(n) for n in old.namelist()} | {"config.json": json.dumps(config)}
-        for part, content in {**parts, **{k.replace("__", "."): v for k, v in files.items()}}.items():
+        for part, content in {
+            **parts,
+            **{k.replace("__", "."): v for k, v in files.items()},
+        }.items():
             new.writestr(part, content)
     return made.getvalue()
 
@@ -39,7 +42,9 @@ def test_python_code_of_a_file_is_never_run() -> None:
         layer["class_name"] = "Lambda"
         layer["config"] = {"name": "sly", "function": code}
 
-    with pytest.raises(ps.errors.UnimplementedError, match=r"'sequential\w*/sly' \(Lambda\).*never"):
+    with pytest.raises(
+        ps.errors.UnimplementedError, match=r"'sequential\w*/sly' \(Lambda\).*never"
+    ):
         read(changed(put_in))
 
 
