@@ -29,7 +29,7 @@ from penstock.errors import (
 )
 from penstock.formats.keras.config import Config, Generation, read_config
 from penstock.formats.keras.h5 import H5File, open_h5
-from penstock.formats.keras.hdf5 import SIGNATURE
+from penstock.formats.keras.hdf5_bytes import SIGNATURE
 from penstock.formats.keras.layer import Layer
 from penstock.formats.keras.strict_json import MAX_BYTES, parse_object
 from penstock.formats.keras.weights import read_lists, read_tree

@@ -21,7 +21,8 @@ from penstock.errors import (
     UnimplementedError,
 )
 from penstock.formats.keras.h5py_nodes import open_by_library
-from penstock.formats.keras.hdf5 import NewerFormError, open_hdf5
+from penstock.formats.keras.hdf5 import open_hdf5
+from penstock.formats.keras.hdf5_bytes import NewerFormError
 
 _AGAIN: Final = "the file is damaged: get it again, or save the model again with Keras"
 #: No list of names lies in more pieces.

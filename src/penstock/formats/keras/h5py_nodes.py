@@ -20,7 +20,7 @@ import numpy as np
 
 from penstock.core.values import Array
 from penstock.errors import UnimplementedError
-from penstock.formats.keras.hdf5 import DamagedError
+from penstock.formats.keras.hdf5_bytes import DamagedError
 
 #: Arrays up to this size are read whatever the file stores of them.
 _SMALL: Final = 1 << 20
