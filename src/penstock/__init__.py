@@ -55,7 +55,7 @@ from penstock.state.resources import ResourceManager
 from penstock.state.step_state import StepState
 
 if TYPE_CHECKING:
-    from penstock import checkpoint, records, saved_model
+    from penstock import checkpoint, formats, records, saved_model
     from penstock.builder import (
         Graph,
         Operation,
@@ -141,6 +141,7 @@ __all__ = [
     "device",
     "dtypes",
     "errors",
+    "formats",
     "global_variables_initializer",
     "graph_to_def",
     "group",
@@ -173,7 +174,7 @@ __all__ = [
 ]
 
 #: Packages that are loaded when they are first used: who only runs graphs need not wait for them.
-_PACKAGES = frozenset({"checkpoint", "records", "saved_model"})
+_PACKAGES = frozenset({"checkpoint", "formats", "records", "saved_model"})
 #: Names and the modules that they come from, which are loaded in the same way.
 _MODULES = {
     "ShapeContext": "penstock.kernels.api.shape_context",

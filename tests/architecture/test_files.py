@@ -41,6 +41,7 @@ CALLS: Final = {"open", "eval", "exec", "compile", "__import__"}
 REASONS: Final = {
     ("defs/file_kinds.py", "tarfile"): "reads bytes",
     ("defs/file_kinds.py", "zipfile"): "reads bytes",
+    ("formats/keras/archive.py", "zipfile"): "reads bytes",
     ("core/forks.py", "os.write"): "tells stderr why a child ends",
     ("core/forks.py", "os._exit"): "ends a child in which nobody waits for anything",
     ("core/memory.py", "pathlib"): "asks the system how much memory there is",

@@ -1,0 +1,1 @@
+"""Tests of readers of models in other forms than a graph."""

@@ -80,7 +80,7 @@ def operations(k: Any, x: Any, y: Any, t: Any) -> list[Any]:
 
 
 @branches(FAMILIES, only=(2,), x=(3, 4), y=(3, 4), t=Given((3,), below=4, dtype="int32"))
-def old_operations(k: Any, x: Any, y: Any, t: Any) -> list[Any]:
+def old_operations(_: Any, x: Any, y: Any, t: Any) -> list[Any]:
     import tensorflow as tf
 
     positive = tf.abs(x) + 0.5

@@ -114,7 +114,7 @@ def convolutions(k: Any, x: Any, y: Any) -> list[Any]:
 @branches(FAMILIES, x=(6, 3), y=(5, 6, 3), z=(4, 5, 4, 2))
 def convolutions_back(k: Any, x: Any, y: Any, z: Any) -> list[Any]:
     L = k.layers  # noqa: N806
-    made = [
+    return [
         L.Conv1DTranspose(2, 3)(x),
         L.Conv1DTranspose(2, 3, strides=2, padding="same", activation="relu")(x),
         L.Conv1DTranspose(2, 2, strides=3)(x),
@@ -127,7 +127,6 @@ def convolutions_back(k: Any, x: Any, y: Any, z: Any) -> list[Any]:
         L.Conv3DTranspose(2, 2)(z),
         L.Conv3DTranspose(2, 3, strides=2, padding="same")(z),
     ]
-    return made
 
 
 @branches(FAMILIES, x=(9, 3), y=(7, 6, 3), z=(5, 4, 6, 2))

@@ -14,8 +14,6 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -30,13 +28,13 @@ from penstock.errors import (
     UnimplementedError,
 )
 from penstock.formats.keras.config import Config, Generation, read_config
-from penstock.formats.keras.h5 import H5File, opened
+from penstock.formats.keras.h5 import H5File, open_h5
+from penstock.formats.keras.hdf5_bytes import SIGNATURE
 from penstock.formats.keras.layer import Layer
 from penstock.formats.keras.weights import read_lists, read_tree
 from penstock.formats.strict_json import MAX_BYTES, parse_object
 
 _ZIP: Final = b"PK\x03\x04"
-_HDF5: Final = b"\x89HDF\r\n\x1a\n"
 _WEIGHTS: Final = "model.weights.h5"
 #: How many times as large as its packed form a part of an archive may be.
 _EXPANSION: Final = 1100
@@ -46,7 +44,7 @@ _WHOLE: Final = "save the whole model, by model.save, or give the file that has 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """One file of Keras, open."""
+    """One file of Keras."""
 
     config: Config
     #: Such as ``3.8.0`` or ``2.2.4-tf``.
@@ -64,36 +62,31 @@ class Archive:
             read_lists(model, self.weights)
 
 
-@contextmanager
-def open_archive(source: str | bytes, origin: str = "") -> Iterator[Archive]:
-    """What a file holds, until the block ends.
+def open_archive(source: str | bytes, origin: str = "") -> Archive:
+    """What a file holds.
 
     Raises:
         InvalidArgumentError: it is no model of Keras, or only its weights.
         DataLossError: it is damaged.
-        UnimplementedError: h5py is not installed, or the file is older than Keras 2.
+        UnimplementedError: it takes h5py, which is not installed; or it is older than Keras 2.
 
     """
     content = source if isinstance(source, bytes) else FileSystem().read(source)
     name = origin or (source if isinstance(source, str) else "the file")
     if content.startswith(_ZIP):
-        with _open_zip(content, name) as archive:
-            yield archive
-    elif content.startswith(_HDF5):
-        with _open_h5(content, name) as archive:
-            yield archive
-    else:
-        raise InvalidArgumentError(
-            f"{name} is no model of Keras: it is neither a ZIP archive nor an HDF5 file",
-            next_step="penstock show says what a file is",
-        )
+        return _open_zip(content, name)
+    if content.startswith(SIGNATURE):
+        return _open_h5(content, name)
+    raise InvalidArgumentError(
+        f"{name} is no model of Keras: it is neither a ZIP archive nor an HDF5 file",
+        next_step="penstock show says what a file is",
+    )
 
 
 # -- .keras ---------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _open_zip(content: bytes, origin: str) -> Iterator[Archive]:
+def _open_zip(content: bytes, origin: str) -> Archive:
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
         names = set(archive.namelist())
@@ -120,9 +113,8 @@ def _open_zip(content: bytes, origin: str) -> Iterator[Archive]:
             next_step="save the model again with Keras, by model.save('model.keras')",
         )
     weights = _member(archive, _WEIGHTS, origin)
-    with opened(weights, f"{origin}/{_WEIGHTS}") as file:
-        config = _outermost(entry, version, is_zip=True)
-        yield Archive(config, version, file, is_tree=True)
+    config = _outermost(entry, version, is_zip=True)
+    return Archive(config, version, open_h5(weights, f"{origin}/{_WEIGHTS}"), is_tree=True)
 
 
 def _member(archive: zipfile.ZipFile, name: str, origin: str) -> bytes:
@@ -154,22 +146,19 @@ def _member(archive: zipfile.ZipFile, name: str, origin: str) -> bytes:
 # -- .h5 ------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _open_h5(content: bytes, origin: str) -> Iterator[Archive]:
-    with opened(content, origin) as file:
-        text = file.attribute("model_config")
-        if text is None:
-            raise _only_weights(file, origin)
-        if not isinstance(text, str):
-            raise DataLossError(f"{origin}: its description is damaged", next_step=_AGAIN)
-        weights = file.below("model_weights")
-        if weights is None:
-            raise NotFoundError(f"{origin} has a description of a model, but no weights")
-        entry = parse_object(text.encode("utf-8", "replace"), f"{origin}/model_config")
-        version = _text(file.attribute("keras_version")) or _text(
-            weights.attribute("keras_version")
-        )
-        yield Archive(_outermost(entry, version, is_zip=False), version, weights, is_tree=False)
+def _open_h5(content: bytes, origin: str) -> Archive:
+    file = open_h5(content, origin)
+    text = file.attribute("model_config")
+    if text is None:
+        raise _only_weights(file, origin)
+    if not isinstance(text, str):
+        raise DataLossError(f"{origin}: its description is damaged", next_step=_AGAIN)
+    weights = file.below("model_weights")
+    if weights is None:
+        raise NotFoundError(f"{origin} has a description of a model, but no weights")
+    entry = parse_object(text.encode("utf-8", "replace"), f"{origin}/model_config")
+    version = _text(file.attribute("keras_version")) or _text(weights.attribute("keras_version"))
+    return Archive(_outermost(entry, version, is_zip=False), version, weights, is_tree=False)
 
 
 def _only_weights(file: H5File, origin: str) -> OpError:

@@ -18,7 +18,7 @@ from penstock.core.dtypes import DType
 from penstock.errors import InvalidArgumentError, OpError, UnimplementedError
 
 #: More than this many items of a setting are no layer's.
-_MANY: Final = 4096
+_MANY: Final = 20_000
 _REQUIRED: Final = object()
 #: Sizes beyond these cannot be meant; they are refused before anything is made of them.
 MAX_SIZE: Final = 2**31 - 1

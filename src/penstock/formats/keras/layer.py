@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -22,7 +23,7 @@ import numpy as np
 from penstock.builder import control_dependencies, name_scope, ops
 from penstock.builder.tensor import Tensor
 from penstock.core.values import Array
-from penstock.errors import AlreadyExistsError
+from penstock.errors import AlreadyExistsError, OpError, ResourceExhaustedError
 from penstock.formats.keras.config import Config
 from penstock.formats.keras.symbol import Nest, Symbol, each, flatten
 
@@ -170,12 +171,12 @@ class Layer:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Nest:
         """Make its nodes once more, for these inputs."""
-        with name_scope(node_name(self.config.name)):
+        with sound(self.config), name_scope(node_name(self.config.name)):
             if self.kind.converts:
                 args = each(self._converted, args)
                 kwargs = each(self._converted, kwargs)
             outputs = self.kind.build(self, *args, **kwargs)
-        return self._with_masks(args, kwargs, outputs)
+            return self._with_masks(args, kwargs, outputs)
 
     def _converted(self, x: Symbol) -> Symbol:
         wanted = self.config.dtype
@@ -189,6 +190,23 @@ class Layer:
         inputs = flatten(args) or flatten(kwargs)
         mask = inputs[0].mask if inputs and self.kind.masking is Masking.PASSES else None
         return each(lambda y: y.masked(mask), outputs)
+
+
+@contextmanager
+def sound(config: Config) -> Iterator[None]:
+    """A block in which whatever does not fit is the fault of a file.
+
+    Files say how layers are called and with what; the functions of layers rely on it, and Python
+    says where it is not so.
+    """
+    try:
+        yield
+    except OpError:
+        raise
+    except (TypeError, AttributeError, LookupError, ValueError, ArithmeticError) as cause:
+        raise config.error(f"it cannot be built as the file says: {cause}") from cause
+    except (RecursionError, MemoryError) as cause:
+        raise ResourceExhaustedError(f"{config} is too large or nested too deeply") from cause
 
 
 def _fits(shape: Sequence[int], wanted: Sequence[int | None]) -> bool:

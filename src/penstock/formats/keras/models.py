@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from penstock.errors import UnimplementedError
+from penstock.errors import ResourceExhaustedError, UnimplementedError
 from penstock.formats.keras.config import EXPORT, Config
 from penstock.formats.keras.layer import Layer, Masking, find_kind, layer, operation_kind
 from penstock.formats.keras.symbol import Nest, Symbol, each, flatten
@@ -20,6 +20,8 @@ from penstock.formats.keras.topology import FUNCTIONAL, Place, Topology, read_to
 _DEEPEST = 30
 #: Most unknown layers that an error names.
 _NAMED = 10
+#: The largest model: ten times what Keras' own applications have.
+_MOST_CALLS = 20_000
 
 
 def make_layer(config: Config) -> Layer:
@@ -35,6 +37,26 @@ def make_layer(config: Config) -> Layer:
         raise _unknown(unknown)
     assert made is not None
     return made
+
+
+def check_size(model: Layer) -> None:
+    """Say so if a file, whose models may call models that call models, becomes absurdly large."""
+    count = _calls(model, {})
+    if count > _MOST_CALLS:
+        raise ResourceExhaustedError(
+            f"{model.config} calls {count} layers; a model calls {_MOST_CALLS} at most"
+        )
+
+
+def _calls(layer: Layer, known: dict[int, int]) -> int:
+    """How many layers one call of a layer calls."""
+    if id(layer) not in known:
+        called = list(layer.parts.values())
+        if layer.config.class_name in FUNCTIONAL:
+            parts = {part.config.name: part for part in called}
+            called = [parts[call.layer] for call in topology_of(layer).calls]
+        known[id(layer)] = 1 + sum(_calls(part, known) for part in called)
+    return known[id(layer)]
 
 
 def _make(config: Config, unknown: list[Config], depth: int) -> Layer | None:

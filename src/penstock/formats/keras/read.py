@@ -20,8 +20,8 @@ from penstock.errors import InvalidArgumentError
 from penstock.formats.keras import layers
 from penstock.formats.keras.archive import open_archive
 from penstock.formats.keras.config import Config, policy_name
-from penstock.formats.keras.layer import Layer, node_name
-from penstock.formats.keras.models import make_layer, topology_of
+from penstock.formats.keras.layer import Layer, node_name, sound
+from penstock.formats.keras.models import check_size, make_layer, topology_of
 from penstock.formats.keras.symbol import Nest, Shape, Symbol
 from penstock.formats.keras.topology import FUNCTIONAL, Place
 
@@ -60,24 +60,25 @@ def read(source: str | os.PathLike[str] | bytes) -> KerasGraph:
     """Make a graph of a model of Keras, as it computes when it is not trained.
 
     ``source`` is a path, or the bytes of a file: a ``.keras`` archive, or an HDF5 file with a whole
-    model.  Needs the package h5py (``pip install 'penstock[keras]'``).
+    model.
 
     Raises:
         NotFoundError: there is no such file.
         InvalidArgumentError: it is no model of Keras, or only its weights.
-        UnimplementedError: h5py is missing; or the model has layers that are not known, all of
+        UnimplementedError: the model has layers that are not known, all of
             which are named; or such as hold Python code, which is never run.
         DataLossError: the file is damaged.
 
     """
-    with open_archive(source if isinstance(source, bytes) else os.fspath(source)) as archive:
+    archive = open_archive(source if isinstance(source, bytes) else os.fspath(source))
+    graph = Graph()
+    with sound(archive.config), graph.as_default():
         model = make_layer(archive.config)
+        check_size(model)
         archive.read_weights(model)
-        graph = Graph()
-        with graph.as_default():
-            inputs, given = _placeholders(model)
-            outputs = _named_outputs(model, model(given))
-        return KerasGraph(graph, inputs, outputs, archive.version)
+        inputs, given = _placeholders(model)
+        outputs = _named_outputs(model, model(given))
+    return KerasGraph(graph, inputs, outputs, archive.version)
 
 
 # -- inputs ---------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -209,6 +210,21 @@ def _without_masked(x: Tensor, keep: Tensor, config: Config) -> Tensor:
         return ops.select_v2(keep, x, constant_like(lowest, x))
     lowest = float(np.finfo(np.float16).min) / 2 if x.dtype is dtypes.float16 else -1e9
     return x + (constant_like(1, x) - ops.cast(keep, x.dtype)) * constant_like(lowest, x)
+
+
+@layer("LayerScale", weights=lambda _: [Weight("gamma")])
+def layer_scale(self: Layer, x: Symbol) -> Symbol:
+    """Each channel times a number (ConvNeXt's, Liu et al. 2022)."""
+    return x.made(x.tensor * self.weight("gamma", (x.shape[-1],)))
+
+
+@layer("CustomScaleLayer")
+def custom_scale(self: Layer, inputs: Sequence[Symbol]) -> Symbol:
+    """The first input plus a part of the second (InceptionResNetV2's)."""
+    first, second = inputs
+    return first.made(
+        first.tensor + second.tensor * constant_like(self.config.number("scale"), second.tensor)
+    )
 
 
 # -- what does something in training only ---------------------------------------------------------

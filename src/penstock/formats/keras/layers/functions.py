@@ -8,23 +8,39 @@ Not:  knows no file; ``operations`` reads how each Keras names functions and set
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
-
-import numpy as np
+from typing import Any, Final
 
 from penstock.builder import ops
 from penstock.builder.tensor import Tensor
 from penstock.core import dtypes
-from penstock.core.dtypes import DType
 from penstock.formats.keras import activations
 from penstock.formats.keras.config import Config
-from penstock.formats.keras.layers.core import einsum_of
-from penstock.formats.keras.layers.reshaping import resized
-from penstock.formats.keras.symbol import Shape, Size, Symbol, constant_like, pack, product, reshape
-
-#: Takes the layer's description, and then what the call brings.
-Function: TypeAlias = Callable[..., Any]
-
+from penstock.formats.keras.layers.arguments import (
+    Function,
+    alike,
+    axes_of,
+    broadcast_shape,
+    without,
+)
+from penstock.formats.keras.layers.forms import (
+    concatenate,
+    expand,
+    flip,
+    item,
+    pad,
+    repeat,
+    reshaped,
+    shape_of,
+    split,
+    squeeze,
+    stack,
+    swapped,
+    tile,
+    transpose,
+    unstack,
+)
+from penstock.formats.keras.layers.products import blocks, einsum, matmul, one_hot, resize, take
+from penstock.formats.keras.symbol import Symbol, constant_like
 
 # -- number by number -----------------------------------------------------------------------------
 
@@ -35,44 +51,11 @@ def _unary(function: Callable[[Tensor], Tensor]) -> Function:
 
 def _binary(function: Callable[[Any, Any], Tensor]) -> Function:
     def binary(config: Config, x: Any, y: Any, **_: Any) -> Symbol:
-        first, second = _alike(config, x, y)
+        first, second = alike(config, x, y)
         shape = broadcast_shape(config, first.shape, second.shape)
         return first.made(function(first.tensor, second.tensor), shape)
 
     return binary
-
-
-def _alike(config: Config, x: Any, y: Any) -> tuple[Symbol, Symbol]:
-    """Both as symbols of one type; a number becomes a constant of the other's type."""
-    given = x if isinstance(x, Symbol) else y
-    if not isinstance(given, Symbol):
-        raise config.error("it is called without a tensor")
-    dtype = given.tensor.dtype
-    return as_symbol(config, x, dtype), as_symbol(config, y, dtype)
-
-
-def as_symbol(config: Config, value: Any, dtype: DType) -> Symbol:
-    """A symbol as it is; numbers as a constant."""
-    if isinstance(value, Symbol):
-        return value
-    try:
-        array = np.asarray(value).astype(dtype.numpy)
-    except (TypeError, ValueError):
-        raise config.error("an argument of it is neither a tensor nor a number") from None
-    return Symbol(ops.constant(array), array.shape)
-
-
-def broadcast_shape(config: Config, first: Shape, second: Shape) -> Shape:
-    """The shape of what two tensors make, number by number."""
-    rank = max(len(first), len(second))
-    made: list[int | None] = []
-    for place in range(-rank, 0):
-        a = first[place] if -place <= len(first) else 1
-        b = second[place] if -place <= len(second) else 1
-        if a is not None and b is not None and a != b and 1 not in (a, b):
-            raise config.error(f"its arguments have the shapes {first} and {second}")
-        made.append(b if a == 1 else a if b == 1 or b is None else b)
-    return tuple(made)
 
 
 def _true_divide(x: Tensor, y: Tensor) -> Tensor:
@@ -80,7 +63,7 @@ def _true_divide(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _where(config: Config, condition: Symbol, x: Any, y: Any, **_: Any) -> Symbol:
-    first, second = _alike(config, x, y)
+    first, second = alike(config, x, y)
     shape = broadcast_shape(config, first.shape, second.shape)
     shape = broadcast_shape(config, condition.shape, shape)
     return condition.made(ops.select_v2(condition.tensor, first.tensor, second.tensor), shape)
@@ -140,16 +123,6 @@ def _add_n(config: Config, xs: Sequence[Symbol], **_: Any) -> Symbol:
 # -- along dimensions -----------------------------------------------------------------------------
 
 
-def axes_of(config: Config, axis: Any, rank: int) -> list[int]:
-    """Dimensions, none negative; all if none is named."""
-    if axis is None:
-        return list(range(rank))
-    given = axis if isinstance(axis, (list, tuple)) else [axis]
-    if not all(isinstance(a, int) and -rank <= a < rank for a in given):
-        raise config.error(f"{axis!r} are no dimensions of an input of rank {rank}")
-    return [a % rank for a in given]
-
-
 def _reduced(function: Callable[..., Tensor]) -> Function:
     def reduce(
         config: Config, x: Symbol, axis: Any = None, keepdims: Any = None, **_: Any
@@ -159,13 +132,6 @@ def _reduced(function: Callable[..., Tensor]) -> Function:
         return x.made(made, without(x.shape, axes, keeps=bool(keepdims)))
 
     return reduce
-
-
-def without(shape: Shape, axes: Sequence[int], *, keeps: bool) -> Shape:
-    """A shape after a reduction."""
-    return tuple(
-        1 if axis in axes else size for axis, size in enumerate(shape) if keeps or axis not in axes
-    )
 
 
 def _variance(x: Tensor, axes: list[int], *, keep_dims: bool) -> Tensor:
@@ -229,236 +195,6 @@ def _cumulated(op: Callable[..., Tensor]) -> Function:
     return cumulate
 
 
-# -- forms ----------------------------------------------------------------------------------------
-
-
-def _reshape(config: Config, x: Symbol, shape: Any, **_: Any) -> Symbol:
-    given = shape if isinstance(shape, (list, tuple)) else [shape]
-    sizes: list[Size] = [s.tensor if isinstance(s, Symbol) else s for s in given]
-    known: list[int | None] = [s if isinstance(s, int) and s >= 0 else None for s in sizes]
-    if None in known and sizes.count(-1) == 1 and product(x.shape) is not None:
-        rest = product(size for size in known if size is not None) or 1
-        if all(isinstance(size, int) for size in sizes):
-            known[sizes.index(-1)] = (product(x.shape) or 0) // rest
-    if len(given) == 1 and isinstance(given[0], Symbol) and given[0].rank:
-        raise config.unsupported("a form that is computed as a whole")
-    return x.made(ops.reshape(x.tensor, pack(sizes)), known)
-
-
-def _transpose(config: Config, x: Symbol, axes: Any = None, **_: Any) -> Symbol:
-    order = axes_of(config, axes, x.rank) if axes is not None else list(range(x.rank))[::-1]
-    return x.made(ops.transpose(x.tensor, np.array(order, np.int32)), [x.shape[a] for a in order])
-
-
-def _swapped(config: Config, x: Symbol, axis1: int, axis2: int, **_: Any) -> Symbol:
-    order = list(range(x.rank))
-    first, second = axes_of(config, [axis1, axis2], x.rank)
-    order[first], order[second] = order[second], order[first]
-    return _transpose(config, x, order)
-
-
-def _expand(config: Config, x: Symbol, axis: Any = -1, **_: Any) -> Symbol:
-    shape = x.shape
-    tensor = x.tensor
-    given = axis if isinstance(axis, (list, tuple)) else [axis]
-    for place in sorted(axes_of(config, given, x.rank + len(given))):
-        tensor = ops.expand_dims(tensor, place)
-        shape = (*shape[:place], 1, *shape[place:])
-    return x.made(tensor, shape)
-
-
-def _squeeze(config: Config, x: Symbol, axis: Any = None, **_: Any) -> Symbol:
-    if axis is None or axis == []:
-        axes = [place for place, size in enumerate(x.shape) if size == 1]
-    else:
-        axes = axes_of(config, axis, x.rank)
-    shape = without(x.shape, axes, keeps=False)
-    return x.made(ops.squeeze(x.tensor, squeeze_dims=axes), shape)
-
-
-def _concatenate(config: Config, xs: Sequence[Any], axis: int = 0, **_: Any) -> Symbol:
-    inputs = _all_alike(config, xs)
-    (along,) = axes_of(config, axis, inputs[0].rank)
-    sizes = [x.shape[along] for x in inputs]
-    total = None if None in sizes else sum(size or 0 for size in sizes)
-    shape = [
-        total if place == along else next((s for s in known if s is not None), None)
-        for place, known in enumerate(zip(*(x.shape for x in inputs), strict=False))
-    ]
-    tensors = [x.tensor for x in inputs]
-    return inputs[0].made(ops.concat_v2(tensors, along) if len(tensors) > 1 else tensors[0], shape)
-
-
-def _stack(config: Config, xs: Sequence[Any], axis: int = 0, **_: Any) -> Symbol:
-    inputs = _all_alike(config, xs)
-    (along,) = axes_of(config, axis, inputs[0].rank + 1)
-    shape = list(inputs[0].shape)
-    shape.insert(along, len(inputs))
-    return inputs[0].made(ops.pack([x.tensor for x in inputs], axis=along), shape)
-
-
-def _all_alike(config: Config, xs: Any) -> list[Symbol]:
-    given = list(xs) if isinstance(xs, (list, tuple)) else [xs]
-    first = next((x for x in given if isinstance(x, Symbol)), None)
-    if first is None:
-        raise config.error("it is called without a tensor")
-    return [as_symbol(config, x, first.tensor.dtype) for x in given]
-
-
-def _split(config: Config, x: Symbol, sections: Any, axis: int = 0, **_: Any) -> list[Symbol]:
-    (along,) = axes_of(config, axis, x.rank)
-    size = x.shape[along]
-    if not isinstance(sections, int):
-        raise config.unsupported("parts of several sizes")
-    if sections < 1 or (size is not None and size % sections):
-        raise config.error(f"a dimension of size {size} does not make {sections} equal parts")
-    shape = list(x.shape)
-    shape[along] = None if size is None else size // sections
-    parts = ops.split(along, x.tensor, num_split=sections)
-    return [x.made(part, shape) for part in parts]
-
-
-def _unstack(config: Config, x: Symbol, num: Any = None, axis: int = 0, **_: Any) -> list[Symbol]:
-    (along,) = axes_of(config, axis, x.rank)
-    count = x.shape[along] if num is None else num
-    if not isinstance(count, int):
-        raise config.unsupported("parts of which the number is not known")
-    shape = without(x.shape, [along], keeps=False)
-    return [x.made(part, shape) for part in ops.unpack(x.tensor, num=count, axis=along)]
-
-
-def _item(config: Config, x: Symbol, key: Any, **_: Any) -> Symbol:
-    """What stands between brackets behind a tensor."""
-    items = list(key) if isinstance(key, (list, tuple)) else [key]
-    if any(
-        isinstance(i, Symbol) or not isinstance(i, (int, slice, type(None), type(...)))
-        for i in items
-    ):
-        raise config.unsupported("an index that is a tensor")
-    missing = x.rank - sum(item is not None and item is not ... for item in items)
-    full = [slice(None)] * max(missing, 0)
-    place = items.index(...) if ... in items else len(items)
-    items = [*items[:place], *full, *items[place + 1 :]]
-    shape: list[int | None] = []
-    axis = 0
-    for item in items:
-        if item is None:
-            shape.append(1)
-            continue
-        size = x.shape[axis] if axis < x.rank else None
-        if isinstance(item, slice):
-            is_known = size is not None or item == slice(None)
-            shape.append(len(range(*item.indices(size))) if is_known and size is not None else None)
-        axis += 1
-    return x.made(x.tensor[tuple(items)], shape)
-
-
-def _tile(config: Config, x: Symbol, repeats: Any, **_: Any) -> Symbol:
-    given = list(repeats) if isinstance(repeats, (list, tuple)) else [repeats]
-    counts = [1] * (x.rank - len(given)) + given
-    if not all(isinstance(count, int) and count >= 0 for count in counts):
-        raise config.unsupported("a number of repetitions that is computed")
-    shape = [None if n is None else n * count for n, count in zip(x.shape, counts, strict=True)]
-    return x.made(ops.tile(x.tensor, np.array(counts, np.int32)), shape)
-
-
-def _repeat(config: Config, x: Symbol, repeats: int, axis: Any = None, **_: Any) -> Symbol:
-    if axis is None or not isinstance(repeats, int):
-        raise config.unsupported("repetitions of several numbers")
-    (along,) = axes_of(config, axis, x.rank)
-    wide = ops.expand_dims(x.tensor, along + 1)
-    counts = [1] * (x.rank + 1)
-    counts[along + 1] = repeats
-    sizes = x.sizes()
-    sizes[along] = sizes[along] * repeats
-    return reshape(x.made(ops.tile(wide, np.array(counts, np.int32))), sizes)
-
-
-def _pad(config: Config, x: Symbol, paddings: Any, mode: str = "constant", **more: Any) -> Symbol:
-    table = paddings if isinstance(paddings, (list, tuple)) else [[paddings, paddings]] * x.rank
-    table = [list(p) if isinstance(p, (list, tuple)) else [p, p] for p in table]
-    if len(table) != x.rank or not all(isinstance(n, int) and n >= 0 for p in table for n in p):
-        raise config.unsupported("borders that are computed")
-    shape = [None if n is None else n + sum(p) for n, p in zip(x.shape, table, strict=True)]
-    around = np.array(table, np.int32)
-    if mode.lower() == "constant":
-        value = constant_like(more.get("constant_values") or 0, x.tensor)
-        return x.made(ops.pad_v2(x.tensor, around, value), shape)
-    if mode.lower() not in ("reflect", "symmetric"):
-        raise config.unsupported(f"the padding {mode!r}")
-    return x.made(ops.mirror_pad(x.tensor, around, mode=mode.upper()), shape)
-
-
-def _flip(config: Config, x: Symbol, axis: Any = None, **_: Any) -> Symbol:
-    return x.made(ops.reverse_v2(x.tensor, axes_of(config, axis, x.rank)))
-
-
-def _shape_of(_: Config, x: Symbol, **_ignored: Any) -> Symbol:
-    return x.made(x.sizes_tensor(), (x.rank,))
-
-
-# -- products and places --------------------------------------------------------------------------
-
-
-def _matmul(config: Config, x: Any, y: Any, **more: Any) -> Symbol:
-    first, second = _alike(config, x, y)
-    if first.rank < 2 or second.rank < 2:
-        raise config.unsupported("a product with a vector")
-    turn_x, turn_y = bool(more.get("transpose_a")), bool(more.get("transpose_b"))
-    made = ops.batch_mat_mul_v2(first.tensor, second.tensor, adj_x=turn_x, adj_y=turn_y)
-    rows = first.shape[-1 if turn_x else -2]
-    columns = second.shape[-2 if turn_y else -1]
-    around = broadcast_shape(config, first.shape[:-2], second.shape[:-2])
-    return first.made(made, (*around, rows, columns))
-
-
-def _einsum(config: Config, *operands: Symbol, equation: str = "", **_: Any) -> Symbol:
-    if len(operands) != 2 or not isinstance(equation, str):
-        raise config.unsupported("a product of other than two tensors")
-    return einsum_of(config, equation, *operands)
-
-
-def _take(config: Config, x: Symbol, indices: Any, axis: Any = None, **_: Any) -> Symbol:
-    if axis is None:
-        if config.is_keras_3:
-            raise config.unsupported("places in the whole of a tensor")
-        axis = 0
-    (along,) = axes_of(config, axis, x.rank)
-    places = as_symbol(config, indices, dtypes.int32)
-    shape = (*x.shape[:along], *places.shape, *x.shape[along + 1 :])
-    return x.made(ops.gather_v2(x.tensor, places.tensor, along), shape)
-
-
-def _one_hot(config: Config, x: Symbol, depth: int, axis: int = -1, **more: Any) -> Symbol:
-    dtype = config.named_type(more.get("dtype") or "float32")
-    if axis not in (-1, x.rank):
-        raise config.unsupported("a new dimension that is not the last")
-    one, zero = np.ones((), dtype.numpy), np.zeros((), dtype.numpy)
-    return x.made(ops.one_hot(x.tensor, depth, one, zero), (*x.shape, depth))
-
-
-def _resize(config: Config, x: Symbol, size: Any, method: str = "bilinear", **_: Any) -> Symbol:
-    if not isinstance(size, (list, tuple)) or len(size) != 2:
-        raise config.unsupported("a size that is computed")
-    return resized(config, x, [int(n) for n in size], method)
-
-
-def _blocks(op: Callable[..., Tensor], *, is_deeper: bool) -> Function:
-    def rearrange(config: Config, x: Symbol, block_size: int, **_: Any) -> Symbol:
-        if x.rank != 4 or not isinstance(block_size, int) or block_size < 1:
-            raise config.error("it takes an image, and the size of blocks")
-        batch, rows, columns, channels = x.shape
-        b = block_size
-        space = [n if n is None else n // b if is_deeper else n * b for n in (rows, columns)]
-        if channels is None:
-            deep = None
-        else:
-            deep = channels * b * b if is_deeper else channels // (b * b)
-        return x.made(op(x.tensor, block_size=b), (batch, *space, deep))
-
-    return rearrange
-
-
 FUNCTIONS: Final[dict[str, Function]] = {
     **{
         name: _unary(getattr(ops, op))
@@ -519,26 +255,26 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "argmin": _extreme_place(ops.arg_min),
     "cumsum": _cumulated(ops.cumsum),
     "cumprod": _cumulated(ops.cumprod),
-    "reshape": _reshape,
-    "transpose": _transpose,
-    "swapaxes": _swapped,
-    "expand_dims": _expand,
-    "squeeze": _squeeze,
-    "concatenate": _concatenate,
-    "stack": _stack,
-    "split": _split,
-    "unstack": _unstack,
-    "getitem": _item,
-    "tile": _tile,
-    "repeat": _repeat,
-    "pad": _pad,
-    "flip": _flip,
-    "shape": _shape_of,
-    "matmul": _matmul,
-    "einsum": _einsum,
-    "take": _take,
-    "one_hot": _one_hot,
-    "resize": _resize,
-    "space_to_depth": _blocks(ops.space_to_depth, is_deeper=True),
-    "depth_to_space": _blocks(ops.depth_to_space, is_deeper=False),
+    "reshape": reshaped,
+    "transpose": transpose,
+    "swapaxes": swapped,
+    "expand_dims": expand,
+    "squeeze": squeeze,
+    "concatenate": concatenate,
+    "stack": stack,
+    "split": split,
+    "unstack": unstack,
+    "getitem": item,
+    "tile": tile,
+    "repeat": repeat,
+    "pad": pad,
+    "flip": flip,
+    "shape": shape_of,
+    "matmul": matmul,
+    "einsum": einsum,
+    "take": take,
+    "one_hot": one_hot,
+    "resize": resize,
+    "space_to_depth": blocks(ops.space_to_depth, is_deeper=True),
+    "depth_to_space": blocks(ops.depth_to_space, is_deeper=False),
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from penstock.builder import ops
 from penstock.builder.tensor import Tensor
@@ -164,13 +165,17 @@ def _adaptive(self: Layer, x: Symbol, function: Callable[..., Tensor]) -> Symbol
     return in_channels_last(x, pooled, is_channels_first=self.config.is_channels_first)
 
 
+#: Each window is a node of its own.
+_MOST_WINDOWS: Final = 1000
+
+
 def _in_windows(
     config: Config, x: Symbol, axis: int, count: int, function: Callable[..., Tensor]
 ) -> Symbol:
     """``function`` of ``count`` windows along an axis: i from ⌊i·n/count⌋ to ⌈(i+1)·n/count⌉."""
     size = x.shape[axis]
-    if size is None or count > size:
-        raise config.unsupported("windows of an input of unknown or too small size")
+    if size is None or count > size or count > _MOST_WINDOWS:
+        raise config.unsupported(f"{count} windows along a dimension of size {size}")
     pieces = []
     for window in range(count):
         begin, end = window * size // count, -(-(window + 1) * size // count)

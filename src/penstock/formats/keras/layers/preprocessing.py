@@ -96,7 +96,8 @@ def normalization(self: Layer, x: Symbol) -> Symbol:
     )
     form = [size if place in axes else 1 for place, size in enumerate(x.shape)]
     shift = self.constant("mean", _broadcast(config, mean, form))
-    scale = _broadcast(config, np.maximum(np.sqrt(variance), _LEAST), form)
+    with np.errstate(all="ignore"):
+        scale = _broadcast(config, np.maximum(np.sqrt(variance), _LEAST), form)
     factor = self.constant("deviation", scale)
     if config.flag("invert", default=False):
         return x.made(shift + x.tensor * factor)
@@ -123,7 +124,10 @@ def discretization(self: Layer, x: Symbol) -> Symbol:
     if not all(isinstance(b, (int, float)) and not isinstance(b, bool) for b in bounds):
         raise self.config.error("'bin_boundaries' must be numbers")
     made = ops.bucketize(x.tensor, boundaries=[float(bound) for bound in sorted(bounds)])
-    return x.made(ops.cast(made, self.config.dtype), x.shape)
+    if self.config.is_keras_3:
+        return x.made(made)
+    own = self.config.dtype
+    return x.made(ops.cast(made, own if own.is_integer else dtypes.int64))
 
 
 @layer("CategoryEncoding", converts=False)
