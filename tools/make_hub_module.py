@@ -31,7 +31,7 @@ from tensorflow_hub.native_module import add_signature, create_module_spec  # no
 FOLDER = Path(__file__).parents[1] / "tests" / "saved_model" / "hub_module"
 
 
-def make_module(vocabulary: str, is_training: bool) -> None:
+def make_module(vocabulary: str, *, is_training: bool) -> None:
     x = v1.placeholder(tf.float32, [None, 2])
     w = v1.get_variable("w", initializer=tf.constant([[1.0, 2.0], [3.0, 4.0]]))
     parts = v1.get_variable(
@@ -59,8 +59,8 @@ def main() -> None:
         vocabulary = Path(scratch) / "vocab.txt"
         vocabulary.write_text("a\nb\n")
 
-        def module(is_training: bool) -> Any:
-            return make_module(str(vocabulary), is_training)
+        def module(is_training: bool) -> Any:  # noqa: FBT001  (hub calls it so)
+            return make_module(str(vocabulary), is_training=is_training)
 
         kinds = [(set(), {"is_training": False}), ({"train"}, {"is_training": True})]
         spec = create_module_spec(module, kinds)

@@ -103,12 +103,15 @@ def all_kinds(folder: Path) -> Path:
         weight("keys", np.array([b"a", b"b"], object)),
         weight("values", np.int32([10, 20])),
     ]
+    types = {"key_dtype": {"type": "DT_STRING"}, "value_dtype": {"type": "DT_INT64"}}
+    table = {"name": "table", "op": "HashTableV2", "attr": types}
+    anything = {"unknownRank": True}
     nodes = [
         placeholder("x"), placeholder("words", "DT_STRING"),
         const("plain"), const("double", "DT_DOUBLE"), const("long", "DT_INT64"),
         const("flag", "DT_BOOL"), const("names", "DT_STRING"), const("eight"), const("sixteen"),
         const("half"), const("whole", "DT_INT32"), const("unknown", "DT_INT64"),
-        {"name": "table", "op": "HashTableV2", "attr": {"key_dtype": {"type": "DT_STRING"}, "value_dtype": {"type": "DT_INT64"}}},
+        table,
         {"name": "found", "op": "LookupTableFindV2", "input": ["table", "words", "unknown"],
          "attr": {"Tin": {"type": "DT_STRING"}, "Tout": {"type": "DT_INT64"}}},
         {"name": "called", "op": "PartitionedCall", "input": ["x"], "attr": {
@@ -126,16 +129,16 @@ def all_kinds(folder: Path) -> Path:
         "ret": {"b": "product:z:0"},
     }
     initializer = {"node": [
-        {"name": "table", "op": "HashTableV2", "attr": {"key_dtype": {"type": "DT_STRING"}, "value_dtype": {"type": "DT_INT64"}}},
+        table,
         const("keys", "DT_STRING"), const("values", "DT_INT64"),
         {"name": "fill", "op": "LookupTableImportV2", "input": ["table", "keys", "values"],
          "attr": {"Tin": {"type": "DT_STRING"}, "Tout": {"type": "DT_INT64"}}},
     ]}  # fmt: skip
     signature = {
-        "inputs": {"x": {"name": "x:0", "dtype": "DT_FLOAT", "tensorShape": {"unknownRank": True}},
-                   "words": {"name": "words", "dtype": "DT_STRING", "tensorShape": {"unknownRank": True}}},
-        "outputs": {"y": {"name": "called:0", "dtype": "DT_FLOAT", "tensorShape": {"unknownRank": True}},
-                    "ids": {"name": "found", "dtype": "DT_INT64", "tensorShape": {"unknownRank": True}}},
+        "inputs": {"x": {"name": "x:0", "dtype": "DT_FLOAT", "tensorShape": anything},
+                   "words": {"name": "words", "dtype": "DT_STRING", "tensorShape": anything}},
+        "outputs": {"y": {"name": "called:0", "dtype": "DT_FLOAT", "tensorShape": anything},
+                    "ids": {"name": "found", "dtype": "DT_INT64", "tensorShape": anything}},
     }  # fmt: skip
     return write_model(
         folder, nodes, weights, library={"function": [body]}, signature=signature,

@@ -33,6 +33,8 @@ from penstock.errors import (
 BINARY: Final = "saved_model.pb"
 TEXT: Final = "saved_model.pbtxt"
 _CHUNKED: Final = "saved_model.cpb"
+#: What tells a module of TensorFlow 1 Hub from other models.
+HUB_MODULE: Final = "tfhub_module.pb"
 VARIABLES_FOLDER: Final = "variables"
 ASSETS: Final = "assets"
 #: In a path of the model's own: the folder around, the root of a file system, a drive, and what

@@ -137,8 +137,19 @@ class Values:
 
     def _computed(self, node: Node, slot: int) -> PartialValue | None:
         """What the kernel makes of what is known of the inputs."""
-        op = node.op.name
-        may_be_unknown = op in _MOVES or op in _ELEMENTWISE
+        inputs = self._inputs(node)
+        if inputs is None:
+            return None
+        if all(known.known is not None and not known.known.any() for known in inputs):
+            return None
+        try:
+            return _made(node, inputs, slot)
+        except Exception:  # noqa: BLE001  (the run will raise it, and name the node)
+            return None
+
+    def _inputs(self, node: Node) -> list[PartialValue] | None:
+        """What is known of the inputs; None if that does not do for the kernel."""
+        may_be_unknown = node.op.name in _MOVES or node.op.name in _ELEMENTWISE
         inputs = []
         for edge in node.inputs:
             known = None if edge is None else self.of(edge.src, edge.src_slot)
@@ -147,24 +158,24 @@ class Values:
             if known is None:
                 return None
             inputs.append(known)
-        if all(known.known is not None and not known.known.any() for known in inputs):
-            return None
-        values = [known.value for known in inputs]
-        try:
-            if node.op.result_size is ResultSize.UNKNOWN:
-                return None
-            if result_elements(node.op, node.attrs, values) > _MAX_ELEMENTS:
-                return None
-            compute = _kernel(node)
-            if compute is None:
-                return None
-            if all(known.known is None for known in inputs):
-                return PartialValue(_output(node, compute, values, slot))
-            if op in _ELEMENTWISE:
-                return _elementwise(node, compute, inputs)
-            return _moved(node, compute, inputs, slot) if op in _MOVES else None
-        except Exception:  # noqa: BLE001  (the run will raise it, and name the node)
-            return None
+        return inputs
+
+
+def _made(node: Node, inputs: Sequence[PartialValue], slot: int) -> PartialValue | None:
+    """An output by the node's own kernel; None if it is none that may be asked, or too large."""
+    op, values = node.op.name, [known.value for known in inputs]
+    if node.op.result_size is ResultSize.UNKNOWN:
+        return None
+    if result_elements(node.op, node.attrs, values) > _MAX_ELEMENTS:
+        return None
+    compute = _kernel(node)
+    if compute is None:
+        return None
+    if all(known.known is None for known in inputs):
+        return PartialValue(_output(node, compute, values, slot))
+    if op in _ELEMENTWISE:
+        return _elementwise(node, compute, inputs)
+    return _moved(node, compute, inputs, slot) if op in _MOVES else None
 
 
 #: Ops whose result follows from the shape of an input.
