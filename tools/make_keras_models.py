@@ -124,7 +124,7 @@ def make_cudnn(keras) -> None:
     rng = np.random.default_rng(SEED)
     fast, plain = model(CuDNNLSTM, CuDNNGRU), model(keras.layers.LSTM, keras.layers.GRU)
     fill(fast, rng)
-    weights = FOLDER / "cudnn.weights.h5"
+    weights = FOLDER / "cudnn_weights.h5"
     fast.save_weights(str(weights), save_format="h5")
     plain.load_weights(str(weights))
     weights.unlink()
@@ -146,10 +146,10 @@ def main(names: list[str]) -> None:
             if generation in family.generations:
                 make(family, k, generation)
         print(family.name)
-    json.dump(
-        {"keras": keras.__version__, "tf_keras": tf_keras.__version__},
-        (FOLDER / "versions.json").open("w"),
-    )
+    if not names or "cudnn" in names:
+        make_cudnn(tf_keras)
+    versions = {"keras": keras.__version__, "tf_keras": tf_keras.__version__}
+    (FOLDER / "versions.json").write_text(json.dumps(versions) + "\n")
 
 
 if __name__ == "__main__":
