@@ -109,6 +109,31 @@ def make(family: Family, keras, generation: int) -> None:
     np.savez_compressed(FOLDER / f"{family.name}.{generation}.npz", **kept)
 
 
+def make_cudnn(keras) -> None:
+    """A file with cuDNN's layers, and what the plain ones make of its weights.
+
+    The former only run on a GPU; Keras 2 converts weights where it loads them into the latter.
+    """
+    from tf_keras.src.layers.rnn.cudnn_gru import CuDNNGRU  # noqa: PLC0415
+    from tf_keras.src.layers.rnn.cudnn_lstm import CuDNNLSTM  # noqa: PLC0415
+
+    def model(lstm, gru):
+        x = keras.Input((5, 3), name="x")
+        return keras.Model(x, [lstm(4)(x), gru(3, return_sequences=True)(x)], name="cudnn")
+
+    rng = np.random.default_rng(SEED)
+    fast, plain = model(CuDNNLSTM, CuDNNGRU), model(keras.layers.LSTM, keras.layers.GRU)
+    fill(fast, rng)
+    weights = FOLDER / "cudnn_weights.h5"
+    fast.save_weights(str(weights), save_format="h5")
+    plain.load_weights(str(weights))
+    weights.unlink()
+    given = values(Given((5, 3)), 2, rng)
+    save(fast, Family("cudnn", None, {}), 2, "h5")
+    outputs = {f"out_{place}": y for place, y in enumerate(named(plain(given)))}
+    np.savez_compressed(FOLDER / "cudnn.2.npz", in_x=given, **outputs)
+
+
 def main(names: list[str]) -> None:
     import keras  # noqa: PLC0415 - importing them takes seconds
     import tf_keras  # noqa: PLC0415
@@ -121,10 +146,10 @@ def main(names: list[str]) -> None:
             if generation in family.generations:
                 make(family, k, generation)
         print(family.name)
-    json.dump(
-        {"keras": keras.__version__, "tf_keras": tf_keras.__version__},
-        (FOLDER / "versions.json").open("w"),
-    )
+    if not names or "cudnn" in names:
+        make_cudnn(tf_keras)
+    versions = {"keras": keras.__version__, "tf_keras": tf_keras.__version__}
+    (FOLDER / "versions.json").write_text(json.dumps(versions) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from penstock.formats.keras.strict_json import MAX_DEPTH, parse_object
 
 import penstock as ps
 from penstock.formats.keras import read
+from penstock.formats.strict_json import MAX_DEPTH, parse_object
 
 FOLDER = Path(__file__).resolve().parents[2] / "keras_models"
 
