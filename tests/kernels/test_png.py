@@ -101,7 +101,9 @@ def decoded(data: bytes, channels: int, depth: int) -> Any:
 @pytest.fixture
 def without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plain install."""
-    for module in ("PIL", "PIL.PngImagePlugin"):
+    # Other tests may have imported it; what is there already would import the rest.
+    loaded = [name for name in sys.modules if name.startswith("PIL.")]
+    for module in ("PIL", "PIL.Image", "PIL.PngImagePlugin", *loaded):
         monkeypatch.setitem(sys.modules, module, None)
 
 
