@@ -13,6 +13,7 @@ brings it back, and is tried first by the next run.
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
@@ -30,6 +31,11 @@ for _name, _count in _EXAMPLES.items():
         deadline=None,
         suppress_health_check=_QUIET,
     )
+
+
+# A shell starts what it puts into the background so that Ctrl-C does not reach it; tests press it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
