@@ -113,7 +113,7 @@ def meta_graph() -> None:
         ends = np.cumsum(ROWS)
         for part, rows, end in zip(weights, ROWS, ends, strict=True):
             session.run(part.assign(table()[end - rows : end]))
-        v1.train.Saver(sharded=True).save(
+        v1.train.Saver(sharded=True, save_relative_paths=True).save(
             session, str(FILES / "meta" / "model.ckpt"), global_step=7
         )
 

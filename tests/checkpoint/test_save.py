@@ -204,6 +204,17 @@ def test_the_state_file_is_read_back(tmp_path: Path) -> None:
     assert ps.checkpoint.load(folder)["a"] == b"ck-2"
 
 
+def test_a_folder_may_have_been_moved(tmp_path: Path) -> None:
+    """The file says where the checkpoint was; it is looked for beside that file then."""
+    (tmp_path / "old").mkdir()
+    prefix = str(tmp_path / "old" / "model.ckpt-7")
+    ps.checkpoint.save(prefix, {"v": np.float32(3)})
+    (tmp_path / "old" / "checkpoint").write_text(f'model_checkpoint_path: "{prefix}"\n')
+    (tmp_path / "old").rename(tmp_path / "new")
+    assert ps.checkpoint.latest(tmp_path / "new") == str(tmp_path / "new" / "model.ckpt-7")
+    assert ps.checkpoint.load(tmp_path / "new")["v"] == 3
+
+
 def test_what_is_gone_is_not_the_latest(tmp_path: Path) -> None:
     """A state file may name a checkpoint that was deleted; without one there is no latest."""
     assert ps.checkpoint.latest(tmp_path) is None

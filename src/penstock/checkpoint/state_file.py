@@ -109,6 +109,9 @@ def write_state(
 def latest(folder: str | os.PathLike[str], name: str = _NAME) -> str | None:
     """The prefix of the latest checkpoint of a folder; None if there is none.
 
+    TensorFlow notes whole paths.  In a folder that was moved or copied since, that is the
+    checkpoint of the same name.
+
     Raises:
         DataLossError: the file that says which it is is damaged.
 
@@ -117,9 +120,16 @@ def latest(folder: str | os.PathLike[str], name: str = _NAME) -> str | None:
         state = read_state(folder, name)
     except NotFoundError:
         return None
-    prefix = state.latest
-    is_there = prefix and (_FILES.exists(index_path(prefix)) or bool(_FILES.matching(prefix)))
-    return prefix if is_there else None
+    place = os.fsdecode(folder)
+    for prefix in (state.latest, os.path.join(place, os.path.basename(state.latest or ""))):
+        if prefix and (_FILES.exists(index_path(prefix)) or _is_file(prefix)):
+            return prefix
+    return None
+
+
+def _is_file(prefix: str) -> bool:
+    """Whether a checkpoint of the first version, which is one file or several, is there."""
+    return any(not _FILES.is_folder(path) for path in _FILES.matching(prefix))
 
 
 def _within(path: str, folder: str) -> str:
