@@ -109,13 +109,13 @@ KINDS: Final[Sequence[tuple[str, bytes, str, str]]] = (
     ("checkpoint", b'model_checkpoint_path: "m-7"\n', "part of a checkpoint", "restore it there"),
     ("fingerprint.pb", FINGERPRINT, "part of a SavedModel", "load it by penstock.saved_model.load"),
     ("other.pb", FINGERPRINT, "a protobuf message of another kind", "give a GraphDef"),
-    ("model.h5", HDF5, "an HDF5 file, perhaps a Keras model", "load it with Keras"),
+    ("model.h5", HDF5, "an HDF5 file, perhaps a Keras model", "formats.keras.read"),
     ("model.hdf5", HDF5, "an HDF5 file, perhaps a Keras model", "docs/models.md"),
     (
         "model.keras",
         zipped("metadata.json", "config.json", "model.weights.h5"),
         "a Keras model",
-        "load it with Keras, export it",
+        "penstock.formats.keras.read makes a graph",
     ),
     ("model.json", b'{"class_name": "Sequential"}', "the architecture of a Keras model", "Keras"),
     (

@@ -40,9 +40,7 @@ _RESTORE: Final = (
     "it holds the values of variables and no graph: penstock checkpoint list shows them; open the "
     f"graph that was saved with it, and restore it there; {_MORE}"
 )
-_FROM_KERAS: Final = (
-    f"load it with Keras, export it, and load the SavedModel that comes out; {_MORE}"
-)
+_FROM_KERAS: Final = f"penstock.formats.keras.read makes a graph of a whole model; {_MORE}"
 _UNPACK: Final = "unpack it, and give the graph that is in it"
 _ELSEWHERE: Final = "the framework that wrote it runs it; Penstock needs a graph of TensorFlow"
 
