@@ -54,7 +54,10 @@ META_GRAPH: Final = FileKind(
 )
 CHECKPOINT: Final = FileKind("part of a checkpoint", _RESTORE)
 KERAS: Final = FileKind("a Keras model", _FROM_KERAS)
-_KERAS_JSON: Final = FileKind("the architecture of a Keras model", _FROM_KERAS)
+_KERAS_JSON: Final = FileKind(
+    "the architecture of a Keras model",
+    "it has no weights: have Keras save the whole model, which penstock.formats.keras.read reads",
+)
 _HDF5: Final = FileKind("an HDF5 file, perhaps a Keras model", _FROM_KERAS)
 _TFJS: Final = FileKind(
     "a TensorFlow.js model", f"penstock.saved_model.load_tfjs opens it; {_MORE}"
