@@ -56,4 +56,5 @@ def test_capricorn_answers_as_in_keras() -> None:
 
     assert found.shape == (1, 24)
     np.testing.assert_allclose(found[0, 1], 9.9999988e-01, atol=1e-6)
-    np.testing.assert_allclose(found[0, [5, 17]], [5.7682051e-08, 1.5644538e-07], rtol=2e-3)
+    # Far in the tail of a softmax a step of 1e-5 in a logit is one of 1e-5 in the answer.
+    np.testing.assert_allclose(found[0, [5, 17]], [5.7682051e-08, 1.5644538e-07], rtol=1e-4)
