@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import penstock as ps
 from penstock.cli import main
+from penstock.defs.schema import MetaGraphDef
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = (ROOT / "docs" / "models.md").read_text("utf-8")
@@ -42,7 +43,7 @@ def write_model() -> None:
 
 def test_the_blocks_are_python() -> None:
     """Those that need TensorFlow at least parse, and import what they use."""
-    assert len(BLOCKS) == 9
+    assert len(BLOCKS) == 8
     for block in BLOCKS:
         tree = ast.parse(block)
         imported = {
@@ -61,12 +62,39 @@ def test_a_checkpoint_is_restored(
     """The command and the program of the page give the saved values."""
     monkeypatch.chdir(tmp_path)
     write_model()
+    meta = MetaGraphDef(graph_def=ps.load_graph_def("graph.pb"))
+    Path("model.ckpt-7.meta").write_bytes(meta.SerializeToString())
+    for ending in (".index", ".data-00000-of-00001"):
+        shutil.copy(f"model.ckpt-7{ending}", f"model.ckpt-8{ending}")
     (command,) = re.findall(r"^    penstock (run graph.pb .*)$", PAGE, re.MULTILINE)
     done = CliRunner().invoke(main, shlex.split(command), catch_exceptions=False)
-    exec(BLOCKS[0], {})
+    exec(BLOCKS[1], {})
+    exec(BLOCKS[2], {})
 
     assert done.stdout == "y:0  float32[2]  [3 8]\n"
-    assert capsys.readouterr().out == "[3. 8.]\n"
+    assert capsys.readouterr().out == "[3. 8.]\n[3. 4.]\n"
+    (command,) = re.findall(r"^    penstock (convert graph.pb .*)$", PAGE, re.MULTILINE)
+    done = CliRunner().invoke(main, shlex.split(command), catch_exceptions=False)
+    with ps.Session("frozen.pb") as session:
+        assert session.run("y:0", {"x:0": [1, 2]}).tolist() == [3, 8]
+
+
+def test_whatever_one_has_is_opened(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first program and the commands beside it, on a model of Keras."""
+    monkeypatch.chdir(tmp_path)
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder("float32", [None, 2], name="x")
+        y = x * 2.0
+    ps.saved_model.save("model.keras", {"serving_default": ({"x": x}, {"y": y})}, graph=graph)
+    exec(BLOCKS[0], {})
+    assert "[[2., 4.]]" in capsys.readouterr().out
+    Path("model.keras").rename("MODEL")
+    for command in re.findall(r"^    penstock (.* MODEL.*)$", PAGE, re.MULTILINE):
+        done = CliRunner().invoke(main, shlex.split(command), catch_exceptions=False)
+        assert done.exit_code == 0, done.output
 
 
 def test_a_saved_model_is_saved_loaded_and_frozen(
@@ -74,7 +102,7 @@ def test_a_saved_model_is_saved_loaded_and_frozen(
 ) -> None:
     """The three programs of the section, and its commands, give x times [[1, 2], [3, 4]]."""
     monkeypatch.chdir(tmp_path)
-    load, freeze, save = BLOCKS[1:4]
+    load, freeze, save = BLOCKS[3:6]
     exec(save, {})
     Path("saved").rename("model")
     exec(load, {})
@@ -85,7 +113,7 @@ def test_a_saved_model_is_saved_loaded_and_frozen(
     assert answer == frozen == "[[ 7. 10.]]"
     done = CliRunner().invoke(main, ["run", "--dir", "model", "--feed", "x=[[1,2]]"])
     assert done.stdout == "y  float32[1,2]  [[ 7 10]]\n"
-    (command,) = re.findall(r"^    penstock (convert .*)$", PAGE, re.MULTILINE)
+    (command,) = re.findall(r"^    penstock (convert model .*)$", PAGE, re.MULTILINE)
     done = CliRunner().invoke(main, shlex.split(command), catch_exceptions=False)
     assert "fetch  y  MatMul:0" in done.stdout
 
@@ -109,5 +137,5 @@ def test_links_lead_somewhere() -> None:
     }
     links = set(re.findall(r"\]\(#([a-z0-9-]+)\)", PAGE))
 
-    assert len(links) >= 5
+    assert len(links) >= 4
     assert links <= headings

@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     )
     from penstock.kernels.api.shape_context import ShapeContext
     from penstock.kernels.api.shape_rules import shape_rule
-    from penstock.session.meta_graph import load_meta_graph
+    from penstock.saved_model import load_model
 
 __version__ = "0.1.0"
 
@@ -149,7 +149,7 @@ __all__ = [
     "import_graph_def",
     "kernel",
     "load_graph_def",
-    "load_meta_graph",
+    "load_model",
     "name_scope",
     "new_local_executor",
     "no_op",
@@ -178,7 +178,7 @@ _PACKAGES = frozenset({"checkpoint", "formats", "records", "saved_model"})
 #: Names and the modules that they come from, which are loaded in the same way.
 _MODULES = {
     "ShapeContext": "penstock.kernels.api.shape_context",
-    "load_meta_graph": "penstock.session.meta_graph",
+    "load_model": "penstock.saved_model.loaded_model",
     "shape_rule": "penstock.kernels.api.shape_rules",
 }
 #: All other names come from ``penstock.builder``.

@@ -632,7 +632,7 @@ def test_show_counts_ops(tmp_path: Path) -> None:
     graph = saved(tmp_path, "a = Const\nb = Const\nc = Add(a, b)")
     text = printed("show", graph)
 
-    assert text.startswith(f"{graph}  3 nodes, version 2000\n")
+    assert text.startswith(f"{graph}  a GraphDef: 3 nodes, version 2000\n")
     assert "\nops\n  2 Const  1 Add\n" in text
 
 
@@ -849,7 +849,9 @@ def test_graphs_on_stdin(command: list[str]) -> None:
     done = CliRunner().invoke(main, [*command, "-"], input=content, catch_exceptions=False)
 
     assert done.exit_code == 0
-    assert done.stdout.startswith(("stdin  1 node", "c:0  float32  4\n", "stdin lacks nothing"))
+    assert done.stdout.startswith(
+        ("stdin  a GraphDef: 1 node", "c:0  float32  4\n", "stdin lacks nothing")
+    )
 
 
 def test_stdin_is_one_thing(adder: Path) -> None:
@@ -944,7 +946,7 @@ def test_what_the_encoding_lacks(tmp_path: Path) -> None:
         check=True,
     )
 
-    assert done.stdout.startswith(rb"\u6570\u5b57.pb  1 node")
+    assert done.stdout.startswith(rb"\u6570\u5b57.pb  a GraphDef: 1 node")
 
 
 def test_no_color(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def test_show_says_what_it_found(given: list[str]) -> None:
     """A folder is a SavedModel whether --dir says so or not; signatures have types and shapes."""
     text = printed("show", *given, at("keras_two_inputs"))
 
-    assert "a SavedModel with 1 graph, written by TensorFlow 2.21.0" in text
+    assert "a SavedModel, written by TensorFlow 2.21.0" in text
     assert "signature serve  (tensorflow/serving/predict)" in text
     assert "input   left      float32[?,4]" in text
     assert "output  output_0  float32[?,1]" in text
@@ -86,10 +86,12 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     graph.write_text('node { name: "x" op: "NoOp" }')
     assert "give either GRAPH or --dir" in refused(2, "show")
     assert "give either GRAPH or --dir" in refused(2, "run", graph, "--dir", at("keras_mlp"))
-    assert "there is no saved_model.pb" in refused(2, "show", "--dir", tmp_path)
-    assert "are for SavedModels" in refused(2, "show", graph, "--all")
-    assert "are for graphs" in refused(2, "show", at("keras_mlp"), "--nodes")
-    assert "--fetch does not go with" in refused(2, "run", at("keras_mlp"), "--fetch", "x")
+    assert "is a folder, not a GraphDef" in refused(2, "show", "--dir", tmp_path)
+    assert "--all does not go with a graph" in refused(2, "show", graph, "--all")
+    assert "no parts of a graph" in refused(1, "run", at("keras_mlp"), "--fetch", "x")
+    assert "--checkpoint does not go with a model" in refused(
+        2, "run", at("keras_mlp"), "--checkpoint", "x"
+    )
     assert "--inputs does not go with" in refused(2, "run", graph, "--inputs", "x=y.npy")
 
 
@@ -258,5 +260,9 @@ def test_convert_turns_graphs_into_text_and_back(tmp_path: Path) -> None:
     penstock("convert", tmp_path / "graph.pb", tmp_path / "again.pbtxt")
 
     assert ps.load_graph_def(tmp_path / "again.pbtxt") == ps.load_graph_def(graph)
-    assert "are for SavedModels" in refused(2, "convert", graph, "x.pb", "--tag_set", "serve")
-    assert "OUT must end in .pb" in refused(2, "convert", graph, tmp_path / "folder")
+    assert "--tag_set does not go with a graph" in refused(
+        2, "convert", graph, "x.pb", "--tag_set", "serve"
+    )
+    assert "say by --fetch what is computed, or have OUT end in .pb" in refused(
+        2, "convert", graph, tmp_path / "folder"
+    )

@@ -91,38 +91,50 @@ def memory_mapped() -> bytes:
     return bytes(64) + directory + (64).to_bytes(8, "little")
 
 
+#: What to do with what is a model, but no GraphDef; the command line opens it.
+OPENED: Final = "penstock.load_model opens it"
 #: Name, content, what it is, and what to do.
 KINDS: Final[Sequence[tuple[str, bytes, str, str]]] = (
-    ("saved_model.pb", SAVED_MODEL, "a SavedModel", "load it by penstock.saved_model.load"),
-    ("graph.pb", SAVED_MODEL, "a SavedModel", "docs/models.md"),
+    ("saved_model.pb", SAVED_MODEL, "a SavedModel", OPENED),
+    ("graph.pb", SAVED_MODEL, "a SavedModel", OPENED),
     (
         "saved_model.pbtxt",
         b"saved_model_schema_version: 1\n",
         "a SavedModel",
-        "load it by penstock.saved_model.load",
+        OPENED,
     ),
-    ("model.ckpt-7.meta", META_GRAPH, "a MetaGraphDef", "load_meta_graph"),
-    ("meta.pbtxt", b"\n# saved\nmeta_info_def {\n}\n", "a MetaGraphDef", "load_meta_graph"),
-    ("model.ckpt-7.index", INDEX, "part of a checkpoint", "open the graph that was saved with it"),
+    ("model.ckpt-7.meta", META_GRAPH, "a MetaGraphDef", OPENED),
+    (
+        "meta.pbtxt",
+        b"\n# saved\nmeta_info_def {\n}\n",
+        "a MetaGraphDef",
+        OPENED,
+    ),
+    ("model.ckpt-7.index", INDEX, "part of a checkpoint", "the graph that was saved with it"),
     ("model.ckpt", INDEX, "part of a checkpoint", "it holds the values of variables"),
-    ("m.data-00000-of-00001", bytes(8), "part of a checkpoint", "restore it there"),
-    ("checkpoint", b'model_checkpoint_path: "m-7"\n', "part of a checkpoint", "restore it there"),
-    ("fingerprint.pb", FINGERPRINT, "part of a SavedModel", "load it by penstock.saved_model.load"),
+    ("m.data-00000-of-00001", bytes(8), "part of a checkpoint", "load_model(GRAPH, checkpoint="),
+    (
+        "checkpoint",
+        b'model_checkpoint_path: "m-7"\n',
+        "part of a checkpoint",
+        "load_model(GRAPH, checkpoint=",
+    ),
+    ("fingerprint.pb", FINGERPRINT, "part of a SavedModel", "give its folder"),
     ("other.pb", FINGERPRINT, "a protobuf message of another kind", "give a GraphDef"),
-    ("model.h5", HDF5, "an HDF5 file, perhaps a Keras model", "formats.keras.read"),
-    ("model.hdf5", HDF5, "an HDF5 file, perhaps a Keras model", "docs/models.md"),
+    ("model.h5", HDF5, "an HDF5 file, perhaps a Keras model", OPENED),
+    ("model.hdf5", HDF5, "an HDF5 file, perhaps a Keras model", OPENED),
     (
         "model.keras",
         zipped("metadata.json", "config.json", "model.weights.h5"),
         "a Keras model",
-        "penstock.formats.keras.read makes a graph",
+        OPENED,
     ),
     ("model.json", b'{"class_name": "Sequential"}', "the architecture of a Keras model", "Keras"),
     (
         "model.json",
         b' {"format": "graph-model", "modelTopology": {"node": []}}',
         "a TensorFlow.js model",
-        "load_tfjs opens it",
+        OPENED,
     ),
     ("labels.json", b'["cat", "dog"]', "a JSON file", "binary or text format"),
     ("model.tflite", TFLITE, "a TensorFlow Lite model", "there is no way back from it"),
@@ -169,7 +181,7 @@ def test_files_are_named(tmp_path: Path, name: str, content: bytes, what: str, a
         assert caught.value.reason.startswith(f"{path} is {what}")
         assert caught.value.reason.endswith(", not a GraphDef")
         assert advice in caught.value.next_step
-    for command in COMMANDS if not name.startswith("saved_model.") else ():
+    for command in COMMANDS if advice != OPENED else ():
         done = CliRunner().invoke(main, [*command, str(path)])
         assert done.exit_code == 1
         assert f"{path} is {what}" in done.stderr
@@ -181,7 +193,7 @@ def test_the_file_of_a_saved_model_is_opened(tmp_path: Path) -> None:
     (tmp_path / "saved_model.pb").write_bytes(SAVED_MODEL)
     done = CliRunner().invoke(main, ["show", str(tmp_path / "saved_model.pb")])
     assert done.exit_code == 0
-    assert "a SavedModel with 1 graph" in done.stdout
+    assert "a SavedModel, written by" in done.stdout
     done = CliRunner().invoke(main, ["ops", "--missing", str(tmp_path)])
     assert "lacks nothing" in done.stdout
     (tmp_path / "saved_model.pb").write_bytes(b"")
@@ -205,12 +217,16 @@ def test_what_a_file_is_called_does_not_matter() -> None:
         (
             ["saved_model.pb", "variables/variables.index"],
             "a SavedModel",
-            "load it by penstock.saved_model.load",
+            OPENED,
         ),
-        (["saved_model.pbtxt"], "a SavedModel", "load it by penstock.saved_model.load"),
-        (["checkpoint", "m.index"], "a folder with a checkpoint", "restore it there"),
-        (["variables.index"], "a folder with a checkpoint", "restore it there"),
-        (["model.json", "group1-shard1of1.bin"], "a TensorFlow.js model", "load_tfjs opens it"),
+        (["saved_model.pbtxt"], "a SavedModel", OPENED),
+        (["checkpoint", "m.index"], "a folder with a checkpoint", "load_model(GRAPH, checkpoint="),
+        (["variables.index"], "a folder with a checkpoint", "load_model(GRAPH, checkpoint="),
+        (
+            ["model.json", "group1-shard1of1.bin"],
+            "a TensorFlow.js model",
+            OPENED,
+        ),
         (["frozen.pb", "labels.txt"], "a folder", "perhaps frozen.pb"),
         ([], "a folder", "such as frozen_graph.pb"),
     ],
@@ -224,7 +240,7 @@ def test_folders_are_named(tmp_path: Path, files: list[str], what: str, advice: 
         ps.Session(tmp_path)
     assert caught.value.reason == f"{tmp_path} is {what}, not a GraphDef"
     assert advice in caught.value.next_step
-    for command in COMMANDS if what != "a SavedModel" else ():
+    for command in COMMANDS if what == "a folder" else ():
         done = CliRunner().invoke(main, [*command, str(tmp_path)])
         assert done.exit_code == 2
         assert f"{tmp_path} is {what}, not a GraphDef" in done.stderr
@@ -239,11 +255,10 @@ def test_the_prefix_of_a_checkpoint(tmp_path: Path, suffix: str) -> None:
     with pytest.raises(NotFoundError) as caught:
         load_graph_def(path)
     assert caught.value.reason == f"There is no file {path}; it is the prefix of a checkpoint"
-    assert "restore it there" in caught.value.next_step
-    for command in COMMANDS:
-        done = CliRunner().invoke(main, [*command, str(path)])
-        assert done.exit_code == 2
-        assert "it is the prefix of a checkpoint" in done.stderr
+    assert "load_model(GRAPH, checkpoint=" in caught.value.next_step
+    done = CliRunner().invoke(main, ["show", str(path)])
+    assert done.exit_code == 1
+    assert str(path) in done.stderr
 
 
 def test_a_name_that_is_nearly_right(tmp_path: Path) -> None:

@@ -17,17 +17,11 @@ from support.real_models import ANSWERS, CASES, MODELS, Case
 def answers_of(case: Case) -> list[Any]:
     """What Penstock says."""
     path = MODELS / case.path
-    if case.kind == "saved_model":
-        with ps.saved_model.load(path) as model:
-            outputs = model.signatures[case.signature](**case.feeds())
+    with ps.load_model(path) as model:
+        if model.signatures:
+            outputs = model.signatures[case.signature or "serving_default"](**case.feeds())
             return [outputs[name] for name in case.fetches]
-    if case.kind == "tfjs":
-        with ps.saved_model.load_tfjs(path) as tfjs:
-            outputs = tfjs(**case.feeds())
-            return [outputs[name] for name in case.fetches]
-    open_session = ps.load_meta_graph if case.kind == "meta_graph" else ps.Session
-    with open_session(path) as session:
-        return session.run(list(case.fetches), dict(case.feeds()))
+        return model.session.run(list(case.fetches), dict(case.feeds()))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -305,7 +305,7 @@ def _tfjs_models() -> list[dict[str, bytes]]:
 
 def _read_tfjs(folder: Path) -> dict[str, Any]:
     """Weights have no checksums, so other ones are no wrong answer."""
-    with ps.saved_model.load_tfjs(folder, config=ps.Config(allow_files=False)) as model:
+    with ps.load_model(folder, config=ps.Config(allow_files=False)) as model:
         signature = next(iter(model.signatures.values()))
         inputs = {name: ["a", "b"] if name == "words" else [1.0] for name in signature.inputs}
         tolerated(lambda: signature(**inputs))

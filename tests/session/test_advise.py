@@ -125,7 +125,7 @@ def test_the_command_line_restores_a_checkpoint(tmp_path: Path) -> None:
     fresh = CliRunner().invoke(main, [*run, *shlex.split(advised[2])])
 
     assert failed.exit_code == 1
-    assert restore == ["--init", "save/restore_all", "--feed", f"save/Const:0={prefix}"]
+    assert restore == ["--checkpoint", prefix]
     assert (done.exit_code, done.stdout) == (0, "y:0  float32  10\n")
     assert (fresh.exit_code, fresh.stdout) == (0, "y:0  float32  0\n")
 
@@ -137,9 +137,4 @@ def test_the_example_of_an_idle_run_restores_too(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["run", str(path)])
     example = shlex.split(done.stderr.rstrip().splitlines()[-1])
 
-    assert example[3:7] == [
-        "--init",
-        "save/restore_all",
-        "--feed",
-        "save/Const:0=PREFIX_OF_CHECKPOINT",
-    ]
+    assert example[3:5] == ["--checkpoint", "PREFIX"]

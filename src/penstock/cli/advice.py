@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from penstock.advice import (
-    NO_INITIALIZER,
     Advice,
     AllowFiles,
     FeedIt,
@@ -54,13 +53,10 @@ def _(advice: MoreTime) -> str:
 
 @in_options.register
 def _(advice: RunInitializer) -> str:
-    ways = []
-    if advice.restorer:
-        options = ["--init", advice.restorer, "--feed", f"{advice.prefix}=PREFIX"]
-        ways.append(f"restore a checkpoint: {as_command(options)}")
+    ways = ["restore a checkpoint: --checkpoint PREFIX"]
     if advice.initializer:
         ways.append(f"initialize it: {as_command(['--init', advice.initializer])}")
-    return ", or ".join(ways) or NO_INITIALIZER
+    return ", or ".join(ways)
 
 
 @in_options.register

@@ -11,30 +11,37 @@ from google.protobuf import text_format
 from penstock.builder import Graph
 from penstock.cli.advice import as_command
 from penstock.cli.endpoints import sample_value
-from penstock.cli.graph_file import GraphFile, read_graph_def
 from penstock.cli.layout import print_rows
-from penstock.cli.model_dir import (
-    is_saved_model,
+from penstock.cli.model_file import (
+    MODEL_PATH,
+    checkpoint_option,
     parsed_tags,
+    read_stored,
+    refuse,
     signature_in,
     signature_option,
     tag_set_option,
 )
 from penstock.exceptions import from_exception
+from penstock.formats.stored_model import DEFAULT_SIGNATURE
 from penstock.printable import printable
-from penstock.saved_model.freeze import Frozen, freeze
-from penstock.saved_model.loaded_model import load
+from penstock.saved_model.freeze import Frozen, freeze, freeze_tensors
+from penstock.saved_model.loaded_model import LoadedModel
 from penstock.saved_model.save_model import save
 
 _BINARY: Final = ".pb"
 _TEXT: Final = ".pbtxt"
 
 
-@click.command(short_help="Make a graph or another SavedModel of MODEL.")
-@click.argument("model", type=GraphFile())
+@click.command(short_help="Make a graph or a SavedModel of MODEL.")
+@click.argument("model", type=MODEL_PATH)
 @click.argument("out", type=click.Path(path_type=Path))
 @tag_set_option
 @signature_option
+@click.option(
+    "--fetch", "fetches", multiple=True, metavar="NAME", help="Of a graph: keep what this needs."
+)
+@checkpoint_option
 @click.option("--inline", is_flag=True, help="Put functions where they are called.")
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 def convert(
@@ -42,35 +49,47 @@ def convert(
     out: Path,
     tag_set: str | None,
     signature_def: str | None,
+    fetches: tuple[str, ...],
+    checkpoint: str | None,
     *,
     inline: bool,
     overwrite: bool,
 ) -> None:
     """Convert MODEL to OUT: a graph (.pb, or .pbtxt for text), or the folder of a SavedModel.
 
-    MODEL is a SavedModel, of which one signature is frozen: variables become constants, and only
-    what the signature needs is kept. Or it is a graph, which is written in the form of OUT.
+    MODEL may have any of the formats that are known. Of what has signatures, one is frozen:
+    variables become constants, and only what the signature needs is kept. Of a graph, so is what
+    --fetch needs; without it, the graph is written as it is.
 
     \b
     Examples:
       penstock convert model_folder model.pb
+      penstock convert model.keras saved_model_folder
       penstock convert model_folder model.pb --tag_set serve --signature_def predict
-      penstock convert model_folder frozen_folder
+      penstock convert model.ckpt-7.meta model.pb --fetch logits
+      penstock convert graph.pb model.pb --checkpoint model.ckpt-7 --fetch logits
       penstock convert model.pb model.pbtxt
     """
     is_graph = out.suffix in (_BINARY, _TEXT)
     if out.exists() and is_graph and not overwrite:
         raise click.UsageError(f"{out} is there already; --overwrite replaces it")
-    if not is_saved_model(model):
-        if tag_set is not None or signature_def is not None or inline:
-            raise click.UsageError("--tag_set, --signature_def and --inline are for SavedModels")
+    stored = read_stored(model)
+    if stored.is_bare and not fetches:
+        refuse("a graph", tag_set=tag_set, signature_def=signature_def, inline=inline)
+        refuse("a graph of which all is kept; say what by --fetch", checkpoint=checkpoint)
         if not is_graph:
-            raise click.UsageError(f"a graph has no signatures: OUT must end in {_BINARY}")
-        _write(out, read_graph_def(model))
+            raise click.UsageError(f"say by --fetch what is computed, or have OUT end in {_BINARY}")
+        _write(out, stored.graph_of(None).graph_def)
         return
-    with load(model, parsed_tags(tag_set)) as loaded:
-        name, _ = signature_in(loaded.signatures, signature_def)
-        frozen = freeze(loaded, name, inline=inline)
+    tags = parsed_tags(tag_set)
+    with LoadedModel(stored, tags, checkpoint=checkpoint or "") as loaded:
+        if fetches:
+            refuse("--fetch", signature_def=signature_def)
+            name = DEFAULT_SIGNATURE
+            frozen = freeze_tensors(loaded, fetches, inline=inline)
+        else:
+            name, _ = signature_in(loaded.signatures, signature_def)
+            frozen = freeze(loaded, name, inline=inline)
     if is_graph:
         _write(out, frozen.graph_def)
         _explain(frozen, out)

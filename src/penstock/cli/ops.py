@@ -13,8 +13,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from penstock.catalogue.registry import all_ops
-from penstock.cli.graph_file import STDIN, GraphFile, read_graph_def, title_of
 from penstock.cli.layout import counted, print_items, print_rows
+from penstock.cli.model_file import STDIN, read_stored, title_of
 from penstock.core.dtypes import DType
 from penstock.errors import NotFoundError
 from penstock.kernels.api import types
@@ -62,8 +62,8 @@ def ops(
 ) -> None:
     """List the ops that have kernels, with their element types.
 
-    A PATTERN is the name of an op, with * and ? for what is open.  A GRAPH is a file, or - for
-    stdin.
+    A PATTERN is the name of an op, with * and ? for what is open.  A GRAPH is a graph or a model
+    of any format, or - for stdin.
 
     \b
     Examples:
@@ -124,8 +124,7 @@ def _print_lacks(
     files: Sequence[str], fetches: Sequence[str], feeds: Sequence[str], listing: Listing
 ) -> None:
     for file in files:
-        path = GraphFile().convert(file, None, None)
-        lacks = missing_in(read_graph_def(path), fetches, feeds)
+        lacks = missing_in(read_stored(file).graph_of(None).graph_def, fetches, feeds)
         if listing is Listing.NAMES:
             _print_names(sorted({op for op, _ in lacks}))
         elif lacks:

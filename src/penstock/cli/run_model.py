@@ -1,4 +1,4 @@
-"""``penstock run`` of a SavedModel: a signature's inputs in, its outputs out.
+"""``penstock run`` of a model: a signature's inputs in, its outputs out.
 
 In:   what the options of TensorFlow's ``saved_model_cli run`` say.
 Out:  values on stdout, or files.
@@ -20,13 +20,14 @@ import click
 from penstock.cli.expressions import evaluate
 from penstock.cli.feed_values import read_value, split_feed
 from penstock.cli.fetched import print_values, write_values
-from penstock.cli.model_dir import parsed_tags, signature_in
+from penstock.cli.model_file import parsed_tags, signature_in
 from penstock.config import Config
 from penstock.defs.schema import Example
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, UnimplementedError
+from penstock.formats.stored_model import StoredModel
 from penstock.printable import printable
 from penstock.saved_model.composites import RaggedTensor, SparseTensor
-from penstock.saved_model.loaded_model import load
+from penstock.saved_model.loaded_model import LoadedModel
 from penstock.saved_model.signatures import Signature
 from penstock.saved_model.structured import TensorSpec
 
@@ -39,6 +40,7 @@ class ModelRun:
     """What is to be run, and with what."""
 
     path: str
+    stored: StoredModel
     tag_set: str | None
     signature_def: str | None
     #: ``NAME=VALUE``, as for graphs.
@@ -59,7 +61,7 @@ class ModelRun:
 
     def run(self) -> list[float]:
         """Run it and hand the outputs out; returns the seconds of each run."""
-        with load(self.path, parsed_tags(self.tag_set), config=self.config) as model:
+        with LoadedModel(self.stored, parsed_tags(self.tag_set), config=self.config) as model:
             _, signature = signature_in(model.signatures, self.signature_def)
             given = self._given(signature)
             if not given and len(signature.inputs) > len(signature.defaults):
@@ -112,7 +114,7 @@ class ModelRun:
 
 def _nothing_given(path: str, signature: Signature) -> str:
     feeds = [f"--feed {name}=VALUE" for name in signature.inputs if name not in signature.defaults]
-    return f"{signature} wants inputs: penstock run --dir {path} {' '.join(feeds)}"
+    return f"{signature} wants inputs: penstock run {path} {' '.join(feeds)}"
 
 
 def _spec(signature: Signature, name: str) -> TensorSpec:
@@ -125,7 +127,7 @@ def _spec(signature: Signature, name: str) -> TensorSpec:
     if not isinstance(spec, TensorSpec):
         raise UnimplementedError(
             f"the input {name!r} is {spec}, which the command line cannot give",
-            next_step="call the signature in Python: penstock.saved_model.load",
+            next_step="call the signature in Python: penstock.load_model",
         )
     return spec
 

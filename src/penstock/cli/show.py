@@ -9,9 +9,17 @@ from typing import Any
 import click
 
 from penstock.cli.endpoints import inputs_of, likely_outputs, outputs_of
-from penstock.cli.graph_file import GraphFile, read_graph_def, title_of
 from penstock.cli.layout import counted, heading, print_items, print_rows
-from penstock.cli.model_dir import dir_option, model_given, signature_option, tag_set_option
+from penstock.cli.model_file import (
+    model_argument,
+    parsed_tags,
+    path_given,
+    read_stored,
+    refuse,
+    signature_option,
+    tag_set_option,
+    title_of,
+)
 from penstock.cli.python_text import python_text
 from penstock.cli.show_model import show_model
 from penstock.core.shapes import type_text
@@ -26,12 +34,11 @@ from penstock.shapes.infer import Shapes, infer_shapes
 
 
 @click.command(short_help="Show what is in GRAPH, and what cannot run.")
-@click.argument("graph", type=GraphFile(), required=False)
-@dir_option
+@model_argument
 @tag_set_option
 @signature_option
-@click.option("--all", "every", is_flag=True, help="Of a SavedModel: functions, variables, ops.")
-@click.option("--list_ops", "--list-ops", is_flag=True, help="Of a SavedModel: its ops.")
+@click.option("--all", "every", is_flag=True, help="Of a model: functions, variables, ops.")
+@click.option("--list_ops", "--list-ops", is_flag=True, help="Of a model: its ops.")
 @click.option("--nodes", is_flag=True, help="List every node with its inputs.")
 @click.option("--python", is_flag=True, help="Show the Python text that a request is compiled to.")
 @click.option(
@@ -55,8 +62,9 @@ def show(
 ) -> None:
     """Show what GRAPH contains: inputs, outputs, ops, loops, and what is not supported.
 
-    GRAPH is a file with a GraphDef, binary or text, gzip or not; - is stdin. Of a SavedModel, given
-    as GRAPH or by --dir, its graphs, signatures, functions and variables are shown.
+    GRAPH is a graph or a model, of whichever format: a GraphDef (binary or text, gzip or not), a
+    SavedModel, a .meta file, a Keras file, a model of TensorFlow.js; - is stdin. What has
+    signatures is shown by these, with functions and variables.
 
     \b
     Examples:
@@ -65,26 +73,22 @@ def show(
       penstock show model.pb --python --fetch y:0 --feed-names x:0
       penstock show --dir model --all
     """
-    path = model_given(graph, model_dir)
-    if path is not None:
-        if nodes or python:
-            raise click.UsageError("--nodes and --python are for graphs, not for SavedModels")
-        show_model(path, tag_set, signature_def, every=every, ops=list_ops)
-        return
-    if tag_set is not None or signature_def is not None or every or list_ops:
-        raise click.UsageError(
-            "--tag_set, --signature_def, --all and --list_ops are for SavedModels"
-        )
-    assert graph is not None  # else there was a model
+    path = path_given(graph, model_dir)
+    model = read_stored(path)
     if (fetches or feeds) and not python:
         raise click.UsageError("--fetch and --feed-names go with --python")
-    loaded = graph_from_def(read_graph_def(graph))
+    if not (model.is_bare or nodes or python):
+        show_model(title_of(path), model, tag_set, signature_def, every=every, ops=list_ops)
+        return
+    refuse("a graph", signature_def=signature_def, every=every, list_ops=list_ops)
+    loaded = graph_from_def(model.graph_of(parsed_tags(tag_set)).graph_def)
     if python:
         click.echo(python_text(loaded, fetches, feeds), nl=False)
         return
     count = counted(len(loaded), "node")
-    title = click.style(printable(title_of(graph)), bold=True)
-    click.echo(f"{title}  {count}, version {loaded.versions.producer}")
+    title = click.style(printable(title_of(path)), bold=True)
+    what = printable(model.what)
+    click.echo(f"{title}  {what}: {count}, version {loaded.versions.producer}")
     shapes = infer_shapes(loaded)
     _section("inputs", _endpoints(shapes, inputs_of(loaded)))
     outputs = likely_outputs(loaded)

@@ -1,4 +1,4 @@
-"""``penstock show`` of a SavedModel: its graphs, signatures, functions and variables."""
+"""``penstock show`` of a model that has signatures: these, its functions and variables."""
 
 from __future__ import annotations
 
@@ -7,20 +7,28 @@ from collections.abc import Iterable, Mapping, Sequence
 import click
 
 from penstock.cli.layout import counted, heading, print_items, print_rows
-from penstock.cli.model_dir import parsed_tags, signature_in
+from penstock.cli.model_file import parsed_tags, signature_in
 from penstock.errors import NotFoundError
+from penstock.formats.stored_model import StoredModel
 from penstock.printable import printable
 from penstock.saved_model.describe import GraphFacts, SignatureFacts, describe
 from penstock.saved_model.structured import Spec
 
 
 def show_model(
-    path: str, tag_set: str | None, signature_def: str | None, *, every: bool, ops: bool
+    title: str,
+    model: StoredModel,
+    tag_set: str | None,
+    signature_def: str | None,
+    *,
+    every: bool,
+    ops: bool,
 ) -> None:
-    """Print what is in a SavedModel.
+    """Print what is in a model.
 
     Args:
-        path: its folder.
+        title: what to call it.
+        model: the model.
         tag_set: tags of the graph that is meant; None for all graphs.
         signature_def: the signature that is meant; None for all.
         every: whether functions and variables are listed, and not only counted.
@@ -30,13 +38,13 @@ def show_model(
         NotFoundError: there are no such tags, or no such signature.
 
     """
-    graphs = describe(path)
+    graphs = describe(model)
     chosen = _chosen(graphs, tag_set)
     written = sorted({graph.tensorflow_version for graph in graphs} - {""})
     by = f", written by TensorFlow {', '.join(map(printable, written))}" if written else ""
+    graphs_text = f" with {counted(len(graphs), 'graph')}" if len(graphs) > 1 else ""
     click.echo(
-        f"{click.style(printable(path), bold=True)}  a SavedModel with "
-        f"{counted(len(graphs), 'graph')}{by}"
+        f"{click.style(printable(title), bold=True)}  {printable(model.what)}{graphs_text}{by}"
     )
     for graph in chosen:
         if signature_def is not None:

@@ -61,8 +61,7 @@ def _first(graph: Graph, needed: set[Node]) -> list[str]:
     variable = min((n for n in needed if n.op.name in VARIABLES), key=lambda n: n.id, default=None)
     if variable is None:
         return []
-    restorer = restorer_of(graph, variable.name)
-    if restorer is not None:
-        return ["--init", restorer.node, "--feed", f"{restorer.prefix}=PREFIX_OF_CHECKPOINT"]
+    if restorer_of(graph, variable.name) is not None:
+        return ["--checkpoint", "PREFIX"]
     initializer = initializer_of(graph, "variable", variable.name)
     return ["--init", initializer] if initializer is not None else []

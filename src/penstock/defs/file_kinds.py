@@ -35,33 +35,29 @@ class FileKind:
     advice: str
 
 
-_MORE: Final = "docs/models.md has the lines"
-_RESTORE: Final = (
-    "it holds the values of variables and no graph: penstock checkpoint list shows them; open the "
-    f"graph that was saved with it, and restore it there; {_MORE}"
+_OPEN: Final = (
+    "penstock.load_model opens it; penstock show and run take it as it is; docs/models.md has more"
 )
-_FROM_KERAS: Final = f"penstock.formats.keras.read makes a graph of a whole model; {_MORE}"
+_RESTORE: Final = (
+    "it holds the values of variables and no graph: penstock checkpoint list shows them; "
+    "penstock.load_model(GRAPH, checkpoint=…) and penstock run GRAPH --checkpoint … open the graph "
+    "that was saved with it"
+)
 _UNPACK: Final = "unpack it, and give the graph that is in it"
 _ELSEWHERE: Final = "the framework that wrote it runs it; Penstock needs a graph of TensorFlow"
 
-_LOAD: Final = (
-    "load it by penstock.saved_model.load(FOLDER), or on the command line by --dir FOLDER; " + _MORE
-)
-SAVED_MODEL: Final = FileKind("a SavedModel", _LOAD)
-META_GRAPH: Final = FileKind(
-    "a MetaGraphDef (a .meta file)",
-    "penstock.load_meta_graph opens it together with its checkpoint",
-)
+SAVED_MODEL: Final = FileKind("a SavedModel", _OPEN)
+META_GRAPH: Final = FileKind("a MetaGraphDef (a .meta file)", _OPEN)
 CHECKPOINT: Final = FileKind("part of a checkpoint", _RESTORE)
-KERAS: Final = FileKind("a Keras model", _FROM_KERAS)
+CHECKPOINT_FOLDER: Final = FileKind("a folder with a checkpoint", _RESTORE)
+CHECKPOINT_PREFIX: Final = FileKind("the prefix of a checkpoint", _RESTORE)
+KERAS: Final = FileKind("a Keras model", _OPEN)
 _KERAS_JSON: Final = FileKind(
     "the architecture of a Keras model",
-    "it has no weights: have Keras save the whole model, which penstock.formats.keras.read reads",
+    "it has no weights: have Keras save the whole model, which penstock.load_model opens",
 )
-_HDF5: Final = FileKind("an HDF5 file, perhaps a Keras model", _FROM_KERAS)
-_TFJS: Final = FileKind(
-    "a TensorFlow.js model", f"penstock.saved_model.load_tfjs opens it; {_MORE}"
-)
+HDF5: Final = FileKind("an HDF5 file, perhaps a Keras model", _OPEN)
+TFJS: Final = FileKind("a TensorFlow.js model", _OPEN)
 _TFLITE: Final = FileKind(
     "a TensorFlow Lite model",
     "there is no way back from it: take the SavedModel or graph that it was converted from",
@@ -87,7 +83,7 @@ _CUT_OFF: Final = FileKind(
 
 #: Where to look, for what, and what it means.
 _MAGIC: Final[tuple[tuple[int, bytes, FileKind], ...]] = (
-    (0, b"\x89HDF\r\n\x1a\n", _HDF5),
+    (0, b"\x89HDF\r\n\x1a\n", HDF5),
     (4, b"TFL3", _TFLITE),
     (0, b"\x93NUMPY", _NUMPY),
     (0, b"\x89PNG", _IMAGE),
@@ -106,7 +102,7 @@ _TEXTS: Final[tuple[tuple[re.Pattern[bytes], FileKind], ...]] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), kind)
     for pattern, kind in (
         (rb"<(!doctype html|html|head|\?xml|body)", _HTML),
-        (rb"\{.*\"modelTopology\"\s*:", _TFJS),
+        (rb"\{.*\"modelTopology\"\s*:", TFJS),
         (rb"\{.*\"class_name\"\s*:", _KERAS_JSON),
         (rb"[{\[]\s*[\"\]}\[{\d-]", _JSON),
         (rb"saved_model_schema_version\s*:", SAVED_MODEL),
@@ -130,7 +126,7 @@ def kind_of(content: bytes, name: str = "") -> FileKind | None:
     if _SHARD.search(name):
         return CHECKPOINT
     if name in _BESIDE:
-        return FileKind("part of a SavedModel", _LOAD)
+        return FileKind("part of a SavedModel", "give its folder")
     for recognise in _RECOGNISERS:
         found = recognise(content)
         if found is not None:
@@ -140,12 +136,12 @@ def kind_of(content: bytes, name: str = "") -> FileKind | None:
 
 def kind_of_folder(names: Sequence[str]) -> FileKind:
     """What a folder is that was given instead of a file, by the names in it."""
-    if {"saved_model.pb", "saved_model.pbtxt"} & set(names):
+    if {"saved_model.pb", "saved_model.pbtxt", "saved_model.cpb"} & set(names):
         return SAVED_MODEL
     if "model.json" in names:
-        return _TFJS
+        return TFJS
     if "checkpoint" in names or any(name.endswith(".index") for name in names):
-        return FileKind("a folder with a checkpoint", _RESTORE)
+        return CHECKPOINT_FOLDER
     graphs = [name for name in names if name.endswith((".pb", ".pbtxt"))]
     which = f"perhaps {' or '.join(graphs[:3])}" if graphs else "such as frozen_graph.pb"
     return FileKind("a folder", f"give the file that holds the graph, {which}")
@@ -155,7 +151,7 @@ def kind_of_nothing(path: str, names: Sequence[str]) -> FileKind:
     """What a path may mean that leads to no file; ``names`` are those in its folder."""
     folder, name = os.path.split(path)
     if {f"{name}.index", f"{name}.meta"} & set(names):
-        return FileKind("the prefix of a checkpoint", _RESTORE)
+        return CHECKPOINT_PREFIX
     near = difflib.get_close_matches(name, names[:_MAX_COMPARED], n=3)
     paths = [os.path.join(folder, one) for one in near]
     return FileKind("", f"did you mean {' or '.join(paths)}?" if paths else "")
@@ -230,7 +226,7 @@ def _by_fields(content: bytes) -> FileKind | None:
     """Protobuf messages of other kinds, told by the numbers and types of their fields."""
     fields = wire.fields_of(content)
     is_whole = sum(field.size for field in fields) == len(content)
-    if _begins_with_node(content):
+    if begins_with_node(content):
         return None if is_whole else _CUT_OFF
     if not is_whole:
         return None
@@ -240,7 +236,7 @@ def _by_fields(content: bytes) -> FileKind | None:
     if kinds == {_VERSION, _SECOND}:
         return SAVED_MODEL
     graphs = [field for field in fields if (field.number, field.type) == _SECOND]
-    if len(graphs) == 1 and _begins_with_node(graphs[0].value(content)):
+    if len(graphs) == 1 and begins_with_node(graphs[0].value(content)):
         return META_GRAPH
     return FileKind("a protobuf message of another kind", "give a GraphDef")
 
@@ -250,9 +246,9 @@ _VERSION: Final = (1, wire.VARINT)
 _SECOND: Final = (2, wire.BYTES)
 
 
-def _begins_with_node(content: bytes) -> bool:
+def begins_with_node(content: bytes) -> bool:
     """Whether field 1 comes first and is a message with two texts: a node's name and op."""
-    first = next(iter(wire.fields_of(content)), None)
+    first = next(iter(wire.fields_of(content, 1)), None)
     if first is None or (first.number, first.type) != (1, wire.BYTES):
         return False
     parts = wire.fields_of(first.value(content))

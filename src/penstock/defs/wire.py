@@ -34,11 +34,11 @@ class Field(NamedTuple):
         return content[self.start : self.end]
 
 
-def fields_of(content: bytes) -> list[Field]:
-    """The fields of a message, up to the first that makes no sense or is cut off."""
+def fields_of(content: bytes, limit: int = _MAX_FIELDS) -> list[Field]:
+    """The first fields of a message, up to one that makes no sense or is cut off."""
     fields: list[Field] = []
     at = 0
-    while at < len(content) and len(fields) < _MAX_FIELDS:
+    while at < len(content) and len(fields) < limit:
         try:
             tag, start = read_varint(content, at)
             number, kind = tag >> 3, tag & 7

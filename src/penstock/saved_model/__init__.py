@@ -1,11 +1,12 @@
-"""SavedModels of TensorFlow 1 and 2: loaded, called, frozen and saved without TensorFlow.
+"""Models: loaded, called, frozen and saved without TensorFlow.
 
-    with ps.saved_model.load("model_folder") as model:
+    with ps.load_model("model_folder") as model:
         print(model.signatures)
         outputs = model.signatures["serving_default"](x=[[1.0, 2.0]])
         encoded = model.functions["encoder.call"]([[1.0, 2.0]])
 
-Who reads on may begin with ``loaded_model``.
+Whatever a model is stored as, ``formats`` reads it as one or several MetaGraphDefs; here they are
+opened.  Who reads on may begin with ``loaded_model``.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from typing import TYPE_CHECKING
 
 from penstock.saved_model.composites import RaggedTensor, SparseTensor
 from penstock.saved_model.describe import GraphFacts, SignatureFacts, describe
-from penstock.saved_model.freeze import Frozen, freeze
+from penstock.saved_model.freeze import Frozen, freeze, freeze_tensors
 from penstock.saved_model.functions import ConcreteFunction, Function, Functions
-from penstock.saved_model.loaded_model import LoadedModel, load
+from penstock.saved_model.loaded_model import LoadedModel, load_model
 from penstock.saved_model.signatures import Signature, Signatures
 from penstock.saved_model.structured import OtherSpec, RaggedSpec, SparseSpec, TensorSpec
 
 if TYPE_CHECKING:
     from penstock.saved_model.save_model import save
-    from penstock.saved_model.tfjs_model import TfjsModel, load_tfjs
+
+#: TensorFlow's name of it.
+load = load_model
 
 __all__ = [
     "ConcreteFunction",
@@ -41,16 +44,16 @@ __all__ = [
     "SparseSpec",
     "SparseTensor",
     "TensorSpec",
-    "TfjsModel",
     "describe",
     "freeze",
+    "freeze_tensors",
     "load",
-    "load_tfjs",
+    "load_model",
     "save",
 ]
 
 #: Names whose modules bring what not everyone who loads a model needs to wait for.
-_LATER = {"save": "save_model", "load_tfjs": "tfjs_model", "TfjsModel": "tfjs_model"}
+_LATER = {"save": "save_model"}
 
 if not TYPE_CHECKING:  # for mypy, what is not there is not there
 

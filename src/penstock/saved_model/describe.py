@@ -1,6 +1,6 @@
-"""What is in a SavedModel, without opening it.
+"""What is in a model, without opening it.
 
-In:   the path of a SavedModel.
+In:   the path of a model, or what was read there.
 Out:  facts about each of its graphs: tags, signatures, functions, variables, ops that cannot run.
 Not:  restores, initializes and runs nothing.
 """
@@ -11,23 +11,21 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from penstock.core import dtypes
 from penstock.defs.schema import Message
 from penstock.defs.tensors import shape_from_proto
 from penstock.errors import OpError
+from penstock.formats.read_model import read_model
+from penstock.formats.stored_model import StoredModel, signature_names, tags_of
 from penstock.graph.initializers import VARIABLES
 from penstock.saved_model.assets import assets_of
-from penstock.saved_model.folder import ModelFolder
 from penstock.saved_model.functions import public_paths
-from penstock.saved_model.meta_graph import INIT_SIGNATURE, TRAIN_SIGNATURE, tags_of
 from penstock.saved_model.object_graph import CONCRETE_FUNCTION, VARIABLE, SavedObjects
 from penstock.saved_model.structured import Spec, TensorSpec, arguments_text, decode
 from penstock.saved_model.tensor_info import read_tensor_info
 from penstock.session.missing import missing_in
-
-_INNER: Final = frozenset({INIT_SIGNATURE, TRAIN_SIGNATURE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class SignatureFacts:
 
 @dataclass(frozen=True, slots=True)
 class GraphFacts:
-    """One of the graphs of a SavedModel."""
+    """One of the graphs of a model; most have one."""
 
     tags: tuple[str, ...]
     #: Of which TensorFlow wrote it; empty if it does not say.
@@ -59,15 +57,19 @@ class GraphFacts:
     ops: Mapping[str, int]
 
 
-def describe(path: str | os.PathLike[str]) -> tuple[GraphFacts, ...]:
-    """Facts about all graphs of a SavedModel, in its own order.
+def describe(model: StoredModel | str | os.PathLike[str]) -> tuple[GraphFacts, ...]:
+    """Facts about all graphs of a model, in its own order.
+
+    Args:
+        model: a path, as ``load`` takes it; or what was read there.
 
     Raises:
         NotFoundError: there is none.
         DataLossError: it is damaged.
 
     """
-    return tuple(map(_graph_facts, ModelFolder(path).read().meta_graphs))
+    stored = model if isinstance(model, StoredModel) else read_model(model)
+    return tuple(map(_graph_facts, stored.meta_graphs))
 
 
 def _graph_facts(meta_graph: Any) -> GraphFacts:
@@ -76,9 +78,8 @@ def _graph_facts(meta_graph: Any) -> GraphFacts:
         tags_of(meta_graph),
         meta_graph.meta_info_def.tensorflow_version,
         {
-            name: _signature_facts(proto)
-            for name, proto in sorted(meta_graph.signature_def.items())
-            if name not in _INNER
+            name: _signature_facts(meta_graph.signature_def[name])
+            for name in signature_names(meta_graph)
         },
         {path: _traces(objects, path) for path in public_paths(objects)} if objects.nodes else {},
         _variables(objects, meta_graph.graph_def),

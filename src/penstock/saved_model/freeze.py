@@ -22,14 +22,15 @@ from penstock.core.names import is_legal_name
 from penstock.core.values import Value
 from penstock.defs.schema import GraphDef, Message
 from penstock.defs.tensors import shape_to_proto, to_proto
-from penstock.errors import UnimplementedError
+from penstock.errors import InvalidArgumentError, UnimplementedError
 from penstock.graph.export import graph_to_def
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.passes.lower import Kinds, lower
 from penstock.saved_model.constant_variables import FunctionCopies
-from penstock.saved_model.freeze_graph import freeze_graph
+from penstock.saved_model.freeze_graph import freeze_graph, signature_for
 from penstock.saved_model.function_graph import FunctionGraph
-from penstock.saved_model.loaded_model import LoadedModel, load
+from penstock.saved_model.graph_model import init_ops
+from penstock.saved_model.loaded_model import LoadedModel, load_model
 from penstock.saved_model.object_graph import ASSET, CONSTANT, RESOURCE, VARIABLE
 from penstock.saved_model.object_model import INITIALIZE, saved_tensors
 from penstock.saved_model.structured import Spec, TensorSpec
@@ -66,7 +67,7 @@ def freeze(
     Args:
         model: a loaded model, whose variables are taken as they are now; or the path of one.
         signature: the signature's name.
-        tags: of a path, which of its graphs is meant; see ``load``.
+        tags: of a path, which of its graphs is meant; see ``load_model``.
         inline: whether the bodies of functions are put where these are called, as far as that
             can be; branches and loops stay functions.
 
@@ -78,18 +79,60 @@ def freeze(
 
     """
     if not isinstance(model, LoadedModel):
-        with load(model, tags) as opened:
+        with load_model(model, tags) as opened:
             return freeze(opened, signature, inline=inline)
     described = model.signatures[signature]
     for spec in (*described.inputs.values(), *described.outputs.values()):
         if not isinstance(spec, TensorSpec):
             raise UnimplementedError(f"{described} has {spec}, which is no single tensor")
     if model.function_graph is None:
-        frozen = Frozen(*freeze_graph(model.meta_graph, signature, model.variables))
+        frozen = _frozen_graph(model, model.meta_graph.signature_def[signature])
     else:
         freezer = _Freezer(model.function_graph)
         frozen = freezer.frozen(signature, described.inputs, described.outputs)
     return _inlined(frozen) if inline else frozen
+
+
+def freeze_tensors(
+    model: LoadedModel | str | os.PathLike[str],
+    fetches: Sequence[str],
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+    inline: bool = False,
+) -> Frozen:
+    """What some tensors of a graph need as one graph without variables.
+
+    Inputs are the placeholders that they need, and outputs the tensors, each by its node's name.
+
+    Args:
+        model: a loaded model that is one graph; or the path of one.
+        fetches: tensors, or nodes, whose first outputs are meant.
+        checkpoint: of a path, where variables have their values; see ``load_model``.
+        inline: see ``freeze``.
+
+    Raises:
+        NotFoundError: the graph has no such tensor.
+        InvalidArgumentError: the model has functions instead of one graph.
+        FailedPreconditionError: a variable has no value, or is changed.
+        UnimplementedError: something takes a variable that is not known to read it.
+
+    """
+    if not isinstance(model, LoadedModel):
+        with load_model(model, checkpoint=checkpoint) as opened:
+            return freeze_tensors(opened, fetches, inline=inline)
+    if model.function_graph is not None:
+        raise InvalidArgumentError(
+            f"{model.path} is {model.what} with functions, which are no parts of a graph",
+            next_step="freeze one of its signatures",
+        )
+    signature = signature_for(model.meta_graph, model.session.graph, fetches)
+    frozen = _frozen_graph(model, signature)
+    return _inlined(frozen) if inline else frozen
+
+
+def _frozen_graph(model: LoadedModel, signature: Any) -> Frozen:
+    inits = init_ops(model.meta_graph, by_collection=model.fills_by_collection)
+    return Frozen(*freeze_graph(model.meta_graph, signature, model.variables, inits))
 
 
 def _inlined(frozen: Frozen) -> Frozen:

@@ -1,6 +1,6 @@
 """Freezing a signature of a model of TensorFlow 1.
 
-In:   a MetaGraphDef without objects, a signature's name, the values of variables.
+In:   a MetaGraphDef without objects, a signature, the values of variables.
 Out:  the part of the graph that the signature needs, with constants for variables.
 Not:  runs nothing.
 
@@ -16,14 +16,15 @@ from typing import Any, Final
 from penstock.core import dtypes
 from penstock.core.names import parse_endpoint
 from penstock.core.values import Value
-from penstock.defs.schema import GraphDef, Message
+from penstock.defs.schema import GraphDef, Message, SignatureDef
 from penstock.defs.tensors import to_proto
 from penstock.errors import FailedPreconditionError
+from penstock.formats.stored_model import PREDICT
 from penstock.graph.functions import FunctionLibrary
+from penstock.graph.graph import Graph
 from penstock.graph.initializers import FILLERS, VARIABLES
 from penstock.saved_model.assets import assets_of
 from penstock.saved_model.constant_variables import Body, FunctionCopies, GraphNames
-from penstock.saved_model.graph_model import init_op
 from penstock.saved_model.tensor_info import read_tensor_info
 from penstock.session.missing import called_functions, needed_nodes
 
@@ -32,22 +33,29 @@ _INITIALIZERS: Final = frozenset(op for ops in FILLERS.values() for op in ops)
 
 
 def freeze_graph(
-    meta_graph: Any, signature: str, variables: Mapping[str, Value]
+    meta_graph: Any, signature: Any, variables: Mapping[str, Value], inits: Sequence[str]
 ) -> tuple[Message, dict[str, str], dict[str, str], str, dict[str, str]]:
     """The graph, its inputs and outputs by the signature's names, what initializes it, its assets.
+
+    Args:
+        meta_graph: where the graph is, and what initializes it.
+        signature: a SignatureDef, of this graph or made for it.
+        variables: their values by name.
+        inits: the nodes that initialize what is no variable.
 
     Raises:
         FailedPreconditionError: the signature changes a variable, or one has no value.
         UnimplementedError: something takes a variable that is not known to read it.
 
     """
-    proto = meta_graph.signature_def[signature]
-    inputs = {name: read_tensor_info(info)[1][0] for name, info in sorted(proto.inputs.items())}
-    outputs = {name: read_tensor_info(info)[1][0] for name, info in sorted(proto.outputs.items())}
+    inputs = {name: read_tensor_info(info)[1][0] for name, info in sorted(signature.inputs.items())}
+    outputs = {
+        name: read_tensor_info(info)[1][0] for name, info in sorted(signature.outputs.items())
+    }
     source = GraphDef()
     source.CopyFrom(meta_graph.graph_def)
-    _cut_at(source, proto.inputs.values())
-    fillers = _fillers(source, init_op(meta_graph))
+    _cut_at(source, signature.inputs.values())
+    fillers = _fillers(source, inits)
     nodes = needed_nodes(source, [*outputs.values(), *fillers])
     missing = [node for node in source.node if f"{node.name}:0" in inputs.values()]
     nodes += [node for node in missing if node.name not in {known.name for known in nodes}]
@@ -59,6 +67,27 @@ def freeze_graph(
     init = _init_node(graph_def, fillers)
     graph_def.library.function.extend(called_functions(graph_def.node, known))
     return graph_def, inputs, outputs, init, _assets(graph_def, meta_graph)
+
+
+def signature_for(meta_graph: Any, graph: Graph, fetches: Sequence[str]) -> Any:
+    """A signature of tensors, and of the placeholders that they need; each by its node's name.
+
+    Raises:
+        NotFoundError: the graph has no such tensor.
+
+    """
+    signature: Any = SignatureDef(method_name=PREDICT)
+    for fetch in fetches:
+        node, slot = graph.endpoint(parse_endpoint(fetch))
+        info = signature.outputs[node.name if slot == 0 else f"{node.name}_{slot}"]
+        info.name, info.dtype = f"{node.name}:{slot}", node.output_types[slot].number
+        info.tensor_shape.unknown_rank = True
+    for needed in needed_nodes(meta_graph.graph_def, fetches):
+        if needed.op in ("Placeholder", "PlaceholderV2"):
+            info = signature.inputs[needed.name]
+            info.name, info.dtype = f"{needed.name}:0", needed.attr["dtype"].type
+            info.tensor_shape.CopyFrom(needed.attr["shape"].shape)
+    return signature
 
 
 def _assets(graph_def: Any, meta_graph: Any) -> dict[str, str]:
@@ -86,11 +115,9 @@ def _cut_at(graph_def: Any, infos: Any) -> None:
                 node.attr["shape"].shape.unknown_rank = True
 
 
-def _fillers(graph_def: Any, init: str) -> list[str]:
+def _fillers(graph_def: Any, inits: Sequence[str]) -> list[str]:
     """What of a model's initialization fills tables."""
-    if not init:
-        return []
-    return [n.name for n in needed_nodes(graph_def, [init]) if n.op in _INITIALIZERS]
+    return [node.name for node in needed_nodes(graph_def, inits) if node.op in _INITIALIZERS]
 
 
 def _without_variables(

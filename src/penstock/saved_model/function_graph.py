@@ -22,10 +22,10 @@ from penstock.core.values import Value
 from penstock.defs.attrs import FuncAttr, TensorAttr
 from penstock.defs.schema import Message
 from penstock.errors import DataLossError, InvalidArgumentError
+from penstock.formats.stored_model import Companions
 from penstock.graph.check_versions import check_versions
 from penstock.graph.graph import Graph, Node, Versions
 from penstock.saved_model.captures import Captures, check_type
-from penstock.saved_model.folder import ModelFolder
 from penstock.saved_model.object_graph import RESOURCE, SIGNATURES, VARIABLE, SavedObjects
 from penstock.saved_model.stored_values import StoredValues
 from penstock.saved_model.structured import TensorSpec
@@ -42,7 +42,7 @@ class FunctionGraph:
     """All functions of a model, ready to be called."""
 
     def __init__(
-        self, meta_graph: Message, objects: SavedObjects, folder: ModelFolder, config: Config
+        self, meta_graph: Message, objects: SavedObjects, companions: Companions, config: Config
     ) -> None:
         """Read the functions; none is instantiated yet.
 
@@ -52,10 +52,10 @@ class FunctionGraph:
         """
         self.objects: Final = objects
         self.meta_graph: Final = meta_graph
-        self._folder: Final = folder
+        self._companions: Final = companions
         self.graph: Final = _graph_of(meta_graph)
         self.session: Final = Session(self.graph, config=config)
-        self.stored: Final = StoredValues(folder, objects)
+        self.stored: Final = StoredValues(companions, objects)
         self.variables: Final = Variables(objects, self.stored, self.session.resources)
         constants = {node.name: node for node in meta_graph.graph_def.node if node.op == "Const"}
         self._captures: Final = Captures(
@@ -125,7 +125,7 @@ class FunctionGraph:
         files = self.meta_graph.asset_file_def
         if not 0 <= place < len(files):
             raise DataLossError(f"the SavedModel is damaged: there is no asset {place}")
-        return self._folder.asset(files[place].filename)
+        return self._companions.asset(files[place].filename)
 
     def resource_handle(self, number: int) -> Value:
         """The handle of a table or the like, made by the function that the object has for it."""

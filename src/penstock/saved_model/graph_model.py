@@ -1,12 +1,12 @@
 """A model of TensorFlow 1: one graph, which restores and initializes itself.
 
-In:   a MetaGraphDef without objects; the folder it comes from.
+In:   a MetaGraphDef without objects; the stored model that it is of.
 Out:  a session whose variables and tables have their values; signatures; variables by name.
 Not:  guesses nothing: what restores and initializes, and what is fed and fetched, is written down.
 
 The order is TensorFlow's: variables are restored, then the first of these is run that there is:
 the signature ``__saved_model_init_op``, the collection ``saved_model_main_op``, the collection
-``legacy_init_op``.  A module of TensorFlow 1 Hub has no nodes for either; see ``hub_module``.
+``legacy_init_op``, or else, of what is no SavedModel, the nodes of ``table_initializer``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from penstock.checkpoint import load as open_checkpoint
 from penstock.config import Config
 from penstock.core import dtypes
 from penstock.core.names import parse_endpoint
@@ -22,46 +21,49 @@ from penstock.core.values import Value, copied
 from penstock.defs.schema import GraphDef, Message
 from penstock.defs.tensors import from_proto, to_proto
 from penstock.errors import FailedPreconditionError, NotFoundError
+from penstock.formats.stored_model import INIT_SIGNATURE, StoredModel, signature_names
 from penstock.graph.graph import Graph, Node
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.graph.initializers import VARIABLES
 from penstock.kernels.state.variables import REFERENCE_VARIABLE, RESOURCE_VARIABLE
 from penstock.saved_model.assets import assets_of
-from penstock.saved_model.direct_restore import planned, restore_all
-from penstock.saved_model.folder import ModelFolder
-from penstock.saved_model.hub_module import restore_by_name, table_initializers
-from penstock.saved_model.meta_graph import INIT_SIGNATURE, TRAIN_SIGNATURE
+from penstock.saved_model.restore import restore, restore_op, table_initializers
 from penstock.saved_model.signatures import Offer
 from penstock.saved_model.tensor_info import read_tensor_info
 from penstock.session import Session
 from penstock.session.missing import check_nodes, has_unknown_ops, needed_nodes
 
 _MAIN_OPS: Final = ("saved_model_main_op", "legacy_init_op")
-_INNER: Final = frozenset({INIT_SIGNATURE, TRAIN_SIGNATURE})
 
 
-def open_graph(meta_graph: Message, folder: ModelFolder, config: Config) -> tuple[Session, Graph]:
+def open_graph(
+    meta_graph: Message, stored: StoredModel, checkpoint: str, config: Config
+) -> tuple[Session, Graph]:
     """The model's graph, and a session on it, restored and initialized.
+
+    Args:
+        meta_graph: one of the model's.
+        stored: the model.
+        checkpoint: the prefix of the values of its variables; empty to leave them without.
+        config: the session's.
 
     Raises:
         UnimplementedError: what is needed for that has ops without kernels; all are listed.
         OpError: the graph or the checkpoint is damaged.
 
     """
-    assets = {a.tensor_info.name: folder.asset(a.filename) for a in assets_of(meta_graph)}
+    assets = {
+        a.tensor_info.name: stored.companions.asset(a.filename) for a in assets_of(meta_graph)
+    }
     fed = _with_assets(meta_graph, assets)
     graph_def = _known_part(meta_graph)
-    saver, init = meta_graph.saver_def, init_op(meta_graph)
-    firsts = [saver.restore_op_name] * (folder.has_checkpoint and bool(saver.restore_op_name))
-    inits = [init] if init else table_initializers(meta_graph) if folder.is_hub_module else []
-    check_nodes(graph_def, [*firsts, *inits])
+    inits = init_ops(meta_graph, by_collection=stored.fills_by_collection)
+    check_nodes(graph_def, [*filter(None, [checkpoint and restore_op(meta_graph)]), *inits])
     graph = graph_from_def(graph_def)
     session = Session(graph, config=config)
     try:
-        if firsts:
-            _restore(graph, session, saver, folder.checkpoint_prefix)
-        elif folder.has_checkpoint:
-            restore_by_name(session, graph, meta_graph, folder.checkpoint_prefix)
+        if checkpoint:
+            restore(session, graph, meta_graph, checkpoint)
         if inits:
             session.run(inits, fed)
     except BaseException:
@@ -70,18 +72,21 @@ def open_graph(meta_graph: Message, folder: ModelFolder, config: Config) -> tupl
     return session, graph
 
 
-def _restore(graph: Graph, session: Session, saver: Any, prefix: str) -> None:
-    """Give variables the checkpoint's values: directly if that is all that there is to do."""
-    filename = parse_endpoint(saver.filename_tensor_name).node
-    plan = planned(graph, parse_endpoint(saver.restore_op_name).node, filename)
-    if plan is None:
-        session.run(saver.restore_op_name, {saver.filename_tensor_name: prefix})
-    else:
-        restore_all(plan, open_checkpoint(prefix), session.resources)
+def init_ops(meta_graph: Any, *, by_collection: bool) -> list[str]:
+    """The nodes that initialize tables and the like.
+
+    Args:
+        meta_graph: the graph.
+        by_collection: whether those of a collection do it, where no node does all of it.
+
+    """
+    one = _init_op(meta_graph)
+    if one:
+        return [one]
+    return table_initializers(meta_graph) if by_collection else []
 
 
-def init_op(meta_graph: Any) -> str:
-    """The node that initializes tables and the like; empty if there is none."""
+def _init_op(meta_graph: Any) -> str:
     if INIT_SIGNATURE in meta_graph.signature_def:
         outputs = meta_graph.signature_def[INIT_SIGNATURE].outputs
         if INIT_SIGNATURE in outputs:
@@ -95,10 +100,10 @@ def init_op(meta_graph: Any) -> str:
 def _known_part(meta_graph: Any) -> Message:
     """The graph; if it has ops that nobody knows, what signatures and initializers need of it."""
     graph_def = meta_graph.graph_def
-    if not has_unknown_ops(graph_def):
+    if not (signature_names(meta_graph) and has_unknown_ops(graph_def)):
         return graph_def
     names = [name for offer in _endpoints(meta_graph) for name in offer]
-    names += filter(None, [meta_graph.saver_def.restore_op_name, init_op(meta_graph)])
+    names += filter(None, [restore_op(meta_graph), _init_op(meta_graph)])
     check_nodes(graph_def, names)
     part = GraphDef(versions=graph_def.versions, library=graph_def.library)
     part.node.extend(needed_nodes(graph_def, names))
@@ -107,10 +112,10 @@ def _known_part(meta_graph: Any) -> Message:
 
 def _endpoints(meta_graph: Any) -> Iterator[list[str]]:
     """The tensors of each signature."""
-    for name, proto in meta_graph.signature_def.items():
-        if name not in _INNER:
-            infos = [*proto.inputs.values(), *proto.outputs.values()]
-            yield [endpoint for info in infos for endpoint in read_tensor_info(info)[1]]
+    for name in signature_names(meta_graph):
+        proto = meta_graph.signature_def[name]
+        infos = [*proto.inputs.values(), *proto.outputs.values()]
+        yield [endpoint for info in infos for endpoint in read_tensor_info(info)[1]]
 
 
 # -- assets --------------------------------------------------------------------------------------
@@ -135,9 +140,8 @@ def _with_assets(meta_graph: Any, assets: Mapping[str, str]) -> dict[str, str]:
 def offers_of_graph(meta_graph: Any, session: Session) -> dict[str, Offer]:
     """The signatures of a model; raises DataLossError if one is damaged."""
     return {
-        name: _offer(proto, meta_graph.graph_def, session)
-        for name, proto in sorted(meta_graph.signature_def.items())
-        if name not in _INNER
+        name: _offer(meta_graph.signature_def[name], meta_graph.graph_def, session)
+        for name in signature_names(meta_graph)
     }
 
 

@@ -1,6 +1,6 @@
 """A model of TensorFlow 2: objects with functions, variables and tables.
 
-In:   a MetaGraphDef with objects; the folder it comes from.
+In:   a MetaGraphDef with objects; the files beside it.
 Out:  a graph of functions, ready to be called, whose tables are filled; its signatures.
 Not:  restores no variable before a function needs it.
 
@@ -19,7 +19,7 @@ from penstock.core.values import Value
 from penstock.defs.schema import Message, SignatureDef
 from penstock.defs.tensors import from_proto
 from penstock.errors import DataLossError
-from penstock.saved_model.folder import ModelFolder
+from penstock.formats.stored_model import Companions
 from penstock.saved_model.function_graph import FunctionGraph
 from penstock.saved_model.functions import ConcreteFunction
 from penstock.saved_model.object_graph import (
@@ -36,9 +36,9 @@ from penstock.saved_model.tensor_info import read_tensor_info
 INITIALIZE: Final = "_initialize"
 
 
-def open_objects(meta_graph: Message, folder: ModelFolder, config: Config) -> FunctionGraph:
+def open_objects(meta_graph: Message, companions: Companions, config: Config) -> FunctionGraph:
     """The functions of a model, with their tables filled; raises OpError if that cannot be."""
-    graph = FunctionGraph(meta_graph, SavedObjects(meta_graph.object_graph_def), folder, config)
+    graph = FunctionGraph(meta_graph, SavedObjects(meta_graph.object_graph_def), companions, config)
     try:
         _fill_resources(graph)
     except BaseException:

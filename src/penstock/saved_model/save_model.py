@@ -35,14 +35,15 @@ from penstock.core.values import Value
 from penstock.defs.schema import MetaGraphDef, SavedModel
 from penstock.defs.tensors import shape_to_proto, to_proto
 from penstock.errors import AlreadyExistsError, FailedPreconditionError, InvalidArgumentError
+from penstock.formats.place import BINARY
+from penstock.formats.saved_model import ASSETS, VARIABLES_FOLDER
+from penstock.formats.stored_model import PREDICT
 from penstock.graph.initializers import VARIABLES
-from penstock.saved_model.folder import ASSETS, BINARY, VARIABLES_FOLDER
 from penstock.saved_model.graph_model import GraphVariables
 from penstock.saved_model.structured import TensorSpec
 from penstock.session import Session
 
 _FILES: Final = FileSystem()
-_PREDICT: Final = "tensorflow/serving/predict"
 _HANDLE: Final = "VarHandleOp"
 #: ``SaverDef``'s number of the format of checkpoints.
 _FORMAT: Final = 2
@@ -212,7 +213,7 @@ class _Writer:
             )
         for name, (inputs, outputs) in offered.items():
             signature = found.signature_def[name]
-            signature.method_name = _PREDICT
+            signature.method_name = PREDICT
             for which, tensors in ((signature.inputs, inputs), (signature.outputs, outputs)):
                 for key, tensor in tensors.items():
                     which[key].name = _endpoint(tensor)

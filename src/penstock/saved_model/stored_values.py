@@ -1,6 +1,6 @@
 """The checkpoint of a SavedModel: values by the objects that have them.
 
-In:   the folder of a model, and its objects.
+In:   where a model's checkpoint is, and its objects.
 Out:  keys and values of objects; values are read when they are asked for.
 Not:  keeps no variable; never asks what a variable is called.
 
@@ -20,23 +20,21 @@ from penstock.checkpoint import OBJECT_GRAPH_KEY, VARIABLE_VALUE, ObjectGraph
 from penstock.checkpoint import load as open_checkpoint
 from penstock.core.values import Value
 from penstock.errors import DataLossError
-from penstock.saved_model.folder import ModelFolder
+from penstock.formats.stored_model import Companions
 from penstock.saved_model.object_graph import SavedObjects
 
 
 class StoredValues:
     """What the checkpoint of a model holds; nothing if there is no checkpoint."""
 
-    def __init__(self, folder: ModelFolder, objects: SavedObjects) -> None:
+    def __init__(self, companions: Companions, objects: SavedObjects) -> None:
         """Read the index.
 
         Raises:
             DataLossError: it is damaged, or the checkpoint's graph of objects is.
 
         """
-        self._checkpoint = (
-            open_checkpoint(folder.checkpoint_prefix) if folder.has_checkpoint else None
-        )
+        self._checkpoint = open_checkpoint(companions.checkpoint) if companions.checkpoint else None
         self._keys: Final[Mapping[int, Mapping[str, str]]] = self._matched(objects)
 
     def _matched(self, objects: SavedObjects) -> dict[int, Mapping[str, str]]:

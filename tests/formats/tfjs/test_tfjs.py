@@ -12,6 +12,7 @@ import pytest
 import penstock as ps
 from penstock import errors
 from penstock.formats import tfjs
+from penstock.formats.place import Place
 from support.tfjs_models import (
     all_kinds,
     const,
@@ -35,13 +36,13 @@ def changed(folder: Path, **fields: Any) -> Path:
 
 def outputs_of(folder: Path, x: Any) -> dict[str, Any]:
     """What a model makes of its only input."""
-    with ps.saved_model.load_tfjs(folder) as model:
+    with ps.load_model(folder) as model:
         return model(x=x)
 
 
 def test_weights_have_the_types_of_their_nodes(tmp_path: Path) -> None:
     """Plain ones, those that are stored in fewer bits, whole numbers, texts."""
-    with ps.saved_model.load_tfjs(all_kinds(tmp_path)) as model:
+    with ps.load_model(all_kinds(tmp_path)) as model:
         found = {
             name: model.session.run(f"{name}:0")
             for name in (
@@ -72,7 +73,7 @@ def test_weights_have_the_types_of_their_nodes(tmp_path: Path) -> None:
 
 def test_functions_and_tables(tmp_path: Path) -> None:
     """Constants inside of functions are weights, too; the initializer has been run."""
-    with ps.saved_model.load_tfjs(all_kinds(tmp_path) / "model.json") as model:
+    with ps.load_model(all_kinds(tmp_path) / "model.json") as model:
         found = model(x=[1.0, 2.0], words=["b", "z", "a"])
         assert list(model.signatures) == ["serving_default"]
 
@@ -192,7 +193,7 @@ def test_weights_lie_beside_the_model(tmp_path: Path, path: str) -> None:
     changed(all_kinds(tmp_path), weightsManifest=[{"paths": [path], "weights": []}])
 
     with pytest.raises(errors.InvalidArgumentError, match="outside of the folder"):
-        tfjs.read(tmp_path)
+        tfjs.read(Place.at(tmp_path))
 
 
 def test_other_models_are_told_apart(tmp_path: Path) -> None:
@@ -200,15 +201,15 @@ def test_other_models_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     path.write_text(json.dumps({"format": "layers-model", "modelTopology": {"model_config": {}}}))
     with pytest.raises(errors.UnimplementedError, match="layers model of TensorFlow"):
-        tfjs.read(tmp_path)
+        tfjs.read(Place.at(tmp_path))
     path.write_text("{}")
     with pytest.raises(errors.InvalidArgumentError, match="no graph model of TensorFlow"):
-        tfjs.read(tmp_path)
+        tfjs.read(Place.at(tmp_path))
     path.write_text("[" * 100_000)
     with pytest.raises(errors.InvalidArgumentError, match="nested too deeply"):
-        tfjs.read(tmp_path)
+        tfjs.read(Place.at(tmp_path))
     with pytest.raises(errors.NotFoundError):
-        tfjs.read(tmp_path / "other.json")
+        tfjs.read(Place.at(tmp_path / "other.json"))
 
 
 def test_short_and_missing_files_are_named(tmp_path: Path) -> None:
@@ -219,10 +220,10 @@ def test_short_and_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(
         errors.DataLossError, match="the weight unknown needs 4 bytes, and there are 3"
     ):
-        tfjs.read(folder)
+        tfjs.read(Place.at(folder))
     shard.unlink()
     with pytest.raises(errors.NotFoundError, match="shard2of2"):
-        tfjs.read(folder)
+        tfjs.read(Place.at(folder))
 
 
 @pytest.mark.parametrize(
@@ -247,7 +248,7 @@ def test_manifests_of_strangers(tmp_path: Path, spec: Any) -> None:
     changed(folder, weightsManifest=[{"paths": ["group1-shard1of2.bin"], "weights": [spec]}])
 
     with pytest.raises((errors.InvalidArgumentError, errors.ResourceExhaustedError)):
-        tfjs.read(folder)
+        tfjs.read(Place.at(folder))
 
 
 def test_absurd_sizes_take_no_memory(tmp_path: Path) -> None:
@@ -255,7 +256,7 @@ def test_absurd_sizes_take_no_memory(tmp_path: Path) -> None:
     spec = {"name": "a", "shape": [2**39, 2**39], "dtype": "float32"}
     changed(all_kinds(tmp_path), weightsManifest=[{"paths": [], "weights": [spec]}])
     with pytest.raises(errors.ResourceExhaustedError, match="too large"):
-        tfjs.read(tmp_path)
+        tfjs.read(Place.at(tmp_path))
 
 
 def test_text_that_is_to_be_a_number(tmp_path: Path) -> None:
@@ -263,4 +264,4 @@ def test_text_that_is_to_be_a_number(tmp_path: Path) -> None:
     nodes = [const("a")]
     write_model(tmp_path, nodes, [weight("a", np.array([b"x"], object))])
     with pytest.raises(errors.DataLossError, match="the weight of a is no float32"):
-        tfjs.read(tmp_path)
+        tfjs.read(Place.at(tmp_path))

@@ -56,11 +56,13 @@ class KerasGraph:
     version: str
 
 
-def read(source: str | os.PathLike[str] | bytes) -> KerasGraph:
+def read(source: str | os.PathLike[str] | bytes, origin: str = "") -> KerasGraph:
     """Make a graph of a model of Keras, as it computes when it is not trained.
 
-    ``source`` is a path, or the bytes of a file: a ``.keras`` archive, or an HDF5 file with a whole
-    model.
+    Args:
+        source: a path, or the bytes of a file: a ``.keras`` archive, or an HDF5 file with a whole
+            model.
+        origin: what to call bytes in errors.
 
     Raises:
         NotFoundError: there is no such file.
@@ -70,7 +72,7 @@ def read(source: str | os.PathLike[str] | bytes) -> KerasGraph:
         DataLossError: the file is damaged.
 
     """
-    archive = open_archive(source if isinstance(source, bytes) else os.fspath(source))
+    archive = open_archive(source if isinstance(source, bytes) else os.fspath(source), origin)
     graph = Graph()
     with sound(archive.config), graph.as_default():
         model = make_layer(archive.config)

@@ -4,9 +4,9 @@
 | --- | --- |
 | ``model.json`` and weight files → values by name | ``weights`` |
 | nodes that only TensorFlow.js has → TensorFlow's | ``fused`` |
-| all of that → MetaGraphDef | ``read`` |
+| all of that → StoredModel | ``read`` |
 """
 
-from penstock.formats.tfjs.read import SIGNATURE, read
+from penstock.formats.tfjs.read import read
 
-__all__ = ["SIGNATURE", "read"]
+__all__ = ["read"]

@@ -1,6 +1,6 @@
 """``read``: a graph model of TensorFlow.js as a MetaGraphDef.
 
-In:   the path of ``model.json``, or of its folder.
+In:   the place of ``model.json``, or of its folder.
 Out:  a MetaGraphDef: the graph with its weights as constants, its signature, and what fills tables.
 Not:  runs nothing; opens no file outside of the folder.
 
@@ -13,7 +13,6 @@ signature that a SavedModel has for that.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -26,26 +25,26 @@ from penstock.core.values import Array
 from penstock.defs.schema import GraphDef, Message, MetaGraphDef
 from penstock.defs.tensors import to_proto
 from penstock.errors import DataLossError, InvalidArgumentError, UnimplementedError
+from penstock.formats.place import Place
+from penstock.formats.stored_model import (
+    DEFAULT_SIGNATURE,
+    INIT_SIGNATURE,
+    PREDICT,
+    SERVE,
+    Companions,
+    StoredModel,
+    is_inside,
+)
 from penstock.formats.strict_json import parse_object
 from penstock.formats.tfjs.fused import translated
 from penstock.formats.tfjs.weights import Weights
 
-MODEL: Final = "model.json"
-#: The signature that a model has, and that which fills its tables.
-SIGNATURE: Final = "serving_default"
-_INIT: Final = "__saved_model_init_op"
-_PREDICT: Final = "tensorflow/serving/predict"
-#: In a path of the model's own: the folder around, a root, a drive, an address, or what no file
-#: can be called.
-_OUTSIDE: Final = re.compile(r"(^|[/\\])\.\.([/\\]|$)|^[/\\]|^[A-Za-z][A-Za-z0-9+.-]*:|\0")
+_MODEL: Final = "model.json"
 _FILES: Final = FileSystem()
 
 
-def read(path: str | os.PathLike[str]) -> Message:
-    """A MetaGraphDef of a graph model of TensorFlow.js.
-
-    Args:
-        path: ``model.json``, by whatever name, or the folder that it is in.
+def read(place: Place) -> StoredModel:
+    """A graph model of TensorFlow.js: ``model.json``, by whatever name, or its folder.
 
     Raises:
         NotFoundError: a file is missing.
@@ -54,21 +53,37 @@ def read(path: str | os.PathLike[str]) -> Message:
         DataLossError: a weight file is too short.
 
     """
-    place = os.fsdecode(path)
-    if _FILES.is_folder(place):
-        place = os.path.join(place, MODEL)
-    model = parse_object(_FILES.read(place), place)
+    path = place.path if place.content is not None else os.path.join(place.path, _MODEL)
+    content = place.content if place.content is not None else _FILES.read(path)
+    model = parse_object(content, path)
     topology = model.get("modelTopology")
     if not isinstance(topology, dict) or not isinstance(topology.get("node"), list):
-        raise _no_graph(model, place)
-    weights = Weights(model.get("weightsManifest", []), lambda name: _read_beside(place, name))
+        raise _no_graph(model, path)
+    files = [path]
+
+    def read_beside(name: str) -> bytes:
+        if not is_inside(name) or not place.has_folder:
+            raise InvalidArgumentError(f"{path}: the weight file {name!r} is outside of the folder")
+        files.append(os.path.join(os.path.dirname(path), name))
+        return _FILES.read(files[-1])
+
+    weights = Weights(model.get("weightsManifest", []), read_beside)
+    return StoredModel(
+        what="a graph model of TensorFlow.js",
+        path=path,
+        meta_graphs=[_meta_graph(model, weights, path)],
+        companions=Companions(files=tuple(files)),
+    )
+
+
+def _meta_graph(model: dict[str, Any], weights: Weights, path: str) -> Message:
     meta = MetaGraphDef()
-    meta.meta_info_def.tags.append("serve")
-    meta.graph_def.CopyFrom(_graph(topology, weights, place))
-    _add_signature(meta, model, place)
+    meta.meta_info_def.tags.append(SERVE)
+    meta.graph_def.CopyFrom(_graph(model["modelTopology"], weights, path))
+    _add_signature(meta, model, path)
     initializer = model.get("modelInitializer")
     if isinstance(initializer, dict):
-        _add_initializer(meta, _graph(initializer, weights, place))
+        _add_initializer(meta, _graph(initializer, weights, path))
     return meta
 
 
@@ -81,13 +96,6 @@ def _no_graph(model: dict[str, Any], place: str) -> InvalidArgumentError | Unimp
     return InvalidArgumentError(
         f"{place} is no graph model of TensorFlow.js: it has no modelTopology with nodes"
     )
-
-
-def _read_beside(place: str, name: str) -> bytes:
-    """A file beside the model."""
-    if _OUTSIDE.search(name):
-        raise InvalidArgumentError(f"{place}: the weight file {name!r} is outside of the folder")
-    return _FILES.read(os.path.join(os.path.dirname(place), name))
 
 
 # -- the graph -------------------------------------------------------------------------
@@ -149,8 +157,8 @@ def _as_type(value: Array, dtype: dtypes.DType) -> Array:
 def _add_signature(meta: Any, model: dict[str, Any], place: str) -> None:
     """What to feed and to fetch; if the model does not say, its placeholders and its ends."""
     given = model.get("signature") or (model.get("userDefinedMetadata") or {}).get("signature")
-    signature = meta.signature_def[SIGNATURE]
-    signature.method_name = _PREDICT
+    signature = meta.signature_def[DEFAULT_SIGNATURE]
+    signature.method_name = PREDICT
     if isinstance(given, dict) and given.get("outputs"):
         _fill(signature, given, place)
         for infos in (signature.inputs, signature.outputs):
@@ -185,7 +193,7 @@ def _add_initializer(meta: Any, initializer: Any) -> None:
     if ends:
         name = _free_name("initializer", known | {node.name for node in new})
         meta.graph_def.node.add(name=name, op="NoOp", input=[f"^{end}" for end in ends])
-        meta.signature_def[_INIT].outputs[_INIT].name = name
+        meta.signature_def[INIT_SIGNATURE].outputs[INIT_SIGNATURE].name = name
 
 
 def _needed(nodes: Iterable[Any], functions: Iterable[Any]) -> list[Any]:
