@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from google.protobuf.message import DecodeError
 from google.protobuf.message import Message as ProtobufMessage
 
+from penstock.core.limits import Limits
 from penstock.core.options import Options
 from penstock.defs import schema
 from penstock.defs.schema import Message
@@ -183,6 +184,8 @@ class Config(Options):
     check_outputs: bool = False
     #: Compare graphs with their laws after every pass, to find mistakes of the passes.
     check_graphs: bool = False
+    #: How far graphs may grow, and what is worth tuning.
+    limits: Limits = field(default_factory=Limits)
 
     @classmethod
     def of(cls, config: Config | Message | bytes | None) -> Config:

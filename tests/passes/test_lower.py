@@ -17,7 +17,6 @@ from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.kernels.api.registry import kernel
-from penstock.passes import lower as module
 from penstock.passes.lower import has_choices, lower
 from support.custom import custom_kernels
 from support.functions import graph_def_with
@@ -64,10 +63,11 @@ def definition(text: str, functions: str, asks: bool = True) -> Message:
     return proto
 
 
-def lowered(text: str, functions: str, *, asks: bool = True) -> Graph:
+def lowered(text: str, functions: str, *, asks: bool = True, **options: Any) -> Graph:
     """A graph after the pass, which leaves it well formed."""
     graph = graph_from_def(definition(text, functions, asks))
-    devices = lower(graph, {node.id: f"/device:CPU:{node.id}" for node in graph})
+    devices = {node.id: f"/device:CPU:{node.id}" for node in graph}
+    devices = lower(graph, devices, **options)
     assert set(devices) == {node.id for node in graph}
     check_graph(graph)
     build_control_flow_info(graph)
@@ -300,7 +300,7 @@ def test_a_branch_that_calls_itself() -> None:
         assert session.run("r:0", {"x:0": 7.5}) == 0.5
 
 
-def test_no_more_than_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_than_enough() -> None:
     """Functions that call others twice grow without bounds; the last ones are left as calls."""
     functions = "F0(x: float32) -> (y: float32)\nneg = Neg(x)\nreturn y = neg:y\n"
     for i in range(1, 12):
@@ -310,8 +310,7 @@ def test_no_more_than_enough(monkeypatch: pytest.MonkeyPatch) -> None:
         b = F{i - 1}(a:y)
         return y = b:y
         """
-    monkeypatch.setattr(module, "MAX_NEW_NODES", 100)
-    graph = lowered("x = Placeholder\nr = F11(x)", functions)
+    graph = lowered("x = Placeholder\nr = F11(x)", functions, max_new_nodes=100)
 
     assert 1 < len(graph) <= 102
     assert any(node.op.is_function for node in graph)

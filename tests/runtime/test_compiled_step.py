@@ -12,8 +12,9 @@ import pytest
 
 import penstock as ps
 from penstock import errors
+from penstock.core.limits import Limits
 from penstock.runtime.compiled_step import CompiledStep
-from penstock.runtime.compiler import compile_regions, generate
+from penstock.runtime.compiler import compile_regions
 from support.compiled import leaving_out
 from support.custom import custom_kernels
 from support.functions import graph_def_with
@@ -129,10 +130,9 @@ def test_close_ends_compiled_loops(name: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["deadline", "cancel", "close"])
-def test_a_loop_in_a_part_can_be_ended(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_in_a_part_can_be_ended(how: str) -> None:
     """A text that is cut into several functions asks for interrupts in each."""
-    monkeypatch.setattr(generate, "MAX_STATEMENTS", 1)
-    session = ps.Session(sketch(COUNT))
+    session = ps.Session(sketch(COUNT), config=ps.Config(limits=Limits(statements=1)))
     options = ps.RunOptions(timeout_in_ms=30 if how == "deadline" else 0)
     run = session.run_async("c:0", {"limit": FOREVER}, options)
     if how != "deadline":

@@ -13,10 +13,10 @@ import pytest
 
 from penstock import Config, GraphOptions, RewriterConfig, RunOptions, Session, Tier, errors
 from penstock.core import dtypes
+from penstock.core.limits import Limits
 from penstock.kernels.api.context import Done, OpKernelContext
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.passes import lower
-from penstock.runtime import call_functions
 from support.custom import custom_kernels
 from support.functions import graph_def_with, session_with
 
@@ -83,9 +83,15 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return way
 
 
-def run(graph: str, functions: str, fetch: Any, feeds: dict[str, Any] | None = None) -> Any:
+def run(
+    graph: str,
+    functions: str,
+    fetch: Any,
+    feeds: dict[str, Any] | None = None,
+    config: Config = CONFIG,
+) -> Any:
     """What one run of a graph with functions gives."""
-    with session_with(graph, functions, config=CONFIG) as session:
+    with session_with(graph, functions, config=config) as session:
         return session.run(fetch, feeds, RunOptions(timeout_in_ms=20_000))
 
 
@@ -613,9 +619,9 @@ def test_endless_recursion() -> None:
 
 
 @pytest.mark.slow
-def test_endless_recursion_in_two_branches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_recursion_in_two_branches() -> None:
     """A function that calls itself twice at once is stopped by the number of open calls."""
-    monkeypatch.setattr(call_functions, "MAX_CALLS_IN_FLIGHT", 500)
+    config = dataclasses.replace(CONFIG, limits=Limits(calls_in_flight=500))
     body = """
     Both(n: int32) -> (r: int32)
     a = Both(n)
@@ -624,7 +630,7 @@ def test_endless_recursion_in_two_branches(monkeypatch: pytest.MonkeyPatch) -> N
     return r = sum:z
     """
     with pytest.raises(errors.ResourceExhaustedError, match="500 calls are unfinished"):
-        run("n = Placeholder[dtype=int32]\nf = Both(n)", body, "f:0", {"n:0": 1})
+        run("n = Placeholder[dtype=int32]\nf = Both(n)", body, "f:0", {"n:0": 1}, config=config)
 
 
 # -- errors -------------------------------------------------------------------------------
@@ -983,12 +989,15 @@ def test_attributes_made_for_one_call_are_not_taken_for_those_of_another() -> No
     assert answers == [2 * i for i in range(60)]
 
 
-def test_no_more_call_sites_are_kept_than_one_can_bear(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_call_sites_are_kept_than_one_can_bear() -> None:
     """Calls from more sites than are kept give the same."""
-    monkeypatch.setattr(call_functions, "MAX_KNOWN_SITES", 2)
+    config = dataclasses.replace(CONFIG, limits=Limits(known_call_sites=2))
     graph = "x = Placeholder\n" + "\n".join(
         f"c{i} = PartitionedCall[Tin=float32; Tout=float32; f=Twice{{T=float32}}](x)"
         for i in range(5)
     )
 
-    assert run(graph, TWICE, [f"c{i}:0" for i in range(5)], {"x:0": np.float32(3)}) == [6] * 5
+    assert (
+        run(graph, TWICE, [f"c{i}:0" for i in range(5)], {"x:0": np.float32(3)}, config=config)
+        == [6] * 5
+    )

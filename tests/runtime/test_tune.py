@@ -6,6 +6,7 @@ statement takes a second of a clock of its own.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,14 +18,14 @@ import pytest
 import penstock as ps
 from penstock import errors
 from penstock.config import GraphOptions
+from penstock.core.limits import DEFAULT_LIMITS, Limits
 from penstock.core.values import Array
 from penstock.graph.graph import Graph
-from penstock.runtime import tune
-from penstock.runtime.compiler import fused_groups, partition_by_cost, profile
+from penstock.runtime.compiler import profile
 from penstock.runtime.compiler.compile_regions import Compiled, Compiler
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
-from penstock.runtime.tune import COMPARED, Better, Tuner
+from penstock.runtime.tune import Better, Tuner
 from penstock.state.checkpoints import checkpoint
 from penstock.state.interrupt import Interrupt
 from support.custom import custom_kernels
@@ -144,14 +145,16 @@ def test_parts_must_be_faster(as_parts: list[float], best: str) -> None:
     stages = Stages(has_parts=True)
     for _ in range(4):
         stages.step()
-    assert [stages.step(as_parts=seconds) for seconds in as_parts] == ["parts"] * COMPARED
+    assert [stages.step(as_parts=seconds) for seconds in as_parts] == [
+        "parts"
+    ] * DEFAULT_LIMITS.compared_steps
     assert {stages.step() for _ in range(5)} == {best}
 
 
 def test_parts_may_be_worse_than_what_there_was() -> None:
     """If only parts were found, they are compared with the plain region."""
     stages = Stages(better=None, has_parts=True)
-    taken = [stages.step(1.0, 2.0) for _ in range(6 + COMPARED)]
+    taken = [stages.step(1.0, 2.0) for _ in range(6 + DEFAULT_LIMITS.compared_steps)]
     assert taken[3:5] == ["probe", "parts"]
     assert taken[-2:] == ["plain", "plain"]
 
@@ -161,9 +164,11 @@ def test_steps_that_began_before_count_for_nothing() -> None:
     stages = Stages(has_parts=True)
     for _ in range(4):
         stages.step()
-    for _ in range(2 * COMPARED):
+    for _ in range(2 * DEFAULT_LIMITS.compared_steps):
         stages.tuner.note(cast("Region", "plain"), 0.0)
-    assert [stages.step(as_parts=0.5) for _ in range(COMPARED + 1)] == ["parts"] * (COMPARED + 1)
+    assert [stages.step(as_parts=0.5) for _ in range(DEFAULT_LIMITS.compared_steps + 1)] == [
+        "parts"
+    ] * (DEFAULT_LIMITS.compared_steps + 1)
 
 
 def test_eight_threads_probe_once() -> None:
@@ -251,17 +256,7 @@ class Clock:
 
 @pytest.fixture
 def improved(monkeypatch: pytest.MonkeyPatch) -> list[Compiled | None]:
-    """Tune every request; returns what has become of them.
-
-    Parts are not compared, but taken.  Every statement is worth a thread, and arrays of 64
-    elements are long.
-    """
-    monkeypatch.setattr(tune, "SLOW", 0.0)
-    monkeypatch.setattr(tune, "COMPARED", 0)
-    monkeypatch.setattr(partition_by_cost, "HEAVY", 0.5)
-    monkeypatch.setattr(partition_by_cost, "_START", 0.0)
-    monkeypatch.setattr(fused_groups, "PIECE", 16)
-    monkeypatch.setattr(fused_groups, "LONG", 64)
+    """What has become of the requests that are tuned, where every statement takes a second."""
     monkeypatch.setattr(profile, "perf_counter", Clock())
     made: list[Compiled | None] = []
     cut_graphs: list[Graph] = []
@@ -293,9 +288,17 @@ def parts_of(improved: Improved) -> list[set[str]]:
     ]
 
 
-def config(threads: int = 2, **options: Any) -> ps.Config:
+#: Every request is tuned.  Parts are not compared, but taken; every statement is worth a thread,
+#: and arrays of 64 elements are long.
+EAGER = Limits(
+    slow_step=0.0, compared_steps=0, heavy_part=0.5, thread_start=0.0, piece=16, long_array=64
+)
+
+
+def config(threads: int = 2, limits: Limits = EAGER, **options: Any) -> ps.Config:
     """Two threads, no optimiser, and every part that may leave its thread does."""
     return ps.Config(
+        limits=limits,
         graph_options=GraphOptions.nothing(),
         inter_op_parallelism_threads=threads,
         offload_seconds=0.0,
@@ -355,10 +358,10 @@ def test_one_thread_is_not_cut(improved: Improved, threads: int) -> None:
     assert improved == [None]
 
 
-def test_fast_requests_are_left_alone(improved: Improved, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request whose steps take less than SLOW is never probed."""
-    monkeypatch.setattr(tune, "SLOW", 1e9)
-    with ps.Session(sketch(ARMS + END), config=config()) as session:
+def test_fast_requests_are_left_alone(improved: Improved) -> None:
+    """A request whose steps take less than what counts as slow is never probed."""
+    limits = dataclasses.replace(EAGER, slow_step=1e9)
+    with ps.Session(sketch(ARMS + END), config=config(limits=limits)) as session:
         for _ in range(STEPS + 1):
             session.run("end:0", {"x": V, "y": V})
     assert improved == []

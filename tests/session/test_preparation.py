@@ -16,6 +16,7 @@ import pytest
 
 import penstock as ps
 from penstock import errors
+from penstock.core.limits import Limits
 from penstock.defs.schema import Message
 from penstock.passes import lower
 from penstock.passes.bodies import Bodies
@@ -147,10 +148,10 @@ def test_what_doubles_sixty_times_can_be_ended(how: str, noinline: bool, tier: p
     session.close()
 
 
-def test_what_doubles_takes_no_more_memory_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_doubles_takes_no_more_memory_than_it_may() -> None:
     """A request, or a function's body, grows by so many nodes; then functions are called."""
-    monkeypatch.setattr(lower, "MAX_NEW_NODES", 300)
-    with ps.Session(doubling(11)) as session:
+    config = ps.Config(limits=Limits(new_nodes=300))
+    with ps.Session(doubling(11), config=config) as session:
         metadata = ps.RunMetadata()
         options = ps.RunOptions(output_partition_graphs=True)
         assert session.run("y:0", {"x": 1.0}, options, metadata) == 1.0 + 2**11

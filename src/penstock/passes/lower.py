@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 
 from penstock.catalogue.registry import get_op
 from penstock.core import dtypes
+from penstock.core.limits import DEFAULT_LIMITS
 from penstock.defs.attrs import Attr, FuncAttr
 from penstock.graph.graph import Graph, Node
 from penstock.graph.instantiate import FunctionBody, instantiate, instantiate_whole
@@ -33,8 +34,6 @@ from penstock.passes.needs import Needs
 from penstock.passes.places import group_of
 from penstock.state.checkpoints import begin, checkpoint
 
-#: A graph that has grown by so many nodes is lowered no further.
-MAX_NEW_NODES: Final = 100_000
 _CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _BRANCHES: Final = frozenset({"If", "StatelessIf"})
 _CASES: Final = frozenset({"Case", "StatelessCase"})
@@ -75,6 +74,7 @@ def lower(
     place: PlaceNodes | None = None,
     keeps_effects: bool = False,
     idle: Collection[Node] = (),
+    max_new_nodes: int = DEFAULT_LIMITS.new_nodes,
 ) -> Mapping[int, str]:
     """Lower a graph in place; returns the devices of the nodes that it has afterwards.
 
@@ -90,6 +90,7 @@ def lower(
         keeps_effects: whether all that has effects runs, and not only what somebody asks for or
             functions name, as in a function that is called by its own name.
         idle: nodes that nobody needs, and that go once the others have devices.
+        max_new_nodes: what has grown by so many is left as it is.
 
     """
     wanted = _Wanted(kinds)
@@ -101,7 +102,7 @@ def lower(
     bodies = Bodies(graph.library, device_types, make)
     lowering = _Lowering(graph, device_of, wanted, bodies, lambda node: node.name in targets)
     lowering.stays_with_call = place is None
-    lowering.run(calls, keeps_effects=keeps_effects)
+    lowering.run(calls, max_new_nodes, keeps_effects=keeps_effects)
     if place is not None:
         lowering.device_of = dict(place(lowering.device_of))
     lowering.drop_unneeded(idle)
@@ -114,7 +115,7 @@ def has_choices(graph: Graph) -> bool:
     return any(wanted.has(node) and functions_of(node) for node in graph)
 
 
-def lower_choices(graph: Graph, device_types: Collection[str]) -> frozenset[str]:
+def lower_choices(graph: Graph, device_types: Collection[str], max_new: int) -> frozenset[str]:
     """Lower If, Case and While of a graph that is to be placed, of which anything may be wanted.
 
     Returns:
@@ -126,7 +127,7 @@ def lower_choices(graph: Graph, device_types: Collection[str]) -> frozenset[str]
     calls = [node for node in graph if wanted.has(node) and functions_of(node)]
     bodies = Bodies(graph.library, device_types, instantiate_whole)
     lowering = _Lowering(graph, {}, wanted, bodies, lambda node: node.id < start)
-    lowering.run(calls, keeps_effects=False)
+    lowering.run(calls, max_new, keeps_effects=False)
     return frozenset(node.name for node in calls if graph.find(node.name) is not node)
 
 
@@ -221,11 +222,11 @@ class _Lowering:
         #: Groups of nodes that lie together, named after one of them, of all bodies.
         self.groups: set[Attr] = set()
 
-    def run(self, nodes: list[Node], *, keeps_effects: bool) -> None:
+    def run(self, nodes: list[Node], max_new_nodes: int, *, keeps_effects: bool) -> None:
         """Lower what can be lowered."""
         callers = frozenset({self.graph.function})
         waiting = deque(_Call(node, None, callers, keeps_effects=keeps_effects) for node in nodes)
-        while waiting and self.graph.next_id < self.start + MAX_NEW_NODES:
+        while waiting and self.graph.next_id < self.start + max_new_nodes:
             checkpoint()
             waiting.extend(self.lower(waiting.popleft()))
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from penstock.core.denormals import in_own_setting
 from penstock.core.dtypes import DType
+from penstock.core.limits import Limits
 from penstock.core.values import ResourceHandle, Value, freeze
 from penstock.defs.attrs import Attr, FuncAttr, TensorAttr
 from penstock.errors import CancelledError, OpError, ResourceExhaustedError
@@ -34,12 +35,8 @@ from penstock.state.interrupt import Interrupt
 
 #: Deeper recursion than this is taken for endless.
 MAX_CALL_DEPTH: Final = 5000
-#: So is wider recursion: a function that calls itself twice doubles at every level.
-MAX_CALLS_IN_FLIGHT: Final = 100_000
 #: The name under which the kernel of gradients asks for one.
 _GRADIENT: Final = "SymbolicGradient"
-#: Call sites whose attributes are kept; a kernel may make new ones for every call.
-MAX_KNOWN_SITES: Final = 10_000
 #: Asked for in every call: to find them in their class takes time.
 _NATIVE: Final = CallKind.NATIVE
 _PARTITIONED: Final = CallKind.PARTITIONED
@@ -59,12 +56,16 @@ class FunctionRuntime:
         device: str,
         maker: InstanceMaker,
         runtime_of: Callable[[str], FunctionRuntime],
+        limits: Limits,
     ) -> None:
         self._library = library
         self._device = device
         self._maker = maker
         #: The runtime of another device.
         self._runtime_of = runtime_of
+        #: A function that calls itself twice doubles at every level.
+        self._max_in_flight = limits.calls_in_flight
+        self._max_known = limits.known_call_sites
         #: Guards ``_instances`` and ``_bodies``.  Not held while a body is instantiated: the
         #: loser of a race throws its work away.
         self._lock = Lock()
@@ -131,9 +132,9 @@ class FunctionRuntime:
 
     def _begin(self, name: str) -> None:
         with self._lock:
-            if self._in_flight >= MAX_CALLS_IN_FLIGHT:
+            if self._in_flight >= self._max_in_flight:
                 raise _endless(
-                    f"Function {name} is called while {MAX_CALLS_IN_FLIGHT} calls are unfinished"
+                    f"Function {name} is called while {self._max_in_flight} calls are unfinished"
                 )
             self._in_flight += 1
 
@@ -154,7 +155,7 @@ class FunctionRuntime:
         pinned = _pinned(args) if is_partitioned and self._maker.spreads else ()
         found = heeding(interrupt, partial(self._made_instance, name, attrs, kind, pinned))
         with self._lock:
-            if len(self._known) < MAX_KNOWN_SITES:
+            if len(self._known) < self._max_known:
                 self._known[name, id(attrs), is_partitioned] = (attrs, found)
         return found
 

@@ -48,7 +48,9 @@ class Environment:
         self.client = ClientDevice(client.name, client.incarnation)
         maker = InstanceMaker(config, devices, self.params_of, self._new_binder)
         self._functions = {
-            device.name: FunctionRuntime(graph.library, device.name, maker, self.functions_of)
+            device.name: FunctionRuntime(
+                graph.library, device.name, maker, self.functions_of, config.limits
+            )
             for device in devices
         }
         self._params: Mapping[str, LocalExecutorParams] = {
@@ -83,6 +85,7 @@ class Environment:
             offload_seconds=self.config.offload_seconds,
             adaptive=self.config.adaptive,
             check_outputs=self.config.check_outputs,
+            limits=self.config.limits,
             threads=thread_count(self.config.inter_op_parallelism_threads),
         )
 

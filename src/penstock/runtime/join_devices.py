@@ -50,5 +50,6 @@ def join_devices(
         checks_outputs=config.check_outputs,
         device_of=device_of,
         ends=(len(pruned.feed_types), len(pruned.fetch_types)),
+        limits=config.limits,
     )
     return compiler.compile_whole(pruned.graph)

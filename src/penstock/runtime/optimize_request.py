@@ -47,7 +47,7 @@ def optimize_request(prune: Callable[[], Pruned], config: Config, devices: Devic
         return _as_written(pruned, passes)
     _check_frames(pruned.graph)
     try:
-        opened = _opened(pruned, passes, kinds, devices) or _as_written(prune(), passes)
+        opened = _opened(pruned, passes, config, devices) or _as_written(prune(), passes)
         made = optimize(opened, passes)
         if config.check_graphs:
             check_pruned(made)
@@ -66,21 +66,21 @@ def _as_written(pruned: Pruned, passes: Passes) -> Pruned:
     return pruned
 
 
-def _opened(pruned: Pruned, passes: Passes, kinds: Kinds, devices: DeviceSet) -> Pruned | None:
+def _opened(pruned: Pruned, passes: Passes, config: Config, devices: DeviceSet) -> Pruned | None:
     """What is lowered in place; None if what is used up by that cannot be placed.
 
     Resources that lie apart may be handed to one function, but not to one node of its body:
     on a device of its own, the call does as it is.
     """
     try:
-        return _lowered(pruned, passes, kinds, devices)
+        return _lowered(pruned, passes, config, devices)
     except OpError:
         if len(devices) == 1:
             raise
         return None
 
 
-def _lowered(pruned: Pruned, passes: Passes, kinds: Kinds, devices: DeviceSet) -> Pruned:
+def _lowered(pruned: Pruned, passes: Passes, config: Config, devices: DeviceSet) -> Pruned:
     graph, first = pruned.graph, pruned.graph.next_id
 
     def place(device_of: Mapping[int, str]) -> Mapping[int, str]:
@@ -88,10 +88,11 @@ def _lowered(pruned: Pruned, passes: Passes, kinds: Kinds, devices: DeviceSet) -
 
     how = partial(
         lower,
-        kinds=kinds,
+        kinds=kinds_of(config, passes),
         targets=pruned.targets,
         device_types=devices.prioritized_types,
         place=place if len(devices) > 1 else None,
+        max_new_nodes=config.limits.new_nodes,
     )
     device_of = open_graph(graph, pruned.device_of, passes, how)
     return dataclasses.replace(pruned, device_of=device_of)
@@ -120,6 +121,7 @@ def optimize_body(
         targets={node.name for node in body.controls},
         device_types=device_types,
         keeps_effects=keeps_effects,
+        max_new_nodes=config.limits.new_nodes,
     )
     try:
         open_graph(graph, {}, passes, how)
@@ -158,6 +160,7 @@ def place_body(body: FunctionBody, config: Config, devices: DeviceSet, place: Pl
         place=place,
         keeps_effects=not body.wanted,
         idle=set(idle_nodes(graph, body.wanted)) if body.wanted else (),
+        max_new_nodes=config.limits.new_nodes,
     )
     return Pruned(graph, device_of, body.arg_types, body.ret_types, targets)
 
@@ -174,7 +177,7 @@ def optimize_spread(body: Pruned, config: Config, devices: DeviceSet) -> Pruned:
     if passes.change_nothing:
         return _as_written(body, passes)
     try:
-        return optimize(_lowered(body, passes, kinds_of(config, passes), devices), passes)
+        return optimize(_lowered(body, passes, config, devices), passes)
     except PassError:
         raise
     except Exception as failure:  # noqa: BLE001  (the step can do without)

@@ -52,6 +52,7 @@ class PartitionRunner:
             make_kernel=params.make_kernel,
             checks_outputs=params.check_outputs,
             ends=ends,
+            limits=params.limits,
         )
         #: Held while executors are made, which are read without.  Outermost but for the graph's
         #: and a tuner's.
@@ -72,7 +73,13 @@ class PartitionRunner:
     def _new_tuner(self, whole: Region) -> Tuner:
         if not self.params.adaptive:
             return Tuner.settled(whole)
-        return Tuner(whole, self._probing, self._improve, lines=len(whole.source.lines))
+        return Tuner(
+            whole,
+            self._probing,
+            self._improve,
+            lines=len(whole.source.lines),
+            limits=self.params.limits,
+        )
 
     def executor(self, interrupt: Interrupt, tier: Tier = Tier.COMPILED) -> Executor:
         """What runs the graph where one function does not; made when first asked for.

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from penstock.config import Config
 from penstock.core.collector import collector_paused
+from penstock.core.limits import Limits
 from penstock.errors import OpError
 from penstock.graph.extract import extract
 from penstock.graph.graph import Graph, Node
@@ -38,7 +39,7 @@ def place_whole(graph: Graph, devices: DeviceSet, config: Config, options: Place
 
     """
     if _lowers(graph, devices, config):
-        return _place_lowered(graph, list(graph), devices, options)
+        return _place_lowered(graph, list(graph), devices, options, config.limits)
     return _place_supported(graph, devices, options)
 
 
@@ -51,7 +52,7 @@ def place_for(
     needed = sorted(needed_nodes(wanted, fed), key=lambda node: node.id)
     if _lowers(graph, devices, config):
         needed = list(dict.fromkeys([*needed, *(node for node, _ in fed)]))
-        return _place_lowered(graph, needed, devices, options)
+        return _place_lowered(graph, needed, devices, options, config.limits)
     return _place_part(graph, needed, devices, options)
 
 
@@ -62,10 +63,14 @@ def _lowers(graph: Graph, devices: DeviceSet, config: Config) -> bool:
 
 
 def _place_lowered(
-    graph: Graph, nodes: Iterable[Node], devices: DeviceSet, options: PlacerOptions
+    graph: Graph,
+    nodes: Iterable[Node],
+    devices: DeviceSet,
+    options: PlacerOptions,
+    limits: Limits,
 ) -> Placed:
     part, _ = extract(graph, nodes)
-    stand_ins = lower_choices(part, devices.prioritized_types)
+    stand_ins = lower_choices(part, devices.prioritized_types, limits.new_nodes)
     placed = _place_supported(part, devices, options)
     return Placed(part, placed.device_of, stand_ins)
 

@@ -20,20 +20,17 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Final, NamedTuple
 
+from penstock.core.limits import DEFAULT_LIMITS, Limits
 from penstock.errors import OpError
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
 from penstock.state.checkpoints import heeding
 from penstock.state.interrupt import NEVER, Interrupt
 
-#: Steps that take fewer seconds are not worth tuning; for a long text, fewer than this for each
-#: so many lines, since all of it is compiled twice more.
-SLOW: Final = 1e-3
+#: A text of more lines is a long one.
 _LINES: Final = 1000
 #: Steps that are only timed; the first one fills caches and is not representative.
 _WATCHED: Final = 3
-#: Steps that are run as parts before it is decided whether to go on like that.
-COMPARED: Final = 3
 #: Parts must take less than this much of the time.
 _GAIN: Final = 0.9
 
@@ -69,12 +66,20 @@ class Tuner:
     """The region of one request, better after some steps."""
 
     def __init__(
-        self, region: Region, probing: Probing, improve: Improve, *, lines: int = 0
+        self,
+        region: Region,
+        probing: Probing,
+        improve: Improve,
+        *,
+        lines: int = 0,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         """Begin with a region whose text has so many lines."""
         #: None once parts have proved to be faster.
         self._region: Region | None = region
-        self._lines = lines
+        self._compared_steps = limits.compared_steps
+        #: A step that takes as many seconds is slow.
+        self._slow = limits.slow_step * max(1.0, lines / _LINES)
         self._probing = probing
         self._improve = improve
         #: Guards what follows, but for reading ``_stage``.  Not held while a region is compiled:
@@ -155,7 +160,7 @@ class Tuner:
         if self._steps == 1:
             return False
         self._whole = min(self._whole, seconds)
-        if seconds < SLOW * max(1.0, self._lines / _LINES):
+        if seconds < self._slow:
             self._settle()
             return False
         return self._steps >= _WATCHED
@@ -178,7 +183,7 @@ class Tuner:
 
     def _choose(self) -> None:
         """Settle for parts if they have proved faster, when there are enough steps to tell."""
-        if len(self._parts) >= COMPARED:
+        if len(self._parts) >= self._compared_steps:
             if min(self._parts, default=0.0) < _GAIN * self._whole:
                 self._region = None
             self._settle()

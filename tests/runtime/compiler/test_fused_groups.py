@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -9,32 +10,28 @@ import numpy as np
 import pytest
 
 from penstock import errors
+from penstock.core.limits import Limits
 from penstock.graph.graph import Node
 from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.elementwise import is_elementwise
 from penstock.kernels.api.registry import Calling, Cost
 from penstock.kernels.api.traits import KernelTraits
 from penstock.runtime import KernelBinder
-from penstock.runtime.compiler import fused_groups, generate
 from penstock.runtime.compiler.compile_regions import Compiler
-from penstock.runtime.compiler.fused_groups import in_blocks
+from penstock.runtime.compiler.fused_groups import blockwise
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
 from support.compiled import Bare, expected, text_of
 from support.sketch import CPU, sketch
 
+#: Short arrays are long ones.
 PIECE, LONG = 16, 64
+LIMITS = Limits(piece=PIECE, long_array=LONG)
+in_blocks = blockwise(PIECE, LONG)
 X = "x = _Arg() T=float32 index=0\n"
 XP = X + "p = _Arg() T=bool index=1\n"
 #: Short enough to be quick, with a last piece that is short.
 SIZE = 5 * PIECE + 3
-
-
-@pytest.fixture(autouse=True)
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make short arrays long."""
-    monkeypatch.setattr(fused_groups, "PIECE", PIECE)
-    monkeypatch.setattr(fused_groups, "LONG", LONG)
 
 
 # -- pieces ------------------------------------------------------------------------------------
@@ -177,10 +174,12 @@ def chained(
     text: str,
     short: Collection[str] = (),
     make_kernel: Callable[[Node], BoundKernel] | None = None,
+    limits: Limits = LIMITS,
 ) -> Region | None:
     """A graph's region with chains; None if there are none."""
     graph = sketch(text)
-    compiler = Compiler(device=CPU, make_kernel=make_kernel or KernelBinder(CPU).bind)
+    make_kernel = make_kernel or KernelBinder(CPU).bind
+    compiler = Compiler(device=CPU, make_kernel=make_kernel, limits=limits)
     better = compiler.improve(graph, profile_of(graph, short), threads=1)
     if better is None:
         return None
@@ -189,9 +188,9 @@ def chained(
     return better.whole
 
 
-def check(text: str, args: tuple[Any, ...], *want: Any) -> str:
+def check(text: str, args: tuple[Any, ...], *want: Any, limits: Limits = LIMITS) -> str:
     """A graph has chains and gives these results; returns its text."""
-    region = chained(text)
+    region = chained(text, limits=limits)
     assert region is not None
     for value, wanted in zip(region.run(Bare(), *args), want, strict=True):
         if wanted is None:
@@ -330,9 +329,8 @@ def test_long_chains() -> None:
     assert text.count("in_blocks") == 1
 
 
-def test_parts_of_a_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_of_a_long_text() -> None:
     """Chains stand in the parts of a text that is cut as well."""
-    monkeypatch.setattr(generate, "MAX_STATEMENTS", 1)
     rows = (
         X
         + """
@@ -345,7 +343,12 @@ def test_parts_of_a_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
         r = _Retval(e) index=0
     """
     )
-    text = check(rows, (V,), -np.cumsum(np.exp(V + V)) * V)
+    text = check(
+        rows,
+        (V,),
+        -np.cumsum(np.exp(V + V)) * V,
+        limits=dataclasses.replace(LIMITS, statements=1),
+    )
     assert text.count("in_blocks") == 2
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from penstock import errors
-from penstock.runtime.compiler import compile_regions, generate
+from penstock.core.limits import Limits
+from penstock.runtime.compiler import compile_regions
 from support.compiled import Bare, compiled, expected, leaving_out, regions_of, text_of, whole
 from support.custom import custom_kernels
 from support.graphs import lines
@@ -40,10 +41,9 @@ def check(graph: str, text: str, *runs: tuple[Any, Any]) -> None:
                 np.testing.assert_allclose(value, result, rtol=1e-6)
 
 
-def parts(graph: str, most: int, monkeypatch: pytest.MonkeyPatch) -> str:
+def parts(graph: str, most: int) -> str:
     """The text of a graph, if a function may have so few statements."""
-    monkeypatch.setattr(generate, "MAX_STATEMENTS", most)
-    return text_of(whole(graph))
+    return text_of(whole(graph, limits=Limits(statements=most)))
 
 
 YES, NO = np.True_, np.False_
@@ -647,7 +647,7 @@ def test_with_checks_nothing_is_an_operator() -> None:
 # -- parts -------------------------------------------------------------------------------------
 
 
-def test_a_long_text_is_cut_into_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_text_is_cut_into_parts() -> None:
     """Each part takes what it uses and gives what others use; what is over is dropped."""
     graph = (
         X
@@ -661,7 +661,7 @@ def test_a_long_text_is_cut_into_parts(monkeypatch: pytest.MonkeyPatch) -> None:
         r = _Retval(f) index=0
     """
     )
-    assert parts(graph, 2, monkeypatch) == expected(
+    assert parts(graph, 2) == expected(
         """
         def part(run, x):
             interrupt = run.interrupt
@@ -704,7 +704,7 @@ def test_a_long_text_is_cut_into_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_parts_end_outside_of_branches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_end_outside_of_branches() -> None:
     """A branch is not cut; what it may leave without a value is passed in as None."""
     graph = (
         XP
@@ -720,7 +720,7 @@ def test_parts_end_outside_of_branches(monkeypatch: pytest.MonkeyPatch) -> None:
         r2 = _Retval(e) index=1
     """
     )
-    text = parts(graph, 2, monkeypatch)
+    text = parts(graph, 2)
     inside = text.partition("if p_is_true is true:")[2].partition("return")[0]
     assert [name in inside for name in ("b = k", "c = k", "d = k", "f = k")] == [True] * 4
     assert "r_result = None\n" in text
@@ -731,7 +731,7 @@ def test_parts_end_outside_of_branches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5])
-def test_parts_do_not_change_the_answer(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_do_not_change_the_answer(most: int) -> None:
     """However finely a text is cut, loops and branches included, it computes the same."""
     graph = (
         counting_loop(limit="_Arg() T=int32 index=0")
@@ -746,16 +746,15 @@ def test_parts_do_not_change_the_answer(most: int, monkeypatch: pytest.MonkeyPat
         r = _Retval(d) index=0
     """
     )
-    monkeypatch.setattr(generate, "MAX_STATEMENTS", most)
-    region = whole(graph)
+    region = whole(graph, limits=Limits(statements=most))
     assert "part_1(" in region.source.listing
     assert region.run(Bare(), np.int32(6)) == (-6,)
 
 
-def test_a_part_asks_for_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_asks_for_interrupts() -> None:
     """A long text without any loop can be ended between its parts."""
-    monkeypatch.setattr(generate, "MAX_STATEMENTS", 1)
-    region = whole(X + "a = Neg(x)\nb = Exp(a)\nr = _Retval(b) index=0")
+    rows = X + "a = Neg(x)\nb = Exp(a)\nr = _Retval(b) index=0"
+    region = whole(rows, limits=Limits(statements=1))
     step = Bare()
     step.interrupt.end(errors.CancelledError("enough"))
     with pytest.raises(errors.CancelledError, match="enough"):

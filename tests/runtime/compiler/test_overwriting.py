@@ -13,8 +13,8 @@ import pytest
 
 import penstock as ps
 from penstock.config import GraphOptions
+from penstock.core.limits import DEFAULT_LIMITS, Limits
 from penstock.core.values import Array
-from penstock.runtime.compiler import generate
 from support.compiled import Bare, text_of, whole
 from support.sketch import sketch
 
@@ -23,21 +23,19 @@ XP = X + "p = _Arg() T=bool index=1\n"
 V = np.array([0.5, -1.0, 2.0, 3.0], np.float32)
 
 
-def results(rows: str, *args: Any) -> Sequence[Any]:
+def results(rows: str, *args: Any, limits: Limits = DEFAULT_LIMITS) -> Sequence[Any]:
     """What a graph that is one region makes of arguments, which may not be written to."""
     given = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
     for arg in given:
         if isinstance(arg, np.ndarray):
             arg.flags.writeable = False
-    return whole(rows).run(Bare(), *given)
+    return whole(rows, limits=limits).run(Bare(), *given)
 
 
 def check(rows: str, args: Sequence[Any], *want: Any) -> None:
     """A graph gives these results, also when it is written as several functions."""
-    for most in (generate.MAX_STATEMENTS, 1):
-        with pytest.MonkeyPatch.context() as monkeypatch:
-            monkeypatch.setattr(generate, "MAX_STATEMENTS", most)
-            got = results(rows, *args)
+    for most in (DEFAULT_LIMITS.statements, 1):
+        got = results(rows, *args, limits=Limits(statements=most))
         for value, wanted in zip(got, want, strict=True):
             np.testing.assert_array_equal(value, wanted, strict=True)
 

@@ -8,10 +8,11 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.core.limits import DEFAULT_LIMITS
 from penstock.runtime.compiler.loops import LoopOrNode
-from penstock.runtime.compiler.partition_by_cost import HEAVY, partition_by_cost
+from penstock.runtime.compiler.partition_by_cost import partition_by_cost
 
-SLOW, QUICK = 10 * HEAVY, HEAVY / 1000
+SLOW, QUICK = 10 * DEFAULT_LIMITS.heavy_part, DEFAULT_LIMITS.heavy_part / 1000
 Dag = Mapping[str, Sequence[str]]
 
 
@@ -109,7 +110,9 @@ def dags(draw: st.DrawFn) -> tuple[Dag, dict[str, float]]:
         name: draw(st.lists(st.sampled_from(names[:i]), max_size=3)) if i else []
         for i, name in enumerate(names)
     }
-    costs = st.sampled_from([0.0, QUICK, HEAVY / 2, HEAVY, SLOW])
+    costs = st.sampled_from(
+        [0.0, QUICK, DEFAULT_LIMITS.heavy_part / 2, DEFAULT_LIMITS.heavy_part, SLOW]
+    )
     return dag, {name: draw(costs) for name in names}
 
 
@@ -158,4 +161,4 @@ def test_groups_are_faster(made: Any, threads: int) -> None:
         start = max((ends[i] for i in needed), default=0.0)
         ends[index] = start + sum(seconds[name] for name in cut_up[index])
     assert max(ends.values()) < total
-    assert sum(sum(seconds[n] for n in group) >= HEAVY for group in cut_up) >= 2
+    assert sum(sum(seconds[n] for n in group) >= DEFAULT_LIMITS.heavy_part for group in cut_up) >= 2

@@ -11,7 +11,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from penstock.errors import ResourceExhaustedError
-from penstock.runtime.compiler import predicates as module
 from penstock.runtime.compiler.predicates import (
     ALWAYS,
     NEVER,
@@ -180,10 +179,9 @@ def test_conditions_are_numbered_as_they_come() -> None:
     assert made.count == 3
 
 
-def test_entangled_predicates_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A diagram of more nodes than MAX_NODES is refused, rather than built for hours."""
-    monkeypatch.setattr(module, "MAX_NODES", 300)
-    made = Predicates()
+def test_entangled_predicates_are_given_up() -> None:
+    """A diagram of more nodes than it may have is refused, rather than built for hours."""
+    made = Predicates(max_nodes=300)
     numbers = [made.is_true(made.new_condition()) for _ in range(40)]
     # Pairs that lie far apart: the diagram doubles with each.
     pairs = [made.and_(a, b) for a, b in zip(numbers[:20], numbers[20:], strict=True)]

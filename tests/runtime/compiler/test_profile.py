@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from penstock.core.limits import DEFAULT_LIMITS, Limits
 from penstock.runtime import KernelBinder
-from penstock.runtime.compiler import generate, profile
+from penstock.runtime.compiler import profile
 from penstock.runtime.compiler.compile_regions import Compiler
 from penstock.runtime.compiler.profile import Profile
 from support.compiled import Bare, text_of
@@ -26,21 +27,24 @@ class Clock:
 
 
 def profiled(
-    text: str, *args: object, monkeypatch: pytest.MonkeyPatch
+    text: str,
+    *args: object,
+    monkeypatch: pytest.MonkeyPatch,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[dict[str, tuple[float, int]], str]:
     """Seconds and sizes by node, after one run; and the text."""
     monkeypatch.setattr(profile, "perf_counter", Clock())
     graph, made = sketch(text), Profile()
-    region = Compiler(device=CPU, make_kernel=KernelBinder(CPU).bind).probing(graph, made)
+    compiler = Compiler(device=CPU, make_kernel=KernelBinder(CPU).bind, limits=limits)
+    region = compiler.probing(graph, made)
     region.run(Bare(), *args)
     found = {node.name: (made.seconds[node], made.sizes[node]) for node in made.seconds}
     return found, text_of(region)
 
 
-@pytest.mark.parametrize("most", [generate.MAX_STATEMENTS, 1])
+@pytest.mark.parametrize("most", [DEFAULT_LIMITS.statements, 1])
 def test_every_statement_is_measured(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """One probe per statement, which counts from the end of the one before."""
-    monkeypatch.setattr(generate, "MAX_STATEMENTS", most)
     text = """
         x = _Arg() T=float32 index=0
         k = Const() value=0
@@ -52,7 +56,8 @@ def test_every_statement_is_measured(most: int, monkeypatch: pytest.MonkeyPatch)
         r = _Retval(b) index=0
         q = _Retval(c) index=1
     """
-    found, _ = profiled(text, np.zeros((3, 5), np.float32), monkeypatch=monkeypatch)
+    limits, x = Limits(statements=most), np.zeros((3, 5), np.float32)
+    found, _ = profiled(text, x, monkeypatch=monkeypatch, limits=limits)
     assert found == {"a": (1.0, 15), "b": (1.0, 5), "u": (1.0, 5), "c": (1.0, 5)}
 
 

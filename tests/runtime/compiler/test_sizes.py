@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.runtime import tune
+from penstock.core.limits import Limits
 from support.sketch import sketch
 
+#: Every request is tuned.
+TUNED = ps.Config(limits=Limits(slow_step=0.0))
 GRAPH = """
     x = Placeholder() dtype=float32
     half = Const() value=0.5
@@ -21,10 +23,9 @@ GRAPH = """
 
 @pytest.mark.parametrize("fed", [[1.0, 2.0], [[3.0]], [], 4.0], ids=str)
 @pytest.mark.parametrize("then", [[5.0, 6.0, 7.0], 8.0], ids=str)
-def test_values_and_types_stay(fed: object, then: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_and_types_stay(fed: object, then: object) -> None:
     """What was written for arrays is right for numbers as well, and the other way round."""
-    monkeypatch.setattr(tune, "SLOW", 0.0)
-    with ps.Session(sketch(GRAPH)) as session:
+    with ps.Session(sketch(GRAPH), config=TUNED) as session:
         call = session.make_callable(["y:0", "n:0"], ["x:0"])
         for value in [fed] * 8 + [then, fed]:
             y, n = call(np.asarray(value, np.float32))
@@ -35,10 +36,9 @@ def test_values_and_types_stay(fed: object, then: object, monkeypatch: pytest.Mo
             assert np.shape(y) == np.shape(x)
 
 
-def test_numbers_are_spread_where_arrays_were(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_are_spread_where_arrays_were() -> None:
     """The number has rank 0 and cannot be written to."""
-    monkeypatch.setattr(tune, "SLOW", 0.0)
-    with ps.Session(sketch(GRAPH)) as session:
+    with ps.Session(sketch(GRAPH), config=TUNED) as session:
         call = session.make_callable("y:0", ["x:0"])
         for _ in range(8):
             call(np.ones(4, np.float32))
@@ -50,7 +50,7 @@ def test_numbers_are_spread_where_arrays_were(monkeypatch: pytest.MonkeyPatch) -
     assert not any(array.flags.writeable for array in spread)
 
 
-def test_numbers_are_spread_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_are_spread_in_loops() -> None:
     """Most work is done there; of a loop inside a loop, too."""
     text = """
         x = Placeholder() dtype=float32
@@ -75,8 +75,7 @@ def test_numbers_are_spread_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
         v_next = NextIteration(part)
         y = Exit(v_switch)
     """
-    monkeypatch.setattr(tune, "SLOW", 0.0)
-    with ps.Session(sketch(text)) as session:
+    with ps.Session(sketch(text), config=TUNED) as session:
         call = session.make_callable("y:0", ["x:0"])
         for _ in range(8):
             np.testing.assert_array_equal(call(np.ones(4, np.float32)), np.full(4, 1 / 16))

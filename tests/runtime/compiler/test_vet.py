@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import InternalError
-from penstock.runtime.compiler import vet as module
 from penstock.runtime.compiler.vet import vet
 
 NAMES = {"region", "part", "x", "y", "iteration_number", "c_x"}
@@ -46,12 +45,12 @@ def test_a_known_shape_does_not_make_names_known() -> None:
         vet("def region(run, x):\n    y = x(x)\n", NAMES, OBJECTS)
 
 
-def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_remembered_is_bounded() -> None:
     """Shapes without end do not fill the memory."""
-    monkeypatch.setattr(module, "_lawful", known := {""})
-    monkeypatch.setattr(module, "_MAX_KNOWN", 10)
+    known = {""}
     for count in range(1, 30):
-        vet(f"def region(run, x):\n    del {', '.join(['x'] * count)}\n", NAMES, OBJECTS)
+        text = f"def region(run, x):\n    del {', '.join(['x'] * count)}\n"
+        vet(text, NAMES, OBJECTS, lawful=known, max_lawful=10)
 
     assert len(known) == 10
 

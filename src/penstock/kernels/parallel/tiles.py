@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,16 +22,24 @@ from penstock.core.values import Array, Value
 from penstock.kernels.parallel.intra_op import HELPERS, parallel_for
 
 _Compute: TypeAlias = Callable[..., Value]
-#: With fewer elements than this it is not worthwhile.
-_MANY: Final = 1 << 19
-#: The same for what comes after products of matrices: BLAS's threads still wait for more then,
-#: and they do so by spinning.
-_MANY_UPDATED: Final = 1 << 21
-#: Elements of a portion.  Of smaller ones threads wait for Python's lock most of the time.
-_PORTION: Final = 1 << 17
-#: Bytes of a portion of a batch: measured.  What a core's own cache holds is less, but small
-#: portions wait for Python's lock more than for memory.
-_BATCH_BYTES: Final = 1 << 22
+
+
+class TileSizes(NamedTuple):
+    """What is worth cutting, and into what."""
+
+    #: With fewer elements than this it is not worthwhile.
+    many: int = 1 << 19
+    #: The same for what comes after products of matrices: BLAS's threads still wait for more then,
+    #: and they do so by spinning.
+    many_updated: int = 1 << 21
+    #: Elements of a portion.  Of smaller ones threads wait for Python's lock most of the time.
+    portion: int = 1 << 17
+    #: Bytes of a portion of a batch: measured.  What a core's own cache holds is less, but small
+    #: portions wait for Python's lock more than for memory.
+    batch_bytes: int = 1 << 22
+
+
+_USUAL: Final = TileSizes()
 #: A batch falls into so many portions at least.
 _LEAST: Final = min(HELPERS + 1, 8)
 
@@ -41,7 +49,8 @@ def by_images(
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
     *batches: Array,
-    at_once: int = _BATCH_BYTES,
+    at_once: int | None = None,
+    sizes: TileSizes = _USUAL,
 ) -> Array:
     """``compute(*batches)``, some images at a time; the result has this shape and type.
 
@@ -49,9 +58,10 @@ def by_images(
     """
     largest = max(x.size for x in batches)
     count = shape[0]
-    if largest < _MANY or count < 2:
+    if largest < sizes.many or count < 2:
         return np.asarray(compute(*batches))
     result = np.empty(shape, dtype)
+    at_once = sizes.batch_bytes if at_once is None else at_once
     fitting = max(at_once * count // (largest * dtype.itemsize), 1)
     step = min(fitting, -(-count // _LEAST))
 
@@ -63,13 +73,13 @@ def by_images(
     return result
 
 
-def sum_by_images(compute: _Compute, *batches: Array) -> Value:
+def sum_by_images(compute: _Compute, *batches: Array, sizes: TileSizes = _USUAL) -> Value:
     """The sum of ``compute(*batches)`` over portions of some images each, in their order."""
     largest = max(x.size for x in batches)
     count = len(batches[0])
-    if largest < _MANY or count < 2:
+    if largest < sizes.many or count < 2:
         return compute(*batches)
-    fitting = max(_BATCH_BYTES * count // (largest * batches[0].itemsize), 1)
+    fitting = max(sizes.batch_bytes * count // (largest * batches[0].itemsize), 1)
     step = min(fitting, -(-count // _LEAST))
     found: list[Any] = [None] * -(-count // step)
 
@@ -82,7 +92,10 @@ def sum_by_images(compute: _Compute, *batches: Array) -> Value:
 
 
 def updated(
-    fill: Callable[..., None], olds: tuple[Value, ...], rest: Sequence[Value]
+    fill: Callable[..., None],
+    olds: tuple[Value, ...],
+    rest: Sequence[Value],
+    sizes: TileSizes = _USUAL,
 ) -> tuple[Value, ...]:
     """What ``fill(news, *olds, *rest)`` writes into new arrays, element by element.
 
@@ -90,12 +103,13 @@ def updated(
     """
     first = olds[0]
     news = tuple([np.empty(first.shape, old.dtype) for old in olds])
-    if first.size * len(olds) < _MANY_UPDATED or not all(map(_is_flat, (*olds, *rest))):
+    if first.size * len(olds) < sizes.many_updated or not all(map(_is_flat, (*olds, *rest))):
         fill(news, *olds, *rest)
         return news if first.ndim else tuple([new[()] for new in news])
     flat = [x.reshape(-1) if x.ndim else x for x in (*olds, *rest)]
     targets = [new.reshape(-1) for new in news]
-    step = min(max(-(-first.size // (HELPERS + 1)), _PORTION // 2), _PORTION)
+    portion = sizes.portion
+    step = min(max(-(-first.size // (HELPERS + 1)), portion // 2), portion)
 
     def some(number: int) -> None:
         part = slice(number * step, (number + 1) * step)
@@ -105,15 +119,16 @@ def updated(
     return news
 
 
-def by_elements(compute: _Compute) -> _Compute:
+def by_elements(compute: _Compute, sizes: TileSizes = _USUAL) -> _Compute:
     """The function, which works on each element on its own, for large arrays in portions.
 
     All its inputs have one shape, and the result has the type of the first.
     """
+    many, portion = sizes.many, sizes.portion
 
     def in_portions(*inputs: Value) -> Value:
         first = inputs[0]
-        if first.size < _MANY or not all(map(_is_flat, inputs)):
+        if first.size < many or not all(map(_is_flat, inputs)):
             return compute(*inputs)
         if any(x.shape != first.shape for x in inputs):
             return compute(*inputs)
@@ -121,10 +136,10 @@ def by_elements(compute: _Compute) -> _Compute:
         whole = result.reshape(-1)
 
         def some(number: int) -> None:
-            part = slice(number * _PORTION, (number + 1) * _PORTION)
+            part = slice(number * portion, (number + 1) * portion)
             whole[part] = compute(*(x[part] for x in flat))
 
-        parallel_for(-(-first.size // _PORTION), some)
+        parallel_for(-(-first.size // portion), some)
         return result
 
     return in_portions

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from penstock.core.limits import Limits
 from penstock.errors import CancelledError, OpError
 from penstock.graph.graph import Node
 from penstock.kernels.api.bound_kernel import BoundKernel
@@ -21,7 +22,7 @@ from penstock.kernels.api.context import OpKernelContext
 from penstock.kernels.parallel.beside import prepared_beside
 from penstock.runtime.compiler.expressions import as_pred
 from penstock.runtime.compiler.frameless import frameless_context
-from penstock.runtime.compiler.fused_groups import in_blocks
+from penstock.runtime.compiler.fused_groups import blockwise
 from penstock.runtime.compiler.names import Names
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Constant, Program, Var
@@ -54,7 +55,6 @@ _OBJECTS: Final[Mapping[str, Any]] = {
     "false": np.False_,
     "frame_tag": FrameTag,
     "frameless_of": frameless_context,
-    "in_blocks": in_blocks,
     "initialized": initialized,
     "ndarray": np.ndarray,
     "read": read,
@@ -67,11 +67,14 @@ _OBJECTS: Final[Mapping[str, Any]] = {
 class CodeBuffer:
     """One text under construction."""
 
-    def __init__(self, program: Program, checked: Checked, profile: Profile | None) -> None:
+    def __init__(
+        self, program: Program, checked: Checked, profile: Profile | None, limits: Limits
+    ) -> None:
         self.checked = checked
         self.profile = profile
         #: What the text refers to, by name; and the names of kernels, by identity.
         self._objects: dict[str, Any] = dict(_OBJECTS)
+        self._objects["in_blocks"] = blockwise(limits.piece, limits.long_array)
         self._names_of_objects: dict[int, str] = {}
         if profile is not None:
             self._objects |= {"probe": profile.probe, "start": profile.start}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from penstock.core.limits import DEFAULT_LIMITS, Limits
 from penstock.errors import ResourceExhaustedError
 from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Graph, Node
@@ -76,6 +77,8 @@ class Compiler:
     device_of: Mapping[int, str] = field(default_factory=dict)
     #: How many arguments and results there are; None for as many as the graph has nodes for.
     ends: tuple[int, int] | None = None
+    #: How long texts may be, and what is worth a thread.
+    limits: Limits = DEFAULT_LIMITS
 
     def compile(self, graph: Graph) -> Compiled | None:
         """Compile as much of a partition as possible.
@@ -143,7 +146,9 @@ class Compiler:
         seconds = {unit: _seconds_of(unit, profile) for unit in own}
         is_idle = profile.cores_used() < _BUSY * threads
         may_cut = is_idle and len(own) <= MAX_CUT
-        groups = partition_by_cost(own, levels.sources, seconds, threads) if may_cut else []
+        groups = []
+        if may_cut:
+            groups = partition_by_cost(own, levels.sources, seconds, threads, self.limits)
         program = self._program(graph, levels, facts)  # which proves what its parts rely on
         if groups:
             try:
@@ -152,8 +157,7 @@ class Compiler:
                 # What is known of the whole, such as what is live together, need not be known
                 # of its parts.
                 pass
-        has_numbers, has_chains = spread_numbers(program, profile), fuse_groups(program, profile)
-        if not has_numbers and not has_chains:
+        if not self._spread_and_fuse(program, profile):
             return None
         return Compiled(self._region(graph, program), graph, {})
 
@@ -215,7 +219,7 @@ class Compiler:
 
     def _region(self, graph: Graph, program: Program, profile: Profile | None = None) -> Region:
         """A program as a function."""
-        source = generate(program, self._checked, profile)
+        source = generate(program, self._checked, profile, self.limits)
         return Region(source, self.device, graph.function, self.device_of)
 
     def _program(self, graph: Graph, levels: LoopTree, facts: NodeInfo) -> Program:
@@ -237,6 +241,11 @@ class Compiler:
             join_unary_chains(program)
         return program
 
+    def _spread_and_fuse(self, program: Program, profile: Profile) -> bool:
+        """Change a program as a profile says; whether that changed anything."""
+        has_numbers = spread_numbers(program, profile)
+        return fuse_groups(program, profile, self.limits.long_array) or has_numbers
+
     def _group(
         self,
         graph: Graph,
@@ -257,8 +266,7 @@ class Compiler:
         )
         self._with_rows(program)
         if profile is not None:
-            spread_numbers(program, profile)
-            fuse_groups(program, profile)
+            self._spread_and_fuse(program, profile)
         region = self._region(graph, program)
         unsure = frozenset(
             node

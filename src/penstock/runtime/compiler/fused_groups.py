@@ -1,7 +1,7 @@
 """Chains of element-wise statements over long arrays, in pieces that fit into the cache.
 
 In:   a program, and how large its values proved to be.
-Out:  the same program with each chain as one statement; and, while it runs, ``in_blocks``.
+Out:  the same program with each chain as one statement; and ``blockwise``, which runs one.
 Not:  changes no value: every element is computed as before, only sooner after the one that it
       is computed from.
 
@@ -11,13 +11,15 @@ used up while it is in the cache, and the pieces are shared out among all cores.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from penstock.core.values import Array, Value
+from penstock.graph.graph import Node
 from penstock.kernels.api.registry import Calling
 from penstock.kernels.parallel.intra_op import parallel_for
 from penstock.runtime.compiler.profile import Profile
@@ -33,34 +35,52 @@ from penstock.runtime.compiler.program import (
     variable_of,
 )
 
-#: Elements per piece: three of float32 fit into a core's cache.
-PIECE: Final = 32_768
 _NOBODY: Final = Var("")
-#: Arrays of fewer elements are not worth the trouble.
-LONG: Final = 4 * PIECE
+#: Calls a chain, which is its first argument, with the others.
+InBlocks: TypeAlias = Callable[..., Value]
 
 
-def in_blocks(chain: Callable[..., Value], *args: Value) -> Value:
-    """``chain(*args)``, piece by piece if the arguments allow it."""
-    size, shape = 1, ()
-    for arg in args:
-        if isinstance(arg, np.ndarray) and arg.size > size:
-            size, shape = arg.size, arg.shape
-    if size < LONG or not all(_fits(arg, shape) for arg in args):
-        return chain(*args)
+@functools.cache
+def blockwise(piece: int, long_array: int) -> InBlocks:
+    """What makes ``chain(*args)`` piece by piece if the arguments allow it.
+
+    Args:
+        piece: elements of each piece.
+        long_array: arrays of fewer elements are not worth the trouble.
+
+    """
+
+    def in_blocks(chain: Callable[..., Value], *args: Value) -> Value:
+        size, shape = 1, ()
+        for arg in args:
+            if isinstance(arg, np.ndarray) and arg.size > size:
+                size, shape = arg.size, arg.shape
+        if size < long_array or not all(_fits(arg, shape) for arg in args):
+            return chain(*args)
+        made = _made_in_blocks(chain, args, size, piece)
+        return chain(*args) if made is None else made.reshape(shape)
+
+    return in_blocks
+
+
+def _made_in_blocks(
+    chain: Callable[..., Value], args: Sequence[Value], size: int, piece: int
+) -> Array | None:
+    """All elements in a row; None if the chain does not make one for each of its arguments'."""
     flat = [arg.reshape(-1) if _is_long(arg) else arg for arg in args]
-    first = chain(*[_piece(arg, 0) for arg in flat])
-    if np.shape(first) != (PIECE,):
-        return chain(*args)
+    first = chain(*[_part(arg, 0, piece) for arg in flat])
+    if np.shape(first) != (piece,):
+        return None
     result = np.empty(size, first.dtype)
-    result[:PIECE] = first
+    result[:piece] = first
 
     def work(number: int) -> None:
-        start = (number + 1) * PIECE
-        result[start : start + PIECE] = chain(*[_piece(arg, start) for arg in flat])
+        start = (number + 1) * piece
+        stop = start + piece
+        result[start:stop] = chain(*[_part(arg, start, stop) for arg in flat])
 
-    parallel_for(-(-size // PIECE) - 1, work)
-    return result.reshape(shape)
+    parallel_for(-(-size // piece) - 1, work)
+    return result
 
 
 def _is_long(arg: Value) -> bool:
@@ -75,23 +95,24 @@ def _fits(arg: Value, shape: tuple[int, ...]) -> bool:
     return arg.shape == shape and bool(arg.flags.c_contiguous)
 
 
-def _piece(arg: Value, start: int) -> Array | Value:
+def _part(arg: Value, start: int, stop: int) -> Array | Value:
     if not _is_long(arg):
         return arg.reshape(()) if isinstance(arg, np.ndarray) else arg
-    return arg[start : start + PIECE]
+    return arg[start:stop]
 
 
-def fuse_groups(program: Program, profile: Profile) -> bool:
-    """Join the statements of chains, in place; whether there are any."""
-    return _chain_up_body(program.body, profile, set(program.results))
+def fuse_groups(program: Program, profile: Profile, long_array: int) -> bool:
+    """Join the statements of chains over arrays so long, in place; whether there are any."""
+    long = {node for node, size in profile.sizes.items() if size >= long_array}
+    return _chain_up_body(program.body, long, set(program.results))
 
 
-def _chain_up_body(body: Body, profile: Profile, wanted: set[Var]) -> bool:
+def _chain_up_body(body: Body, long: Collection[Node], wanted: set[Var]) -> bool:
     uses = Counter(wanted)
     maker: dict[Var, KernelCall] = {}
     for statement in body.statements:
         uses.update(map(variable_of, operands_of(statement)))
-        if isinstance(statement, KernelCall) and _is_candidate(statement, profile):
+        if isinstance(statement, KernelCall) and _is_candidate(statement, long):
             maker[_output(statement)] = statement
         if isinstance(statement, Repeat):
             uses.update(variable_of(following) for _, _, following in statement.variables)
@@ -109,7 +130,7 @@ def _chain_up_body(body: Body, profile: Profile, wanted: set[Var]) -> bool:
     return bool(chains)
 
 
-def _is_candidate(call: KernelCall, profile: Profile) -> bool:
+def _is_candidate(call: KernelCall, long: Collection[Node]) -> bool:
     kernel = call.kernel
     return (
         kernel.calling is Calling.PLAIN
@@ -117,7 +138,7 @@ def _is_candidate(call: KernelCall, profile: Profile) -> bool:
         and call.outputs[0] is not None
         and all(isinstance(operand, Var) for operand in call.inputs)
         and kernel.is_elementwise
-        and profile.sizes.get(call.node, 0) >= LONG
+        and call.node in long
     )
 
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
 
+from penstock.core.limits import DEFAULT_LIMITS, Limits
 from penstock.runtime.compiler.code_buffer import Checked, CodeBuffer
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Program, Var, targets_of
@@ -24,12 +24,13 @@ from penstock.runtime.compiler.source import Source
 from penstock.runtime.compiler.statement_writer import StatementWriter
 from penstock.state.checkpoints import begin, checkpoint
 
-#: Statements per function: more are split, since Python compiles, and people read, several
-#: functions more easily than a huge one.
-MAX_STATEMENTS: Final = 2_000
 
-
-def generate(program: Program, checked: Checked, profile: Profile | None = None) -> Source:
+def generate(
+    program: Program,
+    checked: Checked,
+    profile: Profile | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Source:
     """The program as a function of its parameters.
 
     Before them comes the ``StepContext`` or, for a region that is a node for the executor, its
@@ -40,15 +41,18 @@ def generate(program: Program, checked: Checked, profile: Profile | None = None)
         Irregular: loops or branches are nested too deeply for Python.
 
     """
-    return _Generator(program, CodeBuffer(program, checked, profile)).run()
+    text = CodeBuffer(program, checked, profile, limits)
+    return _Generator(program, text, limits.statements).run()
 
 
 class _Generator:
     """One program on its way to a text."""
 
-    def __init__(self, program: Program, text: CodeBuffer) -> None:
+    def __init__(self, program: Program, text: CodeBuffer, max_statements: int) -> None:
         self.program = program
         self.text = text
+        #: Per function.
+        self.max_statements = max_statements
 
     def run(self) -> Source:
         """Write everything and compile it."""
@@ -67,7 +71,7 @@ class _Generator:
         for var in dict.fromkeys(results):
             if var in program.may_be_dead:  # its branch may not be taken, and None is dead
                 writer.line(f"{text.name(var)} = None")
-        if len(placed) > MAX_STATEMENTS:
+        if len(placed) > self.max_statements:
             self._write_parts(writer, placed)
         else:
             writer.write(placed)
@@ -79,7 +83,7 @@ class _Generator:
 
     def _write_parts(self, writer: StatementWriter, placed: Sequence[ScheduledStatement]) -> None:
         """One function per so many statements, called one after the other."""
-        parts = _cut(placed)
+        parts = _cut(placed, self.max_statements)
         uses = Counter(var for item in placed for var in item.reads)
         uses.update(self.program.results)
         #: Names that exist, in the order in which they came to be.
@@ -128,11 +132,11 @@ class _Generator:
         main.line(call)
 
 
-def _cut(placed: Sequence[ScheduledStatement]) -> list[list[ScheduledStatement]]:
-    """Pieces of about the same size that end outside of all branches."""
+def _cut(placed: Sequence[ScheduledStatement], size: int) -> list[list[ScheduledStatement]]:
+    """Pieces of about this size that end outside of all branches."""
     parts: list[list[ScheduledStatement]] = [[]]
     for item in placed:
-        if len(parts[-1]) >= MAX_STATEMENTS and not item.path:
+        if len(parts[-1]) >= size and not item.path:
             parts.append([])
         parts[-1].append(item)
     return parts

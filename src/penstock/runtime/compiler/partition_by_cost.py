@@ -15,14 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from penstock.core.limits import DEFAULT_LIMITS, Limits
 from penstock.runtime.compiler.loops import LoopOrNode
 
-#: Seconds of work that are worth a thread.
-HEAVY: Final = 200e-6
 #: How many times as fast the parts must be, side by side, as one after the other.
 _GAIN: Final = 1.25
-#: What it costs to start a region on another thread.
-_START: Final = 30e-6
 
 
 @dataclass(frozen=False, slots=True, eq=False)
@@ -32,16 +29,13 @@ class _CostGroup:
     sources: set[_CostGroup] = field(default_factory=set)
     users: set[_CostGroup] = field(default_factory=set)
 
-    @property
-    def is_heavy(self) -> bool:
-        return self.seconds >= HEAVY
-
 
 def partition_by_cost(
     units: Sequence[LoopOrNode],
     sources: Callable[[LoopOrNode], Iterable[LoopOrNode]],
     seconds: Mapping[LoopOrNode, float],
     threads: int,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> list[list[LoopOrNode]]:
     """Groups of units, each sources first; none if nothing is gained.
 
@@ -50,10 +44,12 @@ def partition_by_cost(
         sources: what a unit depends on, inside or outside.
         seconds: what each unit took.
         threads: how many can run at the same time.
+        limits: what is worth a thread.
 
     """
-    groups = _joined(_singles(units, sources, seconds))
-    if sum(group.is_heavy for group in groups) < 2 or not _is_gain(groups, threads):
+    heavy = limits.heavy_part
+    groups = _joined(_singles(units, sources, seconds), heavy)
+    if sum(group.seconds >= heavy for group in groups) < 2 or not _is_gain(groups, threads, limits):
         return []
     order = {unit: index for index, unit in enumerate(units)}
     return [sorted(group.members, key=order.__getitem__) for group in groups]
@@ -73,7 +69,7 @@ def _singles(
     return list(groups.values())
 
 
-def _joined(groups: list[_CostGroup]) -> list[_CostGroup]:
+def _joined(groups: list[_CostGroup], heavy: float) -> list[_CostGroup]:
     """Join as long as something can be joined."""
     alive = dict.fromkeys(groups)
     waiting = list(groups)
@@ -81,7 +77,7 @@ def _joined(groups: list[_CostGroup]) -> list[_CostGroup]:
         group = waiting.pop()
         if group not in alive:
             continue
-        other = _partner(group)
+        other = _partner(group, heavy)
         if other is not None:
             del alive[other]
             _swallow(group, other)
@@ -89,15 +85,16 @@ def _joined(groups: list[_CostGroup]) -> list[_CostGroup]:
     return list(alive)
 
 
-def _partner(group: _CostGroup) -> _CostGroup | None:
+def _partner(group: _CostGroup, heavy: float) -> _CostGroup | None:
     """A neighbour that the group can be joined with at no cost."""
+    is_cheap = group.seconds < heavy
     if len(group.users) == 1:
         [user] = group.users
-        if not group.is_heavy or len(user.sources) == 1:
+        if is_cheap or len(user.sources) == 1:
             return user
     if len(group.sources) == 1:
         [source] = group.sources
-        if not group.is_heavy or len(source.users) == 1:
+        if is_cheap or len(source.users) == 1:
             return source
     return None
 
@@ -115,7 +112,7 @@ def _swallow(group: _CostGroup, other: _CostGroup) -> None:
     group.users = (group.users | other.users) - {group, other}
 
 
-def _is_gain(groups: Sequence[_CostGroup], threads: int) -> bool:
+def _is_gain(groups: Sequence[_CostGroup], threads: int, limits: Limits) -> bool:
     """Whether the longest path through the groups is short enough."""
     done: dict[_CostGroup, float] = {}
     waiting = list(groups)
@@ -127,7 +124,7 @@ def _is_gain(groups: Sequence[_CostGroup], threads: int) -> bool:
             continue
         waiting.pop()
         start = max((done[source] for source in group.sources), default=0.0)
-        done[group] = start + group.seconds + _START
+        done[group] = start + group.seconds + limits.thread_start
     total = sum(group.seconds for group in groups)
     # However short the path, the work must be done by the threads there are.
-    return total >= _GAIN * max(*done.values(), total / threads, HEAVY)
+    return total >= _GAIN * max(*done.values(), total / threads, limits.heavy_part)

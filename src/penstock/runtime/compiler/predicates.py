@@ -33,9 +33,10 @@ MAX_NODES: Final = 200_000
 class Predicates:
     """All predicates of one loop body, or of the code outside of loops."""
 
-    __slots__ = ("_by_parts", "_parts", "_questions", "_results", "count")
+    __slots__ = ("_by_parts", "_max_nodes", "_parts", "_questions", "_results", "count")
 
-    def __init__(self) -> None:
+    def __init__(self, max_nodes: int = MAX_NODES) -> None:
+        self._max_nodes = max_nodes
         #: How many conditions there are.
         self.count = 0
         #: (condition, where it is false, where it is true) by predicate; the two constants
@@ -120,7 +121,7 @@ class Predicates:
         key = (condition, low, high)
         known = self._by_parts.get(key)
         if known is None:
-            if len(self._parts) >= MAX_NODES:
+            if len(self._parts) >= self._max_nodes:
                 raise ResourceExhaustedError("branches are too entangled to be compiled")
             known = self._by_parts[key] = Predicate(len(self._parts))
             self._parts.append(key)

@@ -79,13 +79,22 @@ _lawful: Final[set[str]] = {""}
 _MAX_KNOWN: Final = 20_000
 
 
-def vet(code: str, names: Collection[str], objects: Collection[str]) -> None:
+def vet(
+    code: str,
+    names: Collection[str],
+    objects: Collection[str],
+    *,
+    lawful: set[str] = _lawful,
+    max_lawful: int = _MAX_KNOWN,
+) -> None:
     """Refuse code that is not what the compiler writes.
 
     Args:
         code: lines of whole functions.
         names: given to variables and functions.
         objects: names of what else the code may refer to, and call.
+        lawful: shapes that need no second look; new ones are added.
+        max_lawful: how many of them are kept.
 
     Raises:
         InternalError: there is something else in it, or it is no Python.
@@ -100,11 +109,11 @@ def vet(code: str, names: Collection[str], objects: Collection[str]) -> None:
     classes = _Classes(names, {*objects, *(name for name in functions if name in names)})
     words[1::2] = map(classes.__getitem__, words[1::2])
     shapes = {line.lstrip(" ") for line in "".join(words).split("\n")}
-    for shape in shapes - _lawful:
+    for shape in shapes - lawful:
         if not _is_lawful_line(shape):
             raise _refusal(shape)
-        if len(_lawful) < _MAX_KNOWN:
-            _lawful.add(shape)
+        if len(lawful) < max_lawful:
+            lawful.add(shape)
 
 
 class _Classes(dict[str, str]):

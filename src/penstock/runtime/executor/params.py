@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from penstock.core.limits import DEFAULT_LIMITS, Limits
 from penstock.core.values import Value
 from penstock.errors import OpError
 from penstock.graph.graph import Node
@@ -62,6 +63,8 @@ class LocalExecutorParams:
     #: Whether to learn from times which kernels are slow, and how a request is best run.
     adaptive: bool = True
     check_outputs: bool = False
+    #: Of what is compiled for the device.
+    limits: Limits = DEFAULT_LIMITS
     #: How many slow kernels can run at the same time.
     threads: int = 1
     #: Says what a kernel waits for, and who could end that.

@@ -1,0 +1,49 @@
+"""Where the runtime stops, cuts, or begins to think that something is worthwhile.
+
+In:   numbers, each with a default that suits graphs of all kinds.
+Out:  ``Limits``, a part of a session's ``Config``.
+Not:  changes no result: beyond a limit a graph runs in another way, or not at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from penstock.core.options import Options
+
+_NOT_NEGATIVE: Final = {"minimum": 0}
+_POSITIVE: Final = {"minimum": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Limits(Options):
+    """The limits of one session's graphs."""
+
+    #: Functions are put where they are called until a graph has grown by so many nodes; a
+    #: function that calls another twice doubles at every level.
+    new_nodes: int = field(default=100_000, metadata=_NOT_NEGATIVE)
+    #: Calls that are unfinished at the same time.  Wider recursion is taken for endless.
+    calls_in_flight: int = field(default=100_000, metadata=_POSITIVE)
+    #: Call sites whose attributes are kept; a kernel may make new ones for every call.
+    known_call_sites: int = field(default=10_000, metadata=_NOT_NEGATIVE)
+    #: Statements per generated function: more are split, since Python compiles, and people
+    #: read, several functions more easily than a huge one.
+    statements: int = field(default=2_000, metadata=_POSITIVE)
+    #: Seconds: requests whose steps take fewer are not tuned.  For a long text, fewer than this
+    #: for each thousand lines, since all of it is compiled twice more.
+    slow_step: float = field(default=1e-3, metadata=_NOT_NEGATIVE)
+    #: Steps that are run as parts before it is decided whether to go on like that.
+    compared_steps: int = field(default=3, metadata=_NOT_NEGATIVE)
+    #: Seconds of work that are worth a thread.
+    heavy_part: float = field(default=200e-6, metadata=_NOT_NEGATIVE)
+    #: Seconds that it costs to start a part on another thread.
+    thread_start: float = field(default=30e-6, metadata=_NOT_NEGATIVE)
+    #: Elements per piece of a fused group: three of float32 fit into a core's cache.
+    piece: int = field(default=32_768, metadata=_POSITIVE)
+    #: Elements: groups over shorter arrays are not worth cutting into pieces.
+    long_array: int = field(default=4 * 32_768, metadata=_POSITIVE)
+
+
+#: What holds unless a session says otherwise.
+DEFAULT_LIMITS: Final = Limits()
