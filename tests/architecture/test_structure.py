@@ -81,6 +81,18 @@ def test_tests_are_claims(path: Path) -> None:
     assert silent == []
 
 
+def test_private_classes_have_names_of_their_own() -> None:
+    """One word is one thing: a reader who meets a private class knows which one it is."""
+    homes: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+
+    assert len(homes) > 100
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
 def test_the_documented_journey_exists() -> None:
     """Every file that docs/architecture.md names is there."""
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.kernels.nn import window_reduction
 from penstock.kernels.nn.window_reduction import (
     Joiner,
     divide_by_counts,
@@ -51,17 +50,13 @@ def meetings(window: Window, length: int) -> list[tuple[int, int]]:
     return [(place, at) for place, at in seen if 0 <= at < length]
 
 
-@pytest.fixture(params=["whole", "bands"])
-def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it is, or cut into small bands for several threads."""
-    if request.param == "bands":
-        monkeypatch.setattr(window_reduction, "_AT_ONCE", 60)
-        monkeypatch.setattr(window_reduction, "_SHARED", 1)
+#: As it is, or cut into small bands for several threads.
+cuts = pytest.mark.parametrize("sizes", [{}, {"at_once": 60, "shared": 1}], ids=["whole", "bands"])
 
 
-@pytest.mark.usefixtures("cut")
+@cuts
 @pytest.mark.parametrize("seed", range(120))
-def test_sums_and_what_is_spread(seed: int) -> None:
+def test_sums_and_what_is_spread(seed: int, sizes: Any) -> None:
     """A place has the sum of what it sees, and gives to all that it sees."""
     shape, windows = windows_of(seed)
     rng = np.random.default_rng(seed)
@@ -73,7 +68,7 @@ def test_sums_and_what_is_spread(seed: int) -> None:
         sums[:, y, x] += images[:, row, column]
         spread[:, row, column] += parts[:, y, x]
 
-    found = join_windows(images, windows, SUM, lambda _joined, _rows: None)
+    found = join_windows(images, windows, SUM, lambda _joined, _rows: None, **sizes)
     np.testing.assert_array_equal(found, sums)
     found = parts
     for axis, window in enumerate(windows, 1):
@@ -82,15 +77,15 @@ def test_sums_and_what_is_spread(seed: int) -> None:
     np.testing.assert_array_equal(found, spread)
 
 
-@pytest.mark.usefixtures("cut")
+@cuts
 @pytest.mark.parametrize("seed", range(40))
-def test_the_greatest(seed: int) -> None:
+def test_the_greatest(seed: int, sizes: Any) -> None:
     """A place has the greatest that it sees, whatever the padding."""
     shape, windows = windows_of(seed)
     images = np.random.default_rng(seed).integers(-99, -1, shape).astype(np.float32)
     joiner = Joiner(np.maximum, np.float32(-np.inf))
 
-    found = join_windows(images, windows, joiner, lambda _joined, _rows: None)
+    found = join_windows(images, windows, joiner, lambda _joined, _rows: None, **sizes)
 
     expected = np.full_like(found, -np.inf)
     for (y, row), (x, column) in itertools.product(*map(meetings, windows, shape[1:3])):
@@ -100,9 +95,8 @@ def test_the_greatest(seed: int) -> None:
 
 @pytest.mark.parametrize("most", [0, 99])
 @pytest.mark.parametrize("seed", range(30))
-def test_counts(monkeypatch: pytest.MonkeyPatch, seed: int, most: int) -> None:
+def test_counts(seed: int, most: int) -> None:
     """Some rows of places divided by how much each place sees, by blocks or by rows."""
-    monkeypatch.setattr(window_reduction, "_BLOCKS", most)
     rng = random.Random(seed)
     windows = [Window(rng.randint(1, 5), rng.randint(1, 3), 1, None) for _ in range(2)]
     lengths = (rng.randint(1, 9), rng.randint(1, 9))
@@ -114,6 +108,6 @@ def test_counts(monkeypatch: pytest.MonkeyPatch, seed: int, most: int) -> None:
     rows = slice(first, rng.randint(first + 1, places[0]))
     numbers: Any = np.full(counts.shape, 60.0)[:, rows]
 
-    divide_by_counts(numbers, windows, lengths, rows)
+    divide_by_counts(numbers, windows, lengths, rows, max_blocks=most)
 
     np.testing.assert_allclose(numbers, 60 / counts[:, rows], 1e-12)

@@ -83,7 +83,7 @@ def _find() -> _Switch | None:
 
 def _works(switch: _Switch) -> bool:
     """Whether it makes denormals zeros, and back."""
-    own = _Thread()
+    own = _DenormalSetting()
     if switch.get(own.before) or not _denormals_count():
         return False  # someone wants it for good: so be it
     own.turn_on(switch)
@@ -95,7 +95,7 @@ def _denormals_count() -> bool:
     return _TINY * float(len("1")) != 0.0  # not folded by Python's compiler
 
 
-class _Thread(threading.local):
+class _DenormalSetting(threading.local):
     """What is known of each thread."""
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class _Thread(threading.local):
 
 
 _switch: Final = _find()
-_thread: Final = _Thread()
+_thread: Final = _DenormalSetting()
 
 
 def is_supported() -> bool:

@@ -40,7 +40,7 @@ class _Affine:
 
 
 @dataclass(frozen=True, slots=True)
-class _Channels:
+class _FilterChannels:
     """Where the channels of a convolution's results are, and how many there are."""
 
     count: int
@@ -80,7 +80,7 @@ def _fold(draft: GraphRewriter, conv: Node) -> int:
         return 0
     is_depthwise = conv.op.name != "Conv2D"
     count = int(np.prod(filters.shape[2:])) if is_depthwise else filters.shape[3]
-    channels = _Channels(count, conv.attrs["data_format"])
+    channels = _FilterChannels(count, conv.attrs["data_format"])
     if channels.layout not in (b"NHWC", b"NCHW"):
         return 0
     steps = list(_steps(draft, conv, channels))
@@ -96,7 +96,9 @@ def _fold(draft: GraphRewriter, conv: Node) -> int:
     return len(steps)
 
 
-def _steps(draft: GraphRewriter, conv: Node, channels: _Channels) -> Iterator[tuple[Node, _Affine]]:
+def _steps(
+    draft: GraphRewriter, conv: Node, channels: _FilterChannels
+) -> Iterator[tuple[Node, _Affine]]:
     """The nodes after a convolution that can be folded into it, and what they do."""
     node = conv
     while len(node.out_edges) == 1 and not node.out_edges[0].is_control:
@@ -116,7 +118,7 @@ def _waits(node: Node) -> set[Node]:
     return {edge.src for edge in node.control_inputs}
 
 
-def _affine_of(node: Node, slot: int, channels: _Channels) -> _Affine | None:
+def _affine_of(node: Node, slot: int, channels: _FilterChannels) -> _Affine | None:
     """What a node does to the channels of the values at an input; None if something else."""
     values = [
         None if e is None or i == slot else value_of(e.src) for i, e in enumerate(node.inputs)
@@ -149,7 +151,7 @@ def _arithmetic(name: str, numbers: Array) -> _Affine | None:
             return None
 
 
-def _batch_norm(node: Node, values: list[Any], channels: _Channels) -> _Affine | None:
+def _batch_norm(node: Node, values: list[Any], channels: _FilterChannels) -> _Affine | None:
     """Normalisation by given statistics."""
     rows = [channels.row(value) for value in values[1:]]
     if node.attrs["is_training"] or node.attrs["data_format"] != channels.layout:

@@ -93,7 +93,7 @@ def lower(
         max_new_nodes: what has grown by so many is left as it is.
 
     """
-    wanted = _Wanted(kinds)
+    wanted = _LoweredKinds(kinds)
     calls = [node for node in graph if wanted.has(node) and functions_of(node) and node not in idle]
     if not calls and place is None:
         return device_of
@@ -111,7 +111,7 @@ def lower(
 
 def has_choices(graph: Graph) -> bool:
     """Whether there is an If, Case or While that can be lowered."""
-    wanted = _Wanted(Kinds.CHOICES)
+    wanted = _LoweredKinds(Kinds.CHOICES)
     return any(wanted.has(node) and functions_of(node) for node in graph)
 
 
@@ -123,7 +123,7 @@ def lower_choices(graph: Graph, device_types: Collection[str], max_new: int) -> 
         they are over when it would have been.
 
     """
-    wanted, start = _Wanted(Kinds.CHOICES), graph.next_id
+    wanted, start = _LoweredKinds(Kinds.CHOICES), graph.next_id
     calls = [node for node in graph if wanted.has(node) and functions_of(node)]
     bodies = Bodies(graph.library, device_types, instantiate_whole)
     lowering = _Lowering(graph, {}, wanted, bodies, lambda node: node.id < start)
@@ -131,7 +131,7 @@ def lower_choices(graph: Graph, device_types: Collection[str], max_new: int) -> 
     return frozenset(node.name for node in calls if graph.find(node.name) is not node)
 
 
-class _Wanted:
+class _LoweredKinds:
     """The nodes of some kinds."""
 
     __slots__ = ("_has_native", "_ops")
@@ -200,7 +200,7 @@ class _Lowering:
         self,
         graph: Graph,
         device_of: Mapping[int, str],
-        wanted: _Wanted,
+        wanted: _LoweredKinds,
         bodies: Bodies,
         is_target: Callable[[Node], bool],
     ) -> None:

@@ -240,7 +240,7 @@ class Shapes:
     def _apply(self, rule: ShapeRule, node: Node) -> Facts:
         attrs = Attrs(node.op, node.attrs, node.input_types, node.output_types, node.name)
         shapes = [self._input(edge)[0] for edge in node.inputs if edge is not None]
-        context = ShapeContext(attrs, shapes, _Inputs(self, node))
+        context = ShapeContext(attrs, shapes, _NodeShapes(self, node))
         found = rule(context)
         outputs = (found,) if isinstance(found, TensorShape) else tuple(found)
         if len(outputs) != len(node.output_types):
@@ -248,7 +248,7 @@ class Shapes:
         return Facts(tuple(map(_possible, outputs)), context.holds)
 
 
-class _Inputs:
+class _NodeShapes:
     """What a rule may ask about a node's inputs."""
 
     def __init__(self, shapes: Shapes, node: Node) -> None:

@@ -26,7 +26,7 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> FakeTorch:
     """A module that Penstock was the first to import."""
     fake = FakeTorch()
     monkeypatch.setattr(library, "_own", [fake])
-    monkeypatch.setattr(library, "_thread", library._Thread())
+    monkeypatch.setattr(library, "_thread", library._TorchThread())
     return fake
 
 

@@ -39,9 +39,9 @@ def translated(nodes: Iterable[Message], *, in_function: bool) -> Iterator[Messa
     """Nodes as TensorFlow has them; inside of functions, names of outputs are longer."""
     for node in nodes:
         if node.op == "Prelu":
-            yield from _Rewriter(node, in_function=in_function).prelu()
+            yield from _FusedNodeExpander(node, in_function=in_function).prelu()
         elif node.op in _BASES and _is_known(node):
-            yield from _Rewriter(node, in_function=in_function).fused()
+            yield from _FusedNodeExpander(node, in_function=in_function).fused()
         else:
             yield node
 
@@ -63,7 +63,7 @@ def _data_inputs(node: Any) -> list[str]:
     return [name for name in node.input if not name.startswith("^")]
 
 
-class _Rewriter:
+class _FusedNodeExpander:
     """Makes the nodes that stand for one."""
 
     def __init__(self, node: Any, *, in_function: bool) -> None:

@@ -67,14 +67,14 @@ def _import() -> Torch | None:
     return torch
 
 
-class _Thread(threading.local):
+class _TorchThread(threading.local):
     """What is known of each thread."""
 
     #: Whether it has been told to do its work alone.
     is_alone: bool = False
 
 
-_thread: Final = _Thread()
+_thread: Final = _TorchThread()
 
 
 def stay_alone() -> None:

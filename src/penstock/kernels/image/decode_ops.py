@@ -37,7 +37,7 @@ _METHODS: Final = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _DecodeRequest:
     """What an op asks of an image."""
 
     op: str
@@ -52,20 +52,22 @@ class _Wanted:
 def make_decode_still(attrs: Attrs) -> Kernel:
     """The image in a file."""
     dtype = attrs.dtype("dtype") if attrs.has("dtype") else dtypes.uint8
-    return _decoder(_Wanted(attrs.op.name, _channels(attrs), dtype))
+    return _decoder(_DecodeRequest(attrs.op.name, _channels(attrs), dtype))
 
 
 @kernel("DecodeGif")
 def make_decode_gif(attrs: Attrs) -> Kernel:
     """The frames of a file; another one than a GIF file may have one."""
-    return _decoder(_Wanted(attrs.op.name, has_frames=True))
+    return _decoder(_DecodeRequest(attrs.op.name, has_frames=True))
 
 
 @kernel("DecodeImage")
 def make_decode_image(attrs: Attrs) -> Kernel:
     """The image in a file; all frames of it, if it may have more than one."""
     has_frames = attrs.bool("expand_animations")
-    wanted = _Wanted(attrs.op.name, _channels(attrs), attrs.dtype("dtype"), has_frames=has_frames)
+    wanted = _DecodeRequest(
+        attrs.op.name, _channels(attrs), attrs.dtype("dtype"), has_frames=has_frames
+    )
     return _decoder(wanted)
 
 
@@ -79,7 +81,7 @@ def make_decode_jpeg(attrs: Attrs) -> Kernel:
         known = "{'', 'INTEGER_FAST', 'INTEGER_ACCURATE'}"
         raise InvalidArgumentError(f"dct_method must be one of {known}")
     recovers = attrs.bool("try_recover_truncated")
-    wanted = _Wanted(attrs.op.name, _channels(attrs), ratio=ratio, recovers=recovers)
+    wanted = _DecodeRequest(attrs.op.name, _channels(attrs), ratio=ratio, recovers=recovers)
     return _decoder(wanted)
 
 
@@ -97,7 +99,7 @@ def _channels(attrs: Attrs) -> int:
     return channels
 
 
-def _decoder(wanted: _Wanted) -> Kernel:
+def _decoder(wanted: _DecodeRequest) -> Kernel:
     def decode(contents: Value, *window: Value) -> Array:
         data = _contents(contents)
         format_ = _format_of(data)
@@ -132,7 +134,7 @@ def _format_of(data: bytes) -> str:
 # -- one format after the other --------------------------------------------------------
 
 
-def _jpeg(data: bytes, wanted: _Wanted, window: Array | None = None) -> Array:
+def _jpeg(data: bytes, wanted: _DecodeRequest, window: Array | None = None) -> Array:
     if wanted.channels == 4:
         raise InvalidArgumentError("JPEG does not support 4 channels")
     _refuse(_JPEG, wanted, "DecodeBmp")
@@ -143,13 +145,13 @@ def _jpeg(data: bytes, wanted: _Wanted, window: Array | None = None) -> Array:
     return _shown(_plain(part, wanted.dtype), wanted)
 
 
-def _png(data: bytes, wanted: _Wanted, *_: Array) -> Array:
+def _png(data: bytes, wanted: _DecodeRequest, *_: Array) -> Array:
     png_header(data)
     _refuse(_PNG, wanted, "DecodeBmp", "DecodeAndCropJpeg")
     return _shown(_deep(decode_png(data, wanted.channels), wanted.dtype), wanted)
 
 
-def _gif(data: bytes, wanted: _Wanted, *_: Array) -> Array:
+def _gif(data: bytes, wanted: _DecodeRequest, *_: Array) -> Array:
     if wanted.channels not in (0, 3):
         raise InvalidArgumentError(f"channels must be 0 or 3 for GIF, got {wanted.channels}")
     _refuse(_GIF, wanted, "DecodeBmp", "DecodeAndCropJpeg")
@@ -166,7 +168,7 @@ def _gif(data: bytes, wanted: _Wanted, *_: Array) -> Array:
     return _plain(frames[0], wanted.dtype)
 
 
-def _bmp(data: bytes, wanted: _Wanted, *_: Array) -> Array:
+def _bmp(data: bytes, wanted: _DecodeRequest, *_: Array) -> Array:
     if wanted.channels == 1:
         raise InvalidArgumentError("`channels` must be 0, 3 or 4 for BMP, but got 1")
     _refuse(_BMP, wanted, "DecodeAndCropJpeg")
@@ -178,7 +180,7 @@ def _bmp(data: bytes, wanted: _Wanted, *_: Array) -> Array:
     return _plain(decode_bmp(data, wanted.channels), wanted.dtype)
 
 
-def _webp(data: bytes, wanted: _Wanted, *_: Array) -> Array:
+def _webp(data: bytes, wanted: _DecodeRequest, *_: Array) -> Array:
     if wanted.channels == 1:
         raise InvalidArgumentError("WebP only supports 3 or 4 channels")
     if wanted.dtype is not dtypes.uint8:
@@ -196,7 +198,7 @@ _READERS: Final[dict[str, Callable[..., Array]]] = {
 }
 
 
-def _refuse(format_: str, wanted: _Wanted, *ops: str) -> None:
+def _refuse(format_: str, wanted: _DecodeRequest, *ops: str) -> None:
     """Raise if the op is one of those that do not take the format."""
     if wanted.op not in ops:
         return
@@ -233,7 +235,7 @@ def _cropped(image: Array, window: Array) -> Array:
     return image[top : top + height, left : left + width]
 
 
-def _shown(image: Array, wanted: _Wanted) -> Array:
+def _shown(image: Array, wanted: _DecodeRequest) -> Array:
     """The only image of a file; DecodeGif has it as one of several."""
     return image[np.newaxis] if wanted.op == "DecodeGif" else image
 

@@ -34,7 +34,7 @@ _Box: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _BoxBounds:
     """What a part must be like."""
 
     aspects: tuple[float, float]
@@ -44,7 +44,7 @@ class _Wanted:
     uses_image: bool
 
 
-def _wanted(attrs: Attrs) -> _Wanted:
+def _wanted(attrs: Attrs) -> _BoxBounds:
     aspects, areas = attrs.list("aspect_ratio_range"), attrs.list("area_range")
     attempts = attrs.int("max_attempts")
     if len(aspects) != 2 or min(aspects) <= 0:
@@ -54,7 +54,7 @@ def _wanted(attrs: Attrs) -> _Wanted:
     if attempts <= 0:
         raise InvalidArgumentError(f"Max attempts must be positive: {attempts}")
     uses_image = attrs.bool("use_image_if_no_bounding_boxes")
-    return _Wanted((aspects[0], aspects[1]), (areas[0], areas[1]), attempts, uses_image)
+    return _BoxBounds((aspects[0], aspects[1]), (areas[0], areas[1]), attempts, uses_image)
 
 
 @context_kernel("SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2")
@@ -94,7 +94,7 @@ def _sample(
     size: Array,
     boxes: Array,
     least: float,
-    wanted: _Wanted,
+    wanted: _BoxBounds,
     interrupt: Interrupt,
 ) -> tuple[Array, Array, Array]:
     _check(size, boxes, least)
@@ -142,7 +142,7 @@ def _in_pixels(box: Sequence[float], height: int, width: int) -> _Box:
     return int(top * height), int(left * width), int(bottom * height), int(right * width)
 
 
-def _try(random: PlainRandom, height: int, width: int, wanted: _Wanted) -> _Box | None:
+def _try(random: PlainRandom, height: int, width: int, wanted: _BoxBounds) -> _Box | None:
     """One random part; None if it does not fit or has not the wanted area."""
     low, high = (np.float32(a) for a in wanted.aspects)
     aspect = np.float32(random.fraction()) * (high - low) + low

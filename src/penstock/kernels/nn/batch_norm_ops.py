@@ -47,7 +47,7 @@ def make_fused_batch_norm(attrs: Attrs) -> Kernel:
     While training, averages are updated by a factor, the variance without bias; what the
     gradient needs comes out as reserve space.
     """
-    channels, epsilon = _Channels(attrs), np.float32(attrs.float("epsilon"))
+    channels, epsilon = _ChannelAxis(attrs), np.float32(attrs.float("epsilon"))
     factor = np.float32(attrs.float("exponential_avg_factor"))
     is_training = attrs.bool("is_training")
     rest = (np.float32(0),) if attrs.op.name.endswith(("V3", "Ex")) else ()
@@ -97,7 +97,7 @@ def make_fused_batch_norm_ex(attrs: Attrs) -> Kernel:
     return fused_batch_norm_ex
 
 
-def _inference(channels: _Channels, epsilon: np.float32) -> Kernel:
+def _inference(channels: _ChannelAxis, epsilon: np.float32) -> Kernel:
     """Images normalised by what is given, which is looked at once if it is constant."""
     #: What came last, the images' shape, and what was made of it; replaced as a whole.
     last: tuple[tuple[Value, ...], tuple[int, ...], Any] = ((None,) * 4, (), None)
@@ -134,7 +134,7 @@ def make_fused_batch_norm_grad(attrs: Attrs) -> Kernel:
 
     While training the images' mean and variance depend on the images too.
     """
-    channels, epsilon = _Channels(attrs), np.float32(attrs.float("epsilon"))
+    channels, epsilon = _ChannelAxis(attrs), np.float32(attrs.float("epsilon"))
     is_training, nothing = attrs.bool("is_training"), np.empty(0, np.float32)
 
     def fused_batch_norm_grad(
@@ -164,7 +164,7 @@ def make_fused_batch_norm_grad(attrs: Attrs) -> Kernel:
     return fused_batch_norm_grad
 
 
-class _Channels:
+class _ChannelAxis:
     """Where the channels of images are, and arithmetic with one number for each of them."""
 
     def __init__(self, attrs: Attrs) -> None:
@@ -288,7 +288,7 @@ def _divisor(size: int, limit: int) -> int:
 def make_batch_norm_with_global_normalization(attrs: Attrs) -> Kernel:
     """(t - m) / sqrt(v + epsilon), times gamma if asked for, plus beta."""
     epsilon = attrs.dtype("T").numpy.type(attrs.float("variance_epsilon"))
-    is_scaled, channels = attrs.bool("scale_after_normalization"), _Channels(attrs)
+    is_scaled, channels = attrs.bool("scale_after_normalization"), _ChannelAxis(attrs)
 
     def batch_norm(t: Value, m: Value, v: Value, beta: Value, gamma: Value) -> Array:
         channels.check(t, m=m, v=v, beta=beta, gamma=gamma)
@@ -304,7 +304,7 @@ def make_batch_norm_with_global_normalization_grad(attrs: Attrs) -> Kernel:
     """Gradients of all inputs; mean and variance are constants here."""
     number = attrs.dtype("T").numpy.type
     epsilon = number(attrs.float("variance_epsilon"))
-    is_scaled, channels = attrs.bool("scale_after_normalization"), _Channels(attrs)
+    is_scaled, channels = attrs.bool("scale_after_normalization"), _ChannelAxis(attrs)
 
     def batch_norm_grad(
         t: Value, m: Value, v: Value, gamma: Value, grads: Value

@@ -45,7 +45,15 @@ class Joiner(NamedTuple):
     neutral: Any
 
 
-def join_windows(images: Array, windows: Sequence[Window], joiner: Joiner, finish: Finish) -> Array:
+def join_windows(
+    images: Array,
+    windows: Sequence[Window],
+    joiner: Joiner,
+    finish: Finish,
+    *,
+    at_once: int = _AT_ONCE,
+    shared: int = _SHARED,
+) -> Array:
     """What is under the windows in each place, joined."""
     fits = [w.fit(n) for w, n in zip(windows, images.shape[1:-1], strict=True)]
     result = np.empty((len(images), *(fit.places for fit in fits), images.shape[-1]), images.dtype)
@@ -62,8 +70,8 @@ def join_windows(images: Array, windows: Sequence[Window], joiner: Joiner, finis
         finish(joined, rows)
 
     row_bytes = max(images[:1].nbytes // fits[0].places, 1)
-    pieces = PIECES if images.size >= _SHARED else 1
-    in_bands(len(images), fits[0].places, _AT_ONCE // row_bytes, pieces, some)
+    pieces = PIECES if images.size >= shared else 1
+    in_bands(len(images), fits[0].places, at_once // row_bytes, pieces, some)
     return result
 
 
@@ -200,7 +208,12 @@ def _meet(plan: _JoinPlan, array: Array, result: Array, axis: int, join: np.ufun
 
 
 def divide_by_counts(
-    sums: Array, windows: Sequence[Window], lengths: Sequence[int], rows: slice = slice(None)
+    sums: Array,
+    windows: Sequence[Window],
+    lengths: Sequence[int],
+    rows: slice = slice(None),
+    *,
+    max_blocks: int = _BLOCKS,
 ) -> None:
     """Divide by how many elements the windows see, in place; these rows of places are given.
 
@@ -213,7 +226,7 @@ def divide_by_counts(
         for run, count in runs[0]
         if run.start < last and first < run.stop
     )
-    if prod(map(len, runs)) <= _BLOCKS:
+    if prod(map(len, runs)) <= max_blocks:
         for block in itertools.product(*runs):
             where = (slice(None), *(run for run, _ in block))
             np.true_divide(sums[where], sums.dtype.type(prod(n for _, n in block)), out=sums[where])

@@ -52,7 +52,7 @@ _INDICES: Final = frozenset({dtypes.int32, dtypes.int64})
 
 
 @dataclass(frozen=True, slots=True)
-class _Inputs:
+class _InputPositions:
     """Where an op's inputs stand, behind its slots."""
 
     slot_names: tuple[str, ...]
@@ -63,7 +63,7 @@ class _Inputs:
     scalars: tuple[int, ...]
 
     @classmethod
-    def of(cls, op: OpDef) -> _Inputs:
+    def of(cls, op: OpDef) -> _InputPositions:
         """Those of an op."""
         slots = [arg.name for arg in op.inputs if arg.is_ref or arg.dtype is dtypes.resource]
         names = [arg.name for arg in op.inputs[len(slots) :]]
@@ -75,7 +75,7 @@ class _Inputs:
 
 def make_apply(attrs: Attrs) -> Kernel:
     """A step for the variable behind a reference; with ``use_locking`` nobody comes between."""
-    update, count = _make_update(attrs), len(_Inputs.of(attrs.op).slot_names)
+    update, count = _make_update(attrs), len(_InputPositions.of(attrs.op).slot_names)
     is_locking = attrs.bool("use_locking")
 
     def apply(*inputs: Value) -> Ref:
@@ -89,7 +89,7 @@ def make_apply(attrs: Attrs) -> Kernel:
 
 def make_resource_apply(attrs: Attrs) -> Kernel:
     """A step for the variable behind a handle; with ``use_locking`` nobody comes between."""
-    update, count = _make_update(attrs), len(_Inputs.of(attrs.op).slot_names)
+    update, count = _make_update(attrs), len(_InputPositions.of(attrs.op).slot_names)
     dtype, is_locking = attrs.dtype("T"), attrs.bool("use_locking")
 
     def apply(context: OpKernelContext, *inputs: Value) -> None:
@@ -116,7 +116,7 @@ def _replace(
 
 
 def _make_update(attrs: Attrs) -> _Update:
-    inputs = _Inputs.of(attrs.op)
+    inputs = _InputPositions.of(attrs.op)
     fill = _make_fill(attrs)
     if inputs.indices is not None:
         return _by_rows(inputs, fill)
@@ -151,7 +151,7 @@ def _formula_name(op_name: str) -> str:
     return next(op_name.removeprefix(p) for p in _PREFIXES if op_name.startswith(p))
 
 
-def _check(inputs: _Inputs, slots: Slots, rest: Sequence[Value]) -> None:
+def _check(inputs: _InputPositions, slots: Slots, rest: Sequence[Value]) -> None:
     """Raise unless all slots are of one shape and all rates are scalars."""
     shape = slots[0].shape
     for place, slot in enumerate(slots):
@@ -168,7 +168,7 @@ def _check(inputs: _Inputs, slots: Slots, rest: Sequence[Value]) -> None:
             )
 
 
-def _by_rows(inputs: _Inputs, fill: Fill) -> _Update:
+def _by_rows(inputs: _InputPositions, fill: Fill) -> _Update:
     """The step for some rows only; a row that comes several times makes several steps."""
     assert inputs.indices is not None
     at_grad, at_indices = inputs.grad, inputs.indices

@@ -100,10 +100,10 @@ def rewrite(
     graph: Graph, groups: Sequence[RegionGroup], references: References, levels: LoopTree
 ) -> tuple[Graph, dict[Node, Region]]:
     """A graph with region nodes; and the region of each."""
-    return _Rewriter(graph, groups, references, levels).run()
+    return _RegionRewriter(graph, groups, references, levels).run()
 
 
-class _Rewriter:
+class _RegionRewriter:
     """One new graph under construction."""
 
     def __init__(

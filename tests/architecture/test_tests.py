@@ -1,0 +1,106 @@
+"""What no linter knows about the tests themselves: what they replace, and that they can fail."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+FILES = sorted(TESTS.rglob("*.py"))
+_CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
+#: Constants that tests replace, by the test's file, and why.
+REPLACED_ON_PURPOSE = {
+    # How many cores there are is the machine's to say, as the time is.
+    "kernels/accelerated/test_choice.py": {"HELPERS"},
+    "kernels/test_intra_op.py": {"HELPERS"},
+    "kernels/test_products.py": {"HELPERS"},
+    # A kernel is made by the registry, which knows no sizes: whoever wants small pieces there has
+    # no way to say so.  This list only shrinks.
+    "kernels/accelerated/test_activation.py": {"_PIECE"},
+    "kernels/accelerated/test_convolution.py": {"_PIECE", "_PIECE_BY_CHANNEL"},
+    "kernels/accelerated/test_fused.py": {"_PIECE", "_PIECE_BY_CHANNEL"},
+    "kernels/accelerated/test_pooling.py": {"_PIECE"},
+    "kernels/accelerated/test_products.py": {"_PIECE"},
+    "kernels/accelerated/test_resizing.py": {"_PIECE"},
+    "kernels/test_correlation.py": {
+        *("_AT_ONCE", "_HEIGHT", "_LEAST_ROWS", "_LEAST_TAPS", "_LEAST_WORK", "_RUN", "_SHARED")
+    },
+    "kernels/test_gates_op.py": {"ALONE"},
+    "kernels/test_resize.py": {"HELPERS", "_MANY"},
+    "session/test_silence.py": {"PATIENCE"},
+}
+
+
+def replaced_constants(text: str) -> set[str]:
+    """The upper-case names that a file sets in modules which are Penstock's, or may be.
+
+    Of a name that is computed, all upper-case strings of the same function are suspected.
+    """
+    tree = ast.parse(text)
+    sources = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    return {
+        name
+        for scope in ast.walk(tree)
+        if isinstance(scope, ast.FunctionDef)
+        for owner, names in _replacements(scope)
+        if sources.get(owner, "penstock").startswith("penstock")
+        for name in names
+        if _CONSTANT.fullmatch(name)
+    }
+
+
+def _replacements(scope: ast.FunctionDef) -> Iterator[tuple[str, list[str]]]:
+    """Each module that something is set in, and what that may be."""
+    for node in ast.walk(scope):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="setattr" | "object"), args=[ast.Name(id=owner), name, *_]
+            ):
+                suspects = [name] if isinstance(name, ast.Constant) else ast.walk(scope)
+                yield owner, _strings(suspects)
+            case ast.Call(
+                func=ast.Attribute(attr="setattr" | "patch"),
+                args=[ast.Constant(value=str(path)), *_],
+            ):
+                owner, _, name = path.rpartition(".")
+                yield owner.partition(".")[0], [name]
+
+
+def _strings(nodes: Iterator[ast.AST] | list[ast.expr]) -> list[str]:
+    return [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(TESTS)))
+def test_tests_pass_sizes_rather_than_replace_them(path: Path) -> None:
+    """A threshold is a parameter with a default, so that a test can say another one."""
+    allowed = REPLACED_ON_PURPOSE.get(str(path.relative_to(TESTS)), set())
+
+    assert replaced_constants(path.read_text("utf-8")) == allowed
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('monkeypatch.setattr(tune, "SLOW", 0)', {"SLOW"}),
+        ('monkeypatch.setattr(unknown, "_SLOW_2", 0)', {"_SLOW_2"}),
+        ('monkeypatch.setattr("penstock.runtime.tune.SLOW", 0)', {"SLOW"}),
+        ('mock.patch.object(tune, "SLOW", 0)', {"SLOW"}),
+        ('for name in ("A", "_B"): monkeypatch.setattr(tune, name, 0)', {"A", "_B"}),
+        ('monkeypatch.setattr(tune, "perf_counter", 0)', set()),
+        ('monkeypatch.setattr(other, "SLOW", 0)', set()),
+    ],
+)
+def test_a_replaced_constant_is_found(line: str, found: set[str]) -> None:
+    """However it is written; classes, functions and other people's modules are no constants."""
+    imports = "from penstock.runtime import tune\nfrom elsewhere import other\n"
+
+    assert replaced_constants(f"{imports}def test():\n    {line}\n") == found
