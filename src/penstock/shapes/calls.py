@@ -11,9 +11,9 @@ until nothing changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from penstock.core.shapes import SCALAR, UNKNOWN, TensorShape
+from penstock.core.shapes import SCALAR, UNKNOWN
 from penstock.defs.attrs import Attr, FuncAttr
 from penstock.errors import OpError
 from penstock.graph.functions import FunctionLibrary
@@ -22,12 +22,10 @@ from penstock.graph.instantiate import instantiate
 from penstock.graph.roles import Role
 from penstock.kernels.api.partial_shapes import join
 from penstock.kernels.api.shape_context import Held
+from penstock.shapes.facts import Known, KnownShapes
 
-if TYPE_CHECKING:
-    from penstock.shapes.infer import Shapes
-
-    #: Makes what infers the shapes of a body, from what is known of the arguments.
-    LookInto: TypeAlias = Callable[[Graph, Sequence["Known"], "Calls"], Shapes]
+#: Makes what infers the shapes of a body, from what is known of the arguments.
+LookInto: TypeAlias = Callable[[Graph, Sequence[Known], "Calls"], KnownShapes]
 
 #: More nodes of bodies than this are not looked at for one graph, however often each.
 _MAX_NODES: Final = 200_000
@@ -36,8 +34,6 @@ _MAX_DEPTH: Final = 30
 #: Loops whose variables change their shapes more often than this have unknown ones.
 _MAX_ROUNDS: Final = 16
 
-#: What is known of one tensor: its shape, and what lies behind it.
-Known: TypeAlias = tuple[TensorShape, Held | None]
 _NOTHING: Final[Known] = (UNKNOWN, None)
 _PLAIN: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _BRANCHES: Final = frozenset({"Case", "If", "StatelessCase", "StatelessIf", "_If"})
@@ -141,7 +137,7 @@ class Calls:
         return [_behind(inside, node) for node in results]
 
 
-def _behind(inside: Shapes, result: Node) -> Known:
+def _behind(inside: KnownShapes, result: Node) -> Known:
     edge = result.inputs[0]
     if edge is None:
         return _NOTHING

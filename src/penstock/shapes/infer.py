@@ -12,8 +12,7 @@ iteration brings can only make less of it known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from penstock.core import dtypes
@@ -27,7 +26,8 @@ from penstock.kernels.api.partial_shapes import join
 from penstock.kernels.api.partial_values import PartialValue
 from penstock.kernels.api.shape_context import Held, ShapeContext
 from penstock.kernels.api.shape_rules import ShapeRule, shape_rule_of
-from penstock.shapes.calls import Calls, Known, joined_held
+from penstock.shapes.calls import Calls, joined_held
+from penstock.shapes.facts import Facts, Known
 from penstock.shapes.values import Values
 
 #: Whatever else changes, a loop is not gone around more often than this.
@@ -37,15 +37,6 @@ _TOO_LARGE: Final = 1 << 63
 #: A graph's own attributes that tell what lies behind a handle.
 _HANDLE_SHAPES: Final = "_handle_shapes"
 _HANDLE_TYPES: Final = "_handle_dtypes"
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known of the outputs of one node."""
-
-    shapes: tuple[TensorShape, ...]
-    #: What lies behind those that are handles, or lists.
-    holds: Mapping[int, Held]
 
 
 class Shapes:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,9 +28,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.partial_values import PartialValue
 from penstock.kernels.api.registry import Calling, Kernel, find_kernel
 from penstock.kernels.api.result_elements import result_elements
-
-if TYPE_CHECKING:
-    from penstock.shapes.infer import Shapes
+from penstock.shapes.facts import KnownShapes
 
 #: Longer values say nothing about shapes, and take time.
 _MAX_ELEMENTS: Final = 1 << 12
@@ -62,7 +60,7 @@ _MAY_BE_FED: Final = frozenset({"PlaceholderWithDefault"})
 class Values:
     """The values that are known in one graph."""
 
-    def __init__(self, shapes: Shapes) -> None:
+    def __init__(self, shapes: KnownShapes) -> None:
         self._shapes = shapes
         #: By node and slot; None is remembered too.
         self._known: dict[tuple[int, int], PartialValue | None] = {}
