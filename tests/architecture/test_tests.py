@@ -87,6 +87,55 @@ def test_tests_pass_sizes_rather_than_replace_them(path: Path) -> None:
     assert replaced_constants(path.read_text("utf-8")) == allowed
 
 
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+
+
+def _tells(scope: ast.FunctionDef, telling: set[str]) -> bool:
+    """Whether a function asserts or raises something, or calls another that does."""
+    return any(
+        isinstance(node, ast.Assert | ast.Raise)
+        or (isinstance(node, ast.Call) and _called(node).startswith("assert"))
+        or (isinstance(node, ast.Call) and _called(node) in telling)
+        for node in ast.walk(scope)
+    )
+
+
+def silent_tests(texts: dict[str, str]) -> list[str]:
+    """Tests without any assertion, of their own or in what they call, by files' names."""
+    functions = [
+        (file, node)
+        for file, text in texts.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef)
+    ]
+    helpers = [node for _, node in functions if not node.name.startswith("test_")]
+    # These are made to raise; the graph's own checks are as good as an assertion.
+    telling = {"raises", "warns", "fail", "check_graph", "check_placed", "check_partitions"}
+    before = 0
+    while before < len(telling):
+        before = len(telling)
+        telling |= {node.name for node in helpers if _tells(node, telling)}
+    return [
+        f"{file}::{node.name}"
+        for file, node in functions
+        if node.name.startswith("test_") and not _tells(node, telling)
+    ]
+
+
+def test_every_test_can_fail() -> None:
+    """Whoever runs something, and looks at nothing, has shown that it does not crash at most."""
+    assert silent_tests({str(p.relative_to(TESTS)): p.read_text("utf-8") for p in FILES}) == []
+
+
+def test_a_silent_test_is_found() -> None:
+    """A helper counts if it tells, or calls one that does; in any file."""
+    helpers = "def deep():\n    assert 1\ndef near():\n    deep()\ndef mute():\n    print()\n"
+    tests = "def test_a():\n    near()\ndef test_b():\n    mute()\ndef test_c():\n    assert 1\n"
+
+    assert silent_tests({"helpers": helpers, "tests": tests}) == ["tests::test_b"]
+
+
 @pytest.mark.parametrize(
     ("line", "found"),
     [

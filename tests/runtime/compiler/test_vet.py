@@ -32,8 +32,13 @@ def region(run, x, *_):
 
 def test_what_the_compiler_writes_passes() -> None:
     """All kinds of lines that generated code is made of, also a second time."""
-    vet(LAWFUL, NAMES, OBJECTS)
-    vet(LAWFUL, NAMES, OBJECTS)
+    known = {""}
+    vet(LAWFUL, NAMES, OBJECTS, lawful=known)
+    seen = set(known)
+    vet(LAWFUL, NAMES, OBJECTS, lawful=known)
+
+    assert len(seen) > 10
+    assert known == seen
 
 
 def test_a_known_shape_does_not_make_names_known() -> None:
