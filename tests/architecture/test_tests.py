@@ -31,7 +31,6 @@ REPLACED_ON_PURPOSE = {
     },
     "kernels/test_gates_op.py": {"ALONE"},
     "kernels/test_resize.py": {"HELPERS", "_MANY"},
-    "session/test_silence.py": {"PATIENCE"},
 }
 
 

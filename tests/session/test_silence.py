@@ -15,11 +15,13 @@ import pytest
 
 import penstock as ps
 from penstock import errors
+from penstock.core.limits import Limits
 from penstock.defs.schema import Message
-from penstock.kernels.api import bound_kernel
 from support.custom import custom_kernels
 from support.functions import graph_def_with
 
+#: Steps have little patience with silent kernels.
+LITTLE = Limits(patience=0.1)
 FUNCTIONS = """
     Asks(x: int32) -> (y: int32)
     silent = ExSilent(x)
@@ -74,9 +76,8 @@ class Silent:
 
 
 @pytest.fixture
-def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
-    """Yield the kernel of ExSilent; steps have little patience with it."""
-    monkeypatch.setattr(bound_kernel, "PATIENCE", 0.1)
+def silent() -> Iterator[Silent]:
+    """Yield the kernel of ExSilent."""
     with custom_kernels("ExSilent(x: int32) -> (y: int32) stateful") as register:
         kernel = Silent()
         register("ExSilent", kernel, "async")
@@ -119,7 +120,7 @@ KIND = {
 @pytest.mark.parametrize("place", PLACES)
 def test_a_step_ends_without_an_answer(silent: Silent, place: str, how: str, tier: ps.Tier) -> None:
     """The error has the reason, and names the node that did not answer."""
-    config = ps.Config(tier=tier, device_count={"CPU": 2})
+    config = ps.Config(limits=LITTLE, tier=tier, device_count={"CPU": 2})
     session = ps.Session(graph_at(place), config=config)
     error = ended(session, silent, how)
     assert type(error) is KIND[how]
@@ -137,7 +138,7 @@ def test_a_step_ends_without_an_answer(silent: Silent, place: str, how: str, tie
 
 def test_a_late_answer_changes_nothing(silent: Silent) -> None:
     """However often, with whatever, and from whichever thread it comes."""
-    with ps.Session(graph_at("graph")) as session:
+    with ps.Session(graph_at("graph"), config=ps.Config(limits=LITTLE)) as session:
         ended(session, silent, "deadline")
         [late] = silent.kept
         silent.kept.clear()
@@ -162,7 +163,7 @@ def test_a_late_answer_keeps_nothing_alive(silent: Silent) -> None:
     class Held(np.ndarray):
         """An array that can be referred to weakly."""
 
-    with ps.Session(graph_at("graph")) as session:
+    with ps.Session(graph_at("graph"), config=ps.Config(limits=LITTLE)) as session:
         ended(session, silent, "deadline")
         answer = np.zeros(3, np.int32).view(Held)
         held = weakref.ref(answer)
@@ -187,7 +188,7 @@ def test_whoever_answers_in_time_is_not_blamed(silent: Silent) -> None:
         assert manager.register_callback(token, stop)
 
     silent.start = obey
-    with ps.Session(graph_at("call")) as session:
+    with ps.Session(graph_at("call"), config=ps.Config(limits=LITTLE)) as session:
         error = ended(session, silent, "cancel")
     assert told == ["told"]
     assert "has not called" not in str(error)
@@ -196,7 +197,7 @@ def test_whoever_answers_in_time_is_not_blamed(silent: Silent) -> None:
 @pytest.mark.parametrize("how", ["deadline", "cancel", "close"])
 def test_a_partial_run_ends_without_an_answer(silent: Silent, how: str) -> None:
     """Its fetch fails, and closing the session does not wait for ever."""
-    config = ps.Config(operation_timeout_in_ms=50 if how == "deadline" else 0)
+    config = ps.Config(limits=LITTLE, operation_timeout_in_ms=50 if how == "deadline" else 0)
     session = ps.Session(graph_at("graph"), config=config)
     handle = session.partial_run_setup(["y:0"], ["x"])
     raised: list[errors.OpError] = []
@@ -225,7 +226,7 @@ def test_a_partial_run_ends_without_an_answer(silent: Silent, how: str) -> None:
 @pytest.mark.parametrize("place", ["graph", "call"])
 def test_ctrl_c_ends_a_step_without_an_answer(silent: Silent, place: str) -> None:
     """KeyboardInterrupt comes out, with a note about the node."""
-    with ps.Session(graph_at(place)) as session:
+    with ps.Session(graph_at(place), config=ps.Config(limits=LITTLE)) as session:
         for _ in range(2):
             timer = threading.Timer(0.05, signal.raise_signal, [signal.SIGINT])
             timer.start()
@@ -249,7 +250,7 @@ def test_an_error_is_told_when_another_kernel_is_silent(silent: Silent) -> None:
         text = (
             "x = Placeholder[dtype=int32]\na = ExSilent(x)\nb = ExFail(x)\ny = Add[T=int32](a, b)"
         )
-        with ps.Session(graph_def_with(text, "")) as session:
+        with ps.Session(graph_def_with(text, ""), config=ps.Config(limits=LITTLE)) as session:
             error = ended(session, silent, "deadline")
     assert isinstance(error, errors.InvalidArgumentError)
     assert "no good" in str(error)

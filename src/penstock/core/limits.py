@@ -27,6 +27,8 @@ class Limits(Options):
     calls_in_flight: int = field(default=100_000, metadata=_POSITIVE)
     #: Call sites whose attributes are kept; a kernel may make new ones for every call.
     known_call_sites: int = field(default=10_000, metadata=_NOT_NEGATIVE)
+    #: Seconds that an asynchronous kernel has to answer when it is told that its step ends.
+    patience: float = field(default=1.0, metadata=_NOT_NEGATIVE)
     #: Statements per generated function: more are split, since Python compiles, and people
     #: read, several functions more easily than a huge one.
     statements: int = field(default=2_000, metadata=_POSITIVE)

@@ -17,9 +17,7 @@ from penstock.kernels.api.elementwise import is_elementwise
 from penstock.kernels.api.registry import Calling, Cost, Kernel
 from penstock.kernels.api.traits import UNSAID, KernelTraits
 
-#: Seconds that an asynchronous kernel has to answer when it is told that its step ends.
-PATIENCE: Final = 1.0
-#: The same for a kernel that nobody can tell, but that does nothing but compute.
+#: Seconds for a kernel that nobody can tell that its step ends, but that does nothing but compute.
 BRIEF: Final = 0.1
 
 
@@ -52,8 +50,14 @@ class BoundKernel:
         return self.traits.is_elementwise or (self.is_builtin and is_elementwise(self.compute))
 
 
-def patience_of(kernel: BoundKernel) -> float:
-    """How long a step that is ended waits for a kernel: for effects, until they are done."""
+def patience_of(kernel: BoundKernel, patience: float) -> float:
+    """How long a step that is ended waits for a kernel: for effects, until they are done.
+
+    Args:
+        kernel: what may take its time.
+        patience: seconds for asynchronous kernels.
+
+    """
     if kernel.calling is Calling.ASYNC:
-        return PATIENCE
+        return patience
     return BRIEF if kernel.is_pure else math.inf

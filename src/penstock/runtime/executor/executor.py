@@ -82,5 +82,11 @@ def new_local_executor(params: LocalExecutorParams, graph: Graph) -> Executor:
 
     Raises OpError if a frame is malformed or a kernel cannot be made; the node is named.
     """
-    view = GraphView(graph, params.device, params.make_kernel, check_outputs=params.check_outputs)
+    view = GraphView(
+        graph,
+        params.device,
+        params.make_kernel,
+        check_outputs=params.check_outputs,
+        patience=params.limits.patience,
+    )
     return Executor(params, view)

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
+from penstock.core.limits import DEFAULT_LIMITS
 from penstock.errors import Where
 from penstock.graph.frames import Frame, build_control_flow_info
 from penstock.graph.graph import Graph, Node
@@ -160,6 +161,7 @@ class GraphView:
         make_kernel: Callable[[Node], BoundKernel],
         *,
         check_outputs: bool = False,
+        patience: float = DEFAULT_LIMITS.patience,
     ) -> None:
         """Bind a kernel to each node and number everything.
 
@@ -171,6 +173,7 @@ class GraphView:
         self.device = device
         self._function = graph.function
         self._check_outputs = check_outputs
+        self._patience = patience
         info = build_control_flow_info(graph)
         #: Static frames; the root comes first.
         self.frames: dict[Frame, FrameInfo] = {
@@ -243,7 +246,7 @@ class GraphView:
             # Others have effects, and may not be safe beside one another.
             is_measured=kernel.cost is Cost.MEASURED
             and (step is DispatchKind.PLAIN or node.role is Role.REGION),
-            patience=patience_of(kernel),
+            patience=patience_of(kernel, self._patience),
             derefs=derefs,
             initialized_refs=initialized_refs,
             has_refs=bool(derefs or initialized_refs),
