@@ -300,6 +300,28 @@ def test_a_branch_that_calls_itself() -> None:
         assert session.run("r:0", {"x:0": 7.5}) == 0.5
 
 
+@pytest.mark.parametrize(
+    "call", ["Two", "PartitionedCall[Tin=float32; Tout=float32|float32; f=Two]"]
+)
+def test_what_waits_for_a_call_waits_for_its_results(call: str) -> None:
+    """A call is over when all of its results are there, also those that nobody reads."""
+    two = """
+    Two(x: float32) -> (y: float32, z: float32)
+    neg = Neg(x)
+    exp = Exp(x)
+    return y = neg:y
+    return z = exp:y
+    """
+    graph = lowered(f"x = Placeholder\nr = {call}(x)\nafter = NoOp(^r)", two)
+
+    waited, found = [graph.node("after")], set[str]()
+    while waited:
+        node = waited.pop()
+        found.add(node.op.name)
+        waited += [edge.src for edge in node.in_edges()]
+    assert {"Neg", "Exp"} <= found
+
+
 def test_no_more_than_enough() -> None:
     """Functions that call others twice grow without bounds; the last ones are left as calls."""
     functions = "F0(x: float32) -> (y: float32)\nneg = Neg(x)\nreturn y = neg:y\n"

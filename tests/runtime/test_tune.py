@@ -338,6 +338,21 @@ def test_two_parts_are_cut(improved: Improved) -> None:
     assert sorted(side for side in map(tuple, sides) if side) == [("a",), ("b",)]
 
 
+def test_numbers_beside_arrays_are_spread_in_each_part(improved: Improved) -> None:
+    """A part is written with what the profile says, as the whole is: its number has rank 0."""
+    halves = "half = Const() value=0.5\nx = Placeholder()\ny = Placeholder()\n"
+    halves += arm("c", "x") + "a = Mul(c, half)\n" + arm("d", "y") + "b = Mul(d, half)\n"
+    with ps.Session(sketch(halves + END), config=config()) as session:
+        for _ in range(STEPS + 1):
+            got = session.run("end:0", {"x": V, "y": -V})
+            np.testing.assert_array_equal(got, arm_of(V) / 2 - arm_of(-V) / 2)
+    [compiled] = improved
+    assert compiled is not None
+    objects = [region.source.function.__globals__.values() for region in compiled.regions.values()]
+    spread = [[v for v in some if isinstance(v, np.ndarray) and v.shape == ()] for some in objects]
+    assert [numbers for numbers in spread if numbers] == [[0.5], [0.5]]
+
+
 def test_what_keeps_the_cores_busy_is_not_cut(
     improved: Improved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
