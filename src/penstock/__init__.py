@@ -30,6 +30,7 @@ from penstock.config import (
 )
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
+from penstock.core.limits import Limits
 from penstock.core.shapes import TensorShape
 from penstock.defs.codec import load_graph_def
 from penstock.graph.export import graph_to_def
@@ -108,6 +109,7 @@ __all__ = [
     "ImportOptions",
     "ImportResults",
     "KernelTraits",
+    "Limits",
     "LocalExecutorParams",
     "NodeOutputContext",
     "Operation",
