@@ -68,6 +68,8 @@ class PassSettings:
     host: Host = field(default=CLOSED, compare=False)
     #: Constants are computed with denormal numbers as zeros.
     flush_denormals: bool = field(default=False, compare=False)
+    #: Whether another library may compute a part of the graph.
+    accelerate: bool = field(default=False, compare=False)
     #: The graph is compared with its laws after every pass that changed it.
     checks_graphs: bool = field(default=False, compare=False)
 

@@ -17,12 +17,14 @@ from typing import Final
 
 from penstock.core.forks import process_lock
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from penstock.kernels.accelerated import onnx_library
 from penstock.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from penstock.passes.fold_batch_norm import fold_batch_norm
 from penstock.passes.fold_constants import fold_constants
 from penstock.passes.fuse_convolutions import fuse_convolutions
 from penstock.passes.fuse_gates import fuse_gates
 from penstock.passes.graph_pass import REWRITING, GraphPass, GraphProperty, PassInput, rewriting
+from penstock.passes.offload.offload_regions import offload_regions
 from penstock.passes.read_in_place import read_in_place
 from penstock.passes.remove_identities import remove_identities
 from penstock.passes.simplify_arithmetic import simplify_arithmetic
@@ -47,6 +49,12 @@ def _read_in_place(given: PassInput) -> int:
 def _fold_constants(given: PassInput) -> int:
     how = given.settings
     return fold_constants(given.draft, how.max_folded_bytes, how.host, flush=how.flush_denormals)
+
+
+def _offload_regions(given: PassInput) -> int:
+    if not (given.settings.accelerate and onnx_library.is_installed()):
+        return 0
+    return offload_regions(given.draft)
 
 
 #: Penstock's own passes.
@@ -146,6 +154,18 @@ BUILTIN_PASSES: Final = (
         invalidates=frozenset(
             {GraphProperty.AS_ORDERED, GraphProperty.SWEPT, GraphProperty.UNMERGED}
         ),
+    ),
+    GraphPass(
+        name="offload_regions",
+        run=_offload_regions,
+        does="regions of heavy work as one node each, which ONNX Runtime computes",
+        never="without the extra `accelerate`, in branches and loops, small work",
+        option="remapping",
+        requires=REWRITING | {GraphProperty.SETTLED, GraphProperty.SWEPT},
+        invalidates=frozenset(
+            {GraphProperty.AS_ORDERED, GraphProperty.SWEPT, GraphProperty.UNMERGED}
+        ),
+        may_change_last_bits=True,
     ),
 )
 

@@ -203,6 +203,7 @@ def _passes_for(config: Config) -> Passes:
     settings = PassSettings(
         host=WITHOUT_FILES if config.allow_files else CLOSED,
         flush_denormals=config.flush_denormals,
+        accelerate=config.accelerate,
         checks_graphs=config.check_graphs,
     )
     return passes_of(config.graph_options, settings)

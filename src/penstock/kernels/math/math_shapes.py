@@ -141,7 +141,7 @@ def _reduced_axis(axis: int, rank: int) -> int:
     return axis % rank
 
 
-@shape_rule("MatMul", "_FusedMatMul")
+@shape_rule("MatMul")
 def mat_mul(node: ShapeContext) -> TensorShape:
     """Rows of the one, columns of the other."""
     a, b = with_rank(node.input(0), 2), with_rank(node.input(1), 2)

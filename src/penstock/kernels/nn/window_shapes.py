@@ -73,7 +73,7 @@ class _Layout:
         return shape(batch, *space, channels) if self.is_last else shape(batch, channels, *space)
 
 
-@shape_rule("Conv2D", "Conv3D", "_FusedConv2D")
+@shape_rule("Conv2D", "Conv3D")
 def conv(node: ShapeContext) -> TensorShape:
     """The places of the filter, and as many channels as it has at its end."""
     rank = 5 if node.attrs.op.name == "Conv3D" else 4
@@ -82,7 +82,7 @@ def conv(node: ShapeContext) -> TensorShape:
     return _convolved(node, rank, is_deep=False)
 
 
-@shape_rule("DepthwiseConv2dNative", "_FusedDepthwiseConv2dNative")
+@shape_rule("DepthwiseConv2dNative")
 def depthwise_conv(node: ShapeContext) -> TensorShape:
     """Each channel becomes several."""
     return _convolved(node, 4, is_deep=True)

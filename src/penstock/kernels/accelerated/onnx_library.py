@@ -1,0 +1,88 @@
+"""ONNX Runtime: whether it is there, and models made ready to run.
+
+In:   a model's bytes, and the arrays of its large constants.
+Out:  a function from arrays to arrays.
+Not:  knows no op, and registers nothing.
+
+The threads of ONNX Runtime sleep between two pieces of work: as it comes, they would spin, and take
+their cores from everybody else.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any, Final, TypeAlias
+
+from penstock.core.cores import CORES
+from penstock.core.denormals import in_own_setting
+from penstock.core.forks import held_at_forks
+from penstock.core.values import Array
+
+#: The module ``onnxruntime``.  No checker knows it where it is not installed.
+Onnx: TypeAlias = Any
+#: Computes a model: arrays by the names of inputs in, arrays in the order of outputs out.
+Compute: TypeAlias = Callable[[Mapping[str, Array]], Sequence[Array]]
+
+#: Only what fails is reported, by an exception.
+_SILENT: Final = "4"
+#: Guards ``_loaded``.  Taken before Python's import lock.
+_lock: Final = held_at_forks(Lock(), order=3)
+#: The module once it was imported, or None if that failed; grows once.
+_loaded: Final[list[Onnx | None]] = []
+
+
+@functools.cache
+def is_installed() -> bool:
+    """Whether ONNX Runtime can be found; imports nothing."""
+    return importlib.util.find_spec("onnxruntime") is not None
+
+
+def load() -> Onnx | None:
+    """ONNX Runtime; None if it is not installed, or cannot be imported."""
+    if not _loaded:
+        with _lock:
+            if not _loaded:
+                _loaded.append(in_own_setting(_import))
+    return _loaded[0]
+
+
+def _import() -> Onnx | None:
+    try:
+        return importlib.import_module("onnxruntime")
+    except (ImportError, OSError):  # a library that does not fit this machine
+        return None
+
+
+def ready(onnx: Onnx, model: bytes, weights: Mapping[str, Array]) -> Compute:
+    """A model that can be run, in any number of threads.
+
+    Args:
+        onnx: the module.
+        model: a ModelProto.
+        weights: elements of the initializers that the model names and does not hold.
+
+    Raises:
+        Exception: whatever ONNX Runtime has against the model.
+
+    """
+    session = in_own_setting(lambda: _session(onnx, model, weights))
+    names = [output.name for output in session.get_outputs()]
+    run = session._sess.run  # what ``session.run`` calls after it has looked at its arguments
+    return lambda feeds: run(names, feeds, None)
+
+
+def _session(onnx: Onnx, model: bytes, weights: Mapping[str, Array]) -> Any:
+    options = onnx.SessionOptions()
+    options.log_severity_level = int(_SILENT)
+    options.intra_op_num_threads = CORES
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
+    if weights:
+        values = [onnx.OrtValue.ortvalue_from_numpy(array) for array in weights.values()]
+        options.add_external_initializers(list(weights), values)
+    return onnx.InferenceSession(model, options, providers=["CPUExecutionProvider"])

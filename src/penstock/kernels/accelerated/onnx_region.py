@@ -1,0 +1,113 @@
+"""A region of nodes that ONNX Runtime computes as one.
+
+In:   what the region reads; its large constants.
+Out:  what the nodes would give, up to rounding.
+Not:  makes no region; ``passes.offload`` does.
+
+Where ONNX Runtime declines, or fails, the nodes are computed one after the other: either that gives
+the result, or an error in TensorFlow's words, with the name of the node.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from penstock.core.forks import generation
+from penstock.core.values import Value
+from penstock.kernels.accelerated import onnx_library
+from penstock.kernels.accelerated.onnx_library import Compute
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.node_list import NodeList
+from penstock.kernels.api.registry import Kernel, kernel
+
+
+class _Ready:
+    """A model, ready to run with some constants; None if ONNX Runtime cannot do it."""
+
+    __slots__ = ("__weakref__", "compute", "generation", "weights")
+
+    def __init__(self, model: bytes, weights: tuple[Value, ...]) -> None:
+        self.weights: Final = weights
+        #: A process that was forked has none of the threads that the model would run on.
+        self.generation: Final = generation()
+        self.compute: Final = _made(model, weights)
+
+    def fits(self, weights: tuple[Value, ...]) -> bool:
+        """Whether it was made for these very arrays, into which nobody ever writes."""
+        return self.generation == generation() and _are_same(self.weights, weights)
+
+
+def _made(model: bytes, weights: tuple[Value, ...]) -> Compute | None:
+    onnx = onnx_library.load()
+    if onnx is None:
+        return None
+    named = {f"weight{slot}": np.asarray(value) for slot, value in enumerate(weights)}
+    try:
+        return onnx_library.ready(onnx, model, named)
+    except Exception:  # noqa: BLE001  (an ONNX Runtime that cannot do what is asked)
+        return None
+
+
+def _are_same(some: tuple[Value, ...], others: tuple[Value, ...]) -> bool:
+    return all(one is other for one, other in zip(some, others, strict=True))
+
+
+#: Models that are in use, by what they were made of: requests that have the same region share them.
+#: Each access is one operation of the dictionary; of two that are made at once, either will do.
+_shared: Final[WeakValueDictionary[tuple[Any, ...], _Ready]] = WeakValueDictionary()
+
+
+def _ready(model: bytes, weights: tuple[Value, ...]) -> _Ready:
+    key = (model, *map(id, weights))
+    found = _shared.get(key)
+    if found is None or not found.fits(weights):
+        found = _shared[key] = _Ready(model, weights)
+    return found
+
+
+class _Region:
+    """The kernel of one region."""
+
+    __slots__ = ("_input_names", "_model", "_nodes", "_ready", "_seen")
+
+    def __init__(self, attrs: Attrs) -> None:
+        self._input_names: Final = [f"input{slot}" for slot in range(len(attrs.list("Tin")))]
+        self._model: Final = attrs.bytes("model")
+        ends = attrs.list("reads"), attrs.list("gives")
+        self._nodes: Final = NodeList(attrs.bytes("nodes"), *ends, attrs)
+        #: What computes the region; replaced when variables that it reads have other values.
+        self._ready: _Ready | None = None
+        #: Values of variables that were met once: they may change with every step.
+        self._seen: tuple[Value, ...] = ()
+
+    def __call__(self, *values: Any) -> tuple[Value, ...]:
+        count = len(self._input_names)
+        compute = self._compute(values[count:])
+        if compute is None:
+            return self._nodes(values)
+        feeds = dict(zip(self._input_names, map(np.asarray, values), strict=False))
+        try:
+            results = compute(feeds)
+        except Exception:  # noqa: BLE001  (whatever it is, the nodes have the words for it)
+            return self._nodes(values)
+        return tuple([result if result.ndim else result[()] for result in results])
+
+    def _compute(self, weights: tuple[Value, ...]) -> Compute | None:
+        """What computes the region; None if it is not ready for these values."""
+        ready = self._ready
+        if ready is None:
+            ready = self._ready = _ready(self._model, weights)
+        elif not ready.fits(weights):
+            if not (self._seen and _are_same(self._seen, weights)):
+                self._seen = weights
+                return None
+            ready = self._ready = _ready(self._model, weights)
+        return ready.compute
+
+
+@kernel("_OnnxRegion")
+def _make(attrs: Attrs) -> Kernel:
+    return _Region(attrs)

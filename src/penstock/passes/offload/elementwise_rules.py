@@ -1,0 +1,163 @@
+"""Ops that work element by element.
+
+In:   one value, or two that are broadcast.
+Out:  the result in the layout of the operands.
+Not:  nothing that mixes elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.shapes import TensorShape
+from penstock.passes.offload.model_writer import Tensor, UnsupportedError, channels_first
+from penstock.passes.offload.rules import Written, rule
+
+#: Functions that ONNX has under another name, or the same.
+_UNARY: Final = {
+    "Abs": "Abs", "Cos": "Cos", "Erf": "Erf", "Exp": "Exp", "Floor": "Floor", "Ceil": "Ceil",
+    "Log": "Log", "Neg": "Neg", "Relu": "Relu", "Sigmoid": "Sigmoid", "Sin": "Sin",
+    "Softplus": "Softplus", "Softsign": "Softsign", "Sqrt": "Sqrt", "Tanh": "Tanh",
+    "Reciprocal": "Reciprocal", "Inv": "Reciprocal", "Selu": "Selu", "Elu": "Elu",
+}  # fmt: skip
+_BINARY: Final = {
+    "Add": "Add", "AddV2": "Add", "Sub": "Sub", "Mul": "Mul", "RealDiv": "Div",
+    "Maximum": "Max", "Minimum": "Min", "Pow": "Pow",
+}  # fmt: skip
+_FLOATS: Final = frozenset({dtypes.float32})
+
+
+def apply(node: Written, op_type: str, x: Tensor, **attributes: Any) -> Tensor:
+    """A function of each element, in the layout that the value has."""
+    return node.writer.op(op_type, [x], x.shape, x.dtype, is_turned=x.is_turned, **attributes)
+
+
+def _number(node: Written, number: float) -> Tensor:
+    return node.writer.constant(np.float32(number))
+
+
+@rule(*_UNARY)
+def _unary(node: Written) -> Tensor:
+    node.need(node.types[0] in _FLOATS)
+    return apply(node, _UNARY[node.op], node.inputs[0])
+
+
+@rule("Identity", "StopGradient", "Snapshot", "PreventGradient")
+def _same(node: Written) -> Tensor:
+    return node.inputs[0]
+
+
+@rule("Relu6")
+def _relu6(node: Written) -> Tensor:
+    node.need(node.types[0] in _FLOATS)
+    return clipped(node, node.inputs[0])
+
+
+def clipped(node: Written, x: Tensor) -> Tensor:
+    """Between 0 and 6."""
+    ends = [_number(node, 0), _number(node, 6)]
+    return node.writer.op("Clip", [x, *ends], x.shape, is_turned=x.is_turned)
+
+
+@rule("LeakyRelu")
+def _leaky_relu(node: Written) -> Tensor:
+    node.need(node.types[0] in _FLOATS)
+    return apply(node, "LeakyRelu", node.inputs[0], alpha=node.attrs["alpha"])
+
+
+@rule("Square")
+def _square(node: Written) -> Tensor:
+    node.need(node.types[0] in _FLOATS)
+    x = node.inputs[0]
+    return node.writer.op("Mul", [x, x], x.shape, is_turned=x.is_turned)
+
+
+@rule("Rsqrt")
+def _rsqrt(node: Written) -> Tensor:
+    node.need(node.types[0] in _FLOATS)
+    return apply(node, "Reciprocal", apply(node, "Sqrt", node.inputs[0]))
+
+
+@rule(*_BINARY)
+def _binary(node: Written) -> Tensor:
+    node.need(node.types[0] in _FLOATS)
+    return broadcast(node, _BINARY[node.op], node.inputs[0], node.inputs[1])
+
+
+@rule("SquaredDifference")
+def _squared_difference(node: Written) -> Tensor:
+    node.need(node.types[0] in _FLOATS)
+    x = broadcast(node, "Sub", node.inputs[0], node.inputs[1])
+    return node.writer.op("Mul", [x, x], x.shape, is_turned=x.is_turned)
+
+
+@rule("AddN")
+def _add_n(node: Written) -> Tensor:
+    node.need(node.types[0] in _FLOATS)
+    total = node.inputs[0]
+    for term in node.inputs[1:]:
+        total = broadcast(node, "Add", total, term)
+    return total
+
+
+@rule("BiasAdd")
+def _bias_add(node: Written) -> Tensor:
+    node.need(node.types[0] in _FLOATS and node.attrs["data_format"] == b"NHWC")
+    return with_bias(node, node.inputs[0], node.inputs[1])
+
+
+def with_bias(node: Written, x: Tensor, bias: Tensor) -> Tensor:
+    """Something for each channel added."""
+    node.need(bias.rank == 1 and x.rank >= 2 and x.size(-1) in (None, bias.size(0)))
+    return broadcast(node, "Add", x, bias, x.shape)
+
+
+def broadcast(
+    node: Written, op_type: str, x: Tensor, y: Tensor, shape: TensorShape | None = None
+) -> Tensor:
+    """A function of two values; channels stay first if they are so in the larger one."""
+    shape = node.shapes[0] if shape is None else shape
+    writer = node.writer
+    if not (x.is_turned or y.is_turned):
+        return writer.op(op_type, [x, y], shape, node.types[0])
+    rank = max(x.rank, y.rank)
+    try:
+        parts = [_as_turned(node, one, rank) for one in (x, y)]
+    except UnsupportedError:
+        return writer.op(op_type, [writer.plain(x), writer.plain(y)], shape, node.types[0])
+    return writer.op(op_type, parts, shape, node.types[0], is_turned=True)
+
+
+def _as_turned(node: Written, x: Tensor, rank: int) -> Tensor:
+    """A value as it is broadcast against one of some rank with channels first."""
+    if x.rank == rank:
+        return node.writer.turned(x)
+    if x.rank == 0:
+        return x
+    if x.rank == 1:  # something for each channel
+        form = np.array([1, -1] + [1] * (rank - 2), np.int64)
+        sizes = [1] * (rank - 1) + [x.size(0)]
+        shape = TensorShape.of([sizes[axis] for axis in channels_first(rank)])
+        return node.writer.op("Reshape", [x, node.writer.constant(form)], shape)
+    raise UnsupportedError
+
+
+def _comparison(op_type: str) -> Callable[[Written], Tensor]:
+    def compare(node: Written) -> Tensor:
+        node.need(node.inputs[0].dtype in _FLOATS)
+        return broadcast(node, op_type, node.inputs[0], node.inputs[1])
+
+    return compare
+
+
+for _op, _type in (
+    ("Greater", "Greater"),
+    ("GreaterEqual", "GreaterOrEqual"),
+    ("Less", "Less"),
+    ("LessEqual", "LessOrEqual"),
+):
+    rule(_op)(_comparison(_type))

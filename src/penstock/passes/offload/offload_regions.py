@@ -1,0 +1,95 @@
+"""Let ONNX Runtime compute regions of heavy work.
+
+In:   a GraphRewriter.
+Out:  the GraphRewriter, in which such regions are single nodes; how many nodes went.
+Not:  asks nobody whether ONNX Runtime is there, and runs nothing.
+
+What decides is how many products a region takes, as far as the shapes are known before a step: below
+some number, handing arrays over costs more than is saved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from penstock.core.names import Endpoint
+from penstock.defs.schema import GraphDef
+from penstock.graph.export import node_to_def
+from penstock.graph.graph import Edge, Node
+from penstock.passes.graph_rewriter import GraphRewriter
+from penstock.passes.offload.find_regions import find_regions
+from penstock.passes.offload.rules import HEAVY
+from penstock.passes.offload.write_model import Exporter, RegionModel
+from penstock.shapes.infer import Shapes
+
+#: Products of numbers from which on a region is worth it: some 30 µs of them.
+MIN_PRODUCTS: Final = 1_000_000
+_OP: Final = "_OnnxRegion"
+
+
+def offload_regions(draft: GraphRewriter, min_products: int = MIN_PRODUCTS) -> int:
+    """Make single nodes of heavy regions; returns how many nodes went."""
+    if not any(node.op.name in HEAVY for node in draft.graph):
+        return 0
+    exporter = Exporter(draft.graph)
+    regions = find_regions(draft, exporter.can_write)
+    worthy = [nodes for nodes in regions if _products(nodes, exporter.shapes) >= min_products]
+    models = [(nodes, exporter.model_of(nodes)) for nodes in worthy]
+    return sum(_put_in_place(draft, nodes, model) for nodes, model in models)
+
+
+def _products(nodes: Sequence[Node], shapes: Shapes) -> int:
+    """How many products of numbers a region takes; sizes that are not known count as 1."""
+    return sum(_products_of(node, shapes) for node in nodes if node.op.name in HEAVY)
+
+
+def _products_of(node: Node, shapes: Shapes) -> int:
+    y = shapes.shape(node, 0).dims or ()
+    edge = node.input(1)
+    other = shapes.shape(edge.src, edge.src_slot).dims or ()
+    if not y or not other:
+        return 0
+    places = math.prod(size or 1 for size in y[:-1])
+    weights = math.prod(size or 1 for size in other[-2:] if "MatMul" in node.op.name)
+    if "MatMul" in node.op.name:
+        return places * weights
+    window = math.prod(size or 1 for size in other)
+    return places * window
+
+
+def _put_in_place(draft: GraphRewriter, nodes: Sequence[Node], model: RegionModel) -> int:
+    """One node, under the name of the last of the region that others read."""
+    last = model.outputs[-1][0]
+    edges = [reader.input(slot) for reader, slot in (*model.inputs, *model.weights)]
+    made = draft.take_name(last, _OP, _attrs(nodes, model, edges))
+    for slot, edge in enumerate(edges):
+        draft.graph.add_edge(edge.src, edge.src_slot, made, slot)
+    places = {endpoint: slot for slot, endpoint in enumerate(model.outputs)}
+    moves: dict[Node, Any] = {}
+    for node in nodes:
+        slots = range(len(node.output_types))
+        moves[node] = [(made, places.get((node, slot), 0)) for slot in slots]
+        if not any((node, slot) in places for slot in slots):
+            moves[node] = ()
+    draft.replace(moves)
+    return len(nodes) - 1
+
+
+def _attrs(nodes: Sequence[Node], model: RegionModel, edges: Sequence[Edge]) -> dict[str, Any]:
+    graph = GraphDef(node=[node_to_def(node, "") for node in (*model.constants, *nodes)])
+    for node in graph.node:  # what a constant waits for is of no account here
+        controls = [name for name in node.input if name.startswith("^")]
+        for name in controls:
+            node.input.remove(name)
+    types = [edge.src.output_types[edge.src_slot] for edge in edges]
+    return {
+        "Tin": tuple(types[: len(model.inputs)]),
+        "Tweights": tuple(types[len(model.inputs) :]),
+        "Tout": tuple(node.output_types[slot] for node, slot in model.outputs),
+        "model": model.model,
+        "reads": tuple(str(Endpoint(e.src.name, e.src_slot)).encode() for e in edges),
+        "gives": tuple(str(Endpoint(node.name, slot)).encode() for node, slot in model.outputs),
+        "nodes": graph.SerializeToString(deterministic=True),
+    }
