@@ -93,6 +93,14 @@ def test_answers_are_tensorflows(case: Case, tier: ps.Tier, tmp_path: Path) -> N
 
 
 @pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_regions_give_tensorflows_answers(case: Case, tmp_path: Path) -> None:
+    """Whatever ONNX Runtime can compute of a graph, however little, it may compute."""
+    pytest.importorskip("onnxruntime")
+    run(case, tmp_path, limits=ps.Limits(region_products=0), check_outputs=False)
+
+
+@pytest.mark.filterwarnings("ignore:Node")
 @pytest.mark.parametrize("case", sampled(CASES), ids=str)
 def test_tiers_may_share_a_graph(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -37,6 +37,20 @@ def test_answers_are_tensorflows(case: OpCase, tier: ps.Tier) -> None:
         run_case(session, case)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize("case", all_op_cases(), ids=str)
+def test_regions_give_tensorflows_answers(case: OpCase) -> None:
+    """What ONNX Runtime can compute, however little, it may; over fifty steps rounding adds up."""
+    pytest.importorskip("onnxruntime")
+    if case.family == "fifty_steps":
+        pytest.skip("what differs by rounding is used to go on")
+    with ps.Session(
+        case.graph_bytes, config=ps.Config(limits=ps.Limits(region_products=0), check_graphs=True)
+    ) as session:
+        run_case(session, case)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_case_was_recorded(family: str) -> None:
     """What stands in a family's source has been asked, and nothing else."""

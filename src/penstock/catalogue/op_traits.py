@@ -211,6 +211,7 @@ _SIZES: Final = {
     StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformV2
     StatelessSampleDistortedBoundingBox StatelessShuffle StatelessTruncatedNormal
     StatelessTruncatedNormalV2
+    _OnnxRegion
     """,
 }
 _NOTHING: Final = OpTraits()

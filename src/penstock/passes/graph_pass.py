@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from penstock.core.limits import DEFAULT_LIMITS
 from penstock.errors import InternalError
 from penstock.graph.graph import Graph
 from penstock.kernels.api.host import CLOSED, Host
@@ -69,7 +70,9 @@ class PassSettings:
     #: Constants are computed with denormal numbers as zeros.
     flush_denormals: bool = field(default=False, compare=False)
     #: Whether another library may compute a part of the graph.
-    accelerate: bool = field(default=False, compare=False)
+    accelerate: bool = False
+    #: Products of numbers from which on a part is worth it.
+    region_products: int = DEFAULT_LIMITS.region_products
     #: The graph is compared with its laws after every pass that changed it.
     checks_graphs: bool = field(default=False, compare=False)
 

@@ -54,7 +54,7 @@ def _fold_constants(given: PassInput) -> int:
 def _offload_regions(given: PassInput) -> int:
     if not (given.settings.accelerate and onnx_library.is_installed()):
         return 0
-    return offload_regions(given.draft)
+    return offload_regions(given.draft, given.settings.region_products)
 
 
 #: Penstock's own passes.

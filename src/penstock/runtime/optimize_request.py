@@ -204,6 +204,7 @@ def _passes_for(config: Config) -> Passes:
         host=WITHOUT_FILES if config.allow_files else CLOSED,
         flush_denormals=config.flush_denormals,
         accelerate=config.accelerate,
+        region_products=config.limits.region_products,
         checks_graphs=config.check_graphs,
     )
     return passes_of(config.graph_options, settings)

@@ -110,4 +110,5 @@ class _Region:
 
 @kernel("_OnnxRegion")
 def _make(attrs: Attrs) -> Kernel:
+    """What the nodes compute that it stands for, by ONNX Runtime."""
     return _Region(attrs)

@@ -4,10 +4,10 @@ In:   a graph under rewriting, and which of its nodes may go.
 Out:  regions: sets of nodes of one device, each as large as can be.
 Not:  knows neither ONNX nor what anything costs.
 
-A region becomes one node, which runs when all of its inputs are there.  So no path may lead out of
-it and back, and nothing in it may be alive without the rest: what comes after a Switch, a Merge, a
-loop's border or a Recv is left alone.  Levels keep paths apart: a node's level grows by one each time
-that a path to it changes between nodes that may go and others, or from one device to another.
+A region becomes one node, which runs when all of its inputs are there.  So no path may lead out
+of it and back, and nothing in it may be alive without the rest: what comes after a Switch, a Merge,
+a loop's border or a Recv is left alone.  Levels keep paths apart: a node's level grows by one each
+time that a path to it changes between nodes that may go and others, or from one device to another.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ In:   nodes of ONNX one after the other; constants.
 Out:  the model's bytes.
 Not:  knows no op of TensorFlow; that is for the rules.
 
-TensorFlow has channels last, ONNX has them first.  A value may be in either layout while it is inside:
-convolutions turn it once, what works element by element leaves it as it is, and whoever needs the
-other layout gets a Transpose, at most one for each value.
+TensorFlow has channels last, ONNX has them first.  A value may be in either layout while it is
+inside: convolutions turn it once, what works element by element leaves it as it is, and whoever
+needs the other layout gets a Transpose, at most one for each value.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ In:   a GraphRewriter.
 Out:  the GraphRewriter, in which such regions are single nodes; how many nodes went.
 Not:  asks nobody whether ONNX Runtime is there, and runs nothing.
 
-What decides is how many products a region takes, as far as the shapes are known before a step: below
+What decides is how many products a region takes, as far as shapes are known before a step: below
 some number, handing arrays over costs more than is saved.
 """
 
@@ -24,13 +24,11 @@ from penstock.passes.offload.rules import HEAVY
 from penstock.passes.offload.write_model import Exporter, RegionModel
 from penstock.shapes.infer import Shapes
 
-#: Products of numbers from which on a region is worth it: some 30 µs of them.
-MIN_PRODUCTS: Final = 1_000_000
 _OP: Final = "_OnnxRegion"
 
 
-def offload_regions(draft: GraphRewriter, min_products: int = MIN_PRODUCTS) -> int:
-    """Make single nodes of heavy regions; returns how many nodes went."""
+def offload_regions(draft: GraphRewriter, min_products: int) -> int:
+    """Make single nodes of regions that take so many products; returns how many nodes went."""
     if not any(node.op.name in HEAVY for node in draft.graph):
         return 0
     exporter = Exporter(draft.graph)
