@@ -180,6 +180,24 @@ def _batch_product(node: Written) -> Tensor:
     return node.make("MatMul", factors)
 
 
+@rule("Einsum", is_heavy=True)
+def _einsum(node: Written) -> Tensor:
+    equation = node.attrs["equation"].decode().replace(" ", "")
+    node.need(node.types[0] is dtypes.float32 and len(node.inputs) == 2 and "." not in equation)
+    letters = equation.replace("->", "").replace(",", "")
+    node.need("->" in equation and letters.isalpha() and (letters.islower() or letters.isupper()))
+    x, y = node.plain(0), node.plain(1)
+    sizes: dict[str, int | None] = {}
+    for tensor, axes in zip((x, y), equation.partition("->")[0].split(","), strict=True):
+        node.need(tensor.rank == len(axes))
+        for axis, label in enumerate(axes):
+            size = tensor.size(axis)
+            # ONNX stretches an axis of size 1, where TensorFlow sees a mistake.
+            node.need(label not in sizes or (size is not None and size == sizes[label]))
+            sizes[label] = size
+    return node.make("Einsum", [x, y], equation=equation.lower())
+
+
 @rule("Softmax", "LogSoftmax")
 def _softmax(node: Written) -> Tensor:
     node.need(node.types[0] is dtypes.float32 and node.inputs[0].rank >= 1)

@@ -7,7 +7,7 @@ Not:  nothing that mixes elements.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -49,6 +49,19 @@ def _unary(node: Written) -> Tensor:
 @rule("Identity", "StopGradient", "Snapshot", "PreventGradient")
 def _same(node: Written) -> Tensor:
     return node.inputs[0]
+
+
+@rule("IdentityN")
+def _all_the_same(node: Written) -> Sequence[Tensor]:
+    return node.inputs
+
+
+@rule("Erfc")
+def _erfc(node: Written) -> Tensor:
+    node.need(node.types[0] in _FLOATS)
+    x = node.inputs[0]
+    parts = [_number(node, 1), apply(node, "Erf", x)]
+    return node.writer.op("Sub", parts, x.shape, x.dtype, is_turned=x.is_turned)
 
 
 @rule("Relu6")

@@ -44,17 +44,16 @@ def _products(nodes: Sequence[Node], shapes: Shapes) -> int:
 
 
 def _products_of(node: Node, shapes: Shapes) -> int:
-    y = shapes.shape(node, 0).dims or ()
-    edge = node.input(1)
-    other = shapes.shape(edge.src, edge.src_slot).dims or ()
-    if not y or not other:
-        return 0
-    places = math.prod(size or 1 for size in y[:-1])
-    weights = math.prod(size or 1 for size in other[-2:] if "MatMul" in node.op.name)
-    if "MatMul" in node.op.name:
-        return places * weights
-    window = math.prod(size or 1 for size in other)
-    return places * window
+    """The products of one node, or more where matrices come in batches."""
+    sources = [(edge.src, edge.src_slot) for edge in (node.input(0), node.input(1))]
+    x, w, y = (shapes.shape(*place).dims or () for place in (*sources, (node, 0)))
+    if "Conv" in node.op.name or "conv" in node.op.name:
+        return _count(y[:-1]) * _count(w)  # the filter, at each place of each image
+    return math.isqrt(_count(x) * _count(w) * _count(y))
+
+
+def _count(sizes: Sequence[int | None]) -> int:
+    return math.prod(size or 1 for size in sizes)
 
 
 def _put_in_place(draft: GraphRewriter, nodes: Sequence[Node], model: RegionModel) -> int:
