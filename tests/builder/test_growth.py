@@ -55,7 +55,7 @@ def _loop(y: Any) -> Any:
     def body(i: Any, value: Any) -> Any:
         return i + 1, value * 2.0
 
-    return ps.while_loop(lambda i, value: i < 3, body, [ps.constant(0), y])[1]
+    return ps.while_loop(lambda i, _: i < 3, body, [ps.constant(0), y])[1]
 
 
 _STEPS: list[Step] = [_unnamed, _named, _scoped, _waiting, _sized, _choice, _loop]
