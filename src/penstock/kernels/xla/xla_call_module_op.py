@@ -49,7 +49,8 @@ def _platform(attrs: Attrs) -> int | None:
         other = "a newer JAX"
         if version > _VERSIONS[-1]:
             limit = f"by this build. Must be <= {_VERSIONS[-1]}"
-            other = f"an older JAX, or with its option jax_export_calling_convention_version={_VERSIONS[-1]}"
+            option = f"jax_export_calling_convention_version={_VERSIONS[-1]}"
+            other = f"an older JAX, or with its option {option}"
         raise InvalidArgumentError(
             f"XlaCallModuleOp with version {version} is not supported {limit}",
             next_step=f"export the model again with {other}",
