@@ -224,9 +224,12 @@ def test_signatures_show_what_the_graph_tells_of_shapes(edited: Callable[..., Pa
             output.tensor_shape.Clear()
             output.tensor_shape.unknown_rank = True
 
-    with load(edited("simple_save", forget)) as model:
+    path = edited("simple_save", forget)
+    [described] = ps.saved_model.describe(path)
+    with load(path) as model:
         signature = model.signatures["serving_default"]
         assert str(signature) == stated
+        assert described.signatures["serving_default"].outputs == signature.outputs
         assert all(spec.shape.dims for spec in signature.outputs.values())
 
 
