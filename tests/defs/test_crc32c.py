@@ -50,7 +50,11 @@ def test_mask() -> None:
 
 
 @pytest.mark.parametrize(
-    "size", [(128 << 10) - 1, 128 << 10, (128 << 10) + 3, 524_288, 524_291, 2 * 524_288 + 5]
+    "size",
+    [
+        *((128 << 10) - 1, 128 << 10, (128 << 10) + 3, 524_288, 524_291, 2 * 524_288 + 5),
+        *((4 << 20) - 1, 4 << 20, (4 << 20) + 5, (5 << 20) + 524_287),
+    ],
 )
 @pytest.mark.parametrize("before", [b"", b"something"])
 def test_very_large_data_is_folded(size: int, before: bytes) -> None:

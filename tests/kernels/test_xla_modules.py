@@ -57,6 +57,22 @@ def test_functions_of_the_graph_are_refused() -> None:
         kernel(function_list=(FuncAttr("cube", {}),))
 
 
+@pytest.mark.parametrize(
+    ("version", "limit", "advice"),
+    [
+        (11, "by this build. Must be <= 10", "with an older JAX"),
+        (3, "anymore. Must be >= 4", "with a newer JAX"),
+    ],
+)
+def test_a_version_that_is_not_understood_is_named(version: int, limit: str, advice: str) -> None:
+    """The error says the module's version, which ones are understood, and how to come by one."""
+    with pytest.raises(InvalidArgumentError) as error:
+        kernel(version=version)
+
+    assert f"XlaCallModuleOp with version {version} is not supported {limit}" in error.value.message
+    assert advice in error.value.advice
+
+
 def test_threads_share_what_is_compiled() -> None:
     """Calls from many threads with several shapes at once give each its own answer."""
     pytest.importorskip("jaxlib")

@@ -213,6 +213,41 @@ def test_signatures_without_structures_are_known_by_their_definitions(
         assert model.functions["scale"]([2.0]) == [3.0, [6.0]]
 
 
+def test_signatures_show_what_the_graph_tells_of_shapes(edited: Callable[..., Path]) -> None:
+    """Sizes that a model of one graph leaves open are inferred, and are those TensorFlow wrote."""
+    with load(model_at("simple_save")) as model:
+        stated = str(model.signatures["serving_default"])
+
+    def forget(message: Any) -> None:
+        for output in message.meta_graphs[0].signature_def["serving_default"].outputs.values():
+            assert output.tensor_shape.dim
+            output.tensor_shape.Clear()
+            output.tensor_shape.unknown_rank = True
+
+    path = edited("simple_save", forget)
+    [described] = ps.saved_model.describe(path)
+    with load(path) as model:
+        signature = model.signatures["serving_default"]
+        assert str(signature) == stated
+        assert described.signatures["serving_default"].outputs == signature.outputs
+        assert all(spec.shape.dims for spec in signature.outputs.values())
+
+
+def test_a_signature_that_contradicts_its_graph_is_shown_as_it_is(
+    edited: Callable[..., Path],
+) -> None:
+    """What the model says counts for its text; the call says what is true."""
+
+    def lie(message: Any) -> None:
+        [output] = message.meta_graphs[0].signature_def["serving_default"].outputs.values()
+        output.tensor_shape.Clear()
+        output.tensor_shape.dim.add(size=-1)
+        output.tensor_shape.dim.add(size=77)
+
+    with load(edited("simple_save", lie)) as model:
+        assert "[?,77]}" in str(model.signatures["serving_default"])
+
+
 def test_sparse_and_ragged_arguments_need_their_classes() -> None:
     """A list of rows will do for one ragged dimension; an array will not."""
     with load(model_at("composites")) as model:

@@ -29,10 +29,11 @@ from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError
 from penstock.graph.export import graph_to_def
 from penstock.graph.functions import FunctionLibrary
+from penstock.graph.graph import Edge, Node
 from penstock.graph.graph import Graph as BaseGraph
-from penstock.graph.graph import Node
 from penstock.graph.import_graph_def import import_graph_def as merge_graph_def
 from penstock.graph.import_options import ImportOptions
+from penstock.graph.roles import Role
 from penstock.habits import add_hints
 from penstock.shapes.infer import Shapes, infer_shapes
 
@@ -102,6 +103,13 @@ class Graph(BaseGraph):
         )
         self.name_pool.take(name)
         return node
+
+    def add_edge(self, src: Node, src_slot: int, dst: Node, dst_slot: int) -> Edge:
+        """Join an output to an input, and note it if that closes a loop; see the runtime's."""
+        edge = super().add_edge(src, src_slot, dst, dst_slot)
+        if dst.role is Role.MERGE:
+            self.shapes.loop_closed(dst)
+        return edge
 
     def apply(self, op: str, *args: Any, **kwargs: Any) -> Any:
         """Call an op or a function of the library by its own name; see ``call.call``."""

@@ -30,15 +30,20 @@ _POLYNOMIAL: Final = 0x82F63B78
 _MASK_DELTA: Final = 0xA282EAD8
 #: Below this many bytes a plain loop is faster.
 _SMALL: Final = 2048
-#: Bytes in one lane; even.
-_LANE: Final = 512
+#: Bytes in one lane; even.  Few, as numpy is called once for every two of them.
+_LANE: Final = 64
 #: Words by which a word may be moved, and where else it is to be added then: x**(64·5685) ≡
 #: x**(64·1362) + x**(64·426) + 1.  Found by trying all triples with few words; a test checks it.
 _FOLD: Final = (5685, 1362, 426)
 #: From so many bytes on, folding is faster than lanes alone.
 _LARGE: Final = 128 << 10
-#: Words that are folded together; few enough to stay near the processor.
-_PIECE: Final = 1 << 16
+#: From so many bytes on, folding is done in long steps first, for fewer calls of numpy.
+_VERY_LARGE: Final = 4 << 20
+#: How much longer the long steps are.  A power of two: squared, a sum of powers of x is that of
+#: the squares, so all exponents of ``_FOLD`` may be doubled.
+_LONG: Final = 4
+#: Bytes that are folded together; few enough to stay near the processor.
+_PIECE: Final = 1 << 19
 
 
 def _byte_table() -> list[int]:
@@ -55,6 +60,8 @@ _TABLE: Final = _byte_table()
 
 def crc32c(data: bytes | memoryview, crc: int = 0) -> int:
     """The checksum of ``data``, or of it behind data whose checksum is ``crc``."""
+    if len(data) >= _VERY_LARGE:
+        return crc32c(_folded(memoryview(data), crc, _LONG).data, _NOTHING)
     if len(data) >= _LARGE:
         return _in_lanes(_folded(memoryview(data), crc).data, _NOTHING)
     if len(data) >= _SMALL:
@@ -74,26 +81,29 @@ def mask(crc: int) -> int:
 _NOTHING: Final = 0xFFFFFFFF
 
 
-def _folded(data: memoryview, crc: int) -> Array:
-    """Few bytes with the same remainder as much data behind data whose checksum is ``crc``."""
-    size, first, second = _FOLD
-    # Zeros in front change nothing; so the first word of all may be a part of one.
-    padding = -len(data) % 8
-    room = np.zeros(size + _PIECE, np.uint64)
-    for start in range(-padding, len(data), 8 * _PIECE):
-        piece = np.frombuffer(data[max(start, 0) : start + 8 * _PIECE], np.uint8)
-        count = (piece.size + (padding if start < 0 else 0)) // 8
-        end = 8 * (size + count)
-        room.view(np.uint8)[end - piece.size : end] = piece
-        if start <= 0:
-            state = np.array([crc ^ 0xFFFFFFFF], "<u4").view(np.uint8)
-            room.view(np.uint8)[end - piece.size :][:4] ^= state
-        for at in range(0, count, size - first):
-            words = room[at : min(at + size - first, count)]
-            for distance in (size - first, size - second, size):
-                room[at + distance : at + distance + words.size] ^= words
+def _folded(data: memoryview, crc: int, factor: int = 1) -> Array:
+    """Few bytes with the same remainder as much data behind data whose checksum is ``crc``.
+
+    What is moved by the largest distance is the first to reach a place; so it is added to the data
+    on its way there, and the data need not be copied before.
+    """
+    size, first, second = (8 * factor * words for words in _FOLD)
+    step = size - first
+    room = np.zeros(size + _PIECE, np.uint8)
+    for start in range(0, len(data), _PIECE):
+        piece = np.frombuffer(data[start : start + _PIECE], np.uint8)
+        if not start:
+            piece = piece.copy()
+            piece[:4] ^= np.array([crc ^ 0xFFFFFFFF], "<u4").view(np.uint8)
+        count = piece.size
+        for at in range(0, count, step):
+            end = min(at + step, count)
+            moved = room[at:end]
+            np.bitwise_xor(moved, piece[at:end], out=room[at + size : end + size])
+            for distance in (size - second, step):
+                room[at + distance : end + distance] ^= moved
         room[:size] = room[count : count + size].copy()
-    return room[:size].view(np.uint8)
+    return room[:size]
 
 
 def _in_lanes(data: bytes | memoryview, crc: int) -> int:

@@ -50,7 +50,7 @@ class Flushing:
         computing = sum(map(_computes, graph))
         is_large = computing >= _NODES or computing * _longest(graph) >= _WORK
         has_loop = computing > 0 and any(node.role is Role.NEXT_ITERATION for node in graph)
-        self._always = is_wanted and (is_large or has_loop or any(map(_calls, graph)))
+        self._always = is_wanted and (is_large or has_loop or _has_call(graph))
         #: Feeds that may be long, by number, and from how many elements on they are.
         self._looked_at: tuple[int, ...] = ()
         self._long = -(-_WORK // max(computing, 1))
@@ -93,8 +93,12 @@ def _computes(node: Node) -> bool:
     return node.role is Role.OTHER and not _FLOATING.isdisjoint(node.output_types)
 
 
+def _has_call(graph: Graph) -> bool:
+    """Whether a node calls a function, which is not looked into; asked once of nodes of one op."""
+    return any(map(_calls, {node.op.name: node for node in graph}.values()))
+
+
 def _calls(node: Node) -> bool:
-    """Whether a node calls a function, which is not looked into."""
     kinds = (attr.kind for attr in node.op.attrs.values())
     return node.role is Role.CALL or node.op.is_function or any("func" in kind for kind in kinds)
 
@@ -105,10 +109,11 @@ def _longest(graph: Graph) -> int:
 
 def _length(node: Node) -> int:
     """The elements of a constant or a variable; 0 for everything else."""
-    value, shape = node.attrs.get("value"), node.attrs.get("shape")
-    if node.role is Role.CONSTANT and isinstance(value, TensorAttr):
-        return math.prod(shape_of(value.value))
-    is_variable = node.role is Role.VARIABLE or node.op.name == "VarHandleOp"
-    if is_variable and isinstance(shape, TensorShape) and shape.dims is not None:
-        return math.prod(max(size or 0, 0) for size in shape.dims)
+    if node.role is Role.CONSTANT:
+        value = node.attrs.get("value")
+        return math.prod(shape_of(value.value)) if isinstance(value, TensorAttr) else 0
+    if node.role is Role.VARIABLE or node.op.name == "VarHandleOp":
+        shape = node.attrs.get("shape")
+        if isinstance(shape, TensorShape) and shape.dims is not None:
+            return math.prod(max(size or 0, 0) for size in shape.dims)
     return 0

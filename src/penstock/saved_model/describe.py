@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.core import dtypes
@@ -19,9 +19,11 @@ from penstock.defs.tensors import shape_from_proto
 from penstock.errors import OpError
 from penstock.formats.read_model import read_model
 from penstock.formats.stored_model import StoredModel, signature_names, tags_of
+from penstock.graph.import_graph_def import graph_from_def
 from penstock.graph.initializers import VARIABLES
 from penstock.saved_model.assets import assets_of
 from penstock.saved_model.functions import public_paths
+from penstock.saved_model.inferred_outputs import with_inferred_shapes
 from penstock.saved_model.object_graph import CONCRETE_FUNCTION, VARIABLE, SavedObjects
 from penstock.saved_model.structured import Spec, TensorSpec, arguments_text, decode
 from penstock.saved_model.tensor_info import read_tensor_info
@@ -77,10 +79,7 @@ def _graph_facts(meta_graph: Any) -> GraphFacts:
     return GraphFacts(
         tags_of(meta_graph),
         meta_graph.meta_info_def.tensorflow_version,
-        {
-            name: _signature_facts(meta_graph.signature_def[name])
-            for name in signature_names(meta_graph)
-        },
+        _signatures(meta_graph),
         {path: _traces(objects, path) for path in public_paths(objects)} if objects.nodes else {},
         _variables(objects, meta_graph.graph_def),
         tuple(asset.filename for asset in assets_of(meta_graph)),
@@ -89,10 +88,35 @@ def _graph_facts(meta_graph: Any) -> GraphFacts:
     )
 
 
+def _signatures(meta_graph: Any) -> dict[str, SignatureFacts]:
+    protos = {name: meta_graph.signature_def[name] for name in signature_names(meta_graph)}
+    facts = {name: _signature_facts(proto) for name, proto in protos.items()}
+    if not any(_is_open(spec) for one in facts.values() for spec in one.outputs.values()):
+        return facts
+    try:
+        graph = graph_from_def(meta_graph.graph_def)
+    except OpError:  # what cannot be read is for ``load`` to refuse
+        return facts
+    return {
+        name: replace(one, outputs=with_inferred_shapes(graph, _outputs(protos[name])))
+        for name, one in facts.items()
+    }
+
+
+def _is_open(spec: Spec) -> bool:
+    """Whether a graph may tell more: a batch of any size is what most models mean to take."""
+    dims = spec.shape.dims if isinstance(spec, TensorSpec) else ()
+    return dims is None or None in dims[1:]
+
+
 def _signature_facts(proto: Any) -> SignatureFacts:
     inputs = {name: read_tensor_info(proto.inputs[name])[0] for name in sorted(proto.inputs)}
-    outputs = {name: read_tensor_info(proto.outputs[name])[0] for name in sorted(proto.outputs)}
+    outputs = {name: spec for name, (spec, _) in _outputs(proto).items()}
     return SignatureFacts(inputs, outputs, proto.method_name)
+
+
+def _outputs(proto: Any) -> dict[str, tuple[Spec, list[str]]]:
+    return {name: read_tensor_info(proto.outputs[name]) for name in sorted(proto.outputs)}
 
 
 def _traces(objects: SavedObjects, path: str) -> tuple[str, ...]:

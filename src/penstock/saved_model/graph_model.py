@@ -27,6 +27,7 @@ from penstock.graph.import_graph_def import graph_from_def
 from penstock.graph.initializers import VARIABLES
 from penstock.kernels.state.variables import REFERENCE_VARIABLE, RESOURCE_VARIABLE
 from penstock.saved_model.assets import assets_of
+from penstock.saved_model.inferred_outputs import with_inferred_shapes
 from penstock.saved_model.restore import restore, restore_op, table_initializers
 from penstock.saved_model.signatures import Offer
 from penstock.saved_model.tensor_info import read_tensor_info
@@ -153,6 +154,7 @@ def _offer(proto: Any, graph_def: Message, session: Session) -> Offer:
     return Offer(
         inputs={name: spec for name, (spec, _) in inputs.items()},
         outputs={name: spec for name, (spec, _) in outputs.items()},
+        inferred=lambda: with_inferred_shapes(session.graph, outputs),
         prepare=lambda: _prepared(graph_def, session, fetched, fed),
         defaults={name: from_proto(value) for name, value in proto.defaults.items()},
         method=proto.method_name,

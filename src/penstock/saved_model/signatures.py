@@ -27,6 +27,8 @@ class Offer:
     outputs: Mapping[str, Spec]
     #: Makes the callable: tensors of all inputs in, tensors of all outputs out.
     prepare: Callable[[], Callable[..., Sequence[Value]]]
+    #: The same with what the graph tells of their shapes; asked when somebody wants to see them.
+    inferred: Callable[[], Mapping[str, Spec]] | None = None
     #: What inputs are that nobody gives.
     defaults: Mapping[str, Value] = field(default_factory=dict)
     #: TensorFlow Serving's name of what the signature is for, such as ``…/predict``.
@@ -40,8 +42,10 @@ class Signature:
         self.name: Final = name
         #: Types and shapes by the names of inputs.
         self.inputs: Final = offer.inputs
-        #: Types and shapes by the names of outputs.
-        self.outputs: Final = offer.outputs
+        self._outputs: Final = offer.outputs
+        self._infer: Final = offer.inferred
+        #: What ``_infer`` said; of two threads that ask at once, either's will do.
+        self._inferred: Mapping[str, Spec] | None = None
         #: Values of inputs that may be left out.
         self.defaults: Final = offer.defaults
         #: TensorFlow Serving's name of what it is for; may be empty.
@@ -52,6 +56,17 @@ class Signature:
         self._names: Final = tuple(offer.inputs)
         specs = [*offer.inputs.values(), *offer.outputs.values()]
         self._is_plain: Final = all(isinstance(spec, TensorSpec) for spec in specs)
+
+    @property
+    def outputs(self) -> Mapping[str, Spec]:
+        """Types and shapes by the names of outputs.
+
+        Where the model leaves sizes open, they are those that follow from its graph, which is gone
+        through when this is first asked for.
+        """
+        if self._inferred is None:
+            self._inferred = self._outputs if self._infer is None else self._infer()
+        return self._inferred
 
     def __call__(self, /, **given: Any) -> dict[str, Any]:
         """Compute the outputs.
@@ -77,9 +92,9 @@ class Signature:
             given = self._completed(given)
         if self._is_plain:
             results = run(*[given[name] for name in self._names])
-            return dict(zip(self.outputs, results, strict=True))
+            return dict(zip(self._outputs, results, strict=True))
         found = iter(run(*self._flat(given)))
-        return {name: rebuild(spec, found) for name, spec in self.outputs.items()}
+        return {name: rebuild(spec, found) for name, spec in self._outputs.items()}
 
     def _completed(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is given, with defaults for what is not."""

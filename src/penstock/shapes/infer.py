@@ -12,7 +12,7 @@ iteration brings can only make less of it known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Final
 
 from penstock.core import dtypes
@@ -58,8 +58,10 @@ class Shapes:
         self._values = Values(self)
         #: By the node's id.
         self._facts: dict[int, Facts] = {}
-        #: Merges that waited for their loop's end when they were looked at.
-        self._open: list[Node] = []
+        #: Merges that waited for their loop's end when they were looked at, by id.
+        self._open: dict[int, Node] = {}
+        #: The least id of those whose loop was closed since then; None if none was.
+        self._closed: int | None = None
 
     # -- what is asked ---------------------------------------------------------------
 
@@ -78,8 +80,8 @@ class Shapes:
 
     def facts(self, node: Node) -> Facts:
         """All that is known of a node's outputs."""
-        if self._open and any(None not in merge.inputs for merge in self._open):
-            self._forget()
+        if self._closed is not None:
+            self._forget(self._closed)
         found = self._facts.get(node.id)
         if found is None:
             self._infer(node)
@@ -99,12 +101,17 @@ class Shapes:
 
     # -- how it is found out -----------------------------------------------------------
 
-    def _forget(self) -> None:
-        """A loop was closed: what its Merges give is to be inferred once more."""
-        oldest = min(merge.id for merge in self._open)
-        self._open = []
-        self._facts = {key: facts for key, facts in self._facts.items() if key < oldest}
-        self.errors = {key: error for key, error in self.errors.items() if key < oldest}
+    def loop_closed(self, merge: Node) -> None:
+        """Note that a Merge got its back edge: what it gives is to be inferred once more."""
+        if self._open.pop(merge.id, None) is not None:
+            self._closed = merge.id if self._closed is None else min(self._closed, merge.id)
+
+    def _forget(self, oldest: int) -> None:
+        """Forget all nodes from an id on; takes no longer in a graph that has more before it."""
+        self._closed = None
+        for number in range(oldest, self.graph.next_id):
+            self._facts.pop(number, None)
+            self.errors.pop(number, None)
         self._values.forget()
 
     def _infer(self, target: Node) -> None:
@@ -146,7 +153,7 @@ class Shapes:
 
         At all of it each time: a rule may ask for values, which change where no shape does.
         """
-        after = _readers(merges)
+        after = _readers(merges, {node.id for node in order})
         due = [node for node in order if node.id in after]
         for _ in range(_MAX_ROUNDS):
             self._values.forget()
@@ -181,7 +188,7 @@ class Shapes:
     def _merged(self, node: Node) -> Facts:
         """What is true of all inputs; of those that are known, as long as a loop is new."""
         if None in node.inputs:
-            self._open.append(node)
+            self._open[node.id] = node
             return Facts((UNKNOWN, SCALAR)[: len(node.output_types)], {})
         known = [self._input(edge) for edge in node.inputs if edge and edge.src.id in self._facts]
         shape, held = known[0] if known else (UNKNOWN, None)
@@ -276,13 +283,13 @@ def _possible(shape: TensorShape) -> TensorShape:
     )
 
 
-def _readers(nodes: Iterable[Node]) -> set[int]:
-    """The ids of some nodes and of all that depends on them."""
+def _readers(nodes: Iterable[Node], among: Set[int]) -> set[int]:
+    """The ids of some nodes and of those of ``among`` that depend on them by way of such."""
     waiting = list(nodes)
     found = {node.id for node in waiting}
     while waiting:
         for edge in waiting.pop().out_edges:
-            if not edge.is_control and edge.dst.id not in found:
+            if not edge.is_control and edge.dst.id in among and edge.dst.id not in found:
                 found.add(edge.dst.id)
                 waiting.append(edge.dst)
     return found

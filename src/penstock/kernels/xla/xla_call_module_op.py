@@ -46,10 +46,14 @@ def _platform(attrs: Attrs) -> int | None:
     version = attrs.int("version")
     if version not in _VERSIONS:
         limit = f"anymore. Must be >= {_VERSIONS[0]}"
+        other = "a newer JAX"
         if version > _VERSIONS[-1]:
             limit = f"by this build. Must be <= {_VERSIONS[-1]}"
+            option = f"jax_export_calling_convention_version={_VERSIONS[-1]}"
+            other = f"an older JAX, or with its option {option}"
         raise InvalidArgumentError(
-            f"XlaCallModuleOp with version {version} is not supported {limit}"
+            f"XlaCallModuleOp with version {version} is not supported {limit}",
+            next_step=f"export the model again with {other}",
         )
     platforms = [name.decode() for name in attrs.list("platforms")]
     if not platforms and version >= _NAMES_PLATFORMS:
