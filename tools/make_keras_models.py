@@ -44,11 +44,14 @@ def values(given: Given, batch: int, rng: np.random.Generator) -> np.ndarray:
 def fill(model, rng: np.random.Generator) -> None:
     """Weights that are no zeros and no ones, and short when packed."""
     for weight in model.weights:
+        if not hasattr(weight, "shape"):
+            continue  # a vocabulary
         name = getattr(weight, "path", weight.name)
         if not str(weight.dtype).replace("<dtype: '", "").startswith("float"):
             continue
-        if name.rpartition("/")[2].partition(":")[0] in ("mean", "variance", "count"):
-            continue  # what Normalization has learned, of which it keeps copies
+        learned = ("mean", "variance", "count", "summary")
+        if name.rpartition("/")[2].partition(":")[0] in learned or None in weight.shape:
+            continue  # what layers have learned of data, of which they keep copies
         made = np.round(rng.normal(size=tuple(weight.shape)) * 24) / 64
         weight.assign(np.abs(made) + 0.5 if "variance" in name else made)
 
@@ -80,6 +83,17 @@ def named(outputs) -> list[np.ndarray]:
     return [np.asarray(outputs)]
 
 
+def as_tensors(nest):
+    """What a model takes as TensorFlow has it, since Keras takes no arrays of objects."""
+    if isinstance(nest, dict):
+        return {key: as_tensors(item) for key, item in nest.items()}
+    if isinstance(nest, list):
+        return [as_tensors(item) for item in nest]
+    import tensorflow as tf  # noqa: PLC0415 - importing it takes seconds
+
+    return tf.constant(nest.tolist() if nest.dtype == object else nest)
+
+
 def make(family: Family, keras, generation: int) -> None:
     keras.utils.set_random_seed(SEED)
     keras.backend.clear_session()
@@ -94,10 +108,8 @@ def make(family: Family, keras, generation: int) -> None:
     fed = list(given.values()) if len(given) > 1 else next(iter(given.values()))
     if isinstance(getattr(model, "_inputs_struct", getattr(model, "_nested_inputs", None)), dict):
         fed = given
-    if any(g.dtype == "string" for g in family.inputs.values()):
-        import tensorflow as tf  # noqa: PLC0415
-
-        fed = tf.constant(fed.tolist())
+    if any(value.dtype == object for value in given.values()):
+        fed = as_tensors(fed)
     outputs = named(model(fed, training=False))
     for form in ("keras",) if generation in family.without_h5 else ("keras", "h5"):
         save(model, family, generation, form)
@@ -105,7 +117,9 @@ def make(family: Family, keras, generation: int) -> None:
         f"in_{name}": value.astype(str) if value.dtype == object else value
         for name, value in given.items()
     }
-    kept |= {f"out_{place}": value for place, value in enumerate(outputs)}
+    for place, value in enumerate(outputs):
+        is_text = value.dtype == object
+        kept[f"out_{place}"] = np.char.decode(value.astype(bytes), "utf-8") if is_text else value
     np.savez_compressed(FOLDER / f"{family.name}.{generation}.npz", **kept)
 
 

@@ -5,8 +5,8 @@ Out:  ``Archive``: the description of the outermost model, the Keras that wrote 
       weights.
 Not:  knows no layers.
 
-A ``.keras`` file is a ZIP archive of ``metadata.json``, ``config.json`` and ``model.weights.h5``;
-nothing of it is unpacked to disk.  What a file is, its first bytes say, not its name.
+A ``.keras`` file is a ZIP archive of ``metadata.json``, ``config.json``, ``model.weights.h5`` and,
+below ``assets``, vocabularies; nothing of it is unpacked to disk, and no name in it is a path.  What a file is, its first bytes say, not its name.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from penstock.formats.keras.config import Config, Generation, read_config
 from penstock.formats.keras.h5 import H5File, open_h5
 from penstock.formats.keras.hdf5_bytes import SIGNATURE
 from penstock.formats.keras.layer import Layer
-from penstock.formats.keras.weights import read_lists, read_tree
+from penstock.formats.keras.weights import FindAsset, read_lists, read_tree
 from penstock.formats.strict_json import MAX_BYTES, parse_object
 
 _ZIP: Final = b"PK\x03\x04"
 _WEIGHTS: Final = "model.weights.h5"
+_ASSETS: Final = "assets"
 #: How many times as large as its packed form a part of an archive may be.
 _EXPANSION: Final = 1100
 _AGAIN: Final = "get the file again, or save the model again with Keras"
@@ -53,11 +54,13 @@ class Archive:
     weights: H5File
     #: Whether those are numbered in a tree, as in ``.keras`` files.
     is_tree: bool
+    #: The files beside the weights.
+    find_asset: FindAsset = lambda _: None
 
     def read_weights(self, model: Layer) -> None:
         """Give each layer its arrays."""
         if self.is_tree:
-            read_tree(model, self.weights)
+            read_tree(model, self.weights, self.find_asset)
         else:
             read_lists(model, self.weights)
 
@@ -113,8 +116,14 @@ def _open_zip(content: bytes, origin: str) -> Archive:
             next_step="save the model again with Keras, by model.save('model.keras')",
         )
     weights = _member(archive, _WEIGHTS, origin)
+
+    def find_asset(path: str) -> bytes | None:
+        name = f"{_ASSETS}/{path}"
+        return _member(archive, name, origin) if name in names else None
+
     config = _outermost(entry, version, is_zip=True)
-    return Archive(config, version, open_h5(weights, f"{origin}/{_WEIGHTS}"), is_tree=True)
+    file = open_h5(weights, f"{origin}/{_WEIGHTS}")
+    return Archive(config, version, file, is_tree=True, find_asset=find_asset)
 
 
 def _member(archive: zipfile.ZipFile, name: str, origin: str) -> bytes:

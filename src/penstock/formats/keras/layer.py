@@ -49,6 +49,8 @@ class Weight:
     name: str
     #: Whether training changes it while the layer is trained; old files list those first.
     is_trained: bool = True
+    #: Whether files name it, where they number others; HDF5 files with flat lists do not have it.
+    is_named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class LayerKind:
     masking: Masking
     #: Whether inputs of another real type are converted to the layer's.
     converts: bool
+    #: The files beside the weights that the layer reads, such as ``vocabulary.txt``.
+    assets: Sequence[str]
 
 
 _KINDS: Final[dict[str, LayerKind]] = {}
@@ -73,6 +77,7 @@ def layer(
     parts: Callable[[Config], Mapping[str, Config]] = lambda _: {},
     masking: Masking = Masking.ENDS,
     converts: bool = True,
+    assets: Sequence[str] = (),
 ) -> Callable[[Build], Build]:
     """Say that a function makes the layers of some classes of Keras.
 
@@ -85,7 +90,7 @@ def layer(
         for name in names:
             if name in _KINDS:
                 raise AlreadyExistsError(f"Keras' {name} has a function already")
-            _KINDS[name] = LayerKind(build, weights, parts, masking, converts)
+            _KINDS[name] = LayerKind(build, weights, parts, masking, converts, assets)
         return build
 
     return register
@@ -125,7 +130,9 @@ class Layer:
     parts: Mapping[str, Layer]
     #: Its own arrays; filled in by whoever reads the file, before the first call.
     arrays: dict[str, Array] = field(default_factory=dict)
-    #: The same as nodes; made when first asked for, and shared by all calls.
+    #: Its own files, of those that the archive has; filled in together with ``arrays``.
+    assets: dict[str, bytes] = field(default_factory=dict)
+    #: Arrays as nodes; made when first asked for, and shared by all calls.
     _constants: dict[str, Tensor] = field(default_factory=dict)
 
     def own_weights(self) -> Sequence[Weight]:

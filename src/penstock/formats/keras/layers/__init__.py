@@ -2,9 +2,11 @@
 
 from penstock.formats.keras.layers import (
     attention,
+    categories,
     cells,
     convolutions,
     core,
+    lookups,
     merging,
     normalization,
     operations,
@@ -12,13 +14,16 @@ from penstock.formats.keras.layers import (
     preprocessing,
     recurrent,
     reshaping,
+    text,
 )
 
 __all__ = [
     "attention",
+    "categories",
     "cells",
     "convolutions",
     "core",
+    "lookups",
     "merging",
     "normalization",
     "operations",
@@ -26,4 +31,5 @@ __all__ = [
     "preprocessing",
     "recurrent",
     "reshaping",
+    "text",
 ]

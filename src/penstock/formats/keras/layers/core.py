@@ -49,12 +49,18 @@ def refuse_variants(config: Config) -> None:
 def dense(self: Layer, x: Symbol) -> Symbol:
     """Give x · kernel + bias along the last dimension."""
     refuse_variants(self.config)
+    x = as_real(self, x)
     units = self.config.integer("units", at_least=1)
     kernel = self.weight("kernel", (x.shape[-1], units))
     made = multiplied(x, kernel, units)
     if "bias" in self.arrays:
         made = made.made(ops.bias_add(made.tensor, self.weight("bias", (units,))))
     return activated(self.config, made)
+
+
+def as_real(self: Layer, x: Symbol) -> Symbol:
+    """Whole numbers in the type of the layer: counts, for example, are int64 in Keras 3."""
+    return x if x.tensor.dtype.is_floating else x.made(ops.cast(x.tensor, self.config.dtype))
 
 
 def multiplied(x: Symbol, kernel: Tensor, units: int) -> Symbol:
@@ -76,6 +82,7 @@ def einsum_dense(self: Layer, x: Symbol) -> Symbol:
     """A product along the dimensions that an equation names, and a bias."""
     refuse_variants(self.config)
     kernel = self.array("kernel")
+    x = as_real(self, x)
     product = einsum_of(
         self.config, self.config.text("equation"), x, Symbol(self.weight("kernel"), kernel.shape)
     )

@@ -1,4 +1,4 @@
-"""What models do with their inputs before anything else: numbers, categories, images.
+"""What models do with their inputs before anything else: numbers and images.
 
 What draws at random (flips, rotations …) does so in training only.
 """
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from penstock.builder import ops
-from penstock.core import dtypes
 from penstock.core.values import Array
 from penstock.formats.keras.config import Config
 from penstock.formats.keras.layer import Layer, Masking, Weight, layer
@@ -110,43 +109,6 @@ def _broadcast(config: Config, values: Array, form: Sequence[int | None]) -> Arr
         return np.broadcast_to(values, wanted) if values.size == 1 else values.reshape(wanted)
     except ValueError:
         raise config.error(f"{values.size} statistics do not fit an input of {wanted}") from None
-
-
-# -- categories -----------------------------------------------------------------------------------
-
-
-@layer("Discretization", converts=False)
-def discretization(self: Layer, x: Symbol) -> Symbol:
-    """The number of the interval that each number is in."""
-    if self.config.choice("output_mode", ("int", "one_hot", "multi_hot", "count"), "int") != "int":
-        raise self.config.unsupported("intervals as other than numbers")
-    bounds = self.config.items("bin_boundaries")
-    if not all(isinstance(b, (int, float)) and not isinstance(b, bool) for b in bounds):
-        raise self.config.error("'bin_boundaries' must be numbers")
-    made = ops.bucketize(x.tensor, boundaries=[float(bound) for bound in sorted(bounds)])
-    if self.config.is_keras_3:
-        return x.made(made)
-    own = self.config.dtype
-    return x.made(ops.cast(made, own if own.is_integer else dtypes.int64))
-
-
-@layer("CategoryEncoding", converts=False)
-def category_encoding(self: Layer, x: Symbol) -> Symbol:
-    """Which of so many categories there are, or how often each is there."""
-    count = self.config.integer("num_tokens", at_least=1)
-    mode = self.config.choice("output_mode", ("multi_hot", "one_hot", "count"), "multi_hot")
-    dtype = self.config.dtype
-    one, zero = np.ones((), dtype.numpy), np.zeros((), dtype.numpy)
-    numbers = ops.cast(x.tensor, dtypes.int32)
-    encoded = ops.one_hot(numbers, count, one, zero)
-    if mode == "one_hot":
-        if x.shape[-1] == 1 and x.rank > 1:
-            return x.made(ops.squeeze(encoded, squeeze_dims=[x.rank - 1]), (*x.shape[:-1], count))
-        return x.made(encoded, (*x.shape, count))
-    if x.rank == 1:
-        return x.made(encoded, (*x.shape, count))
-    reduced = ops.max if mode == "multi_hot" else ops.sum
-    return x.made(reduced(encoded, [x.rank - 1]), (*x.shape[:-1], count))
 
 
 # -- images ---------------------------------------------------------------------------------------
