@@ -80,7 +80,9 @@ def learned_lookups(k: Any, s: Any, n: Any) -> list[Any]:
         L.StringLookup(mask_token=""),
         L.StringLookup(output_mode="tf_idf"),
         L.StringLookup(output_mode="multi_hot", max_tokens=3),
-        L.StringLookup(num_oov_indices=2, max_tokens=7, pad_to_max_tokens=True, output_mode="count"),
+        L.StringLookup(
+            num_oov_indices=2, max_tokens=7, pad_to_max_tokens=True, output_mode="count"
+        ),
     ]
     whole = [
         L.IntegerLookup(),
@@ -163,7 +165,9 @@ def hashes(k: Any, s: Any, c: Any, n: Any, m: Any) -> list[Any]:
     return [
         *made,
         *only(k, 2, lambda: [L.HashedCrossing(9)([c, c, n])]),
-        *only(k, 3, lambda: [L.Hashing(5, output_mode="one_hot")(s), L.Hashing(5, dtype="int32")(s)]),
+        *only(
+            k, 3, lambda: [L.Hashing(5, output_mode="one_hot")(s), L.Hashing(5, dtype="int32")(s)]
+        ),
     ]
 
 

@@ -6,7 +6,8 @@ Out:  ``Archive``: the description of the outermost model, the Keras that wrote 
 Not:  knows no layers.
 
 A ``.keras`` file is a ZIP archive of ``metadata.json``, ``config.json``, ``model.weights.h5`` and,
-below ``assets``, vocabularies; nothing of it is unpacked to disk, and no name in it is a path.  What a file is, its first bytes say, not its name.
+below ``assets``, vocabularies.  Nothing of it is unpacked to disk: its names are only looked up.
+What a file is, its first bytes say, not its name.
 """
 
 from __future__ import annotations

@@ -51,7 +51,9 @@ def split_at_spaces(texts: Tensor) -> Rows:
 def split_characters(texts: Tensor) -> Rows:
     """The characters of each text; what is no UTF-8 is U+FFFD."""
     splits, numbers = ops.unicode_decode(texts, "UTF-8", errors="replace", Tsplits=dtypes.int64)
-    each = ops.range(np.int64(0), ops.size(numbers, out_type=dtypes.int64) + np.int64(1), np.int64(1))
+    each = ops.range(
+        np.int64(0), ops.size(numbers, out_type=dtypes.int64) + np.int64(1), np.int64(1)
+    )
     return Rows(ops.unicode_encode(numbers, each, "UTF-8"), splits)
 
 

@@ -6,6 +6,7 @@ from penstock.formats.keras.layers import (
     cells,
     convolutions,
     core,
+    embeddings,
     lookups,
     merging,
     normalization,
@@ -14,7 +15,9 @@ from penstock.formats.keras.layers import (
     preprocessing,
     recurrent,
     reshaping,
+    spectrograms,
     text,
+    wrapping,
 )
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "cells",
     "convolutions",
     "core",
+    "embeddings",
     "lookups",
     "merging",
     "normalization",
@@ -31,5 +35,7 @@ __all__ = [
     "preprocessing",
     "recurrent",
     "reshaping",
+    "spectrograms",
     "text",
+    "wrapping",
 ]

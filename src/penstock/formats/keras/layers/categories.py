@@ -13,7 +13,7 @@ from penstock.builder.tensor import Tensor
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array
-from penstock.formats.keras.config import MAX_SIZE, Config, is_whole
+from penstock.formats.keras.config import Config, is_whole
 from penstock.formats.keras.layer import Layer, Weight, layer
 from penstock.formats.keras.rows import Rows
 from penstock.formats.keras.symbol import Symbol, constant_like
@@ -60,9 +60,7 @@ def encoded_rows(rows: Rows, mode: str, depth: int, dtype: DType) -> Tensor:
     """``multi_hot`` or ``count`` of rows of different lengths, which hold numbers."""
     counts = dtype if dtype in _COUNTED else dtypes.float32
     none, size = np.zeros(0, counts.numpy), np.array(depth, rows.values.dtype.numpy)
-    made = ops.ragged_bincount(
-        rows.splits, rows.values, size, none, binary_output=mode != "count"
-    )
+    made = ops.ragged_bincount(rows.splits, rows.values, size, none, binary_output=mode != "count")
     return ops.cast(made, dtype)
 
 
@@ -218,15 +216,18 @@ def hashed_crossing(self: Layer, inputs: Sequence[Symbol]) -> Symbol:
         raise config.error(f"it crosses columns, and gets an input of the shape {first.shape}")
     count = config.integer("num_bins", at_least=1)
     columns = [_column(x.tensor) for x in inputs]
+    are_all_text = all(column.dtype is dtypes.string for column in columns)
     crossed = ops.sparse_cross(
-        [], [], [], columns,
+        [],
+        [],
+        [],
+        columns,
         hashed_output=True,
-        num_buckets=min(count, MAX_SIZE),
+        num_buckets=count,
         hash_key=_CROSSING_KEY,
         out_type=dtypes.int64,
-        internal_type=dtypes.string if any(c.dtype is dtypes.string for c in columns)
-        else dtypes.int64,
-    )  # fmt: skip
+        internal_type=dtypes.string if are_all_text else dtypes.int64,
+    )
     buckets = first.made(ops.reshape(crossed[1], ops.shape(first.tensor)))
     mode = mode_of(config, ("int", "one_hot"), "int")
     own = config.dtype

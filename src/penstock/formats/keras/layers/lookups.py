@@ -45,7 +45,9 @@ _OUTSIDE: Final = (
 
 def idf_weights(config: Config) -> list[Weight]:
     """How rare each entry is, where that counts."""
-    return [Weight("idf_weights", is_named=True)] if mode_of(config, MODES, "int") == "tf_idf" else []
+    return (
+        [Weight("idf_weights", is_named=True)] if mode_of(config, MODES, "int") == "tf_idf" else []
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ class Lookup:
     def _with_unknown(self, x: Tensor, known: Tensor, place: Tensor, meant: Tensor) -> Tensor:
         if self.buckets == 0:
             everything = ops.all(ops.reshape(meant, np.array([-1], np.int32)), [0])
-            check = ops.assert_(everything, [ops.constant(_OUTSIDE.encode())])
+            check = ops.assert_(everything, [ops.constant(_OUTSIDE.encode())])  # noqa: PT009
             with control_dependencies([check]):
                 return ops.identity(place)
         bucket: Any = np.int64(self.first_bucket)

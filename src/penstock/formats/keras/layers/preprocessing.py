@@ -15,7 +15,7 @@ from penstock.core.values import Array
 from penstock.formats.keras.config import Config
 from penstock.formats.keras.layer import Layer, Masking, Weight, layer
 from penstock.formats.keras.layers.reshaping import resized
-from penstock.formats.keras.symbol import Nest, Symbol
+from penstock.formats.keras.symbol import Nest, Symbol, constant_like
 from penstock.formats.keras.windows import in_channels_last
 
 #: The least standard deviation that is divided by: Keras' ``backend.epsilon()``.
@@ -42,6 +42,13 @@ _LEAST = 1e-7
     "RandomPerspective",
     "RandomElasticTransform",
     "RandomColorDegeneration",
+    "RandomHeight",
+    "RandomWidth",
+    "AugMix",
+    "CutMix",
+    "MixUp",
+    "RandAugment",
+    "Solarization",
     masking=Masking.ENDS,
 )
 def in_training_only(_: Layer, x: Nest, **_unused: Any) -> Nest:
@@ -132,6 +139,21 @@ def resizing(self: Layer, x: Symbol) -> Symbol:
     return in_channels_last(_real(self, x), changed, is_channels_first=config.is_channels_first)
 
 
+@layer("RandomCrop")
+def random_crop(self: Layer, x: Symbol) -> Symbol:
+    """The largest part in the middle of each image that has the wanted form, in the wanted size.
+
+    Keras 3 leaves images as they are (since 3.8, which reads the files of 3.0 to 3.7 so, too).
+    """
+    config = self.config
+    if config.is_keras_3:
+        return x
+    height, width = (config.integer(key, at_least=1) for key in ("height", "width"))
+    x = _real(self, x)
+    box = _largest_box(config, x, height, width)
+    return resized(config, _middle(config, x, *box), [height, width], "bilinear")
+
+
 def _real(self: Layer, x: Symbol) -> Symbol:
     """Images of whole numbers in the type of the layer."""
     is_same = x.tensor.dtype is self.config.dtype
@@ -172,3 +194,23 @@ def center_crop(self: Layer, x: Symbol) -> Symbol:
         return _middle(config, x, height, width)
 
     return in_channels_last(_real(self, x), cropped, is_channels_first=config.is_channels_first)
+
+
+@layer("AutoContrast")
+def auto_contrast(self: Layer, x: Symbol) -> Symbol:
+    """Each channel of each image stretched to the whole range; one of a single value stays."""
+    low, high = self.config.items("value_range", [0, 255])
+    if not all(isinstance(bound, (int, float)) for bound in (low, high)):
+        raise self.config.error("'value_range' must be two numbers")
+    given = _real(self, x)
+    span = constant_like(high - low, given.tensor)
+    bright = constant_like(255.0, given.tensor)
+    start = constant_like(low, given.tensor)
+    is_byte = (low, high) == (0, 255)
+    image = given.tensor if is_byte else ops.real_div(given.tensor - start, span) * bright
+    least = ops.min(image, [1, 2], keep_dims=True)
+    scale = ops.real_div(bright, ops.max(image, [1, 2], keep_dims=True) - least)
+    zero = constant_like(0.0, image)
+    stretched = ops.minimum(ops.maximum(image * scale - least * scale, zero), bright)
+    made = stretched if is_byte else ops.real_div(stretched, bright) * span + start
+    return given.made(ops.select_v2(ops.is_nan(made), given.tensor, made))

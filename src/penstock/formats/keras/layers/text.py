@@ -12,13 +12,13 @@ from penstock.core import dtypes
 from penstock.errors import UnimplementedError
 from penstock.formats.keras.config import EXPORT, Config, is_whole
 from penstock.formats.keras.layer import Layer, layer
+from penstock.formats.keras.layers.categories import mode_of
 from penstock.formats.keras.layers.lookups import (
     MODES,
     VOCABULARY,
     Lookup,
     idf_weights,
 )
-from penstock.formats.keras.layers.categories import mode_of
 from penstock.formats.keras.rows import Rows, joined, split_at_spaces, split_characters
 from penstock.formats.keras.symbol import Symbol, pack
 
@@ -35,7 +35,8 @@ def text_vectorization(self: Layer, x: Symbol) -> Symbol:
     config = self.config
     if config.flag("ragged", default=False):
         raise config.unsupported("rows of different lengths as its output")
-    table = Lookup(self, mode_of(config, MODES, "int"), True, b"", b"[UNK]", 1)
+    mode = mode_of(config, MODES, "int")
+    table = Lookup(self, mode, is_text=True, mask=b"", unknown=b"[UNK]", buckets=1)
     texts = _standard(config, x.tensor)
     if _choice(config, "split", ("whitespace", "character")) is None:
         return _without_split(table, x.made(texts))
@@ -138,4 +139,3 @@ def _without_split(table: Lookup, x: Symbol) -> Symbol:
         ),
     )
     return x.made(table_of, (*x.shape[:-1], length))
-
