@@ -151,3 +151,17 @@ def test_models_of_keras_1_are_refused_by_their_version() -> None:
     assert version != content
     with pytest.raises(ps.errors.UnimplementedError, match=r"Keras 1\.21\.0"):
         read(version)
+
+
+@pytest.mark.parametrize("metadata", [None, b"{}", b'{"keras_version": "r.1"}'])
+def test_an_archive_that_does_not_say_its_keras_is_damaged(metadata: bytes | None) -> None:
+    """Settings mean other things in other versions, so that nothing is guessed."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(FOLDER / "text.2.keras") as old, zipfile.ZipFile(made, "w") as new:
+        for name in old.namelist():
+            content = metadata if name == "metadata.json" else old.read(name)
+            if content is not None:
+                new.writestr(name, content)
+
+    with pytest.raises(ps.errors.DataLossError, match="Keras"):
+        read(made.getvalue())

@@ -178,7 +178,9 @@ class Layer:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Nest:
         """Make its nodes once more, for these inputs."""
-        with sound(self.config), name_scope(node_name(self.config.name)):
+        # Damaged weights are numbers, too: what is computed of them overflows in silence.
+        quiet = np.errstate(all="ignore")
+        with sound(self.config), name_scope(node_name(self.config.name)), quiet:
             if self.kind.converts:
                 args = each(self._converted, args)
                 kwargs = each(self._converted, kwargs)

@@ -102,8 +102,7 @@ def normalization(self: Layer, x: Symbol) -> Symbol:
     )
     form = [size if place in axes else 1 for place, size in enumerate(x.shape)]
     shift = self.constant("mean", _broadcast(config, mean, form))
-    with np.errstate(all="ignore"):
-        scale = _broadcast(config, np.maximum(np.sqrt(variance), _LEAST), form)
+    scale = _broadcast(config, np.maximum(np.sqrt(variance), _LEAST), form)
     factor = self.constant("deviation", scale)
     if config.flag("invert", default=False):
         return x.made(shift + x.tensor * factor)
