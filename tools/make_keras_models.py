@@ -1,11 +1,15 @@
 """Write the small models of Keras with which Penstock's reader is compared, and their answers.
 
     python tools/make_keras_models.py [FAMILY ...]
+    python tools/make_keras_models.py --applications
 
 Needs TensorFlow with Keras 3, and the package tf_keras, which is Keras 2.  Each family of
 ``tests/keras_models_src`` becomes files in ``tests/keras_models``: as each generation saves it, in
 both of its forms, and an ``.npz`` with inputs and outputs.  Archives are packed anew, HDF5 files
 are packed by gzip, since Keras packs neither.
+
+The second form writes models of ``keras.applications`` in their usual sizes, with weights that are
+drawn, into ``models/applications``, which git ignores; tests take them if they are there.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 FOLDER = ROOT / "tests" / "keras_models"
+#: Models of ``keras.applications`` whose answers are compared as a whole.
+APPLICATIONS = ("MobileNetV2", "EfficientNetB0")
 
 from keras_models_src import FAMILIES  # noqa: E402
 from keras_models_src.book import SEED, Family, Given  # noqa: E402
@@ -148,10 +154,41 @@ def make_cudnn(keras) -> None:
     np.savez_compressed(FOLDER / "cudnn.2.npz", in_x=given, **outputs)
 
 
+def make_applications(keras) -> None:
+    folder = ROOT / "models" / "applications"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in APPLICATIONS:
+        keras.backend.clear_session()
+        rng = np.random.default_rng(SEED)
+        keras.utils.set_random_seed(SEED)
+        model = getattr(keras.applications, name)(weights=None)
+        for weight in model.weights:
+            draw_statistics(weight, rng)
+        x = rng.random((2, *model.input_shape[1:]), np.float32) * 255
+        model.save(str(folder / f"{name}.keras"))
+        np.savez(folder / f"{name}.npz", x=x, y=np.asarray(model(x, training=False)))
+        print(name)
+
+
+def draw_statistics(weight, rng: np.random.Generator) -> None:
+    """Numbers such as training leaves where initializers write zeros and ones."""
+    shape = tuple(weight.shape)
+    kind = weight.path.rpartition("/")[2]
+    if kind == "moving_variance":
+        weight.assign(np.exp(rng.normal(size=shape) * 0.3))
+    elif kind == "gamma":
+        weight.assign(1 + rng.normal(size=shape) * 0.1)
+    elif kind in ("beta", "moving_mean", "bias"):
+        weight.assign(rng.normal(size=shape) * 0.1)
+
+
 def main(names: list[str]) -> None:
     import keras  # noqa: PLC0415 - importing them takes seconds
     import tf_keras  # noqa: PLC0415
 
+    if names == ["--applications"]:
+        make_applications(keras)
+        return
     FOLDER.mkdir(exist_ok=True)
     for family in FAMILIES:
         if names and family.name not in names:
