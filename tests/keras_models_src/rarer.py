@@ -55,6 +55,32 @@ def sizes(k: Any, x: Any) -> list[Any]:
     return [L.RandomHeight(0.3)(x), L.RandomWidth(0.3)(x)]
 
 
+@branches(FAMILIES, only=(2,), x=(7, 6, 2), y=(9, 3))
+def local(k: Any, x: Any, y: Any) -> list[Any]:
+    L = k.layers  # noqa: N806
+    return [
+        L.LocallyConnected2D(3, (2, 3), strides=(2, 1), activation="relu")(x),
+        L.LocallyConnected2D(2, 3, use_bias=False)(x),
+        L.LocallyConnected1D(4, 3, strides=2)(y),
+    ]
+
+
+@branches(FAMILIES, only=(3,), x=(6, 5, 3))
+def frames(k: Any, x: Any) -> list[Any]:
+    L = k.layers  # noqa: N806
+    framed = {"pad_to_aspect_ratio": True}
+    return [
+        L.Resizing(4, 7, **framed)(x),
+        L.Resizing(9, 2, **framed, fill_value=0.5, interpolation="nearest")(x),
+        L.Resizing(6, 5, **framed)(x),
+    ]
+
+
+@branches(FAMILIES, n=Given((4,), below=6, dtype="int32"), w=(4,))
+def weighted_counts(k: Any, n: Any, w: Any) -> list[Any]:
+    return [k.layers.CategoryEncoding(6, output_mode="count")(n, count_weights=w)]
+
+
 @branches(FAMILIES, only=(3,), without_h5=(3,), x=(6, 5, 3))
 def images(k: Any, x: Any) -> list[Any]:
     L = k.layers  # noqa: N806

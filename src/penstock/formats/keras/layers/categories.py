@@ -88,11 +88,23 @@ def _whole(x: Tensor) -> Tensor:
 @layer("CategoryEncoding", converts=False)
 def category_encoding(self: Layer, x: Symbol, count_weights: Any = None) -> Symbol:
     """Which of so many categories there are, or how often each is there."""
-    if count_weights is not None:
-        raise self.config.unsupported("weights of its counts")
     count = self.config.integer("num_tokens", at_least=1)
     mode = mode_of(self.config, ENCODED, "multi_hot")
+    if count_weights is not None:
+        return _weighted(self, x, count_weights, count)
     return encoded(self.config, x, mode, count, self.config.dtype)
+
+
+def _weighted(self: Layer, x: Symbol, weights: Any, count: int) -> Symbol:
+    """The sum of the weights of each category, row by row."""
+    if not isinstance(weights, Symbol) or x.rank > 2:
+        raise self.config.unsupported(f"weights of counts in {x.rank} dimensions")
+    numbers, dtype = _whole(x.tensor), self.config.dtype
+    if dtype not in _COUNTED:
+        raise self.config.unsupported(f"weights of counts of type {dtype}")
+    size = np.array(count, numbers.dtype.numpy)
+    made = ops.dense_bincount(numbers, size, ops.cast(weights.tensor, dtype))
+    return x.made(made, (*x.shape[:-1], count))
 
 
 # -- intervals ------------------------------------------------------------------------------------

@@ -124,15 +124,16 @@ def _broadcast(config: Config, values: Array, form: Sequence[int | None]) -> Arr
 def resizing(self: Layer, x: Symbol) -> Symbol:
     """Images of another size; of their middle, if they must not be distorted."""
     config = self.config
-    for key in ("pad_to_aspect_ratio", "antialias"):
-        if config.flag(key, default=False):
-            raise config.unsupported(key)
+    if config.flag("antialias", default=False):
+        raise config.unsupported("antialias")
     height, width = (config.integer(key, at_least=1) for key in ("height", "width"))
     method = config.text("interpolation", "bilinear").lower()
 
     def changed(x: Symbol) -> Symbol:
         if config.flag("crop_to_aspect_ratio", default=False):
             x = _middle(config, x, *_largest_box(config, x, height, width))
+        elif config.flag("pad_to_aspect_ratio", default=False):
+            x = _framed(config, x, height, width)
         return resized(config, x, [height, width], method)
 
     return in_channels_last(_real(self, x), changed, is_channels_first=config.is_channels_first)
@@ -167,6 +168,20 @@ def _largest_box(config: Config, x: Symbol, height: int, width: int) -> tuple[in
     box_height = max(min(rows, int(columns * height / width)), 1)
     box_width = max(min(columns, int(rows * width / height)), 1)
     return box_height, box_width
+
+
+def _framed(config: Config, x: Symbol, height: int, width: int) -> Symbol:
+    """An image in a frame, with which it has the form of another one."""
+    rows, columns = x.shape[1], x.shape[2]
+    if rows is None or columns is None:
+        raise config.unsupported("a frame around images of unknown size")
+    config.choice("fill_mode", ("constant",), "constant")
+    above = max(int(columns * height / width) - rows, 0) // 2
+    beside = max(int(rows * width / height) - columns, 0) // 2
+    around = np.array([(0, 0), (above, above), (beside, beside), (0, 0)], np.int32)
+    value = constant_like(config.number("fill_value", 0.0), x.tensor)
+    made = ops.pad_v2(x.tensor, around, value)
+    return x.made(made, (x.shape[0], rows + 2 * above, columns + 2 * beside, x.shape[3]))
 
 
 def _middle(config: Config, x: Symbol, height: int, width: int) -> Symbol:
