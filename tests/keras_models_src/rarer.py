@@ -73,6 +73,11 @@ def frames(k: Any, x: Any) -> list[Any]:
         L.Resizing(4, 7, **framed)(x),
         L.Resizing(9, 2, **framed, fill_value=0.5, interpolation="nearest")(x),
         L.Resizing(6, 5, **framed)(x),
+        *(
+            L.Resizing(3, 3, interpolation=way, antialias=True)(x)
+            for way in ("bilinear", "bicubic", "nearest", "lanczos3", "area")
+        ),
+        L.Resizing(8, 9, antialias=True)(x),
     ]
 
 

@@ -124,17 +124,16 @@ def _broadcast(config: Config, values: Array, form: Sequence[int | None]) -> Arr
 def resizing(self: Layer, x: Symbol) -> Symbol:
     """Images of another size; of their middle, if they must not be distorted."""
     config = self.config
-    if config.flag("antialias", default=False):
-        raise config.unsupported("antialias")
     height, width = (config.integer(key, at_least=1) for key in ("height", "width"))
     method = config.text("interpolation", "bilinear").lower()
+    is_smooth = config.flag("antialias", default=False)
 
     def changed(x: Symbol) -> Symbol:
         if config.flag("crop_to_aspect_ratio", default=False):
             x = _middle(config, x, *_largest_box(config, x, height, width))
         elif config.flag("pad_to_aspect_ratio", default=False):
             x = _framed(config, x, height, width)
-        return resized(config, x, [height, width], method)
+        return resized(config, x, [height, width], method, is_smooth=is_smooth)
 
     return in_channels_last(_real(self, x), changed, is_channels_first=config.is_channels_first)
 
