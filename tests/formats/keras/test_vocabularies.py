@@ -12,7 +12,7 @@ import pytest
 
 import penstock as ps
 from formats.keras.test_refusals import FOLDER, changed
-from penstock.formats.keras import read, tables
+from penstock.formats.keras import read, rows, tables
 
 ARCHIVE = "learned_texts.3.keras"
 VOCABULARY = "assets/layers/text_vectorization/vocabulary.txt"
@@ -166,6 +166,21 @@ def test_an_unknown_word_with_a_known_hash_is_unknown() -> None:
 
     assert is_there.tolist() == [True, False, False, False, True]
     assert place[[0, 4]].tolist() == [1, 0]
+
+
+def test_what_is_no_text_is_split_into_characters_all_the_same() -> None:
+    """A byte that is no UTF-8 is U+FFFD, and begins and ends no other character."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder("string", [None])
+        split = rows.split_characters(x)
+    with ps.Session(graph) as session:
+        words = np.array([b"a\xffb", b"", "Zü".encode()], object)
+        characters, splits = session.run([split.values, split.splits], {x: words})
+
+    # As tf.strings.unicode_split says.
+    assert [c.decode() for c in characters] == ["a", "\ufffd", "b", "Z", "ü"]
+    assert splits.tolist() == [0, 3, 3, 5]
 
 
 def test_a_model_with_a_vocabulary_has_no_state() -> None:

@@ -128,14 +128,14 @@ def _without_split(table: Lookup, x: Symbol) -> Symbol:
     length = _length(config)
     if length is None:
         return numbers
-    end = (slice(None),) * (x.rank - 1)
-    kept = numbers.tensor[(*end, slice(0, length))]
-    more = np.int32(length) - ops.shape(kept)[x.rank - 1]
-    around = ops.pack([ops.zeros_like(more), more])
-    table_of = ops.pad(
-        kept,
-        ops.concat_v2(
-            [np.zeros((x.rank - 1, 2), np.int32), ops.expand_dims(around, 0)], np.int32(0)
-        ),
-    )
-    return x.made(table_of, (*x.shape[:-1], length))
+    return numbers.made(_cut(numbers, length), (*x.shape[:-1], length))
+
+
+def _cut(numbers: Symbol, length: int) -> Tensor:
+    """So many numbers of each row; zeros where it has no more."""
+    lead = numbers.rank - 1
+    kept = numbers.tensor[(*[slice(None)] * lead, slice(0, length))]
+    missing = np.int32(length) - ops.shape(kept)[lead]
+    behind = ops.pack([np.int32(0), missing])
+    none = np.zeros((lead, 2), np.int32)
+    return ops.pad(kept, ops.concat_v2([none, ops.expand_dims(behind, 0)], np.int32(0)))
