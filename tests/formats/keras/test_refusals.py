@@ -165,3 +165,15 @@ def test_an_archive_that_does_not_say_its_keras_is_damaged(metadata: bytes | Non
 
     with pytest.raises(ps.errors.DataLossError, match=r"which Keras wrote it|says that Keras"):
         read(made.getvalue())
+
+
+@pytest.mark.parametrize("key", ["fft_length", "num_mel_bins"])
+def test_absurd_tables_of_sounds_are_refused(key: str) -> None:
+    """A file cannot have a table made of 2³¹ numbers, which it would not even contain."""
+
+    def put_in(config: Any) -> None:
+        [layer, *_] = [x for x in config["config"]["layers"] if x["class_name"] == "MelSpectrogram"]
+        layer["config"][key] = 2**31 - 1
+
+    with pytest.raises(ps.errors.InvalidArgumentError, match=r"mel_spectrogram.*(taken|too many)"):
+        read(changed(put_in, "sounds.3.keras"))

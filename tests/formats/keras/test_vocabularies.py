@@ -158,7 +158,7 @@ def test_an_unknown_word_with_a_known_hash_is_unknown() -> None:
     graph = ps.Graph()
     with graph.as_default():
         x = ps.placeholder("string", [None])
-        found = tables.find(x, [b"a", b"b"])
+        found = tables.find(x, [b"a", b"b"], lambda name, a: ps.ops.constant(a, name=name))
     with ps.Session(graph) as session:
         # Every word that is no entry lies beside some entry; none is equal to it.
         words = np.array([b"b", b"c", b"", b"zz", b"a"], object)
@@ -181,6 +181,25 @@ def test_what_is_no_text_is_split_into_characters_all_the_same() -> None:
     # As tf.strings.unicode_split says.
     assert [c.decode() for c in characters] == ["a", "\ufffd", "b", "Z", "ü"]
     assert splits.tolist() == [0, 3, 3, 5]
+
+
+def test_a_layer_that_is_called_twice_has_one_vocabulary() -> None:
+    """All calls of a layer share the constants that hold its words."""
+
+    def call_twice(config: Any) -> None:
+        layers = {layer["name"]: layer for layer in config["config"]["layers"]}
+        once = layers["text_vectorization"]["inbound_nodes"]
+        layers["text_vectorization"]["inbound_nodes"] = once * 2
+        config["config"]["output_layers"].append(["text_vectorization", 1, 0])
+
+    def words_of(content: bytes) -> int:
+        nodes = read(content).graph.as_graph_def().node
+        counts = [len(node.attr["value"].tensor.string_val) for node in nodes]
+        return sum(count for count in counts if count > 1)
+
+    twice = changed(call_twice, ARCHIVE)
+    assert len(read(twice).outputs) == 5
+    assert words_of(twice) == words_of((FOLDER / ARCHIVE).read_bytes())
 
 
 def test_a_model_with_a_vocabulary_has_no_state() -> None:

@@ -166,6 +166,13 @@ class Layer:
             self._constants[name] = self.constant(name, make())
         return self._constants[name]
 
+    def kept_as_is(self, name: str, values: Array) -> Tensor:
+        """The same of numbers or words of any type, which stays."""
+        if name not in self._constants:
+            with control_dependencies(None):
+                self._constants[name] = ops.constant(values, name=name)
+        return self._constants[name]
+
     def constant(self, name: str, value: Any) -> Tensor:
         """A constant of the type it computes in, outside of all loops."""
         wanted = self.config.dtype.numpy

@@ -19,13 +19,15 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from penstock.builder import control_dependencies, ops
+from penstock.builder import ops
 from penstock.builder.tensor import Tensor
 from penstock.core import dtypes
 from penstock.core.values import Array
 from penstock.errors import UnimplementedError
 from penstock.kernels.values.fingerprints import farmhash64, siphash
 
+#: Makes a constant of a name, or finds the one that it has made.
+Constant: TypeAlias = Callable[[str, Array], Tensor]
 #: A function of words as it is computed here, and as nodes.
 Hash: TypeAlias = tuple[Callable[[bytes], int], Callable[[Tensor], Tensor]]
 
@@ -44,10 +46,10 @@ class Found:
     is_there: Tensor
 
 
-def find(x: Tensor, entries: Sequence[bytes] | Sequence[int]) -> Found:
+def find(x: Tensor, entries: Sequence[bytes] | Sequence[int], constant: Constant) -> Found:
     """Look up each element of ``x``, of type string or int64, among ``entries``.
 
-    These are at least one, and no two are equal.
+    These are at least one, and no two are equal.  ``constant`` makes the nodes that hold them.
 
     Raises:
         UnimplementedError: words were chosen to have the same hashes, with every key.
@@ -55,12 +57,12 @@ def find(x: Tensor, entries: Sequence[bytes] | Sequence[int]) -> Found:
     """
     if x.dtype is not dtypes.string:
         numbers = np.array(entries, np.int64)
-        return _find_sorted(x, x, numbers, numbers)
+        return _find_sorted(x, x, numbers, numbers, constant)
     words = words_array(entries)
     for function, node in _hashes():
         hashes = np.array([function(word) % _BUCKETS for word in words.tolist()], np.int64)
         if len(set(hashes.tolist())) == len(words):
-            return _find_sorted(x, node(x), words, hashes)
+            return _find_sorted(x, node(x), words, hashes, constant)
     raise UnimplementedError(f"{len(words)} words are made so that they cannot be told apart")
 
 
@@ -84,13 +86,14 @@ def _hashes() -> list[Hash]:
     return [fast, *strong]
 
 
-def _find_sorted(x: Tensor, keys: Tensor, entries: Array, entry_keys: Array) -> Found:
+def _find_sorted(
+    x: Tensor, keys: Tensor, entries: Array, entry_keys: Array, constant: Constant
+) -> Found:
     """Look up ``x`` by keys of which no two entries have the same."""
     order = np.argsort(entry_keys, kind="stable")
-    with control_dependencies(None):
-        by_key = ops.constant(entry_keys[order][None], name="keys")
-        sorted_entries = ops.constant(entries[order], name="entries")
-        places = ops.constant(order.astype(np.int64), name="places")
+    by_key = constant("keys", entry_keys[order][None])
+    sorted_entries = constant("entries", entries[order])
+    places = constant("places", order.astype(np.int64))
     row = ops.lower_bound(by_key, ops.reshape(keys, np.array([1, -1], np.int32)))
     inside = ops.minimum(row, np.int32(len(order) - 1))
     at = ops.reshape(inside, ops.shape(x))

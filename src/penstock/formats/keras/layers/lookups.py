@@ -6,7 +6,6 @@ is looked up takes no state: see ``tables``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -128,7 +127,7 @@ class Lookup:
     def numbers(self, x: Tensor) -> Tensor:
         """The number of each element, as int64."""
         entries, _ = self.entries()
-        found = find(x, entries)
+        found = find(x, entries, self.layer.kept_as_is)
         place = found.place + np.int64(self.first)
         known = found.is_there
         if self.mask is None:
@@ -164,17 +163,13 @@ class Lookup:
         last = np.int64(len(entries) - 1)
         is_there = ops.logical_and(place >= np.int64(0), place <= last)
         inside = ops.maximum(ops.minimum(place, last), np.int64(0))
-        found = ops.gather_v2(self._constant(entries), inside, 0)
+        array = words_array(entries) if self.is_text else np.array(entries, np.int64)
+        found = ops.gather_v2(self.layer.kept_as_is("vocabulary", array), inside, 0)
         made = ops.select_v2(is_there, found, ops.constant(self._key(self.unknown)))
         if self.mask is None:
             return made
         is_mask = ops.equal(numbers, np.int64(0))
         return ops.select_v2(is_mask, ops.constant(self._key(self.mask)), made)
-
-    def _constant(self, entries: Sequence[Any]) -> Tensor:
-        array = words_array(entries) if self.is_text else np.array(entries, np.int64)
-        with control_dependencies(None):
-            return ops.constant(array, name="vocabulary")
 
     def _key(self, entry: bytes | int) -> Any:
         return entry if self.is_text else np.int64(entry)
@@ -212,8 +207,7 @@ class Lookup:
             weights = self._given_idf()
         if weights.shape != (self.depth,):
             raise self.config.error(f"it has {weights.size} weights for {self.depth} entries")
-        with control_dependencies(None):
-            return ops.constant(weights.astype(np.float32), name="idf_weights")
+        return self.layer.kept_as_is("idf_weights", weights.astype(np.float32))
 
     def _given_idf(self) -> Array:
         """Weights of the settings; unknown entries are as rare as the others on average."""

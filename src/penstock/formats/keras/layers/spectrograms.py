@@ -17,6 +17,8 @@ from penstock.formats.keras.symbol import Symbol, constant_like, pack
 _MODES: Final = ("log", "magnitude", "psd", "real", "imag", "angle", "stft")
 #: Below this, what is divided by or has a logarithm is raised to it: ``backend.epsilon()``.
 _LEAST: Final = 1e-7
+#: More numbers than these are in no piece of a sound, and in no table of bands.
+_LONGEST: Final = 1 << 24
 #: Of the scale of HTK: mel(f) = 1127 log(1 + f / 700).
 _MEL_FACTOR: Final = 1127.0
 _MEL_BREAK: Final = 700.0
@@ -126,8 +128,8 @@ def _spectrum(config: Config, sound: Tensor) -> Tensor:
     size = config.integer("fft_length", 2048, at_least=1)
     step = config.integer("sequence_stride", 512, at_least=1)
     length = config.integer("sequence_length", size, at_least=1)
-    if length > size:
-        raise config.error("'sequence_length' is more than 'fft_length'")
+    if length > size or size > _LONGEST:
+        raise config.error(f"pieces of {length} numbers, as {size}, are not taken of a sound")
     around = np.array([(0, 0), (size // 2, size // 2)], np.int32)
     padded = ops.mirror_pad(ops.cast(sound, dtypes.float32), around, mode="REFLECT")
     image = ops.expand_dims(ops.expand_dims(padded, 1), 3)
@@ -157,6 +159,8 @@ def _mel_matrix(config: Config, bands: int) -> Array:
     rate = config.integer("sampling_rate", 16000, at_least=1)
     lowest, highest = config.number("min_freq", 20.0), config.number("max_freq", rate // 2)
     pitches = config.integer("fft_length", 2048, at_least=1) // 2 + 1
+    if pitches * bands > _LONGEST:
+        raise config.error(f"{bands} bands of {pitches} pitches are too many")
     # In float32 throughout, like Keras: what is nearly nothing differs by its rounding.
     hertz = np.linspace(0.0, rate / 2.0, pitches, dtype=np.float32)[1:]  # the first has no pitch
     edges = np.linspace(_mel(lowest), _mel(highest), bands + 2, dtype=np.float32)
