@@ -171,7 +171,11 @@ def make_applications(keras) -> None:
 
 
 def draw_statistics(weight, rng: np.random.Generator) -> None:
-    """Numbers such as training leaves where initializers write zeros and ones."""
+    """Numbers such as training leaves where initializers write zeros and ones.
+
+    Those of Normalization stay: the layer computes with copies of its weights, so that a model of
+    which they were assigned answers otherwise than when it is saved and loaded again.
+    """
     shape = tuple(weight.shape)
     kind = weight.path.rpartition("/")[2]
     if kind == "moving_variance":

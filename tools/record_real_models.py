@@ -44,8 +44,10 @@ def _ask_keras(case: Case) -> list[Any]:
 
     model = tf_keras.models.load_model(MODELS / case.path, compile=False)
     [fed] = case.feeds().values()
-    by_layer = zip(model.output_names, [model(fed, training=False)], strict=True)
-    return [np.asarray(dict(by_layer)[name]) for name in case.fetches]
+    outputs = model(fed, training=False)
+    listed = outputs if isinstance(outputs, list) else [outputs]
+    by_layer = dict(zip(model.output_names, listed, strict=True))
+    return [np.asarray(by_layer[name]) for name in case.fetches]
 
 
 def _ask_session(case: Case) -> list[Any]:
