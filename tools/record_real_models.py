@@ -1,7 +1,7 @@
 """Ask TensorFlow what real models answer, for ``tests/models``.
 
     python tools/fetch_models.py
-    python tools/record_real_models.py          # needs TensorFlow
+    python tools/record_real_models.py          # needs TensorFlow, and tf_keras, which is Keras 2
 
 Writes ``tests/models/answers/NAME.npz`` for each case of ``tests/support/real_models.py``.
 """
@@ -26,21 +26,38 @@ from support.real_models import ANSWERS, CASES, MODELS, Case  # noqa: E402
 tf = tensorflow_2.compat.v1
 
 
-def main() -> None:
-    """Write what each case answers."""
-    tf.disable_eager_execution()
+def main(names: list[str]) -> None:
+    """Write what each case answers, or those that are named."""
     ANSWERS.mkdir(exist_ok=True)
-    for case in CASES:
-        if case.kind == "tfjs":
+    # Keras 2 runs eagerly; once that is switched off, it cannot be had again.
+    for case in sorted(CASES, key=lambda case: case.kind != "keras"):
+        if case.kind == "tfjs" or (names and case.name not in names):
             continue  # run_language_model.mjs asks TensorFlow.js
-        with tf.Graph().as_default(), tf.Session() as session:
-            inputs, outputs = _load(case, session)
-            feeds = {inputs.get(name, name): value for name, value in case.feeds().items()}
-            fetches = [outputs.get(name, name) for name in case.fetches]
-            found = session.run(fetches, feeds)
+        found = _ask_keras(case) if case.kind == "keras" else _ask_session(case)
         noted = {str(number): _plain(case.thinned(answer)) for number, answer in enumerate(found)}
         np.savez_compressed(ANSWERS / f"{case.name}.npz", **noted)
         print(case.name, [(a.dtype, a.shape) for a in noted.values()])
+
+
+def _ask_keras(case: Case) -> list[Any]:
+    import tf_keras  # noqa: PLC0415 - importing it takes seconds
+
+    model = tf_keras.models.load_model(MODELS / case.path, compile=False)
+    [fed] = case.feeds().values()
+    outputs = model(fed, training=False)
+    listed = outputs if isinstance(outputs, list) else [outputs]
+    by_layer = dict(zip(model.output_names, listed, strict=True))
+    return [np.asarray(by_layer[name]) for name in case.fetches]
+
+
+def _ask_session(case: Case) -> list[Any]:
+    tf.disable_eager_execution()
+    with tf.Graph().as_default(), tf.Session() as session:
+        inputs, outputs = _load(case, session)
+        feeds = {inputs.get(name, name): value for name, value in case.feeds().items()}
+        fetches = [outputs.get(name, name) for name in case.fetches]
+        found: list[Any] = session.run(fetches, feeds)
+    return found
 
 
 def _plain(answer: Any) -> Any:
@@ -71,4 +88,4 @@ def _load(case: Case, session: Any) -> tuple[dict[str, str], dict[str, str]]:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -14,11 +14,11 @@ FAMILIES: list[Family] = []
 
 def model(**inputs: Any) -> Callable[..., Any]:
     """Add a model: a function from Keras and inputs by name to the model itself."""
-    only = inputs.pop("only", (2, 3))
+    only, without_h5 = inputs.pop("only", (2, 3)), inputs.pop("without_h5", ())
     given = {n: v if isinstance(v, Given) else Given(v) for n, v in inputs.items()}
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        FAMILIES.append(Family(function.__name__, function, given, only))
+        FAMILIES.append(Family(function.__name__, function, given, only, without_h5=without_h5))
         return function
 
     return register
@@ -123,6 +123,13 @@ def image_of_any_size(k: Any, tensors: dict[str, Any]) -> Any:
     z = L.UpSampling2D(2, interpolation="bilinear")(z)
     z = L.Cropping2D(1)(z)
     return k.Model(x, [L.Dense(2)(L.GlobalAveragePooling2D()(y)), z, L.MaxPooling2D(2)(z)])
+
+
+@model(only=(3,), without_h5=(3,), x=(32, 32, 3))
+def mobilenet_v2(k: Any, tensors: dict[str, Any]) -> Any:
+    return k.applications.MobileNetV2(
+        input_tensor=tensors["x"], alpha=0.05, weights=None, classes=5
+    )
 
 
 @model(x=(4, 3))

@@ -24,6 +24,15 @@ def answers_of(case: Case) -> list[Any]:
         return model.session.run(list(case.fetches), dict(case.feeds()))
 
 
+def test_a_text_model_tells_rude_from_kind() -> None:
+    """TensorFlow's noted answers mean something: the insult is toxic, the thanks are not."""
+    with np.load(ANSWERS / "tox-block.npz") as noted:
+        kind, rude = noted["0"][:, 0]
+
+    assert kind < 0.01
+    assert rude > 0.9
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_real_model_answers_as_in_tensorflow(case: Case) -> None:
     """Texts and numbers are the same, floats up to rounding."""

@@ -50,9 +50,9 @@ class Case:
     name: str
     #: The model's file or folder, below ``MODELS``.
     path: str
-    #: ``graph``, ``saved_model``, ``meta_graph`` or ``tfjs``.
+    #: ``graph``, ``saved_model``, ``meta_graph``, ``tfjs`` or ``keras``.
     kind: str
-    #: Of a SavedModel the signature; then feeds and fetches go by its names.
+    #: Of a SavedModel the signature; then feeds and fetches go by its names, as those of Keras do.
     signature: str = ""
     feeds: Callable[[], Mapping[str, Any]]
     fetches: tuple[str, ...]
@@ -112,6 +112,22 @@ def _head() -> dict[str, Any]:
     return {"img:0": volume.astype(np.float32)[None, ..., None], "training:0": np.bool_(False)}
 
 
+def _comments() -> dict[str, Any]:
+    """Two comments as the package numbers their words, with zeros before them to length 100."""
+    kind = "thank you for your help this article is much better now"
+    rude = "you are a stupid idiot go to hell"
+    number_of = {
+        "thank": 131, "you": 6, "for": 12, "your": 20, "help": 117, "this": 13, "article": 23,
+        "is": 8, "much": 128, "better": 200, "now": 89, "are": 18, "a": 5, "stupid": 457,
+        "idiot": 966, "go": 124, "to": 2, "hell": 735,
+    }  # fmt: skip
+    rows = np.zeros((2, 100), np.float32)
+    for row, text in zip(rows, (kind, rude), strict=True):
+        numbers = [number_of[word] for word in text.split()]
+        row[-len(numbers) :] = numbers
+    return {"input_1": rows}
+
+
 CASES: Final = (
     Case(
         name="languagedetection",
@@ -162,5 +178,12 @@ CASES: Final = (
         feeds=_head,
         fetches=("prob:0",),
         every=5,
+    ),
+    Case(
+        name="tox-block",
+        path="tox-block/lstm_model_0.1.2.h5",
+        kind="keras",
+        feeds=_comments,
+        fetches=("dense_1",),
     ),
 )  # fmt: skip

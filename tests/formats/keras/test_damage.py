@@ -11,12 +11,18 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).resolve().parents[2]
-FILES = ["nested.2.h5.gz", "masks.3.h5.gz", "text.2.keras", "nested.3.keras"]
+FILES = [
+    "nested.2.h5.gz",
+    "nested.3.h5.gz",
+    "text.2.keras",
+    "nested.3.keras",
+    "learned_texts.3.keras",
+]
 
 
 def ends(name: str, count: int, seed: int) -> tuple[dict[str, object], str]:
     """How many damaged forms of a file came to which end, and what was said of wrong ones."""
-    command = [sys.executable, "-m", "formats.keras.damage", f"keras_models/{name}"]
+    command = [sys.executable, "-W", "error", "-m", "formats.keras.damage", f"keras_models/{name}"]
     path = os.pathsep.join([str(TESTS), str(TESTS.parent / "src")])
     done = subprocess.run(
         [*command, str(count), str(seed)],
@@ -35,10 +41,10 @@ def ends(name: str, count: int, seed: int) -> tuple[dict[str, object], str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is Linux's")
 @pytest.mark.parametrize("name", FILES)
 def test_damage_is_an_error_or_an_answer(name: str) -> None:
-    """60 damaged forms of a file are read or refused by an OpError, within 5 s and 1 GB each."""
+    """60 damaged forms of a file run or end in an OpError, within 5 s and 1 GB each."""
     found, said = ends(name, 60, 7)
 
-    assert not {"wrong", "late"} & set(found), said
+    assert not {"wrong", "late", "changed"} & set(found), said
     assert sum(int(str(count)) for count in found.values()) == 60
 
 
@@ -46,7 +52,7 @@ def test_damage_is_an_error_or_an_answer(name: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is Linux's")
 @pytest.mark.parametrize("name", FILES)
 def test_much_damage_is_an_error_or_an_answer(name: str) -> None:
-    """The same of 500 forms."""
-    found, said = ends(name, 500, 11)
+    """The same of 400 forms, which are 2,000 of all files."""
+    found, said = ends(name, 400, 11)
 
-    assert not {"wrong", "late"} & set(found), said
+    assert not {"wrong", "late", "changed"} & set(found), said

@@ -1,4 +1,7 @@
-"""Files with trained weights that others have published; ``tools/fetch_models.py`` brings them.
+"""Files in their usual size: trained ones that others have published, and Keras' applications.
+
+``tools/fetch_models.py`` brings the former, ``tools/make_keras_models.py --applications`` makes the
+latter.
 
 The expected numbers are Keras' own: those of ``fer`` by tf_keras 2.21; those of ``capricorn`` by
 Keras 3.15, which cannot open the file as a whole, from its weights in the same layers.
@@ -58,3 +61,21 @@ def test_capricorn_answers_as_in_keras() -> None:
     np.testing.assert_allclose(found[0, 1], 9.9999988e-01, atol=1e-6)
     # Far in the tail of a softmax a step of 1e-5 in a logit is one of 1e-5 in the answer.
     np.testing.assert_allclose(found[0, [5, 17]], [5.7682051e-08, 1.5644538e-07], rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["MobileNetV2", "EfficientNetB0"])
+def test_applications_answer_as_in_keras(name: str) -> None:
+    """Whole networks of Keras 3 agree to 1e-6 of the largest output.
+
+    TensorFlow with oneDNN and without differ by 2e-7 there.
+    """
+    folder = MODELS / "applications"
+    if not (folder / f"{name}.keras").is_file():
+        pytest.skip("python tools/make_keras_models.py --applications makes it")
+    model = read(folder / f"{name}.keras")
+    [given], [made] = model.inputs.values(), model.outputs.values()
+    with np.load(folder / f"{name}.npz") as arrays, ps.Session(model.graph) as session:
+        expected = arrays["y"]
+        found = session.run(made.tensor, {given.tensor: arrays["x"]})
+
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * np.abs(expected).max())

@@ -151,3 +151,29 @@ def test_models_of_keras_1_are_refused_by_their_version() -> None:
     assert version != content
     with pytest.raises(ps.errors.UnimplementedError, match=r"Keras 1\.21\.0"):
         read(version)
+
+
+@pytest.mark.parametrize("metadata", [None, b"{}", b'{"keras_version": "r.1"}'])
+def test_an_archive_that_does_not_say_its_keras_is_damaged(metadata: bytes | None) -> None:
+    """Settings mean other things in other versions, so that nothing is guessed."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(FOLDER / "text.2.keras") as old, zipfile.ZipFile(made, "w") as new:
+        for name in old.namelist():
+            content = metadata if name == "metadata.json" else old.read(name)
+            if content is not None:
+                new.writestr(name, content)
+
+    with pytest.raises(ps.errors.DataLossError, match=r"which Keras wrote it|says that Keras"):
+        read(made.getvalue())
+
+
+@pytest.mark.parametrize("key", ["fft_length", "num_mel_bins"])
+def test_absurd_tables_of_sounds_are_refused(key: str) -> None:
+    """A file cannot have a table made of 2³¹ numbers, which it would not even contain."""
+
+    def put_in(config: Any) -> None:
+        [layer, *_] = [x for x in config["config"]["layers"] if x["class_name"] == "MelSpectrogram"]
+        layer["config"][key] = 2**31 - 1
+
+    with pytest.raises(ps.errors.InvalidArgumentError, match=r"mel_spectrogram.*(taken|too many)"):
+        read(changed(put_in, "sounds.3.keras"))

@@ -5,13 +5,15 @@ Out:  ``Archive``: the description of the outermost model, the Keras that wrote 
       weights.
 Not:  knows no layers.
 
-A ``.keras`` file is a ZIP archive of ``metadata.json``, ``config.json`` and ``model.weights.h5``;
-nothing of it is unpacked to disk.  What a file is, its first bytes say, not its name.
+A ``.keras`` file is a ZIP archive of ``metadata.json``, ``config.json``, ``model.weights.h5`` and,
+below ``assets``, vocabularies.  Nothing of it is unpacked to disk: its names are only looked up.
+What a file is, its first bytes say, not its name.
 """
 
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -31,11 +33,12 @@ from penstock.formats.keras.config import Config, Generation, read_config
 from penstock.formats.keras.h5 import H5File, open_h5
 from penstock.formats.keras.hdf5_bytes import SIGNATURE
 from penstock.formats.keras.layer import Layer
-from penstock.formats.keras.weights import read_lists, read_tree
+from penstock.formats.keras.weights import FindAsset, read_lists, read_tree
 from penstock.formats.strict_json import MAX_BYTES, parse_object
 
 _ZIP: Final = b"PK\x03\x04"
 _WEIGHTS: Final = "model.weights.h5"
+_ASSETS: Final = "assets"
 #: How many times as large as its packed form a part of an archive may be.
 _EXPANSION: Final = 1100
 _AGAIN: Final = "get the file again, or save the model again with Keras"
@@ -53,11 +56,13 @@ class Archive:
     weights: H5File
     #: Whether those are numbered in a tree, as in ``.keras`` files.
     is_tree: bool
+    #: The files beside the weights.
+    find_asset: FindAsset = lambda _: None
 
     def read_weights(self, model: Layer) -> None:
         """Give each layer its arrays."""
         if self.is_tree:
-            read_tree(model, self.weights)
+            read_tree(model, self.weights, self.find_asset)
         else:
             read_lists(model, self.weights)
 
@@ -97,10 +102,14 @@ def _open_zip(content: bytes, origin: str) -> Archive:
             f"{origin} is an archive without config.json, so no model of Keras",
             next_step="unpack it, and give the model that is in it",
         )
-    version = ""
-    if "metadata.json" in names:
-        found = parse_object(_member(archive, "metadata.json", origin), f"{origin}/metadata.json")
-        version = str(found.get("keras_version", ""))
+    if "metadata.json" not in names:
+        # The same settings mean other things in other versions.
+        raise DataLossError(
+            f"{origin} does not say which Keras wrote it: metadata.json is missing",
+            next_step=_AGAIN,
+        )
+    found = parse_object(_member(archive, "metadata.json", origin), f"{origin}/metadata.json")
+    version = _text(found.get("keras_version")) or "(none)"
     entry = parse_object(_member(archive, "config.json", origin), f"{origin}/config.json")
     if _WEIGHTS not in names:
         what = (
@@ -113,8 +122,14 @@ def _open_zip(content: bytes, origin: str) -> Archive:
             next_step="save the model again with Keras, by model.save('model.keras')",
         )
     weights = _member(archive, _WEIGHTS, origin)
-    config = _outermost(entry, version, is_zip=True)
-    return Archive(config, version, open_h5(weights, f"{origin}/{_WEIGHTS}"), is_tree=True)
+
+    def find_asset(path: str) -> bytes | None:
+        name = f"{_ASSETS}/{path}"
+        return _member(archive, name, origin) if name in names else None
+
+    config = _outermost(entry, version, origin)
+    file = open_h5(weights, f"{origin}/{_WEIGHTS}")
+    return Archive(config, version, file, is_tree=True, find_asset=find_asset)
 
 
 def _member(archive: zipfile.ZipFile, name: str, origin: str) -> bytes:
@@ -158,7 +173,7 @@ def _open_h5(content: bytes, origin: str) -> Archive:
         raise NotFoundError(f"{origin} has a description of a model, but no weights")
     entry = parse_object(text.encode("utf-8", "replace"), f"{origin}/model_config")
     version = _text(file.attribute("keras_version")) or _text(weights.attribute("keras_version"))
-    return Archive(_outermost(entry, version, is_zip=False), version, weights, is_tree=False)
+    return Archive(_outermost(entry, version, origin), version, weights, is_tree=False)
 
 
 def _only_weights(file: H5File, origin: str) -> OpError:
@@ -175,17 +190,20 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _outermost(entry: dict[str, Any], version: str, *, is_zip: bool) -> Config:
+def _outermost(entry: dict[str, Any], version: str, origin: str) -> Config:
     """The description of the model, with the generation of the Keras that wrote it.
 
     Raises:
-        UnimplementedError: that was Keras 1, or the model's class is the author's own.
+        UnimplementedError: that was Keras 1, which named itself in no file at first.
+        DataLossError: the version is none.
 
     """
-    if version.startswith(("0.", "1.")) or not (version or is_zip):
+    if version.startswith(("0.", "1.")) or not version:
         raise UnimplementedError(
             f"The model was saved by Keras {version or '1'}",
             next_step="load and save it with Keras 2.2 to 2.15, which convert it",
         )
+    if not re.match(r"\d+\.\d", version):
+        raise DataLossError(f"{origin} says that Keras {version} wrote it", next_step=_AGAIN)
     is_new = not version.startswith("2.")
     return read_config(entry, Generation.KERAS_3 if is_new else Generation.KERAS_2)

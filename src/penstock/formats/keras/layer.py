@@ -49,6 +49,8 @@ class Weight:
     name: str
     #: Whether training changes it while the layer is trained; old files list those first.
     is_trained: bool = True
+    #: Whether files name it, where they number others; HDF5 files with flat lists do not have it.
+    is_named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class LayerKind:
     masking: Masking
     #: Whether inputs of another real type are converted to the layer's.
     converts: bool
+    #: The files beside the weights that the layer reads, such as ``vocabulary.txt``.
+    assets: Sequence[str]
 
 
 _KINDS: Final[dict[str, LayerKind]] = {}
@@ -73,6 +77,7 @@ def layer(
     parts: Callable[[Config], Mapping[str, Config]] = lambda _: {},
     masking: Masking = Masking.ENDS,
     converts: bool = True,
+    assets: Sequence[str] = (),
 ) -> Callable[[Build], Build]:
     """Say that a function makes the layers of some classes of Keras.
 
@@ -85,7 +90,7 @@ def layer(
         for name in names:
             if name in _KINDS:
                 raise AlreadyExistsError(f"Keras' {name} has a function already")
-            _KINDS[name] = LayerKind(build, weights, parts, masking, converts)
+            _KINDS[name] = LayerKind(build, weights, parts, masking, converts, assets)
         return build
 
     return register
@@ -125,7 +130,9 @@ class Layer:
     parts: Mapping[str, Layer]
     #: Its own arrays; filled in by whoever reads the file, before the first call.
     arrays: dict[str, Array] = field(default_factory=dict)
-    #: The same as nodes; made when first asked for, and shared by all calls.
+    #: Its own files, of those that the archive has; filled in together with ``arrays``.
+    assets: dict[str, bytes] = field(default_factory=dict)
+    #: Arrays as nodes; made when first asked for, and shared by all calls.
     _constants: dict[str, Tensor] = field(default_factory=dict)
 
     def own_weights(self) -> Sequence[Weight]:
@@ -159,6 +166,13 @@ class Layer:
             self._constants[name] = self.constant(name, make())
         return self._constants[name]
 
+    def kept_as_is(self, name: str, values: Array) -> Tensor:
+        """The same of numbers or words of any type, which stays."""
+        if name not in self._constants:
+            with control_dependencies(None):
+                self._constants[name] = ops.constant(values, name=name)
+        return self._constants[name]
+
     def constant(self, name: str, value: Any) -> Tensor:
         """A constant of the type it computes in, outside of all loops."""
         wanted = self.config.dtype.numpy
@@ -171,7 +185,9 @@ class Layer:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Nest:
         """Make its nodes once more, for these inputs."""
-        with sound(self.config), name_scope(node_name(self.config.name)):
+        # Damaged weights are numbers, too: what is computed of them overflows in silence.
+        quiet = np.errstate(all="ignore")
+        with sound(self.config), name_scope(node_name(self.config.name)), quiet:
             if self.kind.converts:
                 args = each(self._converted, args)
                 kwargs = each(self._converted, kwargs)

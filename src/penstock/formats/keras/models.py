@@ -85,7 +85,7 @@ def _unknown(configs: list[Config]) -> UnimplementedError:
 # -- one layer after the other --------------------------------------------------------------------
 
 
-def _entries(config: Config) -> dict[str, Config]:
+def entries(config: Config) -> dict[str, Config]:
     """The layers of a model, by attribute and name."""
     found: dict[str, Config] = {}
     for number, entry in enumerate(config.items("layers")):
@@ -97,7 +97,7 @@ def _entries(config: Config) -> dict[str, Config]:
     return found
 
 
-@layer("Sequential", parts=_entries, masking=Masking.OWN, converts=False)
+@layer("Sequential", parts=entries, masking=Masking.OWN, converts=False)
 def sequential(model: Layer, inputs: Nest, **_: Any) -> Nest:
     """Each layer takes what the one before gives."""
     x = inputs
@@ -116,7 +116,7 @@ def topology_of(model: Layer) -> Topology:
     return read_topology(model.config, layers)
 
 
-@layer(*FUNCTIONAL, parts=_entries, masking=Masking.OWN, converts=False)
+@layer(*FUNCTIONAL, parts=entries, masking=Masking.OWN, converts=False)
 def functional(model: Layer, inputs: Nest, **_: Any) -> Nest:
     """The layers' calls in an order in which each finds what it takes."""
     topology = topology_of(model)

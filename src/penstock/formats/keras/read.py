@@ -8,8 +8,8 @@ Not:  runs nothing; the author's own code, if the file has some, least of all.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from penstock.builder import Graph, ops, placeholder
@@ -167,11 +167,14 @@ def _input_type(config: Config) -> DType:
 
 def _named_outputs(model: Layer, outputs: Nest) -> dict[str, Endpoint]:
     """Each output by a name of its own, as a node of that name."""
-    used: Counter[str] = Counter()
     found: dict[str, Endpoint] = {}
-    for name, x in _with_names(outputs, _output_names(model)):
-        used[name] += 1
-        title = name if used[name] == 1 else f"{name}_{used[name] - 1}"
+    named = _with_names(outputs, _output_names(model))
+    names = {name for name, _ in named}
+    for name, x in named:
+        # The number of another output may make the name of a third one.
+        numbered = (f"{name}_{number}" for number in count(1))
+        free = (title for title in numbered if title not in found and title not in names)
+        title = name if name not in found else next(free)
         tensor = ops.identity(x.tensor, name=node_name(title))
         found[title] = Endpoint(tensor, tensor.dtype, TensorShape.of(x.shape))
     return found

@@ -1,7 +1,7 @@
 """Which array of a file is which weight of which layer.
 
-In:   the layers of a model, and the HDF5 file with their weights.
-Out:  every layer's ``arrays``.
+In:   the layers of a model, the HDF5 file with their weights, the files beside that.
+Out:  every layer's ``arrays`` and ``assets``.
 Not:  checks no shapes: layers do that when they are built.
 
 There are two layouts.  Since Keras 2.12 (``.keras``) a layer's arrays are numbered in a group whose
@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from penstock.core.values import Array
 from penstock.errors import NotFoundError
@@ -23,6 +23,8 @@ from penstock.formats.keras.config import Config
 from penstock.formats.keras.h5 import H5File
 from penstock.formats.keras.layer import Layer
 
+#: Takes the path of a file beside the weights; returns its content, or None if there is none.
+FindAsset: TypeAlias = Callable[[str], bytes | None]
 #: The attribute of a model, or of stacked cells, that is a list of layers.
 CONTAINERS: Final = ("layers", "cells")
 #: What a class is called in Keras' own code, where that differs from its public name.
@@ -35,27 +37,43 @@ _NO_WEIGHT: Final = re.compile(r"(^|/)(StateVar|seed_generator_state)(:\d+)?$")
 # -- numbered arrays in a tree of groups ----------------------------------------------------------
 
 
-def read_tree(model: Layer, file: H5File) -> None:
-    """Fill in the arrays of a model and of everything inside from a ``.keras`` file's weights."""
-    done: set[int] = set()
-    _read_node(model, file, [""], done)
+def read_tree(model: Layer, file: H5File, find_asset: FindAsset) -> None:
+    """Fill in what a model and everything inside has in a ``.keras`` file."""
+    _TreeReader(file, find_asset).read(model, [""])
 
 
-def _read_node(layer: Layer, file: H5File, paths: Sequence[str], done: set[int]) -> None:
-    """Read one layer, which lies at the first of ``paths`` that exists, and those inside."""
-    if id(layer) in done:
-        return
-    done.add(id(layer))
-    weights = layer.own_weights()
-    # What is not trained lies behind what is, whether or not the layer is frozen.
-    ordered = sorted(weights, key=lambda weight: not weight.is_trained)
-    here = [path for path in paths if f"{path}vars" in file]
-    for number, weight in enumerate(ordered):
-        if not here:
-            raise _missing(layer.config, file, f"{paths[0]}vars/{number}")
-        layer.arrays[weight.name] = file.array(f"{here[0]}vars/{number}")
-    for names, part in _spelled_parts(layer):
-        _read_node(part, file, [f"{path}{n}/" for path in paths for n in names], done)
+class _TreeReader:
+    """Goes through layers and groups in step."""
+
+    def __init__(self, file: H5File, find_asset: FindAsset) -> None:
+        self._file = file
+        self._find_asset = find_asset
+        #: The layers that were read: one may stand at several places.
+        self._done: set[int] = set()
+
+    def read(self, layer: Layer, paths: Sequence[str]) -> None:
+        """Read one layer, which lies at the first of ``paths`` that exists, and those inside."""
+        if id(layer) in self._done:
+            return
+        self._done.add(id(layer))
+        self._read_arrays(layer, paths)
+        for name in layer.kind.assets:
+            found = (self._find_asset(f"{path}{name}") for path in paths)
+            content = next((content for content in found if content is not None), None)
+            if content is not None:
+                layer.assets[name] = content
+        for names, part in _spelled_parts(layer):
+            self.read(part, [f"{path}{n}/" for path in paths for n in names])
+
+    def _read_arrays(self, layer: Layer, paths: Sequence[str]) -> None:
+        # What is not trained lies behind what is, whether or not the layer is frozen.
+        ordered = sorted(layer.own_weights(), key=lambda weight: not weight.is_trained)
+        here = [path for path in paths if f"{path}vars" in self._file]
+        for number, weight in enumerate(ordered):
+            title = weight.name if weight.is_named else str(number)
+            if not here:
+                raise _missing(layer.config, self._file, f"{paths[0]}vars/{title}")
+            layer.arrays[weight.name] = self._file.array(f"{here[0]}vars/{title}")
 
 
 def _spelled_parts(layer: Layer) -> Iterator[tuple[list[str], Layer]]:
@@ -119,7 +137,8 @@ def _all(layer: Layer, *, is_frozen: bool) -> Iterator[tuple[Layer, str, bool]]:
     """Weights in the order of layers, each with whether training would change it."""
     is_frozen = is_frozen or layer.config.settings.get("trainable") is False
     for weight in layer.own_weights():
-        yield layer, weight.name, weight.is_trained and not is_frozen
+        if not weight.is_named:
+            yield layer, weight.name, weight.is_trained and not is_frozen
     for part in layer.parts.values():
         yield from _all(part, is_frozen=is_frozen)
 

@@ -2,9 +2,13 @@
 
 from penstock.formats.keras.layers import (
     attention,
+    categories,
     cells,
     convolutions,
     core,
+    embeddings,
+    local,
+    lookups,
     merging,
     normalization,
     operations,
@@ -12,13 +16,20 @@ from penstock.formats.keras.layers import (
     preprocessing,
     recurrent,
     reshaping,
+    spectrograms,
+    text,
+    wrapping,
 )
 
 __all__ = [
     "attention",
+    "categories",
     "cells",
     "convolutions",
     "core",
+    "embeddings",
+    "local",
+    "lookups",
     "merging",
     "normalization",
     "operations",
@@ -26,4 +37,7 @@ __all__ = [
     "preprocessing",
     "recurrent",
     "reshaping",
+    "spectrograms",
+    "text",
+    "wrapping",
 ]

@@ -1,4 +1,4 @@
-"""Dense, Embedding, Activation and those that only pass on what they get."""
+"""Dense, Activation and those that only pass on what they get."""
 
 from __future__ import annotations
 
@@ -49,12 +49,18 @@ def refuse_variants(config: Config) -> None:
 def dense(self: Layer, x: Symbol) -> Symbol:
     """Give x · kernel + bias along the last dimension."""
     refuse_variants(self.config)
+    x = as_real(self, x)
     units = self.config.integer("units", at_least=1)
     kernel = self.weight("kernel", (x.shape[-1], units))
     made = multiplied(x, kernel, units)
     if "bias" in self.arrays:
         made = made.made(ops.bias_add(made.tensor, self.weight("bias", (units,))))
     return activated(self.config, made)
+
+
+def as_real(self: Layer, x: Symbol) -> Symbol:
+    """Whole numbers in the type of the layer: counts, for example, are int64 in Keras 3."""
+    return x if x.tensor.dtype.is_floating else x.made(ops.cast(x.tensor, self.config.dtype))
 
 
 def multiplied(x: Symbol, kernel: Tensor, units: int) -> Symbol:
@@ -76,6 +82,7 @@ def einsum_dense(self: Layer, x: Symbol) -> Symbol:
     """A product along the dimensions that an equation names, and a bias."""
     refuse_variants(self.config)
     kernel = self.array("kernel")
+    x = as_real(self, x)
     product = einsum_of(
         self.config, self.config.text("equation"), x, Symbol(self.weight("kernel"), kernel.shape)
     )
@@ -115,26 +122,6 @@ def _einsum_shape(config: Config, equation: str, first: Shape, second: Shape) ->
     if not set(result) <= set(size_of):
         raise config.error("its equation makes a dimension out of nothing")
     return tuple(size_of[letter] for letter in result)
-
-
-@layer(
-    "Embedding",
-    weights=lambda _: [Weight("embeddings")],
-    masking=Masking.OWN,
-    converts=False,
-)
-def embedding(self: Layer, x: Symbol) -> Symbol:
-    """The row of a table for each number; with ``mask_zero``, number 0 is no part of a text."""
-    refuse_variants(self.config)
-    width = self.config.integer("output_dim", at_least=1)
-    table = self.weight("embeddings", (self.config.integer("input_dim", at_least=1), width))
-    numbers = x.tensor
-    if numbers.dtype not in (dtypes.int32, dtypes.int64):
-        numbers = ops.cast(numbers, dtypes.int32)
-    rows = x.made(ops.gather_v2(table, numbers, 0), (*x.shape, width))
-    if not self.config.flag("mask_zero", default=False):
-        return rows
-    return rows.masked(ops.not_equal(x.tensor, constant_like(0, x.tensor)))
 
 
 # -- functions ------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from penstock.builder import ops
 from penstock.builder.tensor import Tensor
@@ -60,7 +61,20 @@ def _listed(
         raise config.error("its input is no list of tensors")
     if count is not None and len(inputs) != count:
         raise config.error(f"it takes {count} inputs, and is given {len(inputs)}")
-    return inputs
+    return _of_one_type(inputs)
+
+
+def _of_one_type(inputs: list[Symbol]) -> list[Symbol]:
+    """Whole numbers in the type of the real ones beside them; the widest of whole ones."""
+    types = [x.tensor.dtype for x in inputs]
+    if all(dtype is types[0] for dtype in types) or dtypes.string in types:
+        return inputs
+    real = [dtype for dtype in types if dtype.is_floating]
+    wanted = max(real or types, key=lambda dtype: dtype.numpy.itemsize)
+    return [
+        x if x.tensor.dtype is wanted else replace(x, tensor=ops.cast(x.tensor, wanted))
+        for x in inputs
+    ]
 
 
 def _merged(

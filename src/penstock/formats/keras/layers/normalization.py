@@ -63,8 +63,7 @@ def batch_normalization(self: Layer, x: Symbol) -> Symbol:
     axis = self.config.axis("axis", x.rank, -1)
     wanted = (x.shape[axis],)
     epsilon = np.float32(self.config.number("epsilon", 1e-3))
-    with np.errstate(all="ignore"):  # damaged weights are numbers, too
-        factor = 1 / np.sqrt(self.array("moving_variance", wanted) + epsilon)
+    factor = 1 / np.sqrt(self.array("moving_variance", wanted) + epsilon)
     if "gamma" in self.arrays:
         factor = factor * self.array("gamma", wanted)
     offset = -self.array("moving_mean", wanted) * factor

@@ -1,4 +1,4 @@
-"""What models do with their inputs before anything else: numbers, categories, images.
+"""What models do with their inputs before anything else: numbers and images.
 
 What draws at random (flips, rotations …) does so in training only.
 """
@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from penstock.builder import ops
-from penstock.core import dtypes
 from penstock.core.values import Array
 from penstock.formats.keras.config import Config
 from penstock.formats.keras.layer import Layer, Masking, Weight, layer
 from penstock.formats.keras.layers.reshaping import resized
-from penstock.formats.keras.symbol import Nest, Symbol
+from penstock.formats.keras.symbol import Nest, Symbol, constant_like
 from penstock.formats.keras.windows import in_channels_last
 
 #: The least standard deviation that is divided by: Keras' ``backend.epsilon()``.
@@ -43,6 +42,13 @@ _LEAST = 1e-7
     "RandomPerspective",
     "RandomElasticTransform",
     "RandomColorDegeneration",
+    "RandomHeight",
+    "RandomWidth",
+    "AugMix",
+    "CutMix",
+    "MixUp",
+    "RandAugment",
+    "Solarization",
     masking=Masking.ENDS,
 )
 def in_training_only(_: Layer, x: Nest, **_unused: Any) -> Nest:
@@ -96,8 +102,7 @@ def normalization(self: Layer, x: Symbol) -> Symbol:
     )
     form = [size if place in axes else 1 for place, size in enumerate(x.shape)]
     shift = self.constant("mean", _broadcast(config, mean, form))
-    with np.errstate(all="ignore"):
-        scale = _broadcast(config, np.maximum(np.sqrt(variance), _LEAST), form)
+    scale = _broadcast(config, np.maximum(np.sqrt(variance), _LEAST), form)
     factor = self.constant("deviation", scale)
     if config.flag("invert", default=False):
         return x.made(shift + x.tensor * factor)
@@ -112,43 +117,6 @@ def _broadcast(config: Config, values: Array, form: Sequence[int | None]) -> Arr
         raise config.error(f"{values.size} statistics do not fit an input of {wanted}") from None
 
 
-# -- categories -----------------------------------------------------------------------------------
-
-
-@layer("Discretization", converts=False)
-def discretization(self: Layer, x: Symbol) -> Symbol:
-    """The number of the interval that each number is in."""
-    if self.config.choice("output_mode", ("int", "one_hot", "multi_hot", "count"), "int") != "int":
-        raise self.config.unsupported("intervals as other than numbers")
-    bounds = self.config.items("bin_boundaries")
-    if not all(isinstance(b, (int, float)) and not isinstance(b, bool) for b in bounds):
-        raise self.config.error("'bin_boundaries' must be numbers")
-    made = ops.bucketize(x.tensor, boundaries=[float(bound) for bound in sorted(bounds)])
-    if self.config.is_keras_3:
-        return x.made(made)
-    own = self.config.dtype
-    return x.made(ops.cast(made, own if own.is_integer else dtypes.int64))
-
-
-@layer("CategoryEncoding", converts=False)
-def category_encoding(self: Layer, x: Symbol) -> Symbol:
-    """Which of so many categories there are, or how often each is there."""
-    count = self.config.integer("num_tokens", at_least=1)
-    mode = self.config.choice("output_mode", ("multi_hot", "one_hot", "count"), "multi_hot")
-    dtype = self.config.dtype
-    one, zero = np.ones((), dtype.numpy), np.zeros((), dtype.numpy)
-    numbers = ops.cast(x.tensor, dtypes.int32)
-    encoded = ops.one_hot(numbers, count, one, zero)
-    if mode == "one_hot":
-        if x.shape[-1] == 1 and x.rank > 1:
-            return x.made(ops.squeeze(encoded, squeeze_dims=[x.rank - 1]), (*x.shape[:-1], count))
-        return x.made(encoded, (*x.shape, count))
-    if x.rank == 1:
-        return x.made(encoded, (*x.shape, count))
-    reduced = ops.max if mode == "multi_hot" else ops.sum
-    return x.made(reduced(encoded, [x.rank - 1]), (*x.shape[:-1], count))
-
-
 # -- images ---------------------------------------------------------------------------------------
 
 
@@ -156,18 +124,33 @@ def category_encoding(self: Layer, x: Symbol) -> Symbol:
 def resizing(self: Layer, x: Symbol) -> Symbol:
     """Images of another size; of their middle, if they must not be distorted."""
     config = self.config
-    for key in ("pad_to_aspect_ratio", "antialias"):
-        if config.flag(key, default=False):
-            raise config.unsupported(key)
     height, width = (config.integer(key, at_least=1) for key in ("height", "width"))
     method = config.text("interpolation", "bilinear").lower()
+    is_smooth = config.flag("antialias", default=False)
 
     def changed(x: Symbol) -> Symbol:
         if config.flag("crop_to_aspect_ratio", default=False):
             x = _middle(config, x, *_largest_box(config, x, height, width))
-        return resized(config, x, [height, width], method)
+        elif config.flag("pad_to_aspect_ratio", default=False):
+            x = _framed(config, x, height, width)
+        return resized(config, x, [height, width], method, is_smooth=is_smooth)
 
     return in_channels_last(_real(self, x), changed, is_channels_first=config.is_channels_first)
+
+
+@layer("RandomCrop")
+def random_crop(self: Layer, x: Symbol) -> Symbol:
+    """The largest part in the middle of each image that has the wanted form, in the wanted size.
+
+    Keras 3 leaves images as they are (since 3.8, which reads the files of 3.0 to 3.7 so, too).
+    """
+    config = self.config
+    if config.is_keras_3:
+        return x
+    height, width = (config.integer(key, at_least=1) for key in ("height", "width"))
+    x = _real(self, x)
+    box = _largest_box(config, x, height, width)
+    return resized(config, _middle(config, x, *box), [height, width], "bilinear")
 
 
 def _real(self: Layer, x: Symbol) -> Symbol:
@@ -184,6 +167,20 @@ def _largest_box(config: Config, x: Symbol, height: int, width: int) -> tuple[in
     box_height = max(min(rows, int(columns * height / width)), 1)
     box_width = max(min(columns, int(rows * width / height)), 1)
     return box_height, box_width
+
+
+def _framed(config: Config, x: Symbol, height: int, width: int) -> Symbol:
+    """An image in a frame, with which it has the form of another one."""
+    rows, columns = x.shape[1], x.shape[2]
+    if rows is None or columns is None:
+        raise config.unsupported("a frame around images of unknown size")
+    config.choice("fill_mode", ("constant",), "constant")
+    above = max(int(columns * height / width) - rows, 0) // 2
+    beside = max(int(rows * width / height) - columns, 0) // 2
+    around = np.array([(0, 0), (above, above), (beside, beside), (0, 0)], np.int32)
+    value = constant_like(config.number("fill_value", 0.0), x.tensor)
+    made = ops.pad_v2(x.tensor, around, value)
+    return x.made(made, (x.shape[0], rows + 2 * above, columns + 2 * beside, x.shape[3]))
 
 
 def _middle(config: Config, x: Symbol, height: int, width: int) -> Symbol:
@@ -210,3 +207,23 @@ def center_crop(self: Layer, x: Symbol) -> Symbol:
         return _middle(config, x, height, width)
 
     return in_channels_last(_real(self, x), cropped, is_channels_first=config.is_channels_first)
+
+
+@layer("AutoContrast")
+def auto_contrast(self: Layer, x: Symbol) -> Symbol:
+    """Each channel of each image stretched to the whole range; one of a single value stays."""
+    low, high = self.config.items("value_range", [0, 255])
+    if not all(isinstance(bound, (int, float)) for bound in (low, high)):
+        raise self.config.error("'value_range' must be two numbers")
+    given = _real(self, x)
+    span = constant_like(high - low, given.tensor)
+    bright = constant_like(255.0, given.tensor)
+    start = constant_like(low, given.tensor)
+    is_byte = (low, high) == (0, 255)
+    image = given.tensor if is_byte else ops.real_div(given.tensor - start, span) * bright
+    least = ops.min(image, [1, 2], keep_dims=True)
+    scale = ops.real_div(bright, ops.max(image, [1, 2], keep_dims=True) - least)
+    zero = constant_like(0.0, image)
+    stretched = ops.minimum(ops.maximum(image * scale - least * scale, zero), bright)
+    made = stretched if is_byte else ops.real_div(stretched, bright) * span + start
+    return given.made(ops.select_v2(ops.is_nan(made), given.tensor, made))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,6 +12,13 @@ from penstock.formats.keras.config import Config, is_whole
 from penstock.formats.keras.layer import Layer, layer
 from penstock.formats.keras.symbol import Size, Symbol, pack, product, reshape, transpose
 from penstock.formats.keras.windows import channels_last, in_channels_last
+
+#: TensorFlow's kernels of ways to resize, where these look at all points.
+_KERNELS: Final = {
+    "bilinear": "triangle",
+    "bicubic": "keyscubic",
+    **{name: name for name in ("lanczos3", "lanczos5", "gaussian", "mitchellcubic")},
+}
 
 
 @layer("Flatten")
@@ -161,14 +168,18 @@ def _interpolated(config: Config, x: Symbol, factors: Sequence[int], method: str
     return resized(config, x, sizes, method)
 
 
-def resized(config: Config, x: Symbol, sizes: Sequence[Size], method: str) -> Symbol:
-    """An image of another size."""
+def resized(
+    config: Config, x: Symbol, sizes: Sequence[Size], method: str, *, is_smooth: bool = False
+) -> Symbol:
+    """An image of another size; a smooth one is smaller without taking single points."""
     if len(sizes) != 2:
         raise config.unsupported(f"the interpolation '{method}' in {len(sizes)} dimensions")
     wanted = pack(sizes)
     known = [size if isinstance(size, int) else None for size in sizes]
     shape = (x.shape[0], *known, x.shape[-1])
-    if method == "nearest":
+    if is_smooth and method in _KERNELS:
+        made = _by_kernel(x, wanted, _KERNELS[method], is_smooth=True)
+    elif method == "nearest":
         made = ops.resize_nearest_neighbor(x.tensor, wanted, half_pixel_centers=True)
     elif method == "bilinear":
         made = ops.resize_bilinear(x.tensor, wanted, half_pixel_centers=True)
@@ -176,18 +187,19 @@ def resized(config: Config, x: Symbol, sizes: Sequence[Size], method: str) -> Sy
         made = ops.resize_bicubic(x.tensor, wanted, half_pixel_centers=True)
     elif method == "area":
         made = ops.resize_area(x.tensor, wanted)
-    elif method in ("lanczos3", "lanczos5", "gaussian", "mitchellcubic"):
-        made = _by_kernel(x, wanted, method)
+    elif method in _KERNELS:
+        made = _by_kernel(x, wanted, _KERNELS[method], is_smooth=False)
     else:
         raise config.unsupported(f"the interpolation '{method}'")
     return x.made(ops.cast(made, x.tensor.dtype), shape)
 
 
-def _by_kernel(x: Symbol, wanted: Any, method: str) -> Any:
+def _by_kernel(x: Symbol, wanted: Any, method: str, *, is_smooth: bool) -> Any:
+    """An image of which each point is a mean of those around it, by the weights of a kernel."""
     factors = ops.real_div(
         ops.cast(ops.pack(list(wanted)) if isinstance(wanted, list) else wanted, "float32"),
         ops.cast(x.sizes_tensor()[1:3], "float32"),
     )
     return ops.scale_and_translate(
-        x.tensor, wanted, factors, np.zeros(2, np.float32), kernel_type=method, antialias=False
+        x.tensor, wanted, factors, np.zeros(2, np.float32), kernel_type=method, antialias=is_smooth
     )
