@@ -11,6 +11,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -418,7 +421,63 @@ def resnet50_224() -> Built:
             y = tf.nn.relu(conv(y, 3, co, 1))
             h = tf.nn.relu(conv(y, 1, co * 4, 1) + sc)
     h = tf.reduce_mean(h, [1, 2])
-    return {"x": x}, [tf.nn.softmax(tf.matmul(h, tf.constant(f32(2048, 1000, scale=0.02))))]
+    # Logits: as probabilities one would be 1, and all others 0, whatever is computed.
+    return {"x": x}, [tf.matmul(h / tf.norm(h), tf.constant(f32(2048, 1000)))]
+
+
+def _of_keras(name: str, x: Any) -> Built:
+    """A network of Keras, built in another process, with its input."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "graph.pb"
+        command = [sys.executable, "-m", "benchmarks.keras_networks", name, str(path)]
+        subprocess.run(command, check=True)
+        graph_def = tf1.GraphDef.FromString(path.read_bytes())
+    (y,) = tf.import_graph_def(graph_def, return_elements=["y:0"], name="")
+    return {"x": x}, [y]
+
+
+def _image() -> Any:
+    return np.random.RandomState(3).uniform(0, 255, (1, 224, 224, 3)).astype(np.float32)
+
+
+def _words(count: int) -> Any:
+    return np.random.RandomState(3).randint(1, 3000, (1, count)).astype(np.int32)
+
+
+@case(1, "models", is_large=True)
+def efficientnet_b0() -> Built:
+    """Convolutions by channel, with gates for each channel."""
+    return _of_keras("efficientnet_b0", _image())
+
+
+@case(1, "models", is_large=True)
+def mobilenet_v3() -> Built:
+    """The same, smaller, with activations that are cheap elsewhere."""
+    return _of_keras("mobilenet_v3", _image())
+
+
+@case(1, "models", is_large=True)
+def densenet_121() -> Built:
+    """Every layer reads all before it."""
+    return _of_keras("densenet_121", _image())
+
+
+@case(1, "models", is_large=True)
+def inception_v3() -> Built:
+    """Windows of many forms side by side."""
+    return _of_keras("inception_v3", _image())
+
+
+@case(1, "models", is_large=True)
+def encoder_12() -> Built:
+    """Twelve layers of attention over 128 tokens, as in BERT."""
+    return _of_keras("encoder_12", _words(128))
+
+
+@case(1, "models", is_large=True)
+def lstm_classifier() -> Built:
+    """A recurrent network in both directions over 100 words."""
+    return _of_keras("lstm_classifier", _words(100))
 
 
 @case(1000, "scheduler")
