@@ -12,6 +12,7 @@ comes after fusing, since what was merged has several readers, and is not fused.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -24,7 +25,6 @@ from penstock.passes.fold_constants import fold_constants
 from penstock.passes.fuse_convolutions import fuse_convolutions
 from penstock.passes.fuse_gates import fuse_gates
 from penstock.passes.graph_pass import REWRITING, GraphPass, GraphProperty, PassInput, rewriting
-from penstock.passes.offload.offload_regions import offload_regions
 from penstock.passes.read_in_place import read_in_place
 from penstock.passes.remove_identities import remove_identities
 from penstock.passes.simplify_arithmetic import simplify_arithmetic
@@ -54,7 +54,9 @@ def _fold_constants(given: PassInput) -> int:
 def _offload_regions(given: PassInput) -> int:
     if not (given.settings.accelerate and onnx_library.is_installed()):
         return 0
-    return offload_regions(given.draft, given.settings.region_products)
+    # Imported when it is first wanted: it looks at shapes, whose rules are many.
+    offload = importlib.import_module("penstock.passes.offload.offload_regions")
+    return int(offload.offload_regions(given.draft, given.settings.region_products))
 
 
 #: Penstock's own passes.

@@ -14,28 +14,44 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from penstock.core.names import Endpoint
 from penstock.defs.schema import GraphDef
 from penstock.graph.export import node_to_def
 from penstock.graph.graph import Edge, Node
-from penstock.passes.graph_rewriter import GraphRewriter
+from penstock.passes.graph_rewriter import GraphRewriter, value_of
 from penstock.passes.offload.find_regions import find_regions
 from penstock.passes.offload.rules import HEAVY
 from penstock.passes.offload.write_model import Exporter, RegionModel
 from penstock.shapes.infer import Shapes
 
 _OP: Final = "_OnnxRegion"
+#: Products of two matrices; and how many rows one may well have.
+_PRODUCTS: Final = frozenset({"MatMul", "_FusedMatMul"})
+_ROWS: Final = 8
 
 
 def offload_regions(draft: GraphRewriter, min_products: int) -> int:
     """Make single nodes of regions that take so many products; returns how many nodes went."""
-    if not any(node.op.name in HEAVY for node in draft.graph):
+    if not _may_be_worth_it(draft, min_products):
         return 0
     exporter = Exporter(draft.graph)
     regions = find_regions(draft, exporter.can_write)
     worthy = [nodes for nodes in regions if _products(nodes, exporter.shapes) >= min_products]
     models = [(nodes, exporter.model_of(nodes)) for nodes in worthy]
     return sum(_put_in_place(draft, nodes, model) for nodes, model in models)
+
+
+def _may_be_worth_it(draft: GraphRewriter, min_products: int) -> bool:
+    """Whether shapes are worth being inferred: a look at ops, and at how large constants are."""
+    heavy = [node for node in draft.graph if node.op.name in HEAVY]
+    if any(node.op.name not in _PRODUCTS for node in heavy):
+        return True
+    # numpy's products are as fast; what is gained is around them, and needs large ones.
+    factors = [value_of(edge.src) for node in heavy for edge in node.inputs if edge]
+    elements = sum(np.size(value) for value in factors if value is not None)
+    return bool(heavy) and elements * _ROWS >= min_products
 
 
 def _products(nodes: Sequence[Node], shapes: Shapes) -> int:
