@@ -20,6 +20,10 @@ from penstock.passes.offload.rules import Written, rule
 
 _ACTIVATIONS: Final = {"Relu": "Relu", "Elu": "Elu", "LeakyRelu": "LeakyRelu", "Sigmoid": "Sigmoid",
                        "Tanh": "Tanh"}  # fmt: skip
+#: Elements from which on a matrix does not stay in a processor's cache.
+_LARGE: Final = 4_000_000
+#: How many rows are few; a batch whose size only a step knows is taken for one.
+_FEW_ROWS: Final = frozenset({None, *range(8)})
 
 
 # -- convolutions ---------------------------------------------------------------------------------
@@ -162,6 +166,9 @@ def _product(node: Written) -> Tensor:
     node.need(node.types[0] is dtypes.float32)
     x, y = node.plain(0), node.plain(1)
     node.need(x.rank == y.rank == 2)
+    # A few rows by a large matrix: reading that is all the time it takes, and a copy of it a loss.
+    is_small = (y.size(0) or 0) * (y.size(1) or 0) < _LARGE
+    node.need(is_small or (node.shapes[0].dims or (None,))[0] not in _FEW_ROWS)
     turns = {"transA": int(node.attrs["transpose_a"]), "transB": int(node.attrs["transpose_b"])}
     return _finished(node, node.make("Gemm", [x, y], **turns))
 
