@@ -115,3 +115,18 @@ def test_errors_say_what_is_missing(tmp_path: Path) -> None:
     failed = command("get", tmp_path / "ck", "a")
     assert failed.exit_code == 1
     assert failed.output.startswith("DATA_LOSS: TensorBundle at ")
+
+
+def test_a_model_has_its_own_checkpoint() -> None:
+    """Of a SavedModel it is listed; what keeps its values elsewhere is named as what it is."""
+    tests = FILES.parents[1]
+    shown = command("list", "--names", tests / "saved_models" / "partitioned" / "model")
+    assert shown.exit_code == 0
+    assert shown.output.splitlines() == list(
+        ps.checkpoint.load(tests / "saved_models" / "partitioned" / "model" / "variables/variables")
+    )
+    model = tests / "keras_models" / "dense.3.keras"
+    failed = command("list", model)
+    assert failed.exit_code == 1
+    assert f"{model} is a model of Keras 3" in failed.output
+    assert "which has no checkpoint" in failed.output

@@ -15,7 +15,9 @@ from penstock.cli.fetched import check_path, print_values, write_values
 from penstock.cli.layout import counted, print_rows
 from penstock.core.shapes import TensorShape, type_text
 from penstock.core.values import Value
-from penstock.errors import NotFoundError
+from penstock.errors import DataLossError, InvalidArgumentError, NotFoundError
+from penstock.formats.place import Place
+from penstock.formats.read_model import is_known, read_place
 from penstock.printable import printable
 
 _DIFFERENT: Final = 1
@@ -27,8 +29,8 @@ _MOST_PARTS: Final = 4
 def checkpoint() -> None:
     """List, read and compare checkpoints, without a graph.
 
-    CHECKPOINT is what the names of its files begin with (model.ckpt-7), one of the files, or a
-    folder, for the latest checkpoint in it.
+    CHECKPOINT is what the names of its files begin with (model.ckpt-7), one of the files, a folder,
+    for the latest checkpoint in it, or a SavedModel.
 
     \b
     Examples:
@@ -48,7 +50,7 @@ def list_tensors(path: str, patterns: tuple[str, ...], *, names: bool) -> None:
     PATTERN leaves those whose names fit one of them; * and ? stand for anything. Elements are
     not read.
     """
-    found = load(path)
+    found = _opened(path)
     chosen = _chosen(found, patterns)
     if names:
         for name in chosen:
@@ -81,7 +83,7 @@ def get_tensors(path: str, patterns: tuple[str, ...], *, out: Path | None) -> No
 
     The exit code is 1, and nothing is printed, if what is stored is damaged.
     """
-    found = load(path)
+    found = _opened(path)
     chosen = _chosen(found, patterns)
     if out is not None:
         check_path(out, len(chosen), "tensor")
@@ -107,12 +109,29 @@ def compare(first: str, second: str, tolerance: float) -> None:
 
     The exit code is 0 if they are the same, and 1 if they differ.
     """
-    one, other = load(first), load(second)
+    one, other = _opened(first), _opened(second)
     found = list(diff(one, other, tolerance))
     print_rows([(item.name, _told(item, one, other)) for item in found], limit=len(found))
     if found:
         sys.exit(_DIFFERENT)
     click.echo(f"the same {counted(len(one), 'tensor')}")
+
+
+def _opened(path: str) -> Checkpoint:
+    """The checkpoint that is meant; of a model, its own."""
+    try:
+        return load(path)
+    except (DataLossError, NotFoundError):
+        place = Place.at(path)
+        if not is_known(place):
+            raise
+        model = read_place(place)
+        if not model.companions.checkpoint:
+            raise InvalidArgumentError(
+                f"{path} is {model.what}, which has no checkpoint",
+                next_step="its values are constants: penstock convert makes a graph of it",
+            ) from None
+        return load(model.companions.checkpoint)
 
 
 def _told(item: Difference, one: Checkpoint, other: Checkpoint) -> str:
