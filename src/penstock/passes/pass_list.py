@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Sequence
+from threading import Lock
 from typing import Final
 
-from penstock.core.forks import process_lock
+from penstock.core.forks import held_at_forks, process_lock
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from penstock.kernels.accelerated import onnx_library
 from penstock.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
@@ -51,11 +52,17 @@ def _fold_constants(given: PassInput) -> int:
     return fold_constants(given.draft, how.max_folded_bytes, how.host, flush=how.flush_denormals)
 
 
+#: Held while a pass is imported.  Taken before Python's import lock, which a child of a fork would
+#: otherwise find taken.
+_importing: Final = held_at_forks(Lock(), order=3)
+
+
 def _offload_regions(given: PassInput) -> int:
     if not (given.settings.accelerate and onnx_library.is_installed()):
         return 0
     # Imported when it is first wanted: it looks at shapes, whose rules are many.
-    offload = importlib.import_module("penstock.passes.offload.offload_regions")
+    with _importing:
+        offload = importlib.import_module("penstock.passes.offload.offload_regions")
     return int(offload.offload_regions(given.draft, given.settings.region_products))
 
 
