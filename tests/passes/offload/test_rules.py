@@ -56,7 +56,7 @@ def batch_norm(x: Any) -> Any:
 
 
 UNARY: Final = (
-    "abs", "cos", "erf", "erfc", "exp", "floor", "ceil", "neg", "relu", "relu6", "sigmoid", "sin",
+    "abs", "cos", "erf", "exp", "floor", "ceil", "neg", "relu", "relu6", "sigmoid", "sin",
     "softplus", "softsign", "square", "tanh", "reciprocal", "selu", "elu", "identity",
     "log_softmax", "softmax", "stop_gradient", "leaky_relu",
 )  # fmt: skip
@@ -170,6 +170,7 @@ REFUSED: Final[dict[str, Callable[[Any], Any]]] = {
     )[1],
     "symmetric": lambda x: ops.mirror_pad(x, [[0, 0], [1, 1], [0, 0], [0, 0]], mode="SYMMETRIC"),
     "axes_that_are_missing": lambda x: ops.squeeze(ops.mean(x, [1], keep_dims=True)),
+    "a_tail_that_would_vanish": lambda x: ops.log(ops.erfc(ops.abs(x) + 4.0)),
     "stretched_einsum": lambda x: ops.einsum([x, x], equation="abcd,abcd->a"),
 }
 OPS_OF_REGIONS: Final = {"Const", "_Arg", "_Retval", "_OnnxRegion", "NoOp"}
