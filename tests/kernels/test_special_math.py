@@ -114,3 +114,25 @@ def test_error_function_of_many() -> None:
     assert run_op("Erf", x).dtype == np.float32
     assert np.isnan(run_op("Erf", np.array([np.nan], np.float32)))
     assert type(run_op("Erf", np.float32(0.5))) is np.float32
+
+
+def test_complement_of_the_error_function_of_many() -> None:
+    """Right to seven units of the last digit however small it is, and to two in the middle of 2."""
+    x = np.concatenate([np.linspace(-5, 9.19, 60_001), np.logspace(-37, 0, 3_000)])
+    x = np.concatenate([x, -x]).astype(np.float32)
+    expected = np.array([math.erfc(number) for number in x.tolist()])
+    found = run_op("Erfc", x)
+
+    error = np.abs(found - expected) / np.spacing(expected.astype(np.float32))
+    normal = expected > np.finfo(np.float32).tiny
+    assert found.dtype == np.float32
+    assert error[normal].max() <= 7
+    np.testing.assert_allclose(found[~normal], expected[~normal], rtol=0, atol=1e-44)
+
+
+def test_ends_of_the_error_functions_complement() -> None:
+    """Of infinities, NaN, what is far outside, zeros, and one number alone."""
+    x = np.float32([np.inf, -np.inf, np.nan, 1e30, -1e30, 11, 0, -0.0, 1e-40])
+
+    np.testing.assert_array_equal(run_op("Erfc", x), [0, 2, np.nan, 0, 2, 0, 1, 1, 1])
+    assert type(run_op("Erfc", np.float32(0.5))) is np.float32

@@ -25,7 +25,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.extras import require
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
-from penstock.kernels.math.error_function import erf
+from penstock.kernels.math.error_function import erf, erfc
 from penstock.kernels.math.own_special import FUNCTIONS
 from penstock.kernels.values.arrays import shape_text
 from penstock.kernels.values.precision import NARROW, in_float32
@@ -153,6 +153,8 @@ _WITH_FALLBACK: Final[dict[str, tuple[str, Callable[[float], float]]]] = {
     "Erfc": ("erfc", math.erfc),
     "Lgamma": ("gammaln", _lgamma),
 }
+#: Of float32 and what is narrower our own are faster than SciPy's.
+_IN_FLOAT32: Final[dict[str, Kernel]] = {"erf": erf, "erfc": erfc}
 
 
 @kernel(*_WITH_FALLBACK, types={"T": FLOATS})
@@ -160,8 +162,8 @@ def make_special_with_fallback(attrs: Attrs) -> Kernel:
     """Error function, its complement, or the logarithm of the absolute gamma function."""
     name, of_one = _WITH_FALLBACK[attrs.op.name]
     dtype = attrs.dtype("T")
-    if name == "erf" and dtype is not dtypes.float64:
-        return _in_precision(erf, dtype)
+    if name in _IN_FLOAT32 and dtype is not dtypes.float64:
+        return _in_precision(_IN_FLOAT32[name], dtype)
     try:
         return _in_precision(_scipy(name), dtype)
     except UnimplementedError:
