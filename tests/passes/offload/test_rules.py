@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -47,6 +48,11 @@ def conv(x: Any, shape: Any, strides: Any = (1, 1), padding: str = "SAME", **mor
     """A convolution by random numbers."""
     whole = [1, *strides, 1]
     return ops.conv2_d(x, numbers(*shape), strides=whole, padding=padding, **more)
+
+
+def read_gate(x: Any, gate: Any) -> Any:
+    """A gate that is more than a factor."""
+    return x * gate + gate
 
 
 def batch_norm(x: Any) -> Any:
@@ -124,6 +130,8 @@ OF_IMAGES: Final[dict[str, Callable[[Any], Any]]] = {
     "greater_equal": lambda x: ops.greater_equal(x, ops.abs(x)),
     "less": lambda x: ops.less(x, 0.1),
     "less_equal": lambda x: ops.less_equal(ops.abs(x), x),
+    "gelu": lambda x: 0.5 * x * ops.erfc(-x * np.float32(math.sqrt(0.5))),
+    "gelu_by_division": lambda x: x / np.float32(2) * ops.erfc(x / np.float32(-math.sqrt(2))),
 }
 #: What is done to a matrix of three columns.
 OF_MATRICES: Final[dict[str, Callable[[Any], Any]]] = {
@@ -171,6 +179,9 @@ REFUSED: Final[dict[str, Callable[[Any], Any]]] = {
     "symmetric": lambda x: ops.mirror_pad(x, [[0, 0], [1, 1], [0, 0], [0, 0]], mode="SYMMETRIC"),
     "axes_that_are_missing": lambda x: ops.squeeze(ops.mean(x, [1], keep_dims=True)),
     "a_tail_that_would_vanish": lambda x: ops.log(ops.erfc(ops.abs(x) + 4.0)),
+    "a_gate_of_something_else": lambda x: ops.erfc(x) * ops.exp(x),
+    "a_gate_that_is_read": lambda x: read_gate(x, ops.erfc(-x)),
+    "a_gate_of_a_quotient": lambda x: ops.erfc(x) * (np.float32(2) / x),
     "stretched_einsum": lambda x: ops.einsum([x, x], equation="abcd,abcd->a"),
 }
 OPS_OF_REGIONS: Final = {"Const", "_Arg", "_Retval", "_OnnxRegion", "NoOp"}

@@ -56,6 +56,14 @@ def _all_the_same(node: Written) -> Sequence[Tensor]:
     return node.inputs
 
 
+@rule("Erfc")
+def _erfc(node: Written) -> Tensor:
+    node.need(node.types[0] in _FLOATS and node.is_gate())
+    x = node.inputs[0]
+    parts = [_number(node, 1), apply(node, "Erf", x)]
+    return node.writer.op("Sub", parts, x.shape, x.dtype, is_turned=x.is_turned)
+
+
 @rule("Relu6")
 def _relu6(node: Written) -> Tensor:
     node.need(node.types[0] in _FLOATS)

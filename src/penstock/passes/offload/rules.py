@@ -32,6 +32,8 @@ class Written:
     #: What is known of the shapes of outputs, and their types.
     shapes: Sequence[TensorShape]
     types: Sequence[DType]
+    #: Whether an absolute error of its output, a last bit of 1, is all that anybody notices.
+    is_gate: Callable[[], bool]
 
     def value(self, slot: int) -> Any:
         """The value of an input; raises UnsupportedError if it is no constant."""

@@ -7,6 +7,7 @@ Not:  decides nothing about regions; an ``Exporter`` says of one node whether th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +19,7 @@ from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.roles import Role
 from penstock.passes.graph_rewriter import value_of
 from penstock.passes.offload import convolution_rules, elementwise_rules, shape_rules
+from penstock.passes.offload.gates import is_gate
 from penstock.passes.offload.model_writer import TYPES, ModelWriter, Tensor, UnsupportedError
 from penstock.passes.offload.rules import RULES, Written
 from penstock.shapes.infer import infer_shapes
@@ -114,6 +116,7 @@ class _RegionWriter:
             [self._exporter.is_fixed(edge) for edge in edges],
             facts.shapes,
             node.output_types,
+            functools.partial(is_gate, node),
         )
         made = RULES[node.op.name](written)
         tensors = [made] if isinstance(made, Tensor) else list(made)
