@@ -104,6 +104,21 @@ def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("setting", SETTINGS, ids=range(len(SETTINGS)))
 def test_convolution_and_gradients(setting: Setting) -> None:
     """Results are the sums over all that meet, of one factor times the other."""
+    check_convolution(setting)
+
+
+@pytest.mark.parametrize("dilations", [(1, 1), (2, 1), (1, 2)])
+@pytest.mark.parametrize("filters", [(3, 3, 70, 200), (1, 5, 90, 201), (3, 1, 90, 197)], ids=str)
+def test_more_filters_than_places(filters: Any, dilations: tuple[int, int]) -> None:
+    """Threads share the filters, also where they do not fall into equal parts."""
+    none = ((0, 0), (0, 0))
+    for batch in (1, 2):
+        images = (batch, 6, 7, filters[2])
+        check_convolution(Setting(images, filters, (1, 1), dilations, "SAME", none))
+
+
+def check_convolution(setting: Setting) -> None:
+    """Compare convolutions and their gradients with sums over all that meet."""
     rng = np.random.default_rng(1)
     images = rng.integers(-3, 4, setting.images).astype(np.float32)
     filters = rng.integers(-3, 4, setting.filters).astype(np.float32)

@@ -25,6 +25,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from penstock.core.values import Array
 from penstock.kernels.parallel.image_tiles import PIECES, Band, in_bands
+from penstock.kernels.parallel.intra_op import parallel_for
 from penstock.kernels.parallel.products import multiply_into
 from penstock.kernels.parallel.strided_copies import gathered
 
@@ -35,6 +36,8 @@ _FEW: Final = 5
 _AT_ONCE: Final = 4 << 20
 #: With fewer multiplications it is not worthwhile to wake other threads.
 _SHARED: Final = 1 << 21
+#: Filters that a thread has at least, and multiples of which it has.
+_NARROWEST: Final = 16
 
 
 def framed(images: Array, margins: Sequence[tuple[int, int]]) -> Array:
@@ -89,14 +92,39 @@ def _correlate_dense(images: Array, filters: Array, dilations: _Sizes) -> Array:
     result = np.empty((len(images), *places, count), images.dtype)
     if not result.size:
         return result
+    work = result.size * prod(sizes) * depth
+    if _is_wide(result, work) and images.nbytes * sizes[-1] <= _AT_ONCE:
+        _correlate_wide(images, filters, dilations, result)
+        return result
 
     def some(part: slice, rows: slice) -> None:
         seen = slice(rows.start, rows.stop + (sizes[0] - 1) * dilations[0])
-        _correlate_part(images[part, seen], filters, dilations, result[part, rows])
+        laid_out = _along_last(images[part, seen], sizes[-1], dilations[-1])
+        _correlate_part(laid_out, filters, dilations, result[part, rows])
 
     row_bytes = images[:1, :1].nbytes * sizes[-1]
-    _in_parts(len(images), places[0], row_bytes, result.size * prod(sizes) * depth, some)
+    _in_parts(len(images), places[0], row_bytes, work, some)
     return result
+
+
+def _is_wide(result: Array, work: int) -> bool:
+    """Whether there are far more filters than places, and enough to do for several threads."""
+    count = result.shape[-1]
+    is_enough = work >= _SHARED and count >= PIECES * _NARROWEST
+    return PIECES > 1 and is_enough and 2 * result.size <= count**2
+
+
+def _correlate_wide(images: Array, filters: Array, dilations: _Sizes, result: Array) -> None:
+    """Each thread has some of the filters: the larger factor is read by one of them only."""
+    size, count = filters.shape[-3], filters.shape[-1]
+    laid_out = _along_last(images, size, dilations[-1])
+    step = -(-count // (PIECES * _NARROWEST)) * _NARROWEST
+
+    def some(number: int) -> None:
+        part = slice(number * step, (number + 1) * step)
+        _correlate_part(laid_out, filters[..., part], dilations, result[..., part])
+
+    parallel_for(-(-count // step), some)
 
 
 def _places(lengths: _Sizes, sizes: _Sizes, dilations: _Sizes) -> list[int]:
@@ -109,9 +137,8 @@ def _in_parts(batch: int, rows: int, row_bytes: int, work: int, do: Band) -> Non
     in_bands(batch, rows, _AT_ONCE // max(row_bytes, 1), PIECES if work >= _SHARED else 1, do)
 
 
-def _correlate_part(images: Array, filters: Array, dilations: _Sizes, result: Array) -> None:
+def _correlate_part(laid_out: Array, filters: Array, dilations: _Sizes, result: Array) -> None:
     *sizes, depth, count = filters.shape
-    laid_out = _along_last(images, sizes[-1], dilations[-1])
     total = _merged(result)
     term: Any = None
     for element in itertools.product(*map(range, sizes[:-1])):
