@@ -16,13 +16,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.burning import burning
 from benchmarks.cases import FOLDERS, ROOT, Case
 
 #: Options of a session, by the name of a setting.
@@ -36,7 +35,6 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
 }
 #: The optimiser changes how things are computed, so its absence may change bits, too.
 OWN_BITS: Final = frozenset({"unoptimised"})
-_BURN: Final = "while True: pass"
 
 
 def digests(case: Case, options: dict[str, Any], steps: int) -> list[str]:
@@ -77,18 +75,6 @@ def in_process(folder: Path, options: dict[str, Any], steps: int) -> list[str]:
         raise RuntimeError(done.stderr.strip().splitlines()[-1])
     found: list[str] = json.loads(done.stdout.splitlines()[-1])
     return found
-
-
-@contextmanager
-def burning(processes: int) -> Iterator[None]:
-    """Keep so many cores busy meanwhile."""
-    burners = [subprocess.Popen([sys.executable, "-c", _BURN]) for _ in range(processes)]
-    try:
-        yield
-    finally:
-        for burner in burners:
-            burner.kill()
-            burner.wait()
 
 
 def verdict(found: dict[str, list[str]]) -> str:
