@@ -3,7 +3,8 @@
     python -m benchmarks.worker ENGINE FOLDER
 
 In:   commands, one JSON list per line: ``["load"]``, ``["steps", seconds]``,
-      ``["results", path]``, ``["follow", path, steps]``, ``["turn_to", folder]``.
+      ``["threads", count, seconds]``, ``["results", path]``, ``["follow", path, steps]``,
+      ``["turn_to", folder]``.
 Out:  one JSON object per line; ``{"error": text}`` if the engine cannot do it.
 Not:  compares nothing and takes no medians over rounds.
 
@@ -18,10 +19,11 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
-from benchmarks.cases import Case, write_arrays
+from benchmarks.cases import Case, agree, write_arrays
 
 #: Steps before the clock starts, unless they are long.
 WARM_STEPS, WARM_SECONDS = 20, 0.2
@@ -145,6 +147,25 @@ class Worker:
             times.append(clock() - start)
         peak = memory("VmHWM") - self._at_rest
         return {"seconds": statistics.median(times), "count": len(times), "bytes": peak}
+
+    def threads(self, count: int, budget: float) -> dict[str, Any]:
+        """Seconds per step, with so many threads that make steps of one session side by side."""
+        assert self._model is not None
+        run, first, start = self._model.run, self._first, time.perf_counter()
+
+        def work(_: int) -> int:
+            done, results = 0, first
+            while time.perf_counter() < start + budget or not done:
+                results = run()
+                done += 1
+            if not agree(results, first):
+                raise ValueError("another result beside other threads")
+            return done
+
+        with ThreadPoolExecutor(count) as pool:
+            done = sum(pool.map(work, range(count)))
+        seconds = (time.perf_counter() - start) / done
+        return {"seconds": seconds, "count": done, "bytes": memory("VmHWM") - self._at_rest}
 
     def follow(self, path: str, count: int) -> dict[str, Any]:
         """Store what each of the first steps of a fresh session gave, one after the other."""
