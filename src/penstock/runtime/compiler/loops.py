@@ -14,7 +14,7 @@ all run in the same iterations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import TypeAlias
@@ -141,9 +141,9 @@ class LoopTree:
         nodes = (node for units in self.units.values() for node in units if isinstance(node, Node))
         return [node for node in nodes if node.role is Role.EXIT]
 
-    def forget(self, loop: RegularLoop, reason: str) -> None:
-        """Leave a loop to the executor, and with it those around it."""
-        self._forgotten[loop.frame] = reason
+    def forget(self, reasons: Mapping[RegularLoop, str]) -> None:
+        """Leave loops to the executor, and with them those around them."""
+        self._forgotten |= {loop.frame: reason for loop, reason in reasons.items()}
         self._add_frames()
 
     def leave(self, nodes: Iterable[Node]) -> None:
