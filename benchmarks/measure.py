@@ -100,7 +100,11 @@ class Client:
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        self._reply()
+        try:
+            self._reply()
+        except WorkerError:
+            self.close()
+            raise
 
     def ask(self, *command: Any) -> dict[str, Any]:
         """Send a command and wait for what it gives; raises WorkerError."""
