@@ -63,6 +63,11 @@ class Case:
         """The GraphDef as it is stored."""
         return (self.folder / "graph.pb").read_bytes()
 
+    @property
+    def onnx_path(self) -> Path:
+        """Where ``benchmarks.make_onnx`` writes the same graph as a model of ONNX."""
+        return ROOT / "build" / "onnx" / f"{self.name}.onnx"
+
     def fed(self) -> list[Any]:
         """What to feed, in the order of ``feeds``."""
         with np.load(self.folder / "feeds.npz") as stored:

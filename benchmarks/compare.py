@@ -1,10 +1,12 @@
 """Time TensorFlow and Penstock in turn on the benchmark graphs.
 
     python -m benchmarks.compare --tensorflow PYTHON --penstock PYTHON [NAME ...] [--json OUT]
+                                 [--onnxruntime PYTHON] [--openvino PYTHON]
 
 Each graph gets a fresh process of each engine, and the two are timed alternately, so that a
 machine that slows down slows both.  A ratio is TensorFlow's number divided by Penstock's:
-above 1, Penstock is better.  A case counts only if the results agree.
+above 1, Penstock is better.  A case counts only if the results agree.  Peers are further columns:
+milliseconds of a step, and how many times as long as Penstock's that is.
 """
 
 from __future__ import annotations
@@ -14,26 +16,49 @@ import json
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.cases import Case, all_cases
 from benchmarks.measure import Measurement, measure, verdict
 
-HEAD = (
-    "| graph | group | TensorFlow, µs | Penstock, µs | step | load | memory |\n"
-    "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
-)
+#: What else runs graphs, by engine: who wants it names a Python that has it.
+PEERS: Final = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
 
-def row(case: Case, theirs: Measurement, ours: Measurement) -> str:
-    """One line of the table."""
-    return (
-        f"| {case.name} | {case.group} | {theirs.step * 1e6:,.0f} | {ours.step * 1e6:,.0f} "
-        f"| {theirs.step / ours.step:.2f} | {theirs.load / ours.load:.2f} "
-        f"| {_memory_ratio(theirs, ours)} |"
-    )
+def head(peers: Sequence[str]) -> str:
+    """The first two lines of the table."""
+    columns = ["TensorFlow, µs", "Penstock, µs", "step", "load", "memory"]
+    for peer in peers:
+        columns += [f"{PEERS[peer]}, µs", "step", "load"]
+    return f"| graph | group | {' | '.join(columns)} |\n| --- | --- {'| ---: ' * len(columns)}|"
+
+
+def row(case: Case, found: Mapping[str, Measurement]) -> str:
+    """One line of the table; a peer that cannot run a graph, or runs it wrongly, says so."""
+    theirs, ours = found["tensorflow"], found["penstock"]
+    cells = [case.name, case.group, _micro(theirs), _micro(ours), _ratio(theirs.step, ours.step)]
+    cells += [_ratio(theirs.load, ours.load), _memory_ratio(theirs, ours)]
+    for peer in PEERS:
+        if peer in found:
+            cells += _peer_cells(case, found[peer], ours)
+    return f"| {' | '.join(cells)} |"
+
+
+def _peer_cells(case: Case, peer: Measurement, ours: Measurement) -> list[str]:
+    wrong = verdict(case, [peer])
+    if wrong:
+        return [wrong.replace("|", "/"), "—", "—"]
+    return [_micro(peer), _ratio(peer.step, ours.step), _ratio(peer.load, ours.load)]
+
+
+def _micro(one: Measurement) -> str:
+    return f"{one.step * 1e6:,.0f}"
+
+
+def _ratio(theirs: float, ours: float) -> str:
+    return f"{theirs / ours:.2f}"
 
 
 def _memory_ratio(theirs: Measurement, ours: Measurement) -> str:
@@ -65,14 +90,18 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="graphs to time; all, if there are none")
     parser.add_argument("--tensorflow", required=True, metavar="PYTHON")
     parser.add_argument("--penstock", required=True, metavar="PYTHON")
+    for peer, name in PEERS.items():
+        parser.add_argument(f"--{peer}", metavar="PYTHON", help=f"measure {name}, too")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="steps per round, in seconds")
     parser.add_argument("--json", type=Path, help="where to write the numbers")
     args = parser.parse_args()
     pythons = {"tensorflow": args.tensorflow, "penstock": args.penstock}
+    peers = [peer for peer in PEERS if getattr(args, peer)]
+    pythons |= {peer: getattr(args, peer) for peer in peers}
     ratios: dict[str, list[tuple[float, float]]] = defaultdict(list)
     report: dict[str, Any] = {}
-    print(HEAD, flush=True)
+    print(head(peers), flush=True)
     for case in all_cases(args.names):
         found = measure(case, pythons, args.rounds, args.seconds)
         theirs, ours = found["tensorflow"], found["penstock"]
@@ -85,7 +114,7 @@ def main() -> None:
             print(f"| {case.name} | {case.group} | {wrong} |", flush=True)
             continue
         ratios[case.group].append((theirs.step / ours.step, theirs.load / ours.load))
-        print(row(case, theirs, ours), flush=True)
+        print(row(case, found), flush=True)
     print("\n" + summary(ratios))
     if args.json:
         args.json.write_text(json.dumps(report, indent=1), "utf-8")

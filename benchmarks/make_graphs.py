@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -425,15 +425,15 @@ def resnet50_224() -> Built:
     return {"x": x}, [tf.matmul(h / tf.norm(h), tf.constant(f32(2048, 1000)))]
 
 
-def _of_keras(name: str, x: Any) -> Built:
+def _of_keras(name: str, x: Any, outputs: Sequence[str] = ("y",)) -> Built:
     """A network of Keras, built in another process, with its input."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.pb"
         command = [sys.executable, "-m", "benchmarks.keras_networks", name, str(path)]
         subprocess.run(command, check=True)
         graph_def = tf1.GraphDef.FromString(path.read_bytes())
-    (y,) = tf.import_graph_def(graph_def, return_elements=["y:0"], name="")
-    return {"x": x}, [y]
+    fetched = [f"{name}:0" for name in outputs]
+    return {"x": x}, tf.import_graph_def(graph_def, return_elements=fetched, name="")
 
 
 def _image() -> Any:
@@ -478,6 +478,20 @@ def encoder_12() -> Built:
 def lstm_classifier() -> Built:
     """A recurrent network in both directions over 100 words."""
     return _of_keras("lstm_classifier", _words(100))
+
+
+@case(1, "models", is_large=True)
+def ssd_mobilenet() -> Built:
+    """An object detector with its last stage: boxes of 1,917 anchors, the best of each class.
+
+    As detectors are exported, it also gives what it weighed up: nothing is computed in vain.
+    """
+    # An image whose best scores differ by more than rounding does, so that their order is one.
+    image = np.random.RandomState(29).uniform(0, 255, (1, 300, 300, 3)).astype(np.float32)
+    objects = ["detection_boxes", "detection_classes", "detection_scores"]
+    return _of_keras(
+        "ssd_mobilenet", image, [*objects, "raw_detection_boxes", "raw_detection_scores"]
+    )
 
 
 @case(1000, "scheduler")

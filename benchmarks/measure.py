@@ -12,6 +12,7 @@ import os
 import statistics
 import subprocess
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,8 +80,17 @@ class Client:
     """A worker process, from outside."""
 
     def __init__(
-        self, engine: str, python: str, case: Case, settings: Mapping[str, str] | None = None
+        self,
+        engine: str,
+        python: str,
+        case: Case,
+        settings: Mapping[str, str] | None = None,
+        limit: float | None = None,
     ) -> None:
+        """Start it; a reply that takes more than ``limit`` seconds ends it with a WorkerError."""
+        self._limit = limit
+        #: Whether the process was ended since a reply took too long; set before it ends.
+        self._is_late = False
         self._process = subprocess.Popen(
             [python, "-m", "benchmarks.worker", engine, str(case.folder)],
             cwd=ROOT,
@@ -90,7 +100,11 @@ class Client:
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        self._reply()
+        try:
+            self._reply()
+        except WorkerError:
+            self.close()
+            raise
 
     def ask(self, *command: Any) -> dict[str, Any]:
         """Send a command and wait for what it gives; raises WorkerError."""
@@ -101,13 +115,24 @@ class Client:
 
     def _reply(self) -> dict[str, Any]:
         assert self._process.stdout is not None
+        late = threading.Timer(self._limit, self._end_late) if self._limit is not None else None
+        if late is not None:
+            late.start()
         line = self._process.stdout.readline()
+        if late is not None:
+            late.cancel()
         if not line:
-            raise WorkerError("the process ended")
+            raise WorkerError(
+                f"took more than {self._limit:g} s" if self._is_late else "the process ended"
+            )
         reply: dict[str, Any] = json.loads(line)
         if "error" in reply:
             raise WorkerError(reply["error"])
         return reply
+
+    def _end_late(self) -> None:
+        self._is_late = True
+        self._process.kill()
 
     def close(self) -> None:
         """End the process."""
@@ -115,20 +140,37 @@ class Client:
 
 
 def measure(
-    case: Case, pythons: Mapping[str, str], rounds: int, seconds: float
+    case: Case,
+    pythons: Mapping[str, str],
+    rounds: int,
+    seconds: float,
+    *,
+    threads: int | None = None,
+    limit: float | None = None,
 ) -> dict[str, Measurement]:
-    """Measure a case with each engine, alternately, so that what slows the machine slows all."""
+    """Measure a case with each engine, alternately, so that what slows the machine slows all.
+
+    Args:
+        case: what is measured.
+        pythons: the interpreter of each engine.
+        rounds: how often each is loaded and makes steps.
+        seconds: how long the steps of a round go on.
+        threads: how many make steps side by side, of which the mean counts; None for one by one.
+        limit: seconds after which an engine that is still loading or at its steps is given up.
+
+    """
+    command = ("steps", seconds) if threads is None else ("threads", threads, seconds)
     found = {engine: Measurement() for engine in pythons}
     clients: dict[str, Client] = {}
     try:
         for engine, python in pythons.items():
             try:
-                clients[engine] = Client(engine, python, case)
+                clients[engine] = Client(engine, python, case, limit=limit)
             except WorkerError as error:
                 found[engine].error = str(error)
         for _ in range(rounds):
             for engine, client in clients.items():
-                _measure_once(client, found[engine], seconds)
+                _measure_once(client, found[engine], command)
         for engine, client in clients.items():
             _take_results(client, found[engine])
     finally:
@@ -137,13 +179,13 @@ def measure(
     return found
 
 
-def _measure_once(client: Client, found: Measurement, seconds: float) -> None:
+def _measure_once(client: Client, found: Measurement, command: tuple[Any, ...]) -> None:
     if found.error:
         return
     try:
         if not found.loads or found.loads[0] < SLOW_LOAD:
             found.loads.append(client.ask("load")["seconds"])
-        reply = client.ask("steps", seconds)
+        reply = client.ask(*command)
     except WorkerError as error:
         found.error = str(error).splitlines()[0]
         return

@@ -3,11 +3,13 @@
     python -m benchmarks.worker ENGINE FOLDER
 
 In:   commands, one JSON list per line: ``["load"]``, ``["steps", seconds]``,
-      ``["results", path]``, ``["follow", path, steps]``, ``["turn_to", folder]``.
+      ``["threads", count, seconds]``, ``["results", path]``, ``["follow", path, steps]``,
+      ``["turn_to", folder]``.
 Out:  one JSON object per line; ``{"error": text}`` if the engine cannot do it.
 Not:  compares nothing and takes no medians over rounds.
 
-The first line it writes comes when the engine is imported and the feeds are read.
+The first line it writes comes when the engine is imported and the feeds are read, or says why
+they cannot be.
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from benchmarks.cases import Case, write_arrays
+from benchmarks.cases import Case, agree, write_arrays
 
 #: Steps before the clock starts, unless they are long.
 WARM_STEPS, WARM_SECONDS = 20, 0.2
@@ -91,9 +95,89 @@ class TensorFlowModel:
         self._session.close()
 
 
-ENGINES: dict[str, tuple[str, Callable[[Case, bytes, list[Any]], Model]]] = {
-    "penstock": ("penstock", PenstockModel),
-    "tensorflow": ("tensorflow", TensorFlowModel),
+class OnnxRuntimeModel:
+    """What tf2onnx made of a graph, in a session of ONNX Runtime with its defaults."""
+
+    def __init__(self, case: Case, data: bytes, feeds: list[Any]) -> None:
+        import onnxruntime  # noqa: PLC0415  (not every interpreter has it)
+
+        self._session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+        self._fetches = case.fetches
+        self._fed = dict(zip(case.feeds, feeds, strict=True))
+
+    def run(self) -> list[Any]:
+        """Make one step."""
+        results: list[Any] = self._session.run(self._fetches, self._fed)
+        return results
+
+    def close(self) -> None:
+        """Give up the session."""
+        del self._session
+
+
+class OpenVinoModel:
+    """A graph as OpenVINO reads it, for shapes that it is told, and otherwise with its defaults.
+
+    Only that it computes in float32 is asked for: by itself it takes less where the processor
+    can, and answers agree no longer.
+    """
+
+    def __init__(self, case: Case, data: bytes, feeds: list[Any]) -> None:
+        import openvino  # noqa: PLC0415  (not every interpreter has it)
+
+        del data  # it reads files only
+        core = openvino.Core()
+        model = core.read_model(case.folder / "graph.pb")
+        shapes = {name: value.shape for name, value in zip(case.feeds, feeds, strict=True)}
+        model.reshape({port: shapes[_fed_name(port, shapes)] for port in model.inputs})
+        compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        values = dict(zip(case.feeds, feeds, strict=True))
+        self._fed = [values[_fed_name(port, shapes)] for port in compiled.inputs]
+        self._ports = [compiled.output(name) for name in case.fetches]
+        self._request = compiled.create_infer_request()
+
+    def run(self) -> list[Any]:
+        """Make one step."""
+        found = self._request.infer(dict(enumerate(self._fed)), share_inputs=True)
+        return [found[port] for port in self._ports]
+
+    def close(self) -> None:
+        """Give up the request."""
+        del self._request
+
+
+def _fed_name(port: Any, names: Iterable[str]) -> str:
+    """What is fed at an input, which OpenVINO knows by several names."""
+    known = port.get_names()
+    return next(name for name in names if name in known or name.partition(":")[0] in known)
+
+
+def _graph_of(case: Case) -> bytes:
+    return case.graph_bytes
+
+
+def _onnx_of(case: Case) -> bytes:
+    if not case.onnx_path.is_file():
+        raise FileNotFoundError("no model of ONNX: see benchmarks.make_onnx")
+    return case.onnx_path.read_bytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What runs graphs."""
+
+    #: What is imported.
+    module: str
+    make: Callable[[Case, bytes, list[Any]], Model]
+    #: The bytes that a model is made of, which are read before the clock starts.
+    bytes_of: Callable[[Case], bytes] = _graph_of
+
+
+ENGINES: dict[str, Engine] = {
+    "penstock": Engine("penstock", PenstockModel),
+    "tensorflow": Engine("tensorflow", TensorFlowModel),
+    "onnxruntime": Engine("onnxruntime", OnnxRuntimeModel, _onnx_of),
+    "openvino": Engine("openvino", OpenVinoModel),
 }
 
 
@@ -101,10 +185,10 @@ class Worker:
     """What the commands are about."""
 
     def __init__(self, engine: str, case: Case) -> None:
-        module, self._make = ENGINES[engine]
-        __import__(module)
+        self._engine = ENGINES[engine]
+        __import__(self._engine.module)
         self._case, self._feeds = case, case.fed()
-        self._data = case.graph_bytes
+        self._data = self._engine.bytes_of(case)
         self._model: Model | None = None
         self._first: list[Any] = []
         #: Resident bytes before any graph was loaded.
@@ -116,7 +200,7 @@ class Worker:
             self._model.close()
         self._model, self._first = None, []
         self._case = Case.read(Path(folder))
-        self._feeds, self._data = self._case.fed(), self._case.graph_bytes
+        self._feeds, self._data = self._case.fed(), self._engine.bytes_of(self._case)
         return {}
 
     def load(self) -> dict[str, Any]:
@@ -124,7 +208,7 @@ class Worker:
         if self._model is not None:
             self._model.close()
         start = time.perf_counter()
-        self._model = self._make(self._case, self._data, self._feeds)
+        self._model = self._engine.make(self._case, self._data, self._feeds)
         self._first = self._model.run()
         return {"seconds": time.perf_counter() - start}
 
@@ -145,6 +229,25 @@ class Worker:
             times.append(clock() - start)
         peak = memory("VmHWM") - self._at_rest
         return {"seconds": statistics.median(times), "count": len(times), "bytes": peak}
+
+    def threads(self, count: int, budget: float) -> dict[str, Any]:
+        """Seconds per step, with so many threads that make steps of one session side by side."""
+        assert self._model is not None
+        run, first, start = self._model.run, self._first, time.perf_counter()
+
+        def work(_: int) -> int:
+            done, results = 0, first
+            while time.perf_counter() < start + budget or not done:
+                results = run()
+                done += 1
+            if not agree(results, first):
+                raise ValueError("another result beside other threads")
+            return done
+
+        with ThreadPoolExecutor(count) as pool:
+            done = sum(pool.map(work, range(count)))
+        seconds = (time.perf_counter() - start) / done
+        return {"seconds": seconds, "count": done, "bytes": memory("VmHWM") - self._at_rest}
 
     def follow(self, path: str, count: int) -> dict[str, Any]:
         """Store what each of the first steps of a fresh session gave, one after the other."""
@@ -177,7 +280,11 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     start = time.perf_counter()
-    worker = Worker(engine, Case.read(Path(folder)))
+    try:
+        worker = Worker(engine, Case.read(Path(folder)))
+    except (ImportError, OSError) as error:
+        print(json.dumps({"error": str(error)}), file=replies, flush=True)
+        return
     print(json.dumps({"seconds": time.perf_counter() - start}), file=replies, flush=True)
     for line in sys.stdin:
         command, *values = json.loads(line)

@@ -7,15 +7,13 @@ made.  They must not be more in a graph that holds a hundred times as much alrea
 from __future__ import annotations
 
 import functools
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import penstock as ps
+from support.counted_work import counted_work
 
 #: What a construct makes of a tensor; what the next one is given.
 Step = Callable[[Any], Any]
@@ -108,7 +106,7 @@ def test_shapes_are_inferred_once_however_they_are_asked_for() -> None:
             _chain(_loop, _start(), length)
         with ps.Graph().as_default() as read:
             ps.import_graph_def(graph.as_graph_def(), name="")
-        with _counted() as count:
+        with counted_work() as count:
             shapes = [tensor.shape for op in read.get_operations() for tensor in op.outputs]
         assert len(shapes) > 20 * length
         counts.append(count[0])
@@ -133,24 +131,6 @@ def _chain(step: Step, y: Any, length: int) -> Any:
 
 
 def _count(step: Step, y: Any) -> int:
-    with _counted() as count:
+    with counted_work() as count:
         step(y)
     return count[0]
-
-
-@contextmanager
-def _counted() -> Iterator[list[int]]:
-    """Counts the bytecodes that this thread runs inside, in a list's only element."""
-    count = [0]
-
-    def traced(frame: FrameType, event: str, _: Any) -> Any:
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        count[0] += event == "opcode"
-        return traced
-
-    before = sys.gettrace()
-    sys.settrace(traced)
-    try:
-        yield count
-    finally:
-        sys.settrace(before)

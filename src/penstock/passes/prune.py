@@ -12,7 +12,7 @@ rendezvous, they become ``_Recv`` and ``_Send``, as partial and distributed runs
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from penstock.advice import RunIt
@@ -105,7 +105,7 @@ def needed_nodes(wanted: Iterable[Node], fed: set[tuple[Node, int]]) -> set[Node
     return needed
 
 
-def _is_fed(edge: Edge, fed: set[tuple[Node, int]]) -> bool:
+def _is_fed(edge: Edge, fed: Container[tuple[Node, int]]) -> bool:
     """Whether the edge comes from a feed instead of its source.
 
     A control edge does so only if the fed node is a placeholder: any other fed node still
@@ -180,7 +180,8 @@ class _Pruner:
         self.client = client
         self.feeds = feeds
         self.fetches = fetches
-        self.fed = set(feeds)
+        #: Where each feed stands among them.
+        self.fed = {feed: place for place, feed in enumerate(feeds)}
         self.graph = Graph(placed.graph.library)
         self.graph.versions = placed.graph.versions
         self.device_of: dict[int, str] = {}
@@ -234,7 +235,7 @@ class _Pruner:
         """The node that brings a fed endpoint in."""
         key = (node, slot)
         if key not in self.feed_nodes:
-            self.feed_nodes[key] = self.add_feed(self.feeds.index(key), node, slot)
+            self.feed_nodes[key] = self.add_feed(self.fed[key], node, slot)
         return self.feed_nodes[key]
 
     def add_feed(self, index: int, node: Node, slot: int) -> Node:

@@ -66,7 +66,8 @@ class CompiledCallable:
         request = prepared.request
         self._feeders = [feeder for _, feeder in fed]
         #: Where each argument of the function stands among the feeds; None if in their order.
-        order = [names.index(name) for name in request.feeds]
+        place_of = {name: place for place, name in enumerate(names)}
+        order = [place_of[name] for name in request.feeds]
         self._order = None if order == list(range(len(names))) else order
         #: Where each endpoint of the plan stands among results followed by feeds; None if the
         #: results are what is wanted, in their order.

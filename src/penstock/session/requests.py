@@ -65,7 +65,8 @@ class Requests:
         """
         if not plan.endpoints and not plan.targets:
             return prepare_nothing(self.environment)
-        fetches = tuple(name for name in plan.endpoints if name not in fed)
+        known_values = frozenset(fed)
+        fetches = tuple(name for name in plan.endpoints if name not in known_values)
         request = Request(fed, fetches, plan.targets)
         known = self._prepared.get(request)
         if known is not None:

@@ -273,10 +273,10 @@ def test_a_loop_that_iterations_out_not_to_be_one_is_forgotten(which: str, left:
     levels = levels_of(NESTED_LOOPS)
     outer = the_loop(levels)
     [inner] = [unit for unit in outer.body if isinstance(unit, RegularLoop)]
-    levels.forget(outer if which == "outer" else inner, "odd")
+    levels.forget({outer if which == "outer" else inner: "odd"})
     assert frames(levels) == left
     assert "odd" in levels.reasons.values()
-    levels.forget(outer, "odd")
+    levels.forget({outer: "odd"})
     assert frames(levels) in (["", "inner", "outer"], ["", "outer"])
 
 

@@ -1,7 +1,7 @@
-"""ScheduledIteration a group of units into a program.
+"""Turn a group of units into a program.
 
 In:   units of one frame, sources first; the kernels of their nodes.
-Out:  ``Program``; raises Irregular if a loop iterations out not to be one.
+Out:  ``Program``; raises Irregular if a loop turns out not to be one.
 Not:  chooses no order and writes no text.
 """
 

@@ -1,7 +1,7 @@
-"""ScheduledIteration the units of one frame into statements.
+"""Turn the units of one frame into statements.
 
 In:   units, sources first; the kernels of their nodes.
-Out:  a ``Body``; raises Irregular if a loop iterations out not to be one.
+Out:  a ``Body``; raises Irregular if a loop turns out not to be one.
 Not:  knows no region: what comes from outside is for ``build`` to say.
 
 Most control flow vanishes here.  Identity, Switch, Enter, Exit and NextIteration become
@@ -84,7 +84,7 @@ class BodyBuilder:
     # -- units -------------------------------------------------------------------------
 
     def add_units(self) -> None:
-        """ScheduledIteration all units into statements."""
+        """Turn all units into statements."""
         for unit in self.units:
             checkpoint()
             if isinstance(unit, RegularLoop):
@@ -230,7 +230,7 @@ class BodyBuilder:
     def _add_repeat(self, loop: RegularLoop) -> None:
         gathered = [self._gathered(enter) for enter in loop.enters]
         live = self._live_together(loop, [live for live, _ in gathered])
-        inner = _LoopBuilder(self.facts, loop)
+        inner = LoopBuilder(self.facts, loop)
         firsts: dict[Node, Var] = {}
         waits: dict[Statement, None] = {}
         for enter, (_, ready) in zip(loop.enters, gathered, strict=True):
@@ -326,7 +326,7 @@ class BodyBuilder:
             self.body.statements.append(statement)
 
 
-class _LoopBuilder(BodyBuilder):
+class LoopBuilder(BodyBuilder):
     """The body of one loop."""
 
     def __init__(self, facts: NodeInfo, loop: RegularLoop) -> None:

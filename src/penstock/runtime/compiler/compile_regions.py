@@ -8,9 +8,9 @@ Not:  runs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from penstock.core.limits import DEFAULT_LIMITS, Limits
 from penstock.errors import ResourceExhaustedError
@@ -26,6 +26,7 @@ from penstock.runtime.compiler.clusters import Clustering
 from penstock.runtime.compiler.explain import Explained, reasons_for
 from penstock.runtime.compiler.fused_groups import fuse_groups
 from penstock.runtime.compiler.generate import generate
+from penstock.runtime.compiler.irregular_loops import leaving_what_must_be
 from penstock.runtime.compiler.loops import Irregular, LoopOrNode, LoopTree, RegularLoop, is_free
 from penstock.runtime.compiler.partition_by_cost import partition_by_cost
 from penstock.runtime.compiler.profile import Profile
@@ -48,9 +49,6 @@ _MOST_OUTPUTS: Final = 4096
 _FEWEST: Final = 2
 #: Why something is left to the executor.
 _REFUSALS: Final = (Irregular, ResourceExhaustedError, RecursionError)
-
-
-_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ class Compiler:
 
         """
         levels, facts = self._look_at(graph)
-        return _leaving_what_must_be(levels, facts, lambda: self._compile(graph, levels, facts))
+        return leaving_what_must_be(levels, facts, lambda: self._compile(graph, levels, facts))
 
     def explain(self, graph: Graph) -> Explained:
         """The same, with the reasons why nodes are left to the executor.
@@ -98,7 +96,7 @@ class Compiler:
 
         """
         levels, facts = self._look_at(graph)
-        made = _leaving_what_must_be(levels, facts, lambda: self._compile(graph, levels, facts))
+        made = leaving_what_must_be(levels, facts, lambda: self._compile(graph, levels, facts))
         if made is not None and made.whole is not None:
             return Explained((made.whole,), {})
         regions, rest = ((), graph) if made is None else (made.regions.values(), made.graph)
@@ -120,7 +118,7 @@ class Compiler:
             # A kernel that asks for its device would be told the wrong one.
             return None if region.needs_context else region
 
-        return _leaving_what_must_be(levels, facts, compile_)
+        return leaving_what_must_be(levels, facts, compile_)
 
     def probing(self, graph: Graph, profile: Profile) -> Region:
         """A graph that is one region, noting in ``profile`` what each statement costs."""
@@ -286,41 +284,6 @@ def _seconds_of(unit: LoopOrNode, profile: Profile) -> float:
     if isinstance(unit, RegularLoop):
         return sum(_seconds_of(inner, profile) for inner in unit.body)
     return profile.seconds.get(unit, 0.0)
-
-
-def _leaving_what_must_be(
-    levels: LoopTree, facts: NodeInfo, compile_: Callable[[], _Made | None]
-) -> _Made | None:
-    """What ``compile_`` makes when what proves irregular is left to the executor."""
-    while not levels.refusal:
-        facts.doubtful.clear()
-        try:
-            made = compile_()
-        except Irregular as reason:
-            if reason.loop is None:
-                levels.refusal = str(reason)
-            else:
-                levels.forget(reason.loop, str(reason))
-        except (ResourceExhaustedError, RecursionError) as reason:
-            levels.refusal = str(reason)
-        else:
-            if not facts.doubtful:
-                return made
-            _leave_merges(levels, facts.doubtful)
-    return None
-
-
-def _leave_merges(levels: LoopTree, merges: Iterable[Node]) -> None:
-    """Leave Merges to the executor, and what makes their inputs: these come one by one then."""
-    nodes = dict.fromkeys(merges)
-    for merge in list(nodes):
-        for edge in merge.inputs:
-            unit = levels.unit_of(edge.src) if edge is not None else None
-            if isinstance(unit, RegularLoop):
-                levels.forget(unit, f"{merge.name} takes the first of several values")
-            elif unit is not None:
-                nodes[unit] = None
-    levels.leave(nodes)
 
 
 def _has_ends(graph: Graph, arg_count: int, result_count: int) -> bool:

@@ -13,7 +13,8 @@ the region returns, it is None.  A long program becomes several functions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import count
 
 from penstock.core.limits import DEFAULT_LIMITS, Limits
 from penstock.runtime.compiler.code_buffer import Checked, CodeBuffer
@@ -86,24 +87,27 @@ class _Generator:
         parts = _cut(placed, self.max_statements)
         uses = Counter(var for item in placed for var in item.reads)
         uses.update(self.program.results)
-        #: Names that exist, in the order in which they came to be.
-        there: dict[Var, None] = dict.fromkeys(self.program.params)
-        there.update(dict.fromkeys(v for v in writer.kept if v in self.program.may_be_dead))
+        there = _Existing(self.program.params)
+        there.add(var for var in self.program.results if var in self.program.may_be_dead)
         for part in parts:
             checkpoint()
             used = {var for item in part for var in item.reads}
             made = dict.fromkeys(t for p in part for t in targets_of(p.statement))
             uses.subtract(var for item in part for var in item.reads)
-            taken = [var for var in there if var in used or var in made]
+            taken = there.among(used.union(made))
             given = [var for var in made if uses[var] > 0]
             self._write_part(writer, part, taken, given)
-            there.update(made)
-            gone = [var for var in there if uses[var] <= 0 and var not in writer.kept]
-            doomed = [self.text.name(var) for var in gone if var in taken]
+            there.add(made)
+            gone = [
+                var
+                for var in there.among(used.union(made))
+                if uses[var] <= 0 and var not in writer.kept
+            ]
+            known = set(taken)
+            doomed = [self.text.name(var) for var in gone if var in known]
             if doomed:  # by the caller as well: the part could only drop its own reference
                 writer.line("del " + ", ".join(doomed))
-            for var in gone:
-                del there[var]
+            there.drop(gone)
 
     def _write_part(
         self,
@@ -117,8 +121,9 @@ class _Generator:
         arguments = [self.text.name(var) for var in taken]
         writer.start(name, arguments)
         writer.write_question()
+        known = set(taken)
         for var in given:
-            if var not in taken:
+            if var not in known:
                 writer.line(f"{self.text.name(var)} = None")
         writer.write(part)
         writer.close_blocks()
@@ -130,6 +135,35 @@ class _Generator:
                 f"{', '.join(map(self.text.name, given))}{',' if len(given) == 1 else ''} = {call}"
             )
         main.line(call)
+
+
+class _Existing:
+    """Names that exist, in the order in which they came to be.
+
+    There may be as many as statements: nobody goes through all of them for a part's sake.
+    """
+
+    def __init__(self, variables: Iterable[Var]) -> None:
+        self._numbers = count()
+        #: When each came to be.
+        self._number_of: dict[Var, int] = {}
+        self.add(variables)
+
+    def add(self, variables: Iterable[Var]) -> None:
+        """They exist from now on, if they did not before."""
+        for var in variables:
+            if var not in self._number_of:
+                self._number_of[var] = next(self._numbers)
+
+    def among(self, variables: Iterable[Var]) -> list[Var]:
+        """Those of some variables that exist."""
+        known = self._number_of
+        return sorted((var for var in variables if var in known), key=known.__getitem__)
+
+    def drop(self, variables: Iterable[Var]) -> None:
+        """They exist no longer."""
+        for var in variables:
+            del self._number_of[var]
 
 
 def _cut(placed: Sequence[ScheduledStatement], size: int) -> list[list[ScheduledStatement]]:

@@ -14,7 +14,7 @@ all run in the same iterations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import TypeAlias
@@ -90,6 +90,11 @@ class LoopTree:
         for node in graph:
             if node.role is Role.ENTER and node.id in info.frame_of:
                 self._enters[info.output_frame_of[node.id]].append(node)
+        #: The frames inside of each, but not inside of another one there.
+        self._inner: dict[Frame, list[Frame]] = {frame: [] for frame in info.frames.values()}
+        for frame in info.frames.values():
+            if frame.parent is not None:
+                self._inner[frame.parent].append(frame)
         #: Regular loops by frame.
         self._loops: dict[Frame, RegularLoop] = {}
         #: Units that are not simply the node itself, by node id.
@@ -136,9 +141,9 @@ class LoopTree:
         nodes = (node for units in self.units.values() for node in units if isinstance(node, Node))
         return [node for node in nodes if node.role is Role.EXIT]
 
-    def forget(self, loop: RegularLoop, reason: str) -> None:
-        """Leave a loop to the executor, and with it those around it."""
-        self._forgotten[loop.frame] = reason
+    def forget(self, reasons: Mapping[RegularLoop, str]) -> None:
+        """Leave loops to the executor, and with them those around them."""
+        self._forgotten |= {loop.frame: reason for loop, reason in reasons.items()}
         self._add_frames()
 
     def leave(self, nodes: Iterable[Node]) -> None:
@@ -190,7 +195,7 @@ class LoopTree:
     def _find_loop(self, frame: Frame, units: list[LoopOrNode]) -> RegularLoop:
         """The loop of a frame; raises Irregular."""
         loop = self._form_of(frame, units)
-        if any(f.parent is frame and f not in self._loops for f in self._info.frames.values()):
+        if any(inner not in self._loops for inner in self._inner[frame]):
             raise Irregular("an inner loop is irregular")
         for unit in loop.body:
             if not self.can_compile(unit):
@@ -245,7 +250,7 @@ class LoopTree:
 
     def _sources_first(self, frame: Frame) -> list[LoopOrNode]:
         """The units of a frame, each after those that it depends on."""
-        inner = [loop for loop in self._loops.values() if loop.frame.parent is frame]
+        inner = [self._loops[f] for f in self._inner[frame] if f in self._loops]
         nodes = [n for n in self._nodes[frame] if n.id not in self._unit_of]
         units: list[LoopOrNode] = [*nodes, *inner]
         waiting: dict[LoopOrNode, int] = {}
