@@ -56,16 +56,18 @@ def test_parts_keep_the_type(kind: Any) -> None:
 
 
 def test_large_products_are_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sizes above are cut by rows and by columns; small ones are not cut."""
+    """The sizes above are cut by rows and by columns, a part for each core; small ones are not."""
     counts: list[int] = []
 
     def count(parts: int, _body: Callable[[int], None]) -> None:
         counts.append(parts)
 
     monkeypatch.setattr(products, "parallel_equal", count)
-    for size in (500, 300, 200), (97, 400, 801), (100, 777, 33):
-        matrix_product(*factors(*size))
-    assert counts == [4, 4]
+    for helpers in (0, 1, 3):
+        monkeypatch.setattr(products, "HELPERS", helpers)
+        for size in (500, 300, 200), (97, 400, 801), (100, 777, 33):
+            matrix_product(*factors(*size))
+    assert counts == [2, 2, 4, 4]
 
 
 @pytest.mark.parametrize("size", [(500, 300), (100, 100)])
