@@ -26,9 +26,9 @@ _WORTH_WAKING: Final = 1 << 22
 _LONG: Final = 96
 #: Rows and columns of parts are multiples of what OpenBLAS works on at once.
 _TILE: Final = 16
-#: A product has so many parts at most, and a batch of them so many.  A product has no more than
-#: there are threads: OpenBLAS lays the other factor out anew for each part (of 512 by 512 by 512 two
-#: take 3 % more than the whole on one thread, four 10 %, sixteen 70 %).
+#: A product has so many parts at most, and a batch of them so many.  A product never has more than
+#: there are threads: OpenBLAS lays the other factor out anew for each (two parts of 512 by 512 by
+#: 512 take 3 % more than the whole on one thread, four 10 %, sixteen 70 %).
 _MOST: Final = 16
 _FEW: Final = 8
 #: Elements that are added up by one product with ones.
