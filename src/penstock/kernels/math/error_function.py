@@ -24,7 +24,8 @@ import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial, chebyshev
 
 from penstock.core.values import Array, Value
-from penstock.kernels.parallel.tiles import by_elements
+from penstock.kernels.parallel.tiles import TileSizes, by_elements
+from penstock.kernels.values.select_clip import choose
 
 _END: Final = np.float32(4)
 _DEGREE: Final = 7
@@ -78,7 +79,7 @@ def _rest_of_portion(x: Any) -> Any:
     rest /= below
     for exponent in _negative_square(size):
         rest *= np.exp(exponent, out=exponent)
-    return np.where(x < 0, _TWO - rest, rest)
+    return choose(x < 0, _TWO - rest, rest)
 
 
 def _negative_square(x: Any) -> tuple[Any, Any]:
@@ -90,7 +91,8 @@ def _negative_square(x: Any) -> tuple[Any, Any]:
     return np.negative(leading, out=leading), missing
 
 
-_rest_of_many: Final = by_elements(_rest_of_portion)
+#: It takes six arrays at a time: of more elements, they would leave the cache.
+_rest_of_many: Final = by_elements(_rest_of_portion, TileSizes(many=1 << 17, portion=1 << 16))
 
 
 def _polynomial(coefficients: tuple[np.float32, ...], x: Any) -> Any:
