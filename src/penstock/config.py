@@ -138,6 +138,10 @@ class Config(Options):
     allow_soft_placement: bool = True
     #: Print each node's device when the graph is placed.
     log_device_placement: bool = False
+    #: Threads that a kernel shares its work with, itself included: 0 means one per core, 1 or below
+    #: 0 none but the kernel's own.  As in TensorFlow, kernels have one pool in the process: the
+    #: least that an open session asks for holds for all of them.
+    intra_op_parallelism_threads: int = 0
     #: Threads for slow kernels: 0 means one per core, 1 or below 0 none but the caller's.
     inter_op_parallelism_threads: int = 0
     #: Pools that ``RunOptions.inter_op_thread_pool`` chooses from; none means there is one.
@@ -200,6 +204,7 @@ class Config(Options):
             device_count=dict(proto.device_count),
             allow_soft_placement=proto.allow_soft_placement,
             log_device_placement=proto.log_device_placement,
+            intra_op_parallelism_threads=proto.intra_op_parallelism_threads,
             inter_op_parallelism_threads=proto.inter_op_parallelism_threads,
             session_inter_op_thread_pool=tuple(
                 ThreadPoolOption(pool.num_threads, pool.global_name)

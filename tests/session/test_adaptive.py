@@ -12,6 +12,7 @@ import pytest
 
 import penstock as ps
 from penstock.kernels.parallel.contention import Contention, contention
+from penstock.kernels.parallel.intra_op import parallel_for
 from penstock.runtime.compiler.compile_regions import Compiler
 from support.custom import custom_kernels
 from support.sketch import sketch
@@ -89,6 +90,33 @@ def test_the_machine_is_idle_as_long_as_such_a_session_is_open() -> None:
     ps.Session(sketch("x = Const() value=1.0"), config=ps.Config(adaptive=False))
     gc.collect()
     assert contention._pins == 0
+
+
+def test_the_least_that_an_open_session_grants_holds() -> None:
+    """Closed or forgotten, it grants whatever there is."""
+    graph = sketch("x = Const() value=1.0")
+    assert contention.threads(8) == 8
+    with ps.Session(graph, config=ps.Config(intra_op_parallelism_threads=3)):
+        assert contention.threads(8) == 3
+        assert contention.threads(2) == 2
+        assert contention.helpers(7) == 2
+        with ps.Session(graph, config=ps.Config(intra_op_parallelism_threads=-1)):
+            assert contention.threads(8) == 1
+            assert contention.helpers(7) == 0
+        assert contention.threads(8) == 3
+    assert contention.helpers(7) == 7
+    ps.Session(graph, config=ps.Config(intra_op_parallelism_threads=1))
+    gc.collect()
+    assert contention.threads(8) == 8
+
+
+def test_a_kernel_keeps_to_the_threads_that_it_is_granted() -> None:
+    """However large its work is, with one thread all of it is done by the caller's."""
+    seen: list[int] = []
+    config = ps.Config(intra_op_parallelism_threads=1)
+    with ps.Session(sketch("x = Const() value=1.0"), config=config):
+        parallel_for(64, lambda _: seen.append(threading.get_ident()))
+    assert set(seen) == {threading.get_ident()}
 
 
 def test_what_is_pinned_says_the_same_whatever_happens() -> None:

@@ -46,6 +46,7 @@ def test_a_config_proto_is_a_config() -> None:
     proto.allow_soft_placement = True
     proto.log_device_placement = True
     proto.inter_op_parallelism_threads = 3
+    proto.intra_op_parallelism_threads = 2
     proto.use_per_session_threads = True
     proto.operation_timeout_in_ms = 1234
     proto.graph_options.place_pruned_graph = True
@@ -56,6 +57,7 @@ def test_a_config_proto_is_a_config() -> None:
         allow_soft_placement=True,
         log_device_placement=True,
         inter_op_parallelism_threads=3,
+        intra_op_parallelism_threads=2,
         use_per_session_threads=True,
         operation_timeout_in_ms=1234,
         place_pruned_graph=True,

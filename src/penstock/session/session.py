@@ -79,7 +79,7 @@ class Session:
         self._feeds = Feeds(self._graph, self._session_state.get)
         #: What single names mean as fetches.  Only grows; lost updates do no harm.
         self._plans: dict[str, FetchPlan] = {}
-        self._unpin = _nothing if self._config.adaptive else _pinned_by(self)
+        self._claims = _claims_of(self, self._config)
         registry.remember(self)
 
     @property
@@ -329,7 +329,8 @@ class Session:
     def close(self) -> None:
         """Cancel what runs, and give up variables, queues and tables.  May be called twice."""
         if self._under_way.close():
-            self._unpin()
+            for give_up in self._claims:
+                give_up()
             self._environment.resources.close()
             self._pools.close()
 
@@ -370,14 +371,17 @@ class Session:
         return self._under_way.forget_threads(is_usable=is_usable)
 
 
-def _nothing() -> None:
-    """What is undone where nothing was done."""
-
-
-def _pinned_by(session: Session) -> Callable[[], Any]:
-    """Have nothing adapt to the machine until this is called, or the session is gone."""
-    contention.pin()
-    return weakref.finalize(session, contention.unpin)
+def _claims_of(session: Session, config: Config) -> list[Callable[[], Any]]:
+    """What a session asks of the process, as functions that give it up; so does its end."""
+    claims: list[Callable[[], Any]] = []
+    if not config.adaptive:
+        contention.pin()
+        claims.append(weakref.finalize(session, contention.unpin))
+    if config.intra_op_parallelism_threads:
+        threads = max(config.intra_op_parallelism_threads, 1)
+        contention.limit(threads)
+        claims.append(weakref.finalize(session, contention.lift, threads))
+    return claims
 
 
 def _is_free(lock: Any) -> bool:

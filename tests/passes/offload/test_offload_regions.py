@@ -209,6 +209,34 @@ def test_devices_have_regions_of_their_own() -> None:
     assert given.tolist() == [[1, 3], [0, 1]]
 
 
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def test_onnx_runtime_has_the_threads_that_a_kernel_may_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As many as there are cores, and no more than an open session grants; the caller is one."""
+    threads: list[int] = []
+    ready: Callable[..., Any] = onnx_library.ready
+
+    def noted(onnx: Any, model: bytes, weights: Any, count: int) -> Any:
+        threads.append(count)
+        return ready(onnx, model, weights, count)
+
+    monkeypatch.setattr(onnx_library, "ready", noted)
+    monkeypatch.setattr(onnx_region, "CORES", 4)
+    onnx_region._shared.clear()
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder("float32", [1, 20], name="x")
+        ps.ops.mat_mul(x, np.eye(20, dtype=np.float32), name="y")
+    for granted in (0, 1, 2, 9):
+        config = ps.Config(limits=ALL, intra_op_parallelism_threads=granted)
+        with ps.Session(graph, config=config) as session:
+            session.run("y:0", {"x:0": numbers(1, 20)})
+    assert threads == [4, 1, 2, 4]
+
+
 # -- variables -----------------------------------------------------------------------------------
 
 
@@ -218,9 +246,9 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     notes: list[int] = []
     ready: Callable[..., Any] = onnx_library.ready
 
-    def noted(onnx: Any, model: bytes, weights: Any) -> Any:
+    def noted(onnx: Any, model: bytes, weights: Any, threads: int) -> Any:
         notes.append(len(weights))
-        return ready(onnx, model, weights)
+        return ready(onnx, model, weights, threads)
 
     monkeypatch.setattr(onnx_library, "ready", noted)
     onnx_region._shared.clear()

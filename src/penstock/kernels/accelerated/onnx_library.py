@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any, Final, TypeAlias
 
-from penstock.core.cores import CORES
 from penstock.core.denormals import in_own_setting
 from penstock.core.forks import held_at_forks
 from penstock.core.values import Array
@@ -57,28 +56,29 @@ def _import() -> Onnx | None:
         return None
 
 
-def ready(onnx: Onnx, model: bytes, weights: Mapping[str, Array]) -> Compute:
-    """A model that can be run, in any number of threads.
+def ready(onnx: Onnx, model: bytes, weights: Mapping[str, Array], threads: int) -> Compute:
+    """A model that can be run, by any number of threads at once.
 
     Args:
         onnx: the module.
         model: a ModelProto.
         weights: elements of the initializers that the model names and does not hold.
+        threads: how many work on a run, whoever calls it included.
 
     Raises:
         Exception: whatever ONNX Runtime has against the model.
 
     """
-    session = in_own_setting(lambda: _session(onnx, model, weights))
+    session = in_own_setting(lambda: _session(onnx, model, weights, threads))
     names = [output.name for output in session.get_outputs()]
     run = session._sess.run  # what ``session.run`` calls after it has looked at its arguments
     return lambda feeds: run(names, feeds, None)
 
 
-def _session(onnx: Onnx, model: bytes, weights: Mapping[str, Array]) -> Any:
+def _session(onnx: Onnx, model: bytes, weights: Mapping[str, Array], threads: int) -> Any:
     options = onnx.SessionOptions()
     options.log_severity_level = int(_SILENT)
-    options.intra_op_num_threads = CORES
+    options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     # What is kept for later takes up to twice the memory, and saves no time that can be measured.
     options.enable_cpu_mem_arena = False

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from penstock.core.cores import CORES
 from penstock.core.forks import generation
 from penstock.core.values import Value
 from penstock.kernels.accelerated import onnx_library
@@ -22,6 +23,7 @@ from penstock.kernels.accelerated.onnx_library import Compute
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.node_list import NodeList
 from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.parallel.contention import contention
 
 
 class _Ready:
@@ -29,24 +31,24 @@ class _Ready:
 
     __slots__ = ("__weakref__", "compute", "generation", "weights")
 
-    def __init__(self, model: bytes, weights: tuple[Value, ...]) -> None:
+    def __init__(self, model: bytes, weights: tuple[Value, ...], threads: int) -> None:
         self.weights: Final = weights
         #: A process that was forked has none of the threads that the model would run on.
         self.generation: Final = generation()
-        self.compute: Final = _made(model, weights)
+        self.compute: Final = _made(model, weights, threads)
 
     def fits(self, weights: tuple[Value, ...]) -> bool:
         """Whether it was made for these very arrays, into which nobody ever writes."""
         return self.generation == generation() and _are_same(self.weights, weights)
 
 
-def _made(model: bytes, weights: tuple[Value, ...]) -> Compute | None:
+def _made(model: bytes, weights: tuple[Value, ...], threads: int) -> Compute | None:
     onnx = onnx_library.load()
     if onnx is None:
         return None
     named = {f"weight{slot}": np.asarray(value) for slot, value in enumerate(weights)}
     try:
-        return onnx_library.ready(onnx, model, named)
+        return onnx_library.ready(onnx, model, named, threads)
     except Exception:  # noqa: BLE001  (an ONNX Runtime that cannot do what is asked)
         return None
 
@@ -61,10 +63,11 @@ _shared: Final[WeakValueDictionary[tuple[Any, ...], _Ready]] = WeakValueDictiona
 
 
 def _ready(model: bytes, weights: tuple[Value, ...]) -> _Ready:
-    key = (model, *map(id, weights))
+    threads = contention.threads(CORES)
+    key = (model, threads, *map(id, weights))
     found = _shared.get(key)
     if found is None or not found.fits(weights):
-        found = _shared[key] = _Ready(model, weights)
+        found = _shared[key] = _Ready(model, weights, threads)
     return found
 
 

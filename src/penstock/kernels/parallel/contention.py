@@ -11,6 +11,15 @@ never from here.  (Who gives up ``Config.exact_repetition`` gives up that law fo
 There is one such object for the process, since there is one machine.  As long as a session with
 ``Config(adaptive=False)`` is open, it says that the machine is idle, whatever happens; and such a
 session learns nothing from times: neither which kernels are slow, nor how a request is best run.
+
+The law of threads is stated here as well, since all of them want the same cores:
+
+- a kernel's work is shared by the threads of ``intra_op``, one less than there are cores, which
+  sleep while they wait; a kernel beside others has its share of them (``helpers``);
+- OpenBLAS works on the threads that call it, and on no others (``blas.alone``);
+- ONNX Runtime has as many threads of its own as there are cores, less the one that calls it; they
+  sleep while they wait, and nothing else of a kernel runs meanwhile;
+- ``Config(intra_op_parallelism_threads=...)`` limits all of them (``limit``).
 """
 
 from __future__ import annotations
@@ -31,7 +40,10 @@ _SHORTEST, _LONGEST = 0.05, 2.0
 class Contention:
     """Who else uses the cores: kernels of this process, and other programs."""
 
-    __slots__ = ("_busy_until", "_is_suspicious", "_kernels", "_lock", "_pause", "_pins")
+    __slots__ = (
+        *("_busy_until", "_is_suspicious", "_kernels", "_limits", "_lock", "_most", "_pause"),
+        "_pins",
+    )
 
     def __init__(self) -> None:
         #: Guards changes of the numbers.  Innermost.
@@ -41,6 +53,10 @@ class Contention:
         self._kernels = 0
         #: Sessions that want no adaptation.  Read without the lock, too.
         self._pins = 0
+        #: How many threads open sessions grant a kernel, each of them that does.  Under ``_lock``.
+        self._limits: list[int] = []
+        #: The least of them; None if there are none.  Read without the lock, too.
+        self._most: int | None = None
         # What follows is changed without a lock: races do no harm.
         #: Until when cores are taken to be busy, by ``perf_counter``.
         self._busy_until = 0.0
@@ -71,8 +87,25 @@ class Contention:
 
     def helpers(self, most: int) -> int:
         """How many of the threads beside the caller's may help it: all, or its share of them."""
-        kernels = self._kernels
+        kernels, most = self._kernels, self.threads(most + 1) - 1
         return most if kernels < 2 or self._pins else max((most + 1) // kernels - 1, 0)
+
+    def threads(self, cores: int) -> int:
+        """How many threads a kernel may have, its own included, where there are so many cores."""
+        most = self._most
+        return cores if most is None else min(most, cores)
+
+    def limit(self, threads: int) -> None:
+        """Grant kernels no more threads, until ``lift`` is called with the same number."""
+        with self._lock:
+            self._limits.append(threads)
+            self._most = min(self._limits)
+
+    def lift(self, threads: int) -> None:
+        """Take a limit back."""
+        with self._lock:
+            self._limits.remove(threads)
+            self._most = min(self._limits, default=None)
 
     # -- other programs -------------------------------------------------------------------
 
