@@ -48,6 +48,20 @@ def test_selection_is_the_plain_loop(count: int, size: int, iou: float) -> None:
     assert got.tolist() == plain(boxes, scores, size, iou, np.float32(0.2))
 
 
+@pytest.mark.parametrize("common", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("part", [0.9, 0.99, 1.0])
+def test_scores_of_which_most_are_equal(common: float, part: float) -> None:
+    """Of boxes with the same score the first comes first, be it the least, or the best."""
+    corners, sides = RNG.uniform(0, 8, (900, 2)), RNG.uniform(0.5, 3, (900, 2))
+    boxes = np.concatenate([corners, corners + sides], 1).astype(np.float32)
+    scores = RNG.uniform(0, 1, 900).astype(np.float32)
+    scores[RNG.random(900) < part] = common
+    for least in (-1.0, 0.5):
+        limits = np.int32(90), np.float32(0.4), np.float32(least)
+        got = run_op("NonMaxSuppressionV3", boxes, scores, *limits)
+        assert got.tolist() == plain(boxes, scores, 90, 0.4, least)
+
+
 @pytest.mark.parametrize(
     ("iou", "expected"), [(0.5, [2, 4, 3, 5]), (0.49, [2, 3, 5]), (1.0, [2, 4, 0, 1, 3, 5])]
 )

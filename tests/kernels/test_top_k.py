@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,51 @@ def test_long_rows_agree_with_a_full_sort(k: int, with_nan: bool) -> None:
     expected = np.argsort(-keys, axis=-1, kind="stable")[..., :k]
     np.testing.assert_array_equal(places, expected)
     np.testing.assert_array_equal(values, np.take_along_axis(x, expected, -1))
+
+
+#: Values that many elements of a row share: below, among, and above the others; and two zeros.
+_COMMON = {
+    "least": (np.uint8(0),),
+    "among": (np.uint8(100),),
+    "greatest": (np.uint8(250),),
+    "zeros": (0.0, -0.0),
+    "not a number": (NAN,),
+    "infinite": (INF, -INF),
+}
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int32", "uint64", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("common", list(_COMMON))
+@pytest.mark.parametrize("k", [1, 30, 700])
+def test_rows_of_mostly_equal_elements(kind: str, common: str, k: int) -> None:
+    """Of rows with few distinct elements the first of each come first, be they least or most."""
+    random, dtype = np.random.default_rng(k), as_dtype(kind).numpy
+    x = random.integers(0, 250, (3, 4000)).astype(dtype)
+    values = np.array(_COMMON[common])
+    if dtype.kind in "iu" and (values.dtype.kind == "f" or kind == "uint64"):
+        values = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
+    is_common = random.random(x.shape) < [[0.97], [0.5], [0.0]]
+    x[is_common] = random.choice(values, np.count_nonzero(is_common)).astype(dtype)
+    keys = [[math.inf if v != v else v for v in row] for row in x.tolist()]  # with no infinity
+    ranked = [sorted(range(len(row)), key=lambda at, r=row: -r[at])[:k] for row in keys]
+    for rows in (x, x[0]):
+        best, places = run_op("TopKV2", rows, np.int32(k))
+        wanted = ranked if rows is x else ranked[0]
+        assert places.tolist() == wanted
+        assert best.tobytes() == np.take_along_axis(rows, places, -1).tobytes()
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int32", "float16", "float32"])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("part", [0.0, 0.1, 0.97, 1.0])
+def test_rank_in_rows_of_mostly_equal_elements(kind: str, reverse: bool, part: float) -> None:
+    """The element of each row by rank, though nearly all are the same."""
+    random = np.random.default_rng(3)
+    x = random.integers(0, 250, (2, 3000)).astype(kind)
+    x[random.random(x.shape) < part] = 100
+    for place in (0, 40, 1500, 2990):
+        wanted = [sorted(row, reverse=reverse)[place] for row in x.tolist()]
+        assert run_op("NthElement", x, np.int32(place), reverse=reverse).tolist() == wanted
 
 
 @pytest.mark.parametrize(
@@ -158,3 +204,16 @@ def test_best_of_many_rows(kind: Any, k: int, limit: int) -> None:
         pairs = sorted(enumerate(row.tolist()), key=lambda pair: -pair[1])[:k]
         assert at.tolist() == [place for place, _ in pairs]
         assert best.tolist() == [value for _, value in pairs]
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32"])
+def test_not_a_number_has_the_highest_rank(kind: str) -> None:
+    """NaN stands behind all numbers, in short rows and in long ones."""
+    x = np.array([1, NAN, 2, 0, NAN, 3], as_dtype(kind).numpy)
+    for rows in (x, np.repeat(x, 300)):
+        many = len(rows) // 6
+        found = [run_op("NthElement", rows, np.int32(place * many)) for place in range(6)]
+        assert [float(f) for f in found[:4]] == [0, 1, 2, 3]
+        assert all(np.isnan(float(f)) for f in found[4:])
+        assert all(f.dtype == rows.dtype for f in found)
+        assert run_op("TopKV2", rows, np.int32(1))[1].tolist() == [many]

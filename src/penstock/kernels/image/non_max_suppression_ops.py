@@ -22,6 +22,7 @@ from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.selection import floor_of_best
 
 #: How much of candidates (rows) and of boxes that remain (columns) is shared.
 _Overlap: TypeAlias = Callable[[Array, Array], Array]
@@ -157,16 +158,15 @@ def _sorted(scores: Array, candidates: Array) -> Array:
 
 def _best_first(scores: Array, least: Value) -> Iterator[Array]:
     """The numbers that ``_by_score`` gives, in parts: the best few are often enough."""
-    place = len(scores) - _BLOCK
-    if place <= 3 * _BLOCK:
+    if len(scores) <= 4 * _BLOCK:
         yield _by_score(scores, least)
         return
-    scores, parted = scores.copy(), scores.copy()
-    parted.partition(place)
-    limit = parted[place]
-    if limit > least:  # it is not if it is NaN
-        yield _sorted(scores, (scores >= limit).nonzero()[0])
-        yield _sorted(scores, ((scores > least) & (scores < limit)).nonzero()[0])
+    scores = scores.copy()
+    floor = floor_of_best(scores, _BLOCK)[0]
+    if floor > least:  # it is not if it is NaN
+        better, equal = (scores > floor).nonzero()[0], (scores == floor).nonzero()[0]
+        yield np.concatenate([_sorted(scores, better), equal])
+        yield _sorted(scores, ((scores > least) & (scores < floor)).nonzero()[0])
     else:
         yield _by_score(scores, least)
 

@@ -22,9 +22,12 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import REALS
 from penstock.kernels.values.arrays import shape_text
+from penstock.kernels.values.selection import floor_of_best, nth_smallest, sortable
 
 #: Rows that are longer than this and than 4 k are thinned out before they are sorted.
 _LONG_ROW: Final = 512
+#: If more than so many times k elements of each row are left, the rows are thinned out one by one.
+_MANY_EACH: Final = 8
 
 
 @kernel("TopK", types={"T": REALS})
@@ -55,14 +58,15 @@ def _top_k(x: Value, k: int, index_type: np.dtype[Any]) -> tuple[Array, Array]:
     size = x.shape[-1]
     if k > size:
         raise InvalidArgumentError(f"input must have at least k columns. Had {size}, needed {k}")
+    keys = sortable(x)
     if x.ndim == 1:
-        places = _best_places(x, k)
+        places = _best_places(keys, k)
         return x.take(places), places.astype(index_type)
-    rows = x.reshape((math.prod(x.shape[:-1]), size))
+    rows = keys.reshape((math.prod(x.shape[:-1]), size))
     places = _best_places_of_rows(rows, k) if _is_long(size, k) else _falling(rows)[:, :k]
     starts = np.arange(len(rows))[:, None] * size
     shape = (*x.shape[:-1], k)
-    best = rows.ravel().take(places + starts).reshape(shape)
+    best = x.reshape(-1).take(places + starts).reshape(shape)
     return best, places.astype(index_type).reshape(shape)
 
 
@@ -85,12 +89,15 @@ def _best_places(row: Array, k: int) -> Array:
         return _falling(row)[:k]
     if k == 0:
         return np.empty(0, np.intp)
-    last = len(row) - k
-    sorted_there = row.copy()
-    sorted_there.partition(last)
-    # All but those that are worse than the k-th; NaN is never worse.
-    candidates = np.flatnonzero(~(row < sorted_there[last]))
-    best: Array = candidates[_falling(row[candidates])[:k]]
+    floor = floor_of_best(row, k)[0]
+    is_nan = bool(np.isnan(floor))
+    better = np.empty(0, np.intp) if is_nan else np.flatnonzero(~(row <= floor))
+    best: Array
+    if len(better) >= k:  # no more than half of the row
+        best = better[_best_places(row[better], k)]
+        return best
+    equal = np.flatnonzero(np.isnan(row) if is_nan else row == floor)
+    best = np.concatenate([better[_falling(row[better])], equal[: k - len(better)]])
     return best
 
 
@@ -99,18 +106,14 @@ def _best_places_of_rows(rows: Array, k: int) -> Array:
     count, size = rows.shape
     if k == 0:
         return np.empty((count, 0), np.intp)
-    worst = np.partition(rows, size - k, -1)[:, size - k, np.newaxis]
-    candidates = np.flatnonzero(~(rows < worst))
-    if len(candidates) == count * k:  # nowhere more than k
-        starts = np.arange(count)[:, np.newaxis]
-        order = _falling(rows.reshape(-1).take(candidates.reshape(count, k)))
-        best: Array = candidates.take(order + starts * k)
-        best -= starts * size
-        return best
-    places = np.empty((count, k), np.intp)
-    for row, found in zip(rows, places, strict=True):
-        found[:] = _best_places(row, k)
-    return places
+    candidates = np.flatnonzero(~(rows < floor_of_best(rows, k)))
+    if len(candidates) > _MANY_EACH * count * k:  # many equal ones, or NaN
+        return np.array([_best_places(row, k) for row in rows]).reshape(count, k)
+    ranked = candidates[_falling(rows.reshape(-1).take(candidates))]
+    ranked = ranked[(ranked // size).argsort(kind="stable")]
+    starts = np.searchsorted(candidates, np.arange(count) * size)
+    best: Array = ranked[starts[:, np.newaxis] + np.arange(k)] % size
+    return best
 
 
 @kernel("NthElement", types={"T": REALS})
@@ -121,7 +124,7 @@ def make_nth_element(attrs: Attrs) -> Kernel:
     def compute(x: Value, n: Value) -> Value:
         _check_rank(x, n)
         place = x.shape[-1] - 1 - int(n) if reverse else int(n)
-        return as_value(np.partition(x, place, -1)[..., place])
+        return as_value(nth_smallest(sortable(x), place).astype(x.dtype, copy=False))
 
     return compute
 
