@@ -18,6 +18,7 @@ REPLACED_ON_PURPOSE = {
     "kernels/accelerated/test_choice.py": {"HELPERS"},
     "kernels/test_intra_op.py": {"HELPERS"},
     "kernels/test_products.py": {"HELPERS"},
+    "passes/offload/test_offload_regions.py": {"CORES"},
     # A kernel is made by the registry, which knows no sizes: whoever wants small pieces there has
     # no way to say so.  This list only shrinks.
     "kernels/accelerated/test_activation.py": {"_PIECE"},
