@@ -176,8 +176,9 @@ class Config(Options):
     #: otherwise ops that would fail with PermissionDeniedError.
     allow_files: bool = True
     #: The same request gives the same bits each time: what adapts to the machine while a graph
-    #: runs may change how fast it is, never how numbers are added up.  Without it, PyTorch and
-    #: numpy compete for heavy nodes, and whoever was faster computes them.
+    #: runs may change how fast it is, never how numbers are added up.  Without it, numpy competes
+    #: with ONNX Runtime for regions and with PyTorch for heavy nodes, and whoever was faster
+    #: computes them.
     exact_repetition: bool = True
     #: Let what takes long, and who else uses the cores, decide where and when things are computed.
     #: Without it, nothing is learnt from times, here or, as long as the session is open, in what

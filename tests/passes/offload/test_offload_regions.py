@@ -13,7 +13,7 @@ import pytest
 import penstock as ps
 from penstock import errors
 from penstock.core.limits import Limits
-from penstock.kernels.accelerated import onnx_library, onnx_region
+from penstock.kernels.accelerated import onnx_library, onnx_region, trials
 
 pytest.importorskip("onnxruntime")
 
@@ -235,6 +235,41 @@ def test_onnx_runtime_has_the_threads_that_a_kernel_may_have(
         with ps.Session(graph, config=config) as session:
             session.run("y:0", {"x:0": numbers(1, 20)})
     assert threads == [4, 1, 2, 4]
+
+
+# -- trials ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("slow", ["regions", "nodes"])
+def test_whatever_proves_faster_computes(monkeypatch: pytest.MonkeyPatch, slow: str) -> None:
+    """Where last bits may differ, both ways are timed; the faster one goes on."""
+    seconds, taken = [0.0], list[str]()
+
+    def noting(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*args: Any) -> Any:
+            taken.append(name)
+            seconds[0] += 1e-3 if name == slow else 1e-6
+            return compute(*args)
+
+        return noted
+
+    ready: Callable[..., Any] = onnx_library.ready
+    monkeypatch.setattr(onnx_library, "ready", lambda *args: noting("regions", ready(*args)))
+    nodes = onnx_region._Region.one_by_one
+    monkeypatch.setattr(onnx_region._Region, "one_by_one", noting("nodes", nodes))
+    monkeypatch.setattr(trials, "perf_counter", lambda: seconds[0])
+    onnx_region._shared.clear()
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder("float32", [1, 20], name="x")
+        ps.ops.mat_mul(x, 2 * np.eye(20, dtype=np.float32), name="y")
+    x = numbers(1, 20)
+    with ps.Session(graph, config=ps.Config(limits=ALL, exact_repetition=False)) as session:
+        for _ in range(14):
+            np.testing.assert_allclose(session.run("y:0", {"x:0": x}), 2 * x, rtol=1e-6)
+    fast = "nodes" if slow == "regions" else "regions"
+    assert set(taken[:7]) == {"regions", "nodes"}
+    assert taken[7:13] == [fast] * 6
 
 
 # -- variables -----------------------------------------------------------------------------------

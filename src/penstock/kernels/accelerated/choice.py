@@ -14,30 +14,21 @@ kernel then gives the result, or the error with TensorFlow's words.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from time import perf_counter
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.kernels.accelerated import library
 from penstock.kernels.accelerated.library import Torch
+from penstock.kernels.accelerated.trials import Trials
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, MakeKernel, kernel, kernels_of
 
 FLOAT32: Final = frozenset({dtypes.float32})
 #: Above numpy's kernels.
 PRIORITY: Final = 10
-#: Calls in a row that try a way, of which the last ones are timed: those before them wait for
-#: memory and caches that the other way had, and the very first ones build things.
-_IN_ROW, _TIMED, _BUILDING = 3, 2, 1
-#: When the way that was slower is tried again: other programs may have come or gone.
-_AGAIN: Final = (16, 32, 64, 128, 256, 1024, 4096)
-#: Seconds from which on that is worthwhile.
-_LONG: Final = 2e-4
-#: Sets of shapes that a node remembers.
-_MOST_TRIALS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,79 +90,6 @@ def choosing(plain: Kernel, offer: Offer, *, by_trial: bool = False) -> Kernel:
     return choose
 
 
-class _Turn(NamedTuple):
-    """What is special about a call."""
-
-    #: Whether it takes the way that is not the one of the verdict; without a verdict, numpy's.
-    is_other: bool
-    is_timed: bool
-
-
-def _in_a_row(first: int, *, is_other: bool, count: int = _IN_ROW) -> dict[int, _Turn]:
-    """Calls that try a way, by their numbers: the last ones are timed."""
-    calls = range(first, first + count)
-    return {call: _Turn(is_other, call >= calls.stop - _TIMED) for call in calls}
-
-
-def _first_turns() -> dict[int, _Turn]:
-    fast = _in_a_row(1, is_other=False, count=_BUILDING + _IN_ROW)
-    return fast | _in_a_row(len(fast) + 1, is_other=True)
-
-
-def _later_turns() -> dict[int, _Turn]:
-    """Each time, what is used anyhow is timed first."""
-    turns = dict[int, _Turn]()
-    for start in _AGAIN:
-        turns |= _in_a_row(start - _TIMED, is_other=False, count=_TIMED)
-        turns |= _in_a_row(start, is_other=True)
-    return turns
-
-
-#: Before there is a verdict, and after; calls that are not listed are as ever.
-_FIRST: Final = _first_turns()
-_LATER: Final = _later_turns()
-_AS_EVER: Final = _Turn(is_other=False, is_timed=False)
-
-
-class _Trial:
-    """Which of two ways was the faster one for inputs of some shapes; races do no harm."""
-
-    __slots__ = ("calls", "fast", "is_fast", "is_timed", "plain")
-
-    def __init__(self) -> None:
-        self.calls = 0
-        #: The fewest seconds of each way so far.
-        self.fast = self.plain = float("inf")
-        #: The verdict; None as long as there is none.
-        self.is_fast: bool | None = None
-        #: Whether the seconds of the last call that was asked for count.
-        self.is_timed = False
-
-    def next_is_fast(self) -> bool:
-        """Whether the next call takes PyTorch's way: the better one, or the one to be tried."""
-        self.calls = calls = self.calls + 1
-        if self.is_fast is None:
-            turn = _FIRST.get(calls, _Turn(is_other=False, is_timed=True))
-            self.is_timed = turn.is_timed
-            return not turn.is_other
-        turn = _LATER.get(calls, _AS_EVER) if self._is_long() else _AS_EVER
-        self.is_timed = turn.is_timed
-        return self.is_fast != turn.is_other
-
-    def _is_long(self) -> bool:
-        return min(self.fast, self.plain) >= _LONG
-
-    def note(self, seconds: float, *, is_fast: bool) -> None:
-        """One call took so long; after the first round, and after each other one, judge."""
-        if is_fast:
-            self.fast = min(self.fast, seconds)
-        else:
-            self.plain = min(self.plain, seconds)
-        calls = self.calls
-        if calls >= len(_FIRST) and calls + 1 not in _LATER:
-            self.is_fast = self.fast <= self.plain
-
-
 class _Fast:
     """The faster way, built when it first pays, with numpy's kernel behind it."""
 
@@ -204,32 +122,13 @@ class _Fast:
 
 
 class _Tried(_Fast):
-    """The faster way, unless numpy proves to be faster.
-
-    Sizes only say that it may pay: how fast either way is depends on the processor and on the
-    libraries.  So for each set of shapes both are timed in the first calls, and later again.
-    """
+    """The faster way, unless numpy proves to be faster."""
 
     __slots__ = ("_trials",)
 
     def __init__(self, plain: Kernel, offer: Offer) -> None:
         super().__init__(plain, offer)
-        #: By the shapes of all inputs; emptied when there are too many.
-        self._trials: dict[tuple[Any, ...], _Trial] = {}
+        self._trials: Final = Trials()
 
     def __call__(self, *inputs: Any) -> Any:
-        trial = self._trial_of(inputs)
-        is_fast, start = trial.next_is_fast(), perf_counter()
-        result = super().__call__(*inputs) if is_fast else self._plain(*inputs)
-        if trial.is_timed:
-            trial.note(perf_counter() - start, is_fast=is_fast)
-        return result
-
-    def _trial_of(self, inputs: Sequence[Any]) -> _Trial:
-        shapes = tuple([getattr(value, "shape", ()) for value in inputs])
-        trial = self._trials.get(shapes)
-        if trial is None:
-            if len(self._trials) >= _MOST_TRIALS:
-                self._trials.clear()
-            trial = self._trials.setdefault(shapes, _Trial())
-        return trial
+        return self._trials.run(super().__call__, self._plain, inputs)
