@@ -169,7 +169,9 @@ def _scale_filter(draft: GraphRewriter, conv: Node, filters: Array, scale: Array
     if (scale == 1).all():
         return
     shape = filters.shape[2:] if conv.op.name != "Conv2D" else filters.shape[3:]
-    scaled = (filters * scale.reshape(shape)).astype(filters.dtype)
+    scaled = np.empty_like(filters)
+    # Rounded once; only a few numbers at a time are as wide as the scale.
+    np.multiply(filters, scale.reshape(shape), scaled, dtype=scale.dtype, casting="unsafe")
     edge = conv.input(1)
     made = draft.add_const(conv, f"{conv.name}/scaled_filter", scaled, conv.output_types[0])
     draft.graph.add_control_edges(_waits(edge.src), made)
