@@ -40,6 +40,7 @@ class Placement:
         self._device_of: dict[int, str] = {}
         #: Devices of nodes with state, by name.
         self._stateful_devices: dict[str, str] = {}
+        #: Whether a node lies elsewhere than it asked to, which was said.
         self._has_warned = False
 
     def placed_for(self, request: Request) -> Placed:
@@ -70,16 +71,15 @@ class Placement:
     def _grown(self) -> Placed | None:
         """What was placed with the nodes that came since; None if that takes another look at all.
 
-        On an only device no node's place depends on another's: who runs a graph while it is
-        built need not have all of it placed each time.
+        Where all nodes may lie on an only device, no node's place depends on another's: who runs
+        a graph while it is built need not have all of it placed each time.
         """
-        if self._whole is None:
+        if self._whole is None or self._has_warned:
             return None
         first, placed = self._whole
         new = self._graph.nodes_from(first)
-        if placed.graph is not self._graph or not may_lie_on_only(
-            self._graph, new, self._devices, self._options()
-        ):
+        is_all = len(self._device_of) + len(new) == len(self._graph)
+        if not is_all or not may_lie_on_only(self._graph, new, self._devices, self._options()):
             return None
         device = self._devices.devices[0].name
         self._device_of |= dict.fromkeys([node.id for node in new], device)
