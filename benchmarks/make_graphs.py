@@ -105,11 +105,11 @@ def twenty_feeds() -> Built:
 @case(5000)
 def chain_scalar() -> Built:
     """What a node costs that waits for one other."""
-    x = np.float32(0.5)
-    a, c = ph("x", x), tf.constant(1.25)
+    feeds = {"x": np.float32(0.5), "y": np.float32(1.25)}
+    a, b = (ph(name, value) for name, value in feeds.items())
     for _ in range(5000):
-        a = tf.subtract(c, a)
-    return {"x": x}, [a]
+        a = tf.subtract(b, a)  # of a constant, TensorFlow would make one node of two
+    return feeds, [a]
 
 
 @case(5000)
