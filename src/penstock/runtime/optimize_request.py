@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
-from penstock.config import Config
+from penstock.config import Config, JitLevel
 from penstock.errors import OpError
 from penstock.graph.check import check_graph, check_pruned
 from penstock.graph.frames import build_control_flow_info
@@ -205,9 +205,15 @@ def _passes_for(config: Config) -> Passes:
         flush_denormals=config.flush_denormals,
         accelerate=config.accelerate,
         region_products=config.limits.region_products,
+        native_nodes=config.limits.native_nodes if _compiles_regions(config) else None,
         checks_graphs=config.check_graphs,
     )
     return passes_of(config.graph_options, settings)
+
+
+def _compiles_regions(config: Config) -> bool:
+    """Whether the session asks for regions that XLA computes."""
+    return config.graph_options.optimizer_options.global_jit_level >= JitLevel.ON_1
 
 
 def kinds_of(config: Config, passes: Passes) -> Kinds:

@@ -39,7 +39,7 @@ def runner(module: XlaModule) -> Callable[..., tuple[Value, ...]]:
     The cache has a lock of its own, which is not held while a module is compiled: of two
     threads that come first with equal shapes, one throws its work away.
     """
-    _client()  # A missing library is missed when the kernel is made.
+    client()  # A missing library is missed when the kernel is made.
 
     @functools.lru_cache(_MAX_KEPT)
     def compiled(*specs: Spec) -> Any:
@@ -52,12 +52,12 @@ def runner(module: XlaModule) -> Callable[..., tuple[Value, ...]]:
     return run
 
 
-def _client() -> Any:
+def client() -> Any:
     """XLA's client for the processor; there is one for the process."""
     with _lock:
         library = _quietly_imported()
         if not _clients:
-            _clients.append(library.make_cpu_client())
+            _clients.append(library.make_cpu_client(asynchronous=False))
         return _clients[0]
 
 
@@ -74,14 +74,14 @@ def _quietly_imported() -> ModuleType:
 
 def _compile(module: XlaModule, specs: Sequence[Spec]) -> Any:
     """An executable for arrays of these types and shapes."""
-    client = _client()
+    xla = client()
     code = wrapped(module, specs)
     try:
         refined = jaxlib("_jax").mlir.refine_polymorphic_shapes(
             code, enable_shape_assertions=module.asserts_shapes, validate_static_shapes=True
         )
-        return client.compile_and_load(
-            refined, client.local_devices()[:1], jaxlib("xla_client").CompileOptions()
+        return xla.compile_and_load(
+            refined, xla.local_devices()[:1], jaxlib("xla_client").CompileOptions()
         )
     except RuntimeError as cause:
         raise _canonical(cause) from shown_cause(cause)
@@ -89,7 +89,7 @@ def _compile(module: XlaModule, specs: Sequence[Spec]) -> Any:
 
 def _execute(executable: Any, inputs: Sequence[Value], types: Sequence[DType]) -> tuple[Value, ...]:
     try:
-        results = executable.execute_sharded(list(map(_handed_over, inputs)))
+        results = executable.execute_sharded(list(map(handed_over, inputs)))
         shards = results.disassemble_into_single_device_arrays()
         arrays = [np.asarray(of_devices[0]) for of_devices in shards]
     except RuntimeError as cause:
@@ -100,7 +100,7 @@ def _execute(executable: Any, inputs: Sequence[Value], types: Sequence[DType]) -
     )
 
 
-def _handed_over(value: Value) -> Any:
+def handed_over(value: Value) -> Any:
     """An array in XLA's hands; it shares the memory if that is aligned as XLA wants it."""
     array = as_array(value)
     bits = stand_in(dtype_of(value))
@@ -109,7 +109,7 @@ def _handed_over(value: Value) -> Any:
     if bits is not None:
         array = array.view(bits)
     give = jaxlib("_jax").dlpack_managed_tensor_to_buffer
-    return give(array.__dlpack__(), _client().local_devices()[0], None)
+    return give(array.__dlpack__(), client().local_devices()[0], None)
 
 
 def _canonical(cause: RuntimeError) -> OpError:

@@ -25,10 +25,22 @@ _DOUBTFUL: Final = frozenset(
 )
 
 
-def find_regions(draft: GraphRewriter, may_go: Callable[[Node], bool]) -> list[list[Node]]:
+def is_free(draft: GraphRewriter, node: Node) -> bool:
+    """Whether a node only computes, and waits for nothing but its inputs."""
+    is_awaited = any(edge.is_control for edge in node.out_edges)
+    return draft.is_pure(node) and not (
+        node.control_inputs or is_awaited or draft.is_root(node) or node.role is Role.CONSTANT
+    )
+
+
+def find_regions(
+    draft: GraphRewriter,
+    may_go: Callable[[Node], bool],
+    is_free: Callable[[GraphRewriter, Node], bool] = is_free,
+) -> list[list[Node]]:
     """Regions; the nodes of each in an order in which they can run."""
-    order = _in_order(draft.graph)
-    going = {node for node in order if _is_free(draft, node) and may_go(node)}
+    order = in_order(draft.graph)
+    going = {node for node in order if is_free(draft, node) and may_go(node)}
     level: dict[Node, int] = {}
     for node in order:
         kind = node in going, draft.device(node)
@@ -39,20 +51,12 @@ def find_regions(draft: GraphRewriter, may_go: Callable[[Node], bool]) -> list[l
     return _joined([node for node in order if node in going], level)
 
 
-def _is_free(draft: GraphRewriter, node: Node) -> bool:
-    """Whether a node only computes, and waits for nothing but its inputs."""
-    is_awaited = any(edge.is_control for edge in node.out_edges)
-    return draft.is_pure(node) and not (
-        node.control_inputs or is_awaited or draft.is_root(node) or node.role is Role.CONSTANT
-    )
-
-
 def _sources(node: Node) -> list[Node]:
     """What a node depends on, but for constants, which depend on nothing."""
     return [edge.src for edge in node.in_edges() if edge.src.role is not Role.CONSTANT]
 
 
-def _in_order(graph: Graph) -> list[Node]:
+def in_order(graph: Graph) -> list[Node]:
     """The nodes that are surely alive, and run once, sources first."""
     doubtful = [node for node in graph if node.role in _DOUBTFUL]
     seen = set(doubtful)
