@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.kernels.native.emitter import Emitter, Known, Operand, integers
+from penstock.kernels.native.emitter import Emitter, Known, Operand, Traced, integers
 from penstock.kernels.native.rules import FLOATS, INTEGERS, Written, broadcast_shape, of_types, rule
 
 _REDUCTIONS: Final = {"Sum": ("add", 0), "Mean": ("add", 0), "Prod": ("multiply", 1)}
@@ -101,7 +101,10 @@ def _pack(node: Written) -> Operand:
     node.need(all(part.shape == shape for part in node.inputs))
     axis = _axis(node, node.attrs["axis"], len(shape) + 1)
     sizes = [*shape[:axis], 1, *shape[axis:]]
-    return node.emitter.concatenate([node.emitter.reshape(x, sizes) for x in node.inputs], axis)
+    made = node.emitter.concatenate([node.emitter.reshape(x, sizes) for x in node.inputs], axis)
+    if not shape:
+        node.emitter.numbers_of[made.name] = list(node.inputs)
+    return made
 
 
 @rule("Unpack")
@@ -151,24 +154,48 @@ def _slice(node: Written) -> Operand:
 )
 def _strided_slice(node: Written) -> Operand:
     x, attrs = node.array(0), node.attrs
-    spec = [node.known(slot).tolist() for slot in (1, 2, 3)]
-    node.need(len(spec[0]) == len(spec[1]) == len(spec[2]) <= len(x.shape))
-    begins, ends, steps = [0] * len(x.shape), list(x.shape), [1] * len(x.shape)
+    starts, stops, steps = (_numbers(node, slot) for slot in (1, 2, 3))
+    node.need(len(starts) == len(stops) == len(steps) <= len(x.shape))
+    begins, ends, strides = [0] * len(x.shape), list(x.shape), [1] * len(x.shape)
+    met: dict[int, Operand] = {}
     gone = set()
-    for axis, (begin, end, step) in enumerate(zip(*spec, strict=True)):
-        size, bit = x.shape[axis], 1 << axis
+    for axis, size in enumerate(x.shape[: len(starts)]):
+        bit, step = 1 << axis, _static(node, steps[axis])
         node.need(step > 0)
         if attrs["shrink_axis_mask"] & bit:
-            begins[axis] = _axis(node, 0 if attrs["begin_mask"] & bit else begin, size)
-            ends[axis] = begins[axis] + 1
+            node.need(step == 1 and size)
             gone.add(axis)
+            start = starts[axis]
+            if isinstance(start, Traced) and not attrs["begin_mask"] & bit:
+                node.emitter.need_index(start, size)
+                met[axis] = start
+                continue
+            number = 0 if attrs["begin_mask"] & bit else _static(node, start)
+            begins[axis] = _axis(node, number, size)
+            ends[axis] = begins[axis] + 1
             continue
-        first = None if attrs["begin_mask"] & bit else begin
-        last = None if attrs["end_mask"] & bit else end
-        begins[axis], ends[axis], steps[axis] = slice(first, last, step).indices(size)
+        first = None if attrs["begin_mask"] & bit else _static(node, starts[axis])
+        last = None if attrs["end_mask"] & bit else _static(node, stops[axis])
+        begins[axis], ends[axis], strides[axis] = slice(first, last, step).indices(size)
         ends[axis] = max(ends[axis], begins[axis])
-    part = node.emitter.slice(x, begins, ends, steps)
+    part = node.emitter.one_at(node.emitter.slice(x, begins, ends, strides), met)
     return node.emitter.reshape(part, [n for a, n in enumerate(part.shape) if a not in gone])
+
+
+def _numbers(node: Written, slot: int) -> Sequence[Operand]:
+    """The numbers of a vector, of which only some may be known."""
+    vector = node.array(slot)
+    if isinstance(vector, Traced):
+        node.need(vector.name in node.emitter.numbers_of)
+        return node.emitter.numbers_of[vector.name]
+    node.need(vector.value.ndim == 1)
+    return [Known(np.asarray(number)) for number in vector.value]
+
+
+def _static(node: Written, number: Operand) -> int:
+    node.need(isinstance(number, Known))
+    assert isinstance(number, Known)
+    return int(number.value.item())
 
 
 @rule("GatherV2", admits=lambda attrs, _i, _o: not attrs["batch_dims"])

@@ -10,7 +10,7 @@ model ever enters it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
@@ -97,6 +97,8 @@ class Emitter:
         self.fuel: Operand = Known(np.asarray(np.int64(FUEL)))
         #: What the lines so far cost.
         self.cost = 0
+        #: The numbers of which vectors are made, by the vector's name.
+        self.numbers_of: dict[str, list[Operand]] = {}
         #: Which elements of arrays of tensors are gone, since they were read, by the array.
         self.cleared: dict[int, Operand] = {}
 
@@ -184,14 +186,20 @@ class Emitter:
         text = ", ".join(f"{name} = {integers(numbers)}" for name, numbers in where)
         return self.op("slice", [x], x.dtype, shape, text)
 
+    def one_at(self, x: Operand, starts: Mapping[int, Operand]) -> Operand:
+        """One place along some axes, which stay; the indices must be in range."""
+        if not starts:
+            return x
+        kind = next(iter(starts.values())).dtype
+        where = [self.convert(starts.get(n, self.number(0, kind)), kind) for n in range(len(x.shape))]
+        sizes = [1 if axis in starts else size for axis, size in enumerate(x.shape)]
+        return self.op(
+            "dynamic_slice", [x, *where], x.dtype, sizes, f"slice_sizes = {integers(sizes)}"
+        )
+
     def row(self, x: Operand, index: Operand) -> Operand:
         """One element along the first axis; the index must be in range."""
-        sizes = [1, *x.shape[1:]]
-        starts = [index, *[self.number(0, index.dtype)] * (len(x.shape) - 1)]
-        part = self.op(
-            "dynamic_slice", [x, *starts], x.dtype, sizes, f"slice_sizes = {integers(sizes)}"
-        )
-        return self.reshape(part, x.shape[1:])
+        return self.reshape(self.one_at(x, {0: index}), x.shape[1:])
 
     def with_row(self, x: Operand, index: Operand, element: Operand) -> Traced:
         """A value with another element along the first axis; the index must be in range."""

@@ -94,8 +94,8 @@ class _Region:
     def __call__(self, context: OpKernelContext, *values: Any) -> tuple[Value, ...]:
         variant = self._variants.get(tuple([(value.dtype, value.shape) for value in values]))
         if variant is None:
-            self._meet(values)
-        elif variant.ready is not None:
+            variant = self._meet(values)
+        if variant is not None and variant.ready is not None:
             results = self._computed(variant, variant.ready, values)
             if results is not None:
                 return results
@@ -116,14 +116,15 @@ class _Region:
                 variant.ready = None
         return results
 
-    def _meet(self, values: Sequence[Value]) -> None:
-        """Have a program made for values of such types and shapes."""
+    def _meet(self, values: Sequence[Value]) -> _Variant | None:
+        """Have a program made for values of such types and shapes; None if that are too many."""
         specs = tuple([(value.dtype, value.shape) for value in values])
         with self._lock:
             if specs in self._variants or len(self._variants) >= _MAX_PROGRAMS:
-                return
+                return self._variants.get(specs)
             variant = self._variants[specs] = _Variant()
         background.start(lambda: self._compile(variant, specs))
+        return variant
 
     def _compile(self, variant: _Variant, specs: Sequence[Spec]) -> None:
         try:

@@ -48,7 +48,21 @@ def find_regions(
             (level[src] + ((src in going, draft.device(src)) != kind) for src in _sources(node)),
             default=0,
         )
-    return _joined([node for node in order if node in going], level)
+    ordered = [node for node in order if node in going]
+    _put_off(ordered, level)
+    return _joined(ordered, level)
+
+
+def _put_off(nodes: Sequence[Node], level: dict[Node, int]) -> None:
+    """Let what depends on constants only run when it is first read, and not before all else."""
+    going, free = set(nodes), set[Node]()
+    for node in nodes:
+        if free.issuperset(_sources(node)):
+            free.add(node)
+    for node in reversed(nodes):
+        readers = [edge.dst for edge in node.out_edges]
+        if node in free and readers and all(reader in going for reader in readers):
+            level[node] = max(level[node], min(level[reader] for reader in readers))
 
 
 def _sources(node: Node) -> list[Node]:
