@@ -16,6 +16,7 @@ from penstock.kernels.native.rules import RULES
 from penstock.passes.offload import write_model
 from penstock.passes.offload.rules import HEAVY
 from support.corpus import run_case
+from support.native import ALL, JIT, at_once
 from support.op_cases import OpCase, all_op_cases
 
 SOURCES = Path(__file__).parent / "cases_src"

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.kernels.native.emitter import Emitter, Known, Operand, Traced, integers
+from penstock.kernels.native.emitter import Emitter, Known, Operand, Traced, UnsupportedError, integers
 from penstock.kernels.native.rules import FLOATS, INTEGERS, Written, broadcast_shape, of_types, rule
 
 _REDUCTIONS: Final = {"Sum": ("add", 0), "Mean": ("add", 0), "Prod": ("multiply", 1)}
@@ -78,6 +78,12 @@ def _fill(node: Written) -> Operand:
     sizes, x = node.known(0), node.array(1)
     node.need(sizes.ndim == 1 and (sizes >= 0).all() and not x.shape)
     return node.emitter.broadcast(x, sizes.tolist(), ())
+
+
+@rule("Range", "BroadcastGradientArgs", admits=lambda _a, i, _o: i[0] in INTEGERS)
+def _computed_before(_node: Written) -> Operand:
+    """What is computed from sizes while the program is written, or not at all."""
+    raise UnsupportedError
 
 
 # -- parts ---------------------------------------------------------------------------------------
