@@ -79,7 +79,9 @@ class NodeList:
         for step in steps:
             try:
                 inputs = [known[place] for place in step.sources]
-                results = step.compute(context, *inputs) if step.asks_step else step.compute(*inputs)
+                results = (
+                    step.compute(context, *inputs) if step.asks_step else step.compute(*inputs)
+                )
             except Exception as cause:  # noqa: BLE001  (the border of kernels)
                 raise from_exception(cause).at(step.where) from shown_cause(cause)
             known += [results] if step.is_bare else results

@@ -13,7 +13,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.kernels.native.emitter import Emitter, Known, Operand, Traced, UnsupportedError, integers
+from penstock.kernels.native.emitter import (
+    Emitter,
+    Known,
+    Operand,
+    Traced,
+    UnsupportedError,
+    integers,
+)
 from penstock.kernels.native.rules import FLOATS, INTEGERS, Written, broadcast_shape, of_types, rule
 
 _REDUCTIONS: Final = {"Sum": ("add", 0), "Mean": ("add", 0), "Prod": ("multiply", 1)}
@@ -338,5 +345,3 @@ def _dot(
     made = emitter.op("dot_general", [x, y], x.dtype, shape, f"dot_dimension_numbers = {numbers}")
     emitter.cost += prod(shape) * x.shape[x_inner[0]] // 8
     return made
-
-

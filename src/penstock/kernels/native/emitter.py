@@ -56,7 +56,8 @@ class Known:
     @property
     def shape(self) -> tuple[int, ...]:
         """Its sizes."""
-        return self.value.shape
+        shape: tuple[int, ...] = self.value.shape
+        return shape
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +133,9 @@ class Emitter:
         self.cost += _PER_OPERATION + max(prod(result.shape), *(prod(o.shape) for o in traced), 0)
         return result
 
-    def same(self, name: str, *operands: Operand, dtype: Any = None, attributes: str = "") -> Traced:
+    def same(
+        self, name: str, *operands: Operand, dtype: Any = None, attributes: str = ""
+    ) -> Traced:
         """An operation on operands of one shape, element by element."""
         first = operands[0]
         return self.op(name, operands, np.dtype(dtype or first.dtype), first.shape, attributes)
@@ -152,8 +155,10 @@ class Emitter:
             return x
         return self.op("reshape", [x], x.dtype, shape)
 
-    def broadcast(self, x: Operand, shape: Sequence[int], axes: Sequence[int] | None = None) -> Operand:
-        """A value repeated; its axes become some of the result's, the last ones if none are said."""
+    def broadcast(
+        self, x: Operand, shape: Sequence[int], axes: Sequence[int] | None = None
+    ) -> Operand:
+        """A value repeated; its axes become some of the result's, unless said the last ones."""
         if x.shape == tuple(shape):
             return x
         if axes is None:
@@ -191,7 +196,9 @@ class Emitter:
         if not starts:
             return x
         kind = next(iter(starts.values())).dtype
-        where = [self.convert(starts.get(n, self.number(0, kind)), kind) for n in range(len(x.shape))]
+        where = [
+            self.convert(starts.get(n, self.number(0, kind)), kind) for n in range(len(x.shape))
+        ]
         sizes = [1 if axis in starts else size for axis, size in enumerate(x.shape)]
         return self.op(
             "dynamic_slice", [x, *where], x.dtype, sizes, f"slice_sizes = {integers(sizes)}"
@@ -239,7 +246,7 @@ class Emitter:
         low, high = self.compare("GE", index, next(ends)), self.compare("LT", index, next(ends))
         inside: Operand = self.same("and", low, high)
         if index.shape:
-            inside = self.reduce("and", inside, True, range(len(index.shape)))
+            inside = self.reduce("and", inside, np.True_, range(len(index.shape)))
         self.need(inside)
 
     # -- constants and names ---------------------------------------------------------------------

@@ -227,7 +227,7 @@ def _gather(node: Written) -> Operand:
     else:
         chosen = rows(emitter, elements.written, Known(indices))
         content = rows(emitter, elements.content, Known(indices))
-    emitter.need(emitter.reduce("and", chosen, True, [0]))
+    emitter.need(emitter.reduce("and", chosen, np.True_, [0]))
     return content
 
 
@@ -238,7 +238,7 @@ def _clear_all(node: Written, number: int, indices: Array) -> None:
     node.need(len(set(indices.tolist())) == indices.size)
     mask[indices] = True
     both = emitter.same("and", gone, Known(mask))
-    emitter.need(emitter.same("not", emitter.reduce("or", both, False, [0])))
+    emitter.need(emitter.same("not", emitter.reduce("or", both, np.False_, [0])))
     emitter.cleared[number] = emitter.same("or", gone, Known(mask))
 
 

@@ -38,9 +38,9 @@ class _Ready:
 
     __slots__ = ("__weakref__", "_compiled", "_program")
 
-    def __init__(self, program: Program, specs: Sequence[Spec]) -> None:
+    def __init__(self, program: Program, specs: Sequence[Spec], constants: int) -> None:
         self._program: Final = program
-        self._compiled: Final = Compiled(program.text, specs)
+        self._compiled: Final = Compiled(program.text, specs, constants)
 
     def __call__(self, values: Sequence[Value]) -> tuple[Value, ...] | None:
         """The results; None if a guard failed."""
@@ -52,14 +52,14 @@ class _Ready:
 
 #: Programs that are in use, by their texts: regions that are equal share them.  Each access is one
 #: operation of the dictionary; of two that are made at once, either will do.
-_shared: Final[WeakValueDictionary[tuple[int, str], _Ready]] = WeakValueDictionary()
+_shared: Final[WeakValueDictionary[tuple[int, str, int], _Ready]] = WeakValueDictionary()
 
 
-def _ready(program: Program, specs: Sequence[Spec]) -> _Ready:
-    key = generation(), program.text
+def _ready(program: Program, specs: Sequence[Spec], constants: int) -> _Ready:
+    key = generation(), program.text, constants
     found = _shared.get(key)
     if found is None:
-        found = _shared[key] = _Ready(program, specs)
+        found = _shared[key] = _Ready(program, specs, constants)
     return found
 
 
@@ -81,10 +81,11 @@ class _Variant:
 class _Region:
     """The kernel of one region."""
 
-    __slots__ = ("_lock", "_nodes", "_variants", "_what")
+    __slots__ = ("_constants", "_lock", "_nodes", "_variants", "_what")
 
     def __init__(self, attrs: Attrs) -> None:
         self._what: Final = attrs.bytes("nodes"), attrs.list("reads"), attrs.list("gives")
+        self._constants: Final = attrs.int("constants")
         self._nodes: Final = NodeList(*self._what, attrs)
         #: Held while a new variant is noted; innermost.
         self._lock: Final = Lock()
@@ -128,7 +129,9 @@ class _Region:
 
     def _compile(self, variant: _Variant, specs: Sequence[Spec]) -> None:
         try:
-            variant.ready = _ready(program_of(TracedNodes(*self._what), specs), specs)
+            variant.ready = _ready(
+                program_of(TracedNodes(*self._what), specs), specs, self._constants
+            )
         except Exception:  # noqa: BLE001  (no such program, or an XLA that cannot make it)
             return
 

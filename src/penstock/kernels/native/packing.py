@@ -1,4 +1,4 @@
-"""Small results of a program as one, since each array that crosses the border takes as long as a loop.
+"""Small results of a program as one, since each array that crosses the border takes long.
 
 In:   values of a program.
 Out:  fewer of them; from the arrays that these become, what they stand for.

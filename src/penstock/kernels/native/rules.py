@@ -22,9 +22,7 @@ from penstock.core.values import Array
 from penstock.kernels.native.emitter import Emitter, Known, Operand, UnsupportedError
 
 #: The types that arrays in programs have.
-TYPES: Final = frozenset(
-    {dtypes.bool_, dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64}
-)
+TYPES: Final = frozenset({dtypes.bool_, dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64})
 FLOATS: Final = frozenset({dtypes.float32, dtypes.float64})
 INTEGERS: Final = frozenset({dtypes.int32, dtypes.int64})
 

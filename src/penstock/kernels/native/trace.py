@@ -77,7 +77,7 @@ class TracedNodes:
         """How many nodes write to what a name stands for."""
         times: dict[str, int] = {}
         for node in self._nodes:
-            slots = _WRITERS.get(node.op, ())
+            slots: tuple[int, ...] = _WRITERS.get(node.op, ())
             if node.op == LOOP:
                 slots = tuple(range(len(node.output_types)))
             for slot in slots:
@@ -94,9 +94,7 @@ def _listed(proto: Any) -> _Listed:
     attrs = {name: attr_codec.from_proto(value) for name, value in proto.attr.items()}
     inputs, outputs = op.types(attrs)
     names = [str(Endpoint(proto.name, slot)) for slot in range(len(outputs))]
-    return _Listed(
-        proto.op, attrs, tuple(map(_name, proto.input)), tuple(names), inputs, outputs
-    )
+    return _Listed(proto.op, attrs, tuple(map(_name, proto.input)), tuple(names), inputs, outputs)
 
 
 def _outputs(emitter: Emitter, node: _Listed, inputs: Sequence[Any]) -> Sequence[Any]:
@@ -192,7 +190,9 @@ class _Loop:
             ends = self._body.write(emitter, [*values, *self._fixed])
             known = [
                 begin.with_shape(emitter, end.content.shape[1:])
-                if isinstance(begin, Elements) and isinstance(end, Elements) and end.content is not None
+                if isinstance(begin, Elements)
+                and isinstance(end, Elements)
+                and end.content is not None
                 else begin
                 for begin, end in zip(start, ends, strict=True)
             ]
@@ -223,9 +223,7 @@ class _Loop:
     def _enter(self, start: Sequence[Any]) -> tuple[str, list[Any]]:
         """The names of the variables in a region, and what they stand for."""
         emitter = self._emitter
-        flat = [
-            Traced(emitter.new_name(), one.dtype, one.shape) for one in self._flat(start)
-        ]
+        flat = [Traced(emitter.new_name(), one.dtype, one.shape) for one in self._flat(start)]
         left = list(flat)
         values = [_rebuilt(value, left) for value in start]
         emitter.ok, emitter.fuel = left.pop(0), left.pop(0)
@@ -262,9 +260,7 @@ class _Loop:
             f'{result}:{len(flat)} = "stablehlo.while"({names}) ({self._condition(start)}, {body})'
             f" : ({types}) -> ({types})"
         )
-        left = [
-            Traced(f"{result}#{slot}", one.dtype, one.shape) for slot, one in enumerate(flat)
-        ]
+        left = [Traced(f"{result}#{slot}", one.dtype, one.shape) for slot, one in enumerate(flat)]
         values = [_rebuilt(value, left) for value in start]
         emitter.ok, emitter.fuel = left.pop(0), left.pop(0)
         emitter.cleared.update(zip(self._cleared, left, strict=True))

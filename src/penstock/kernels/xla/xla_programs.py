@@ -5,7 +5,7 @@ Out:  arrays.
 Not:  knows no nodes; checks no types and no shapes: who calls has done it.
 
 To hand an array over takes XLA longer than to add two.  So small inputs are copied into memory
-that XLA has had from the beginning, and large ones that nobody may write to are handed over once.
+that XLA has had from the beginning, and large constants are handed over once.
 """
 
 from __future__ import annotations
@@ -37,12 +37,15 @@ def is_installed() -> bool:
 class Compiled:
     """A program, compiled; it may be called from several threads at once."""
 
-    def __init__(self, text: str, specs: Sequence[tuple[np.dtype[Any], tuple[int, ...]]]) -> None:
+    def __init__(
+        self, text: str, specs: Sequence[tuple[np.dtype[Any], tuple[int, ...]]], constants: int = 0
+    ) -> None:
         """Compile a program.
 
         Args:
             text: a module of MLIR, with the dialect ``stablehlo``.
             specs: the types and shapes of the parameters of its ``main``.
+            constants: how many of these, at the end, get arrays into which nobody ever writes.
 
         Raises:
             Exception: of whatever kind jaxlib has for it.
@@ -53,21 +56,25 @@ class Compiled:
             _bytecode(text), xla.local_devices()[:1], jaxlib("xla_client").CompileOptions()
         )
         self._specs: Final = tuple(specs)
+        self._first_constant: Final = len(specs) - constants
         #: Inputs that no call uses just now.  Taken and given back by any thread, each at once.
-        self._free: Final[list[_Inputs]] = [_Inputs(self._specs)]
+        self._free: Final[list[_Inputs]] = [self._new_inputs()]
 
     def __call__(self, values: Sequence[Value]) -> list[Array]:
         """Run the program; its results must not be written to."""
         try:
             inputs = self._free.pop()
         except IndexError:
-            inputs = _Inputs(self._specs)
+            inputs = self._new_inputs()
         made = self._executable.execute_sharded(inputs.filled(values))
         shards = made.disassemble_into_single_device_arrays()
         arrays = [np.asarray(of_devices[0]) for of_devices in shards]
         inputs.forget()
         self._free.append(inputs)
         return arrays
+
+    def _new_inputs(self) -> _Inputs:
+        return _Inputs(self._specs, self._first_constant)
 
 
 def _bytecode(text: str) -> bytes:
@@ -81,9 +88,12 @@ def _bytecode(text: str) -> bytes:
 class _Inputs:
     """What one call at a time hands to a program."""
 
-    __slots__ = ("_given", "_kept", "_memory")
+    __slots__ = ("_first_constant", "_given", "_kept", "_memory")
 
-    def __init__(self, specs: Sequence[tuple[np.dtype[Any], tuple[int, ...]]]) -> None:
+    def __init__(
+        self, specs: Sequence[tuple[np.dtype[Any], tuple[int, ...]]], first_constant: int
+    ) -> None:
+        self._first_constant: Final = first_constant
         sizes = [dtype.itemsize * int(np.prod(shape)) for dtype, shape in specs]
         #: Memory that XLA knows; None for large inputs.
         self._memory: Final = [
@@ -94,7 +104,7 @@ class _Inputs:
         self._given: Final[list[Any]] = [
             None if memory is None else handed_over(memory) for memory in self._memory
         ]
-        #: Large inputs that nobody may write to, as they were last.
+        #: Large constants, as they were last.
         self._kept: Final[list[Value]] = [None] * len(specs)
 
     def filled(self, values: Sequence[Value]) -> list[Any]:
@@ -104,7 +114,7 @@ class _Inputs:
                 memory[...] = value
             elif value is not self._kept[slot]:
                 self._given[slot] = handed_over(value)
-                self._kept[slot] = None if value.flags.writeable else value
+                self._kept[slot] = value if slot >= self._first_constant else None
         return self._given
 
     def forget(self) -> None:

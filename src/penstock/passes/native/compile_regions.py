@@ -60,7 +60,7 @@ def _parts(nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
         yield nodes[start : start + _MAX_NODES]
 
 
-def _is_free(draft: GraphRewriter, node: Node) -> bool:
+def _is_free(_draft: GraphRewriter, node: Node) -> bool:
     is_awaited = any(edge.is_control for edge in node.out_edges)
     return not (node.control_inputs or is_awaited or node.role is Role.CONSTANT)
 
@@ -87,9 +87,7 @@ def _may_go(draft: GraphRewriter, node: Node, arrays: Collection[Node]) -> bool:
     )
 
 
-def _may_stand(
-    form: LoopForm, sure: Collection[Node], may_go: Callable[[Node], bool]
-) -> bool:
+def _may_stand(form: LoopForm, sure: Collection[Node], may_go: Callable[[Node], bool]) -> bool:
     """Whether all that a loop reads is alive, and lists come from where they can come along."""
     if len(form.cond) + len(form.body) > _MAX_NODES:
         return False
@@ -169,10 +167,11 @@ def _put_in_place(draft: GraphRewriter, nodes: Sequence[Node]) -> None:
         else:
             reads[edge.src, edge.src_slot] = None
     last = next(reversed(gives))[0]
-    attrs = _attrs([*constants, *nodes], list(reads), list(gives))
+    ordered = sorted(reads, key=lambda place: place[0].role is Role.CONSTANT)
+    attrs = _attrs([*constants, *nodes], ordered, list(gives))
     draft.release(nodes)
     made = draft.take_name(last, _OP, attrs)
-    for slot, (src, src_slot) in enumerate(reads):
+    for slot, (src, src_slot) in enumerate(ordered):
         draft.graph.add_edge(src, src_slot, made, slot)
     places = {endpoint: slot for slot, endpoint in enumerate(gives)}
     moves: dict[Node, Any] = {}
@@ -195,6 +194,7 @@ def _attrs(
     return {
         "Tin": tuple(node.output_types[slot] for node, slot in reads),
         "Tout": tuple(node.output_types[slot] for node, slot in gives),
+        "constants": sum(node.role is Role.CONSTANT for node, _ in reads),
         "nodes": graph.SerializeToString(deterministic=True),
         "reads": tuple(str(Endpoint(node.name, slot)).encode() for node, slot in reads),
         "gives": tuple(str(Endpoint(node.name, slot)).encode() for node, slot in gives),
