@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import penstock as ps
+from benchmarks.cases import Case
 from penstock import errors
 from penstock.defs import schema
 from penstock.kernels.native import background, emitter, native_region_op
@@ -20,6 +22,7 @@ pytest.importorskip("jaxlib")
 
 NATIVE = ps.Config(graph_options=JIT, limits=ALL, check_graphs=True)
 RANDOM = np.random.default_rng(11)
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks" / "graphs"
 W = RANDOM.standard_normal((4, 4), np.float32) / 2
 
 
@@ -106,6 +109,25 @@ def test_a_message_may_ask_for_it() -> None:
         proto.graph_options.optimizer_options.global_jit_level = number
         options = ps.Config.of(proto).graph_options.optimizer_options
         assert options.global_jit_level is getattr(ps.OptimizerOptions, level)
+
+
+@pytest.mark.parametrize("is_marked", [False, True])
+def test_a_function_may_ask_for_it(is_marked: bool) -> None:
+    """``jit_compile=True`` marks a function: what is in it is compiled, whatever the session says."""
+    case = Case.read(BENCHMARKS / "function_rnn")
+    proto = schema.GraphDef.FromString(case.graph_bytes)
+    (call,) = [node for node in proto.node if node.op == "PartitionedCall"]
+    functions = {function.signature.name: function for function in proto.library.function}
+    for owner in (call, functions[call.attr["f"].func.name]):
+        owner.attr["_XlaMustCompile"].b = is_marked
+    feeds = dict(zip(case.feeds, case.fed(), strict=True))
+    with at_once() as given, ps.Session(proto.SerializeToString()) as session:
+        (y,) = session.run(case.fetches, feeds)
+    with np.load(BENCHMARKS / "function_rnn" / "expected.npz") as expected:
+        (want,) = expected.values()
+    np.testing.assert_allclose(y, want, rtol=1e-4, atol=1e-5)
+    assert len(given) == int(is_marked)
+    assert None not in given
 
 
 # -- when a program is used ----------------------------------------------------------------------

@@ -236,8 +236,8 @@ def rows(emitter: Emitter, x: Operand, indices: Operand) -> Operand:
         [count, *x.shape[1:]],
         f"dimension_numbers = {numbers}, slice_sizes = {integers(sizes)}, "
         "indices_are_sorted = false",
+        touched=count * prod(sizes),
     )
-    emitter.cost -= prod(x.shape)
     return emitter.reshape(made, [*indices.shape, *x.shape[1:]])
 
 

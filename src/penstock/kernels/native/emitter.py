@@ -118,8 +118,12 @@ class Emitter:
         shape: Sequence[int],
         attributes: str = "",
         region: str = "",
+        touched: int | None = None,
     ) -> Traced:
-        """One operation with one result."""
+        """One operation with one result.
+
+        It costs as much as its largest operand has elements, unless it touches fewer.
+        """
         traced = [self.traced(operand) for operand in operands]
         result = Traced(self.new_name(), dtype, tuple(shape))
         places = ", ".join(operand.name for operand in traced)
@@ -130,7 +134,9 @@ class Emitter:
             f'{result.name} = "stablehlo.{name}"({places}){inside}{options} : '
             f"({types}) -> {result.type}"
         )
-        self.cost += _PER_OPERATION + max(prod(result.shape), *(prod(o.shape) for o in traced), 0)
+        if touched is None:
+            touched = max(prod(result.shape), *(prod(operand.shape) for operand in traced), 0)
+        self.cost += _PER_OPERATION + touched
         return result
 
     def same(
@@ -196,13 +202,11 @@ class Emitter:
         if not starts:
             return x
         kind = next(iter(starts.values())).dtype
-        where = [
-            self.convert(starts.get(n, self.number(0, kind)), kind) for n in range(len(x.shape))
-        ]
+        zero = self.number(0, kind)
+        where = [self.convert(starts.get(axis, zero), kind) for axis in range(len(x.shape))]
         sizes = [1 if axis in starts else size for axis, size in enumerate(x.shape)]
-        return self.op(
-            "dynamic_slice", [x, *where], x.dtype, sizes, f"slice_sizes = {integers(sizes)}"
-        )
+        text = f"slice_sizes = {integers(sizes)}"
+        return self.op("dynamic_slice", [x, *where], x.dtype, sizes, text, touched=prod(sizes))
 
     def row(self, x: Operand, index: Operand) -> Operand:
         """One element along the first axis; the index must be in range."""
@@ -212,9 +216,10 @@ class Emitter:
         """A value with another element along the first axis; the index must be in range."""
         starts = [index, *[self.number(0, index.dtype)] * (len(x.shape) - 1)]
         part = self.reshape(element, (1, *x.shape[1:]))
-        made = self.op("dynamic_update_slice", [x, part, *starts], x.dtype, x.shape)
-        self.cost -= prod(x.shape)  # it is done in place
-        return made
+        # In a loop it is done in place.
+        return self.op(
+            "dynamic_update_slice", [x, part, *starts], x.dtype, x.shape, touched=prod(part.shape)
+        )
 
     def reduce(self, name: str, x: Operand, start: Any, axes: Sequence[int]) -> Traced:
         """All elements along some axes, combined by an operation of two of them."""
