@@ -102,12 +102,13 @@ def test_regions_give_tensorflows_answers(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize("tier", ps.Tier)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_native_regions_give_tensorflows_answers(case: Case, tmp_path: Path) -> None:
-    """Whatever XLA can compute of a graph, loops included, it may compute."""
+def test_native_regions_give_tensorflows_answers(case: Case, tier: ps.Tier, tmp_path: Path) -> None:
+    """Whatever XLA can compute of a graph, loops included, it may compute, on both tiers."""
     pytest.importorskip("jaxlib")
     with at_once():
-        run(case, tmp_path, limits=ALL, graph_options=JIT, check_outputs=False)
+        run(case, tmp_path, tier=tier, limits=ALL, graph_options=JIT, check_outputs=False)
 
 
 @pytest.mark.filterwarnings("ignore:Node")
