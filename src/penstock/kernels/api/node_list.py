@@ -24,6 +24,8 @@ from penstock.kernels.api.context import OpKernelContext
 from penstock.kernels.api.registry import Calling, Kernel, get_kernel
 
 _CONSTANT: Final = "Const"
+#: The attribute of a node that says in which function it was written.
+_INLINED_FROM: Final = "_inlined_from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,9 @@ class NodeList:
             like, op=op, values=attrs, input_types=types[0], output_types=types[1],
             node_name=proto.name,
         )  # fmt: skip
-        where = Where(proto.name, proto.op, device)
+        function = attrs.get(_INLINED_FROM)
+        text = function.decode("utf-8", "replace") if isinstance(function, bytes) else ""
+        where = Where(proto.name, proto.op, device, function=text)
         found = get_kernel(proto.op, "CPU", attrs)
         compute, asks_step = found.made(made), found.calling is Calling.CONTEXT
         sources = [places[str(parse_endpoint(name))] for name in proto.input]

@@ -34,6 +34,11 @@ NUMBERS: Final = frozenset(_ELEMENTS) - {np.dtype(np.uint8)}
 #: Work that one run of a program may do in loops: about as many nanoseconds.  Who needs more is
 #: computed in a way that can be interrupted.
 FUEL: Final = 200_000_000
+#: Lines of a program, bytes of one value and of all constants, at most.  XLA would take minutes,
+#: or end the process, where there is no more memory; the nodes have words for that.
+MAX_LINES: Final = 10_000
+MAX_BYTES: Final = 1 << 30
+MAX_CONSTANTS: Final = 1 << 24
 #: What an operation costs besides its elements.
 _PER_OPERATION: Final = 4
 
@@ -91,6 +96,9 @@ class Emitter:
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._count = 0
+        #: How many lines there are, within other operations, too; and bytes of constants.
+        self._line_count = 0
+        self._constant_bytes = 0
         self._constants: dict[tuple[Any, ...], Traced] = {}
         #: Whether all was as the nodes want it, so far: else they say what is wrong.
         self.ok: Operand = Known(np.asarray(np.True_))
@@ -124,6 +132,8 @@ class Emitter:
 
         It costs as much as its largest operand has elements, unless it touches fewer.
         """
+        if prod(shape) * dtype.itemsize > MAX_BYTES:
+            raise UnsupportedError
         traced = [self.traced(operand) for operand in operands]
         result = Traced(self.new_name(), dtype, tuple(shape))
         places = ", ".join(operand.name for operand in traced)
@@ -275,6 +285,9 @@ class Emitter:
         return self._constants[key]
 
     def _constant(self, array: Array) -> Traced:
+        self._constant_bytes += array.nbytes
+        if self._constant_bytes > MAX_CONSTANTS:
+            raise UnsupportedError
         result = Traced(self.new_name(), array.dtype, array.shape)
         if array.size == 0:
             content = "dense<>"
@@ -294,7 +307,10 @@ class Emitter:
         return f"%v{self._count}"
 
     def line(self, text: str) -> None:
-        """Write a line."""
+        """Write a line; raises UnsupportedError if there are too many."""
+        self._line_count += 1
+        if self._line_count > MAX_LINES:
+            raise UnsupportedError
         self._lines.append(text)
 
     # -- what is written inside of an operation --------------------------------------------------

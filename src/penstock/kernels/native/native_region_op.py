@@ -25,6 +25,7 @@ from penstock.kernels.api.registry import Kernel, context_kernel
 from penstock.kernels.api.traits import KernelTraits
 from penstock.kernels.native import background
 from penstock.kernels.native.trace import Program, Spec, TracedNodes, program_of
+from penstock.kernels.xla.xla_modules import is_usable
 from penstock.kernels.xla.xla_programs import Compiled
 
 #: Sets of shapes for which a region has programs; others are computed node by node.
@@ -119,6 +120,8 @@ class _Region:
 
     def _meet(self, values: Sequence[Value]) -> _Variant | None:
         """Have a program made for values of such types and shapes; None if that are too many."""
+        if not is_usable():
+            return None
         specs = tuple([(value.dtype, value.shape) for value in values])
         with self._lock:
             if specs in self._variants or len(self._variants) >= _MAX_PROGRAMS:

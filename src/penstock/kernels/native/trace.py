@@ -33,6 +33,8 @@ assert array_rules, elementwise_rules  # their import has made the rules known
 MAX_CONSTANT: Final = 1 << 20
 #: Ops that make another list of the one that they get: each list has one of them.
 _WRITERS: Final = {"TensorArrayScatterV3": (3,), "TensorArrayWriteV3": (3,)}
+#: Ops whose results may be far larger than all that they get: programs make them when they run.
+_GROWS: Final = frozenset({"Fill"})
 #: The type and the shape of an array.
 Spec: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
 #: The op of a loop.
@@ -121,7 +123,7 @@ def _constant(value: Any) -> Known:
 
 def _folded(node: _Listed, inputs: Sequence[Known]) -> list[Known] | None:
     """What a node of known inputs gives; None if its kernel is not asked."""
-    if not TYPES.issuperset(node.output_types):
+    if not TYPES.issuperset(node.output_types) or node.op in _GROWS:
         return None
     found = find_kernel(node.op, "CPU", node.attrs)
     if found is None or found.calling is not Calling.PLAIN:

@@ -18,7 +18,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.dtypes import DType
-from penstock.core.forks import held_at_forks
+from penstock.core.forks import generation, held_at_forks
 from penstock.core.values import Value, as_value, dtype_of
 from penstock.errors import OpError
 from penstock.exceptions import shown_cause
@@ -31,6 +31,8 @@ _MAX_KEPT: Final = 64
 #: Python's import locks.
 _lock: Final = held_at_forks(Lock(), order=3)
 _clients: Final[list[Any]] = []
+#: In which process, as a number of forks; as long as the list before.
+_made_in: Final[list[int]] = []
 
 
 def runner(module: XlaModule) -> Callable[..., tuple[Value, ...]]:
@@ -52,11 +54,17 @@ def runner(module: XlaModule) -> Callable[..., tuple[Value, ...]]:
     return run
 
 
+def is_usable() -> bool:
+    """Whether XLA works in this process: in the child of a fork, those of its threads are gone."""
+    return not _made_in or _made_in[0] == generation()
+
+
 def client() -> Any:
     """XLA's client for the processor; there is one for the process."""
     with _lock:
         library = _quietly_imported()
         if not _clients:
+            _made_in.append(generation())
             _clients.append(library.make_cpu_client(asynchronous=False))
         return _clients[0]
 
