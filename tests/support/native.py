@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.kernels.native import background, native_region_op
+from penstock.kernels.native import background, native_region_op, useless
 
 #: Asks for regions that XLA computes.
 JIT = ps.GraphOptions(
@@ -30,6 +30,7 @@ def at_once() -> Iterator[list[Any]]:
         return given[-1]
 
     with pytest.MonkeyPatch.context() as patch:
+        useless.forget()
         patch.setattr(background, "start", lambda work: work())
         patch.setattr(native_region_op._Ready, "__call__", noted)
         yield given

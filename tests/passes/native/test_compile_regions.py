@@ -386,9 +386,12 @@ def test_what_would_be_too_large_is_for_the_nodes() -> None:
     with graph.as_default():
         x = ps.placeholder("float32", [], name="x")
         ps.identity(ps.ops.neg(ps.ops.fill([1 << 20, 1 << 20, 1 << 10], x, name="huge")), name="y")
-    with at_once() as given, ps.Session(graph, config=NATIVE) as session:
-        with pytest.raises(errors.ResourceExhaustedError) as caught:
-            session.run("y:0", {"x:0": 1.0})
+    with (
+        at_once() as given,
+        ps.Session(graph, config=NATIVE) as session,
+        pytest.raises(errors.ResourceExhaustedError) as caught,
+    ):
+        session.run("y:0", {"x:0": 1.0})
     assert caught.value.where is not None
     assert caught.value.where.node == "huge"
     assert given == []
@@ -407,6 +410,21 @@ def test_an_error_names_the_function_that_its_node_was_written_in() -> None:
                 session.run(case.fetches, feeds)
             texts.append(str(caught.value.where))
     assert texts[0] == texts[1]
+
+
+def test_a_loop_without_a_use_for_its_program_is_left_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once it is clear that nodes compute it every time, it is prepared as if nobody had asked."""
+    monkeypatch.setattr(emitter, "FUEL", 2_000)
+    with at_once() as given, ps.Session(endless(), config=NATIVE) as session:
+        assert "_NativeRegion" in ops_of(session, "y:0", {"n:0": 3})
+        for _ in range(12):
+            assert session.run("y:0", {"n:0": 10_000}) == 10_000
+        assert "_NativeRegion" not in ops_of(session, "y:0", {"n:0": 3})
+        tried = len(given)
+        assert session.run("y:0", {"n:0": 10_000}) == 10_000
+    assert len(given) == tried
 
 
 # -- what must not be believed -------------------------------------------------------------------

@@ -18,13 +18,14 @@ from weakref import WeakValueDictionary
 
 from penstock.core.forks import generation
 from penstock.core.values import Value
+from penstock.defs.schema import GraphDef
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.context import OpKernelContext
 from penstock.kernels.api.node_list import NodeList
 from penstock.kernels.api.registry import Kernel, context_kernel
 from penstock.kernels.api.traits import KernelTraits
-from penstock.kernels.native import background
-from penstock.kernels.native.trace import Program, Spec, TracedNodes, program_of
+from penstock.kernels.native import background, useless
+from penstock.kernels.native.trace import LOOP, Program, Spec, TracedNodes, program_of
 from penstock.kernels.xla.xla_modules import is_usable
 from penstock.kernels.xla.xla_programs import Compiled
 
@@ -67,12 +68,14 @@ def _ready(program: Program, specs: Sequence[Spec], constants: int) -> _Ready:
 class _Variant:
     """A region for one set of types and shapes."""
 
-    __slots__ = ("failures", "generation", "ready")
+    __slots__ = ("failures", "generation", "is_useless", "ready")
 
     def __init__(self) -> None:
         #: What computes it; None as long as nothing does.  Set by the thread that compiles, and
         #: to None by any that finds it useless.
         self.ready: _Ready | None = None
+        #: Whether there is no program, or one that fails.  Set once, by any thread.
+        self.is_useless = False
         #: How often a guard failed; a few that get lost between threads do not matter.
         self.failures = 0
         #: A process that was forked has none of the threads that the program would run on.
@@ -101,7 +104,16 @@ class _Region:
             results = self._computed(variant, variant.ready, values)
             if results is not None:
                 return results
-        return self._nodes(values, context)
+        results = self._nodes(values, context)
+        if variant is not None and variant.is_useless:
+            self._give_up()
+        return results
+
+    def _give_up(self) -> None:
+        """Have whoever prepares these loops from now on leave them as they are."""
+        for node in GraphDef.FromString(self._what[0]).node:
+            if node.op == LOOP:
+                useless.note(useless.digest(node.attr["cond"].s, node.attr["body"].s))
 
     def _computed(
         self, variant: _Variant, ready: _Ready, values: Sequence[Value]
@@ -115,7 +127,7 @@ class _Region:
         if results is None:
             variant.failures += 1
             if variant.failures >= _MAX_FAILURES:
-                variant.ready = None
+                variant.ready, variant.is_useless = None, True
         return results
 
     def _meet(self, values: Sequence[Value]) -> _Variant | None:
@@ -136,7 +148,7 @@ class _Region:
                 program_of(TracedNodes(*self._what), specs), specs, self._constants
             )
         except Exception:  # noqa: BLE001  (no such program, or an XLA that cannot make it)
-            return
+            variant.is_useless = True
 
 
 @context_kernel("_NativeRegion", traits=KernelTraits(reads_frame=False))

@@ -16,6 +16,7 @@ from penstock.defs.schema import GraphDef
 from penstock.graph.export import node_to_def
 from penstock.graph.graph import Edge, Node
 from penstock.graph.roles import Role
+from penstock.kernels.native import useless
 from penstock.passes.graph_rewriter import GraphRewriter
 from penstock.passes.native.find_loops import LoopForm, find_loops, outside
 from penstock.passes.offload.find_regions import in_order
@@ -39,7 +40,7 @@ def replace_loops(
     """
     count = 0
     while True:
-        forms = [form for form in find_loops(draft.graph, may_go) if _is_one_place(draft, form)]
+        forms = [form for form in find_loops(draft.graph, may_go) if _may_be_one(draft, form)]
         sure = set(in_order(draft.graph)) if forms else set()
         going = [form for form in forms if may_stand(form, sure)]
         for form in going:
@@ -49,10 +50,14 @@ def replace_loops(
         count += len(going)
 
 
-def _is_one_place(draft: GraphRewriter, form: LoopForm) -> bool:
-    """Whether a loop lies on one device, and nobody asks for a node within it."""
-    nodes = form.nodes()
-    return len({draft.device(node) for node in nodes}) == 1
+def _may_be_one(draft: GraphRewriter, form: LoopForm) -> bool:
+    """Whether a loop lies on one device, and its program was not of no use before."""
+    if len({draft.device(node) for node in form.nodes()}) != 1:
+        return False
+    if not useless.count():
+        return True
+    attrs = _attrs(form, outside(form))
+    return not useless.is_known(useless.digest(attrs["cond"], attrs["body"]))
 
 
 def _replace(draft: GraphRewriter, form: LoopForm) -> Node:
