@@ -23,7 +23,7 @@ ALL = ps.Limits(native_nodes=0)
 def at_once() -> Iterator[list[Any]]:
     """Compile when a region is first met; yields the results of programs, None where they fail."""
     given: list[Any] = []
-    run = native_region_op._Ready.__call__
+    run = native_region_op._ReadyProgram.__call__
 
     def noted(self: Any, values: Any) -> Any:
         given.append(run(self, values))
@@ -32,5 +32,5 @@ def at_once() -> Iterator[list[Any]]:
     with pytest.MonkeyPatch.context() as patch:
         useless.forget()
         patch.setattr(background, "start", lambda work: work())
-        patch.setattr(native_region_op._Ready, "__call__", noted)
+        patch.setattr(native_region_op._ReadyProgram, "__call__", noted)
         yield given

@@ -150,6 +150,7 @@ BUILTIN_PASSES: Final = (
         does="whole loops, and regions of many small nodes, as one node each, which XLA computes",
         never="unless `global_jit_level` asks for it; without the extra `xla`; strings, effects, "
         "sizes that only a step knows",
+        option="remapping",
         requires=REWRITING | {GraphProperty.SETTLED, GraphProperty.SWEPT},
         may_change_last_bits=True,
     ),

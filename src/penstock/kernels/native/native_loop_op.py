@@ -26,10 +26,10 @@ from penstock.kernels.control_flow.functional_ops import LOWERED, condition_of
 @context_kernel("_NativeLoop", traits=KernelTraits(reads_frame=False))
 def make_native_loop(attrs: Attrs) -> Kernel:
     """Compute the body as long as the condition holds."""
-    return _Loop(attrs)
+    return _PlainLoop(attrs)
 
 
-class _Loop:
+class _PlainLoop:
     """The kernel of one loop."""
 
     __slots__ = ("_body", "_cond", "_count", "_frame", "_holds")

@@ -35,7 +35,7 @@ _MAX_PROGRAMS: Final = 16
 _MAX_FAILURES: Final = 4
 
 
-class _Ready:
+class _ReadyProgram:
     """A program that can be called."""
 
     __slots__ = ("__weakref__", "_compiled", "_program")
@@ -54,18 +54,18 @@ class _Ready:
 
 #: Programs that are in use, by their texts: regions that are equal share them.  Each access is one
 #: operation of the dictionary; of two that are made at once, either will do.
-_shared: Final[WeakValueDictionary[tuple[int, str, int], _Ready]] = WeakValueDictionary()
+_shared: Final[WeakValueDictionary[tuple[int, str, int], _ReadyProgram]] = WeakValueDictionary()
 
 
-def _ready(program: Program, specs: Sequence[Spec], constants: int) -> _Ready:
+def _ready(program: Program, specs: Sequence[Spec], constants: int) -> _ReadyProgram:
     key = generation(), program.text, constants
     found = _shared.get(key)
     if found is None:
-        found = _shared[key] = _Ready(program, specs, constants)
+        found = _shared[key] = _ReadyProgram(program, specs, constants)
     return found
 
 
-class _Variant:
+class _RegionVariant:
     """A region for one set of types and shapes."""
 
     __slots__ = ("failures", "generation", "is_useless", "ready")
@@ -73,7 +73,7 @@ class _Variant:
     def __init__(self) -> None:
         #: What computes it; None as long as nothing does.  Set by the thread that compiles, and
         #: to None by any that finds it useless.
-        self.ready: _Ready | None = None
+        self.ready: _ReadyProgram | None = None
         #: Whether there is no program, or one that fails.  Set once, by any thread.
         self.is_useless = False
         #: How often a guard failed; a few that get lost between threads do not matter.
@@ -82,7 +82,7 @@ class _Variant:
         self.generation: Final = generation()
 
 
-class _Region:
+class _RegionKernel:
     """The kernel of one region."""
 
     __slots__ = ("_constants", "_lock", "_nodes", "_variants", "_what")
@@ -94,7 +94,7 @@ class _Region:
         #: Held while a new variant is noted; innermost.
         self._lock: Final = Lock()
         #: By the types and shapes of inputs.  Grows under the lock, and is read without it.
-        self._variants: Final[dict[tuple[Any, ...], _Variant]] = {}
+        self._variants: Final[dict[tuple[Any, ...], _RegionVariant]] = {}
 
     def __call__(self, context: OpKernelContext, *values: Any) -> tuple[Value, ...]:
         variant = self._variants.get(tuple([(value.dtype, value.shape) for value in values]))
@@ -116,7 +116,7 @@ class _Region:
                 useless.note(useless.digest(node.attr["cond"].s, node.attr["body"].s))
 
     def _computed(
-        self, variant: _Variant, ready: _Ready, values: Sequence[Value]
+        self, variant: _RegionVariant, ready: _ReadyProgram, values: Sequence[Value]
     ) -> tuple[Value, ...] | None:
         if variant.generation != generation():
             return None
@@ -130,7 +130,7 @@ class _Region:
                 variant.ready, variant.is_useless = None, True
         return results
 
-    def _meet(self, values: Sequence[Value]) -> _Variant | None:
+    def _meet(self, values: Sequence[Value]) -> _RegionVariant | None:
         """Have a program made for values of such types and shapes; None if that are too many."""
         if not is_usable():
             return None
@@ -138,11 +138,11 @@ class _Region:
         with self._lock:
             if specs in self._variants or len(self._variants) >= _MAX_PROGRAMS:
                 return self._variants.get(specs)
-            variant = self._variants[specs] = _Variant()
+            variant = self._variants[specs] = _RegionVariant()
         background.start(lambda: self._compile(variant, specs))
         return variant
 
-    def _compile(self, variant: _Variant, specs: Sequence[Spec]) -> None:
+    def _compile(self, variant: _RegionVariant, specs: Sequence[Spec]) -> None:
         try:
             variant.ready = _ready(
                 program_of(TracedNodes(*self._what), specs), specs, self._constants
@@ -154,4 +154,4 @@ class _Region:
 @context_kernel("_NativeRegion", traits=KernelTraits(reads_frame=False))
 def make_native_region(attrs: Attrs) -> Kernel:
     """What the nodes compute that it stands for, by XLA."""
-    return _Region(attrs)
+    return _RegionKernel(attrs)

@@ -23,7 +23,7 @@ _BYTE: Final = np.dtype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PackedPlace:
     """Where a result is."""
 
     dtype: np.dtype[Any]
@@ -37,14 +37,14 @@ class _Place:
 class Layout:
     """How results are found again."""
 
-    places: tuple[_Place, ...]
+    places: tuple[_PackedPlace, ...]
 
     def unpacked(self, arrays: Sequence[Array]) -> list[Value]:
         """The results, as views of the arrays that came."""
         return [_found(place, arrays) for place in self.places]
 
 
-def _found(place: _Place, arrays: Sequence[Array]) -> Value:
+def _found(place: _PackedPlace, arrays: Sequence[Array]) -> Value:
     array = arrays[place.number]
     if place.begin is not None:
         count = prod(place.shape)
@@ -72,7 +72,7 @@ def packed(emitter: Emitter, values: Sequence[Operand]) -> tuple[list[Traced], L
         if id(value) not in places:
             places[id(value)] = None, len(given)
             given.append(value)
-    layout = Layout(tuple(_Place(v.dtype, v.shape, *places[id(v)]) for v in values))
+    layout = Layout(tuple(_PackedPlace(v.dtype, v.shape, *places[id(v)]) for v in values))
     return [emitter.traced(value) for value in given], layout
 
 

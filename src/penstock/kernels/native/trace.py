@@ -42,7 +42,7 @@ LOOP: Final = "_NativeLoop"
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class _ListedNode:
     """One node of a GraphDef."""
 
     op: str
@@ -91,15 +91,17 @@ def _name(text: str) -> str:
     return str(parse_endpoint(text))
 
 
-def _listed(proto: Any) -> _Listed:
+def _listed(proto: Any) -> _ListedNode:
     op = get_op(proto.op)
     attrs = {name: attr_codec.from_proto(value) for name, value in proto.attr.items()}
     inputs, outputs = op.types(attrs)
     names = [str(Endpoint(proto.name, slot)) for slot in range(len(outputs))]
-    return _Listed(proto.op, attrs, tuple(map(_name, proto.input)), tuple(names), inputs, outputs)
+    return _ListedNode(
+        proto.op, attrs, tuple(map(_name, proto.input)), tuple(names), inputs, outputs
+    )
 
 
-def _outputs(emitter: Emitter, node: _Listed, inputs: Sequence[Any]) -> Sequence[Any]:
+def _outputs(emitter: Emitter, node: _ListedNode, inputs: Sequence[Any]) -> Sequence[Any]:
     if node.op == "Const":
         return [_constant(node.attrs["value"].value)]
     if inputs and all(isinstance(value, Known) for value in inputs) and node.op != LOOP:
@@ -121,7 +123,7 @@ def _constant(value: Any) -> Known:
     return Known(array)
 
 
-def _folded(node: _Listed, inputs: Sequence[Known]) -> list[Known] | None:
+def _folded(node: _ListedNode, inputs: Sequence[Known]) -> list[Known] | None:
     """What a node of known inputs gives; None if its kernel is not asked."""
     if not TYPES.issuperset(node.output_types) or node.op in _GROWS:
         return None
@@ -149,7 +151,7 @@ def _write_loop(node: Written) -> list[Any]:
     attrs = node.attrs
     cond = TracedNodes(attrs["cond"], attrs["reads"], [attrs["test"]])
     body = TracedNodes(attrs["body"], attrs["reads"], attrs["gives"])
-    return _Loop(node.emitter, cond, body, fixed).write(start)
+    return _WrittenLoop(node.emitter, cond, body, fixed).write(start)
 
 
 def _variable(value: Any) -> Any:
@@ -162,7 +164,7 @@ def _fixed(value: Any) -> Any:
     return replace(value, is_fixed=True) if isinstance(value, Elements) else value
 
 
-class _Loop:
+class _WrittenLoop:
     """One loop that is being written."""
 
     def __init__(

@@ -58,7 +58,7 @@ class Compiled:
         self._specs: Final = tuple(specs)
         self._first_constant: Final = len(specs) - constants
         #: Inputs that no call uses just now.  Taken and given back by any thread, each at once.
-        self._free: Final[list[_Inputs]] = [self._new_inputs()]
+        self._free: Final[list[_ProgramInputs]] = [self._new_inputs()]
 
     def __call__(self, values: Sequence[Value]) -> list[Array]:
         """Run the program; its results must not be written to."""
@@ -73,8 +73,8 @@ class Compiled:
         self._free.append(inputs)
         return arrays
 
-    def _new_inputs(self) -> _Inputs:
-        return _Inputs(self._specs, self._first_constant)
+    def _new_inputs(self) -> _ProgramInputs:
+        return _ProgramInputs(self._specs, self._first_constant)
 
 
 def _bytecode(text: str) -> bytes:
@@ -85,7 +85,7 @@ def _bytecode(text: str) -> bytes:
     return code.getvalue()
 
 
-class _Inputs:
+class _ProgramInputs:
     """What one call at a time hands to a program."""
 
     __slots__ = ("_first_constant", "_given", "_kept", "_memory")

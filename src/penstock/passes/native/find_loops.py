@@ -64,7 +64,7 @@ def find_loops(graph: Graph, may_go: Callable[[Node], bool]) -> Iterator[LoopFor
             frames.setdefault(node.attrs["frame_name"], []).append(node)
     for name, enters in frames.items():
         try:
-            yield _Frame(name.decode("utf-8", "replace"), enters, may_go).form()
+            yield _LoopFrame(name.decode("utf-8", "replace"), enters, may_go).form()
         except NoSuchFormError:
             continue
 
@@ -75,7 +75,7 @@ def _need(condition: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class _LoopFrame:
     """The nodes of one frame."""
 
     name: str
