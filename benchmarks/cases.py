@@ -59,6 +59,11 @@ class Case:
         return self.folder.name
 
     @property
+    def steps(self) -> int:
+        """How many first steps are compared: what one does to variables shows in the next."""
+        return 2 if self.init_op else 1
+
+    @property
     def graph_bytes(self) -> bytes:
         """The GraphDef as it is stored."""
         return (self.folder / "graph.pb").read_bytes()
@@ -74,7 +79,7 @@ class Case:
             return [stored[key] for key in self.feeds.values()]
 
     def expected(self) -> list[Any] | None:
-        """TensorFlow's answers to the first step; None if they are too large to be kept."""
+        """TensorFlow's answers to the first steps; None if they are too large to be kept."""
         path = self.folder / "expected.npz"
         return read_arrays(path) if path.is_file() else None
 

@@ -15,6 +15,7 @@ import argparse
 import json
 import math
 import statistics
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -49,7 +50,7 @@ def row(case: Case, found: Mapping[str, Measurement]) -> str:
 def _peer_cells(case: Case, peer: Measurement, ours: Measurement) -> list[str]:
     wrong = verdict(case, [peer])
     if wrong:
-        return [wrong.replace("|", "/"), "—", "—"]
+        return [textwrap.shorten(wrong.replace("|", "/"), 100), "—", "—"]
     return [_micro(peer), _ratio(peer.step, ours.step), _ratio(peer.load, ours.load)]
 
 

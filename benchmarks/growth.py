@@ -5,7 +5,8 @@
 
 Each point is a graph of its own (``growth_graphs``), measured as ``compare`` measures: a fresh
 process of each engine, by turns, and an answer that must be right.  An engine that takes more than
-a minute to load a graph or to make a few steps is given up there, and not asked for larger ones.
+a minute (``--limit``) to load a graph or to make a few steps is given up there, and not asked for
+larger ones.
 
 The exponent of a point is the slope, on paper with two logarithmic scales, from the one before: at
 1 cost is in proportion to size, above 1 it grows faster.
@@ -27,12 +28,12 @@ from benchmarks.cases import Case
 from benchmarks.growth_graphs import counting, feeding, mixing
 from benchmarks.measure import Measurement, measure, verdict
 
-#: Seconds after which an engine is given up.
+#: Seconds after which an engine is given up, unless somebody says otherwise.
 LIMIT: Final = 60.0
 #: Steps that a point takes at least: to its first result, to get warm, and to be timed.
 _STEPS: Final = 4
 #: What an engine says of points that it is not asked for.
-SKIPPED: Final = "would take more than a minute"
+SKIPPED: Final = "would take too long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,11 @@ SERIES: Final[Mapping[str, Series]] = {
 
 
 def points(
-    series: Series, pythons: Mapping[str, str], rounds: int, seconds: float
+    series: Series,
+    pythons: Mapping[str, str],
+    rounds: int,
+    seconds: float,
+    limit: float = LIMIT,
 ) -> Iterator[tuple[int, dict[str, dict[str, Any]]]]:
     """Each size, and what each engine does with it: numbers, or why there are none."""
     given_up: dict[str, str] = {}
@@ -99,7 +104,7 @@ def points(
                     rounds,
                     seconds,
                     threads=size if series.is_of_threads else None,
-                    limit=LIMIT,
+                    limit=limit,
                 )
                 for engine, one in measured.items():
                     found[engine] = _told(case, one, series)
@@ -108,7 +113,7 @@ def points(
         for engine in asked:
             if "error" in found[engine]:
                 given_up[engine] = f"not asked after: {found[engine]['error']}"
-            elif _is_too_slow(found[engine], 1 if series.is_of_threads else larger / size):
+            elif _foreseen(found[engine], 1 if series.is_of_threads else larger / size) > limit:
                 given_up[engine] = SKIPPED
 
 
@@ -120,10 +125,9 @@ def _told(case: Case, one: Measurement, series: Series) -> dict[str, Any]:
     return {name: numbers[name] for name in series.quantities}
 
 
-def _is_too_slow(found: Mapping[str, Any], growth: float) -> bool:
-    """Whether something as many times as large takes too long, if cost is in proportion."""
-    load, steps = found.get("load", 0.0), _STEPS * found["step"]
-    return max(load, steps) * growth > LIMIT
+def _foreseen(found: Mapping[str, Any], growth: float) -> float:
+    """Seconds that something as many times as large takes, if cost is in proportion."""
+    return max(found.get("load", 0.0), _STEPS * found["step"]) * growth
 
 
 def exponents(values: Mapping[int, float]) -> dict[int, float]:
@@ -178,16 +182,12 @@ def _table(
 
 
 def _number(value: float | None, scale: float) -> str:
+    """With three digits, or all that stand before the point."""
     if value is None:
         return "—"
-    value *= scale
-    return (
-        f"{value:,.0f}"
-        if abs(value) >= 100
-        else f"{value:.2f}"
-        if abs(value) < 10
-        else f"{value:.1f}"
-    )
+    size = abs(value * scale)
+    digits = 0 if size >= 100 else 1 if size >= 10 else 2
+    return f"{value * scale:,.{digits}f}"
 
 
 def main() -> None:
@@ -198,6 +198,7 @@ def main() -> None:
     parser.add_argument("--penstock", required=True, metavar="PYTHON")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.5, help="steps per round, in seconds")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of a load or of steps")
     parser.add_argument("--json", type=Path, help="where to write the numbers, or to add to them")
     args = parser.parse_args()
     pythons = {"penstock": args.penstock}
@@ -208,7 +209,7 @@ def main() -> None:
         report = json.loads(args.json.read_text("utf-8"))
     for name in args.series or SERIES:
         found: dict[int, dict[str, dict[str, Any]]] = {}
-        for size, engines in points(SERIES[name], pythons, args.rounds, args.seconds):
+        for size, engines in points(SERIES[name], pythons, args.rounds, args.seconds, args.limit):
             found[size] = engines
             print(name, f"{size:,}", json.dumps(engines), flush=True)
             report[name] = found

@@ -112,6 +112,15 @@ def test_native_regions_give_tensorflows_answers(case: Case, tier: ps.Tier, tmp_
 
 
 @pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if b"QueueDequeue" in case.graph_bytes], ids=str
+)
+def test_queues_may_be_tried(case: Case, tmp_path: Path) -> None:
+    """What may have to wait is tried inside of one function, from the first step on."""
+    run(case, tmp_path, limits=ps.Limits(untried_steps=0), check_outputs=False)
+
+
+@pytest.mark.filterwarnings("ignore:Node")
 @pytest.mark.parametrize("case", sampled(CASES), ids=str)
 def test_tiers_may_share_a_graph(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

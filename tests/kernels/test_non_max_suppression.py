@@ -143,3 +143,14 @@ def test_no_boxes() -> None:
     """Of nothing, nothing remains."""
     got = run_op("NonMaxSuppression", BOXES[:0], SCORES[:0], np.int32(3))
     assert got.shape == (0,)
+
+
+@pytest.mark.parametrize("common", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("part", [0.0, 0.97, 1.0])
+def test_many_scores_of_which_most_are_equal(common: float, part: float) -> None:
+    """Where nothing is suppressed, boxes come by falling score, and of equal ones the first."""
+    scores = RNG.uniform(0, 1, 9000).astype(np.float32)
+    scores[RNG.random(9000) < part] = common
+    boxes = RNG.uniform(0, 8, (9000, 4)).astype(np.float32)
+    got = run_op("NonMaxSuppressionV3", boxes, scores, np.int32(300), np.float32(1), ALL)
+    assert got.tolist() == sorted(range(9000), key=lambda n: (-scores[n], n))[:300]

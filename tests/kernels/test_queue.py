@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import RunOptions, Session, errors
+from penstock import Config, RunOptions, Session, errors
+from penstock.core.limits import Limits
 from support.sketch import sketch
 
 GRAPH = """
@@ -35,8 +36,9 @@ GRAPH = """
 class Runner:
     """A session on a graph, with terse feeds."""
 
-    def __init__(self, text: str = GRAPH) -> None:
-        self.session = Session(sketch(text))
+    def __init__(self, text: str = GRAPH, untried_steps: int = 2) -> None:
+        limits = Limits(untried_steps=untried_steps)
+        self.session = Session(sketch(text), config=Config(limits=limits))
 
     def __call__(self, fetch: str, x: Any = None, n: Any = None, i: Any = None) -> Any:
         given = {"x:0": (x, np.float32), "n:0": (n, np.int32), "i:0": (i, np.int32)}
@@ -66,10 +68,10 @@ class Runner:
         return result
 
 
-@pytest.fixture
-def run() -> Runner:
-    """Runs nodes of the graph above."""
-    return Runner()
+@pytest.fixture(params=[0, 2**31], ids=["tried", "untried"])
+def run(request: pytest.FixtureRequest) -> Runner:
+    """Runs nodes of the graph above, trying each as one function that may be left, or never."""
+    return Runner(untried_steps=request.param)
 
 
 def test_elements_stay_from_run_to_run(run: Runner) -> None:

@@ -239,3 +239,35 @@ class _Name(str):
         return str.__eq__(self, other)
 
     __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize("tier", [ps.Tier.COMPILED, ps.Tier.DATAFLOW])
+def test_who_runs_a_graph_while_building_it_pays_for_what_is_new(tier: ps.Tier) -> None:
+    """A node that is added and run takes as much work in a graph of many nodes as of few."""
+    taken = []
+    with builder.Graph().as_default() as graph:
+        x = _placeholder()
+        with ps.Session(graph, config=ps.Config(tier=tier, adaptive=False)) as session:
+            for _ in range(_SIZES[1]):
+                y = ops.neg(x)
+                with counted_work() as work:
+                    session.run(y, {x: _ONES})
+                taken.append(work[0])
+    few, many = taken[20:60], taken[-40:]
+
+    assert sum(many) <= 1.01 * sum(few)
+
+
+def test_what_is_added_to_a_graph_is_placed_as_in_a_new_one() -> None:
+    """Of nodes added after a run, too, one that asks for a device that is not there is refused."""
+    config = ps.Config(allow_soft_placement=False)
+    with builder.Graph().as_default() as graph, ps.Session(graph, config=config) as s:
+        x = _placeholder()
+        assert (s.run(ops.neg(x), {x: _ONES}) == -1).all()
+        with builder.device("/device:GPU:7"):
+            lost = ops.abs(x)
+        found = ops.tanh(x)
+        with pytest.raises(ps.errors.InvalidArgumentError, match="GPU:7"):
+            s.run(lost, {x: _ONES})
+        with pytest.raises(ps.errors.InvalidArgumentError, match="GPU:7"):
+            s.run(found, {x: _ONES})

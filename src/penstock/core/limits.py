@@ -37,6 +37,8 @@ class Limits(Options):
     slow_step: float = field(default=1e-3, metadata=_NOT_NEGATIVE)
     #: Steps that are run as parts before it is decided whether to go on like that.
     compared_steps: int = field(default=3, metadata=_NOT_NEGATIVE)
+    #: Steps of a request whose kernels may have to wait before it is tried as one function.
+    untried_steps: int = field(default=2, metadata=_NOT_NEGATIVE)
     #: Products of numbers from which on a region of the graph is handed to ONNX Runtime.
     region_products: int = field(default=1_000_000, metadata=_NOT_NEGATIVE)
     #: Nodes from which on a straight region is worth being compiled by XLA, where that is asked

@@ -154,6 +154,11 @@ class Graph:
         """Nodes in order of their ids."""
         return iter(list(self._nodes.values()))
 
+    def nodes_from(self, first: int) -> list[Node]:
+        """Nodes with this id or a larger one, in order of their ids; looks at no others."""
+        found = map(self._nodes.get, range(first, self._next_id))
+        return [node for node in found if node is not None]
+
     def __contains__(self, name: str) -> bool:
         return name in self._by_name
 

@@ -83,26 +83,36 @@ def place_added(
 
 
 def _place_on_only(graph: Graph, devices: DeviceSet, options: PlacerOptions) -> Placed | None:
-    """All nodes on the only device there is; None if one must not lie there, or for a log.
+    """All nodes on the only device there is; None if one must not lie there, or for a log."""
+    nodes = list(graph)
+    if not may_lie_on_only(graph, nodes, devices, options):
+        return None
+    return Placed(graph, dict.fromkeys([node.id for node in nodes], devices.devices[0].name))
+
+
+def may_lie_on_only(
+    graph: Graph, nodes: Iterable[Node], devices: DeviceSet, options: PlacerOptions
+) -> bool:
+    """Whether there is only one device, on which all of these nodes may lie, and no log of it.
 
     Where every node may lie on the device by itself, whatever joins them may, too.
     """
     device = devices.devices[0]
     if len(devices) > 1 or options.log is not None:
-        return None
+        return False
     constraints = NodeConstraints(devices, graph.library, options.assigned)
     fitting: set[Constraints] = set()
-    for node in graph:
+    for node in nodes:
         checkpoint()
         try:
             own = constraints.of(node)
         except OpError:
-            return None  # The whole procedure says what is wrong.
+            return False  # The whole procedure says what is wrong.
         if own not in fitting:
             if not _may_lie(own, device):
-                return None
+                return False
             fitting.add(own)
-    return Placed(graph, dict.fromkeys([node.id for node in graph], device.name))
+    return True
 
 
 def _may_lie(constraints: Constraints, device: Device) -> bool:

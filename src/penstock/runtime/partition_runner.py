@@ -19,8 +19,10 @@ from penstock.kernels.api.registry import Calling, Cost
 from penstock.runtime.compiler.compile_regions import Compiled, Compiler
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
+from penstock.runtime.compiler.trial import Trial, TrialCompiler
 from penstock.runtime.executor.executor import Executor, new_local_executor
 from penstock.runtime.executor.params import LocalExecutorParams
+from penstock.runtime.trials import Trials
 from penstock.runtime.tune import Better, Tuner
 from penstock.state.checkpoints import heeding, holding
 from penstock.state.interrupt import Interrupt
@@ -62,12 +64,16 @@ class PartitionRunner:
         #: The graph with regions for the executor; None if there are none, as long as all of
         #: it is one function.  Set once more, when a profile says so.
         self._parts: Compiled | None = None
+        #: When all of it is tried as one function that is left if a kernel must wait.
+        self.trials: Trials | None = None
         #: All of the partition as one function, and what makes that better; None if it is none.
         self.tuner: Tuner | None = None
         if compiled is not None and compiled.whole is not None:
             self.tuner = self._new_tuner(compiled.whole)
         else:
             self._parts = compiled
+            is_wanted = tier is Tier.COMPILED and params.adaptive
+            self.trials = Trials(self._new_trial, params.limits, is_wanted=is_wanted)
             self._made_executor(self._tier_of(tier))
 
     def _new_tuner(self, whole: Region) -> Tuner:
@@ -108,6 +114,10 @@ class PartitionRunner:
             params = _with_regions(self.params, self._parts)
             return new_local_executor(params, self._parts.graph)
         return new_local_executor(self.params, self._graph)
+
+    def _new_trial(self, interrupt: Interrupt) -> Trial | None:
+        compiler = TrialCompiler.like(self._compiler)
+        return heeding(interrupt, lambda: compiler.trial(self._graph))
 
     def _probing(self, profile: Profile) -> Region:
         return self._compiler.probing(self._graph, profile)

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterable
+from dataclasses import replace
 
 from penstock.advice import RefuseSoftPlacement
 from penstock.config import Config
 from penstock.errors import AdvisedWarning, InvalidArgumentError
 from penstock.graph.graph import Graph, Node
 from penstock.graph.stages import Placed
-from penstock.passes.place import PlacerOptions
+from penstock.passes.place import PlacerOptions, may_lie_on_only
 from penstock.passes.prune import Request
 from penstock.printable import printable
 from penstock.runtime.place_graph import place_for, place_whole
@@ -34,8 +36,11 @@ class Placement:
         self._config = config
         #: The whole graph and the ``next_id`` that it had then; None until it is needed.
         self._whole: tuple[int, Placed] | None = None
+        #: The devices in it.  Grows with the graph, and changes no node's.
+        self._device_of: dict[int, str] = {}
         #: Devices of nodes with state, by name.
         self._stateful_devices: dict[str, str] = {}
+        #: Whether a node lies elsewhere than it asked to, which was said.
         self._has_warned = False
 
     def placed_for(self, request: Request) -> Placed:
@@ -55,16 +60,41 @@ class Placement:
             )
         size = self._graph.next_id
         if self._whole is None or self._whole[0] != size:
-            placed = place_whole(self._graph, self._devices, self._config, self._options())
-            self._whole = (size, self._noted(placed))
+            self._whole = (size, self._grown() or self._placed_anew())
         return self._whole[1]
 
+    def _placed_anew(self) -> Placed:
+        placed = place_whole(self._graph, self._devices, self._config, self._options())
+        self._device_of = dict(placed.device_of)
+        return self._noted(replace(placed, device_of=self._device_of))
+
+    def _grown(self) -> Placed | None:
+        """What was placed with the nodes that came since; None if that takes another look at all.
+
+        Where all nodes may lie on an only device, no node's place depends on another's: who runs
+        a graph while it is built need not have all of it placed each time.
+        """
+        if self._whole is None or self._has_warned:
+            return None
+        first, placed = self._whole
+        new = self._graph.nodes_from(first)
+        is_all = len(self._device_of) + len(new) == len(self._graph)
+        if not is_all or not may_lie_on_only(self._graph, new, self._devices, self._options()):
+            return None
+        device = self._devices.devices[0].name
+        self._device_of |= dict.fromkeys([node.id for node in new], device)
+        self._note(new, placed)
+        return placed
+
     def _noted(self, placed: Placed) -> Placed:
+        self._note(placed.graph, placed)
+        return placed
+
+    def _note(self, nodes: Iterable[Node], placed: Placed) -> None:
         """Remember where nodes with state lie."""
-        for node in placed.graph:
+        for node in nodes:
             if node.op.is_stateful and node.id in placed.device_of:
                 self._stateful_devices[node.name] = placed.device_of[node.id]
-        return placed
 
     def _options(self) -> PlacerOptions:
         return PlacerOptions(

@@ -16,6 +16,7 @@ from penstock.runtime.compiler.region import Region
 from penstock.runtime.executor.executor import Executor
 from penstock.runtime.executor.params import LocalExecutorParams
 from penstock.runtime.partition_runner import PartitionRunner
+from penstock.runtime.trials import Trials
 from penstock.runtime.tune import Tuner
 from penstock.state.checkpoints import heeding, holding
 from penstock.state.interrupt import Interrupt
@@ -79,6 +80,11 @@ class Runnable:
         """A step with ``region``, or by executors, took so long; ``interrupt`` is its own."""
         if self._tuner is not None:
             self._tuner.note(region, seconds, interrupt)
+
+    @property
+    def trials(self) -> Trials | None:
+        """When it is tried as one function that may be left; None if it never is."""
+        return self._runners[0].trials if len(self._runners) == 1 else None
 
     def executors(self, interrupt: Interrupt, tier: Tier = Tier.COMPILED) -> list[Executor]:
         """What runs the partitions; without compiled regions on the dataflow tier.

@@ -15,10 +15,14 @@ from collections.abc import Iterable, Sequence
 from threading import current_thread, main_thread
 from time import perf_counter
 
+import numpy as np
+
 from penstock.config import Tier
 from penstock.core.denormals import flushing
 from penstock.core.values import Value
 from penstock.errors import CancelledError, FailedPreconditionError, OpError
+from penstock.runtime.compiler.suspended import Suspended
+from penstock.runtime.compiler.trial import Trying
 from penstock.runtime.ctrl_c import NotingCtrlC
 from penstock.runtime.deadline import Alarm, timed_out
 from penstock.runtime.executor.barrier import ExecutorBarrier
@@ -27,6 +31,7 @@ from penstock.runtime.flushing import Flushes
 from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.stats import StatsCollector
 from penstock.runtime.step_loop import POLL_SECONDS, StepLoop
+from penstock.runtime.unfinished import Unfinished
 from penstock.state.call_frame import CallFrame
 from penstock.state.step_state import StepState
 
@@ -92,7 +97,11 @@ class Step:
         start = perf_counter()
         try:
             with Alarm(timeout_in_ms, self._expire), NotingCtrlC(interrupt):
-                self._start(frame)
+                tried = self._tried(feeds)
+                if isinstance(tried, tuple):
+                    interrupt.check()
+                    return list(tried)
+                self._start(frame, tried)
                 with flushing(state.flush):
                     self._work()
         except OpError:
@@ -111,15 +120,41 @@ class Step:
         """Let the session keep the tensors whose handles were fetched."""
         self._state.keep_fetched(fetches)
 
-    def _start(self, frame: CallFrame) -> None:
+    def _tried(self, feeds: Sequence[Value]) -> tuple[Value | None, ...] | Unfinished | None:
+        """The results if kernels need not wait; or what is done, if it was tried and they must."""
+        trials, interrupt = self._prepared.runnable.trials, self._state.interrupt
+        # A kernel that computes for long on this thread cannot be left behind.
+        if trials is None or self.stats is not None or interrupt.may_be_left:
+            return None
+        trial = trials.take(interrupt)
+        if trial is None:
+            return None
+        activity = Trying(trial)
+        interrupt.activities[id(activity)] = activity
+        start = perf_counter()
+        try:
+            with flushing(self._state.flush), np.errstate(all="ignore"):
+                results = trial.region.run(self._prepared.params.context(self._state), *feeds)
+        except Suspended as left:
+            trials.note_left()
+            return trial.unfinished(left)
+        finally:
+            del interrupt.activities[id(activity)]
+        trials.note_done(perf_counter() - start)
+        return results
+
+    def _start(self, frame: CallFrame, begun: Unfinished | None) -> None:
         """Start all executors; they run when the loop does."""
         state, stats = self._state, self.stats
-        tier = Tier.COMPILED if stats is None else Tier.DATAFLOW
+        is_compiled = stats is None and begun is None
+        tier = Tier.COMPILED if is_compiled else Tier.DATAFLOW
         executors = self._prepared.runnable.executors(state.interrupt, tier)
         barrier = ExecutorBarrier(len(executors), state.rendezvous, self._finished)
         for executor in executors:
             observer = stats.devices[executor.params.device] if stats is not None else None
-            args = ExecutorArgs(state, frame, self._loop.schedule, stats_collector=observer)
+            args = ExecutorArgs(
+                state, frame, self._loop.schedule, stats_collector=observer, begun=begun
+            )
             executor.run_async(args, barrier.arrive)
 
     def _work(self) -> None:

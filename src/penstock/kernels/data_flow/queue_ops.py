@@ -243,9 +243,11 @@ def make_queue_enqueue(attrs: Attrs) -> Kernel:
         put(queue, components, context.step.cancellation_manager, done)
 
     def try_compute(step: StepContext, handle: Value, *components: Value) -> Any:
-        return None if find(step, handle).enqueue_at_once(components) else WOULD_BLOCK
+        queue = find(step, handle)
+        put_at_once = queue.enqueue_many_at_once if is_many else queue.enqueue_at_once
+        return None if put_at_once(components) else WOULD_BLOCK
 
-    return enqueue if is_many else TryKernel(try_compute, enqueue)
+    return TryKernel(try_compute, enqueue)
 
 
 @async_kernel("QueueDequeue", "QueueDequeueV2")
@@ -277,15 +279,24 @@ def make_queue_dequeue_many(attrs: Attrs) -> Kernel:
     may_be_fewer = "UpTo" in attrs.op.name
     op = "DequeueUpToOp" if may_be_fewer else "DequeueManyOp"
 
-    def dequeue_many(context: OpKernelContext, done: Done, handle: Value, n: Value) -> None:
-        queue, count = queue_of(context, handle), number_in(n)
+    def find(step: StepContext, handle: Value, n: Value) -> tuple[Queue, int]:
+        queue, count = queue_in(step, handle), number_in(n)
         if count < 0:
             raise InvalidArgumentError(f"{op} requested {count} < 0 elements")
         _check_outputs(attrs, queue, types)
+        return queue, count
+
+    def dequeue_many(context: OpKernelContext, done: Done, handle: Value, n: Value) -> None:
+        queue, count = find(context.step, handle, n)
         context.waits_for = waiting_for(queue, handle, count)
         queue.dequeue_many(count, context.cancellation_manager, done, may_be_fewer=may_be_fewer)
 
-    return dequeue_many
+    def try_compute(step: StepContext, handle: Value, n: Value) -> Any:
+        queue, count = find(step, handle, n)
+        batch = queue.dequeue_many_at_once(count)
+        return WOULD_BLOCK if batch is None else batch
+
+    return TryKernel(try_compute, dequeue_many)
 
 
 @async_kernel("QueueClose", "QueueCloseV2")

@@ -129,9 +129,19 @@ class QueueState:
 
     def put_at_once(self, element: QueueElement) -> list[Wait] | None:
         """Put one element in if nobody has to wait for that; None if somebody does."""
-        if self._putters or self.is_closed or len(self.store) >= self.capacity:
+        store = self.store
+        if self._putters or self.is_closed or len(store) >= self.capacity:
             return None
-        self.store.put(element)
+        store.put(element)
+        return self._settle() if self._takers else []
+
+    def put_all_at_once(self, elements: Sequence[QueueElement]) -> list[Wait] | None:
+        """Put elements in if none of them has to wait; None if one has, and none is in."""
+        room = self.capacity - len(self.store)
+        if self._putters or self.is_closed or room < len(elements):
+            return None
+        for element in elements:
+            self.store.put(element)
         return self._settle() if self._takers else []
 
     def take_at_once(self, count: int) -> list[QueueElement] | None:

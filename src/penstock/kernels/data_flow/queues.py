@@ -94,6 +94,15 @@ class Queue(Monitor[QueueRequest]):
             tell_all(settled)
         return settled is not None
 
+    def enqueue_many_at_once(self, components: Sequence[Value]) -> bool:
+        """Put the rows of the components in, unless one has to wait; returns whether all are in."""
+        elements = self._elements(components)
+        with self._lock:
+            settled = self._state.put_all_at_once(elements)
+        if settled:
+            tell_all(settled)
+        return settled is not None
+
     def enqueue(
         self, components: Sequence[Value], cancellation: CancellationManager, done: Done
     ) -> None:
@@ -113,22 +122,36 @@ class Queue(Monitor[QueueRequest]):
         self, components: Sequence[Value], cancellation: CancellationManager, done: Done
     ) -> None:
         """Put the rows of the components in, each when there is room for it."""
+        elements = self._elements(components)
+        if elements:
+            self._submit(Put(done, elements), cancellation)
+        else:
+            done(None)
+
+    def _elements(self, components: Sequence[Value]) -> list[QueueElement]:
+        """Rows as they are kept; raises if they do not fit the queue."""
         count = _rows(components)
         for at, value in enumerate(components):
             row = self._shape(at).dims
             self._check_shape(at, shape_of(value)[:1], TensorShape((count,)))
             if row is not None:
                 self._check_shape(at, shape_of(value), TensorShape((count, *row)))
-        if count == 0:
-            done(None)
-            return
-        self._submit(Put(done, zip(*map(keep, components), strict=True)), cancellation)
+        return list(zip(*map(keep, components), strict=True))
 
     def dequeue_at_once(self) -> QueueElement | None:
         """Take one element out; None if that has to wait."""
         with self._lock:
             taken = self._state.take_at_once(1)
         return taken[0] if taken is not None else None
+
+    def dequeue_many_at_once(self, count: int) -> tuple[Value, ...] | None:
+        """Take so many elements out as a batch; None if that has to wait."""
+        shapes = self._known_shapes()
+        if count == 0:
+            return tuple(map(_no_rows, shapes, self.spec.types))
+        with self._lock:
+            taken = self._state.take_at_once(count)
+        return self._batch(taken) if taken is not None else None
 
     def dequeue(self, cancellation: CancellationManager, done: Done) -> None:
         """Take one element out, when there is one."""
@@ -152,23 +175,17 @@ class Queue(Monitor[QueueRequest]):
             may_be_fewer: whether fewer will do when the queue is closed.
 
         """
-        shapes = self.spec.shapes
-        if shapes is None:
-            raise InvalidArgumentError(
-                f"{self.spec.kind}'s DequeueMany and DequeueUpTo require the components "
-                "to have specified shapes."
-            )
-        if count == 0:
-            done(tuple(map(_no_rows, shapes, self.spec.types)))
-            return
-        with self._lock:
-            taken = self._state.take_at_once(count)
-        if taken is not None:
-            done(self._batch(taken))
+        batch = self.dequeue_many_at_once(count)
+        if batch is not None:
+            done(batch)
             return
 
         def report(error: OpError | None) -> None:
-            done(error or self._batch(request.taken))
+            try:
+                outcome: object = error or self._batch(request.taken)
+            except MemoryError as cause:
+                outcome = cause
+            done(outcome)
 
         request = Take(report, count, may_be_fewer=may_be_fewer)
         self._submit(request, cancellation)
@@ -187,15 +204,21 @@ class Queue(Monitor[QueueRequest]):
     def _cancel(self, request: QueueRequest) -> list[Wait]:
         return self._state.cancel(request)
 
-    def _batch(self, elements: list[QueueElement]) -> object:
-        """Elements as one tensor per component; or the error."""
-        try:
-            columns = zip(*elements, strict=True)
-            return tuple(map(stack_padded, columns, self.spec.types))
-        except MemoryError as error:
-            return error
+    def _batch(self, elements: list[QueueElement]) -> tuple[Value, ...]:
+        """Elements as one tensor per component."""
+        columns = zip(*elements, strict=True)
+        return tuple(map(stack_padded, columns, self.spec.types))
 
     # -- shapes ------------------------------------------------------------------------
+
+    def _known_shapes(self) -> tuple[TensorShape, ...]:
+        """The shape of each component; raises if elements may have any."""
+        if self.spec.shapes is None:
+            raise InvalidArgumentError(
+                f"{self.spec.kind}'s DequeueMany and DequeueUpTo require the components "
+                "to have specified shapes."
+            )
+        return self.spec.shapes
 
     def _shape(self, at: int) -> TensorShape:
         return UNKNOWN if self.spec.shapes is None else self.spec.shapes[at]

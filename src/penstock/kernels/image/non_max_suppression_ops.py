@@ -31,6 +31,8 @@ _HALF: Final = frozenset({dtypes.float16, dtypes.float32})
 #: Candidates that are compared with each other at once: as many as a number has bits.
 _BLOCK: Final = 64
 _BITS: Final = tuple(1 << place for place in range(_BLOCK))
+#: So few scores are partitioned, and sorted, in no time, even if all of them are equal.
+_FEW: Final = 4096
 _ALL: Final = np.float32(-np.inf)
 
 
@@ -162,13 +164,26 @@ def _best_first(scores: Array, least: Value) -> Iterator[Array]:
         yield _by_score(scores, least)
         return
     scores = scores.copy()
-    floor = floor_of_best(scores, _BLOCK)[0]
+    floor = _floor(scores)
     if floor > least:  # it is not if it is NaN
-        better, equal = (scores > floor).nonzero()[0], (scores == floor).nonzero()[0]
-        yield np.concatenate([_sorted(scores, better), equal])
+        if len(scores) <= _FEW:
+            yield _sorted(scores, (scores >= floor).nonzero()[0])
+        else:  # very many may be equal
+            better, equal = (scores > floor).nonzero()[0], (scores == floor).nonzero()[0]
+            yield np.concatenate([_sorted(scores, better), equal])
         yield _sorted(scores, ((scores > least) & (scores < floor)).nonzero()[0])
     else:
         yield _by_score(scores, least)
+
+
+def _floor(scores: Array) -> Any:
+    """A score that as many as a block has are not less than."""
+    if len(scores) > _FEW:
+        return floor_of_best(scores, _BLOCK)[0]
+    place = len(scores) - _BLOCK
+    parted = scores.copy()
+    parted.partition(place)
+    return parted[place]
 
 
 def _overlap_of(boxes: Array) -> _Overlap:

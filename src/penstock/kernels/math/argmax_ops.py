@@ -19,6 +19,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import REALS
+from penstock.kernels.parallel.blas import ALONE_BY_DOT
 from penstock.kernels.parallel.products import sum_of_squares
 from penstock.kernels.values.arrays import shape_text
 
@@ -60,7 +61,8 @@ def _has_nan(x: Value) -> bool:
 def _has_nan_in_squares(x: Array) -> bool:
     """Squares are never negative, so their sum is NaN only if one of them is."""
     flat = x.ravel()
-    total = sum_of_squares(flat)
+    # Of few numbers without a call in between: loops are full of these.
+    total = flat.dot(flat) if flat.size <= ALONE_BY_DOT else sum_of_squares(flat)
     return bool(total != total)
 
 

@@ -113,36 +113,54 @@ def _per_counter(dtype: np.dtype[Any]) -> int:
     return 2 if dtype.itemsize == 8 else 4
 
 
-def _drawing(convert: _Convert, dtype: DType) -> Draw:
-    per_counter = _per_counter(dtype.numpy)
+class Drawing:
+    """Numbers that follow from the words of a counter each, whatever the other counters give."""
 
-    def draw(stream: Philox, count: int) -> Array:
-        words = stream.blocks(-(-count // per_counter))
-        return convert(words.reshape(-1))[:count]
+    def __init__(self, convert: _Convert, dtype: DType) -> None:
+        self._convert = convert
+        self._per_counter = _per_counter(dtype.numpy)
 
-    return draw
+    def __call__(self, stream: Philox, count: int) -> Array:
+        """The next ``count`` numbers of a stream."""
+        return self._convert(stream.blocks(self.counters(count)).reshape(-1))[:count]
+
+    def counters(self, count: int) -> int:
+        """How many counters give so many numbers."""
+        return -(-count // self._per_counter)
+
+    def rows(self, stream: Philox, count: int, calls: int, step: int) -> Array:
+        """What calls give whose streams begin ``step`` counters after one another.
+
+        Returns:
+            [calls, count]
+
+        """
+        starts = np.arange(calls, dtype=np.uint64) * np.uint64(step)
+        within = np.arange(self.counters(count), dtype=np.uint64)
+        words = stream.blocks_at((starts[:, np.newaxis] + within).reshape(-1))
+        return self._convert(words.reshape(-1)).reshape(calls, -1)[:, :count]
 
 
-def uniform(dtype: DType) -> Draw:
+def uniform(dtype: DType) -> Drawing:
     """Fractions from 0 on, below 1."""
-    return _drawing(_UNIFORM[dtype], dtype)
+    return Drawing(_UNIFORM[dtype], dtype)
 
 
-def normal(dtype: DType) -> Draw:
+def normal(dtype: DType) -> Drawing:
     """Normal numbers around 0 with deviation 1."""
-    return _drawing(_NORMAL[dtype], dtype)
+    return Drawing(_NORMAL[dtype], dtype)
 
 
 def whole(dtype: DType) -> Draw:
     """Integers of all values that the type has."""
-    return _drawing(lambda bits: bits.view(dtype.numpy), dtype)
+    return Drawing(lambda bits: bits.view(dtype.numpy), dtype)
 
 
 def whole_between(dtype: DType, low: int, high: int) -> Draw:
     """Integers from ``low`` on, below ``high``."""
     unsigned = np.dtype(f"u{dtype.numpy.itemsize}")
     start, span = unsigned.type(low % (1 << 8 * unsigned.itemsize)), unsigned.type(high - low)
-    return _drawing(lambda bits: (bits.view(unsigned) % span + start).view(dtype.numpy), dtype)
+    return Drawing(lambda bits: (bits.view(unsigned) % span + start).view(dtype.numpy), dtype)
 
 
 def truncated_normal(dtype: DType) -> Draw:

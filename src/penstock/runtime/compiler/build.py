@@ -143,6 +143,7 @@ class _RegionBuilder(BodyBuilder):
             is_whole,
             tuple(var for var, _ in results),
             frozenset(var for var, is_sure in results if not is_sure),
+            self.values,
         )
 
     def result(self, node: Node, slot: int) -> tuple[Var, bool]:

@@ -19,6 +19,7 @@ from penstock.errors import CancelledError, OpError
 from penstock.graph.graph import Node
 from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.try_kernel import WOULD_BLOCK
 from penstock.kernels.parallel.beside import prepared_beside
 from penstock.runtime.compiler.expressions import as_pred
 from penstock.runtime.compiler.frameless import frameless_context
@@ -27,6 +28,7 @@ from penstock.runtime.compiler.names import Names
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Constant, Program, Var
 from penstock.runtime.compiler.source import Source, SourceLine, make_source
+from penstock.runtime.compiler.suspended import leave
 from penstock.runtime.compiler.unary_chains import apply_all
 from penstock.runtime.compiler.vet import ATTRIBUTES, LOCALS
 from penstock.runtime.frame_names import FrameTag
@@ -56,11 +58,13 @@ _OBJECTS: Final[Mapping[str, Any]] = {
     "frame_tag": FrameTag,
     "frameless_of": frameless_context,
     "initialized": initialized,
+    "leave": leave,
     "ndarray": np.ndarray,
     "read": read,
     "root_frame": FrameTag(None, 0, ""),
     "true": np.True_,
     "type": type,
+    "would_block": WOULD_BLOCK,
 }
 
 
@@ -90,6 +94,8 @@ class CodeBuffer:
         self.needs_context = False
         #: Whether all kernels do nothing but compute.
         self.is_pure = True
+        #: Whether some kernel may have to wait.
+        self.may_wait = False
         #: The step, and the iteration of a loop that the region as a whole stands in.
         self.step, self.around = (
             ("run", "root_frame, 0")
@@ -135,6 +141,7 @@ class CodeBuffer:
             self._objects,
             needs_context=self.needs_context,
             is_pure=self.is_pure,
+            name_of=self._name_of if self.may_wait else None,
         )
         # Python takes seconds for a long text, and cannot be told to stop.
         return prepared_beside(make)

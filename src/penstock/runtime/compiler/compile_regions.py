@@ -195,7 +195,10 @@ class Compiler:
         if self.ends is not None and not _has_ends(graph, *self.ends):
             return False
         [units] = levels.units.values()
-        return all(_is_boundary(unit) or levels.can_compile(unit) for unit in units)
+        return all(_is_boundary(unit) or self._understands(unit, levels, facts) for unit in units)
+
+    def _understands(self, unit: LoopOrNode, levels: LoopTree, _facts: NodeInfo) -> bool:
+        return levels.can_compile(unit)
 
     def _regions(
         self,

@@ -11,7 +11,7 @@ statements that it waits for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -165,6 +165,8 @@ class Program:
     results: tuple[Var, ...]
     #: The results that may be dead.
     may_be_dead: frozenset[Var]
+    #: What the outputs of nodes outside of loops have become, by node id and slot.
+    values: Mapping[tuple[int, int], Any] = field(default_factory=dict)
 
 
 def variable_of(operand: Operand) -> Var:

@@ -19,6 +19,7 @@ from penstock.kernels.api.context import OpKernelContext, StepContext
 from penstock.printable import printable
 from penstock.runtime.compiler.frameless import told
 from penstock.runtime.compiler.source import Source, SourcePlace
+from penstock.runtime.compiler.suspended import Suspended
 from penstock.runtime.failure import judged
 from penstock.state.interrupt import Interrupt
 
@@ -57,10 +58,13 @@ class Region:
 
         Raises:
             OpError: a kernel's error, with its place; or the reason why the step must end.
+            Suspended: a kernel must wait.
 
         """
         try:
             results: tuple[Any, ...] = self.source.function(step, *args)
+        except Suspended:  # which is none of a kernel's
+            raise
         except BaseException as cause:  # the one border of kernels
             interrupt = step.interrupt
             find_place = partial(self._place, cause, step)

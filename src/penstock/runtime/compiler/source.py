@@ -17,7 +17,7 @@ import linecache
 import sys
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, NamedTuple, cast, overload
 
@@ -25,6 +25,7 @@ from penstock.core.collector import collector_paused
 from penstock.errors import InternalError
 from penstock.graph.graph import Node
 from penstock.printable import printable
+from penstock.runtime.compiler.program import Var
 from penstock.runtime.compiler.vet import vet
 
 #: Tells apart the file names of texts; ``next`` on it is atomic enough, since a lost number
@@ -112,6 +113,9 @@ class Source:
     needs_context: bool
     #: Whether it does nothing but compute.
     is_pure: bool
+    #: The names of variables in the code, if it may have to wait: then it is left, and somebody
+    #: else goes on with their values.
+    names: Mapping[Var, str] = field(default_factory=dict)
 
     @property
     def listing(self) -> str:
@@ -202,6 +206,7 @@ def make_source(
     *,
     needs_context: bool,
     is_pure: bool = False,
+    name_of: Mapping[Var, str] | None = None,
 ) -> Source:
     """Compile code and take a function out of it.
 
@@ -214,6 +219,7 @@ def make_source(
         objects: what else it may refer to, and call.
         needs_context: see ``Source``.
         is_pure: see ``Source``.
+        name_of: see ``Source.names``.
 
     Raises:
         InternalError: the code has something in it that the compiler did not put there.
@@ -224,7 +230,9 @@ def make_source(
     vet(code, names, objects.keys())
     namespace = {**objects, "__builtins__": {}}
     exec(_compiled(code, filename), namespace)
-    source = Source(tuple(lines), namespace[function], filename, needs_context, is_pure)
+    source = Source(
+        tuple(lines), namespace[function], filename, needs_context, is_pure, name_of or {}
+    )
     # The cache wants a list; few will ever look at a line.
     linecache.cache[filename] = (len(code), None, cast("list[str]", Listing(lines)), filename)
     weakref.finalize(source, linecache.cache.pop, filename, None)

@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock.graph.graph import Node
 from penstock.kernels.api.registry import Calling
+from penstock.kernels.api.try_kernel import TryKernel
 from penstock.runtime.compiler.branches import Branches
 from penstock.runtime.compiler.code_buffer import CodeBuffer
 from penstock.runtime.compiler.expressions import operator_text
@@ -145,6 +146,8 @@ class StatementWriter(Branches):
 
     def _write_call(self, call: KernelCall) -> None:
         text = self._called(call)
+        if isinstance(call.kernel.compute, TryKernel):
+            text = self._write_attempt(call, text)
         targets = [self.text.name(var) if var is not None else "_" for var in call.outputs]
         if not any(call.outputs):
             self.line(text, call.node)
@@ -152,7 +155,17 @@ class StatementWriter(Branches):
             self.line(f"{targets[0]} = {text}", call.node)
         else:
             self.line(f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {text}", call.node)
+            if text == "_":  # so that nothing is kept for longer than it is needed
+                self.line("del _")
         self._write_probe(call.node, next((name for name in targets if name != "_"), "None"))
+
+    def _write_attempt(self, call: KernelCall, text: str) -> str:
+        """Call a kernel that may have to wait, and leave the function if it must."""
+        self.text.may_wait = True
+        self.line(f"_ = {text}", call.node)
+        self.line("if _ is would_block:")
+        self.line("    leave()", call.node)
+        return "_"
 
     def _write_probe(self, node: Node, output: str) -> None:
         """Note what the statement has cost, if somebody wants to know."""
@@ -173,7 +186,11 @@ class StatementWriter(Branches):
         if self._may_overwrite(call, compute):
             kernel, [only] = self.text.object(compute, call.node.name), arguments
             return f"{kernel}({only}, {only}) if type({only}) is ndarray else {kernel}({only})"
-        if call.kernel.calling is Calling.CONTEXT:
+        if isinstance(compute, TryKernel):
+            self.text.needs_context = True
+            compute = compute.try_compute
+            arguments.insert(0, self.text.step)
+        elif call.kernel.calling is Calling.CONTEXT:
             arguments.insert(0, self._context(call))
         return f"{self.text.object(compute, call.node.name)}({', '.join(arguments)})"
 

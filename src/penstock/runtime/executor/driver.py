@@ -80,7 +80,7 @@ class ExecutorState:
         self.inbox = Inbox[tuple[TaggedNode, float, object]]()
         # What follows belongs to the driver alone.
         self._ready: ReadyQueue = executor.params.make_ready_queue()
-        self._propagator = Propagator(executor.view, self._ready)
+        self._propagator = Propagator(executor.view, self._ready, args.begun)
         #: Activations whose kernel is on the pool or asynchronous, by identity; with the
         #: context of those that are asynchronous.
         self._running: dict[int, tuple[TaggedNode, OpKernelContext | None]] = {}

@@ -21,6 +21,7 @@ from penstock.kernels.api.context import FunctionCaller, StepContext, Waiting
 from penstock.runtime.executor.graph_view import NodeItem
 from penstock.runtime.executor.node_outputs import NodeOutputsCallback
 from penstock.runtime.executor.state import ReadyQueue
+from penstock.runtime.unfinished import Unfinished
 from penstock.state.call_frame import CallFrame
 from penstock.state.resources import ResourceManager
 from penstock.state.step_state import Runner, StepState
@@ -104,5 +105,7 @@ class ExecutorArgs:
     stats_collector: Observer | None = None
     #: Told of every output of every node.
     node_outputs_callback: NodeOutputsCallback | None = None
+    #: What is done of the step already; None if nothing is.
+    begun: Unfinished | None = None
     #: Wait for the device before ``done`` is called.
     sync_on_finish: bool = False

@@ -31,6 +31,7 @@ from penstock.runtime.executor.pending_counts import (
     PENDING_BITS,
 )
 from penstock.runtime.executor.state import FrameState, IterationState, ReadyQueue, TaggedNode
+from penstock.runtime.unfinished import Unfinished
 
 _ORDINARY: Final = int(Flow.ORDINARY)
 _ENTER: Final = int(Flow.ENTER)
@@ -43,13 +44,33 @@ class Propagator:
 
     __slots__ = ("_ready", "root")
 
-    def __init__(self, view: GraphView, ready: ReadyQueue) -> None:
+    def __init__(self, view: GraphView, ready: ReadyQueue, begun: Unfinished | None = None) -> None:
         self._ready = ready
         self.root = FrameState(view.root, None, None, 1)
         start = self.root.iterations[0]
+        if begun is not None:
+            self._go_on(view, start, begun)
+            return
         start.outstanding = len(view.roots)
         for item in view.roots:
             ready.append((item, self.root, start, False))
+
+    def _go_on(self, view: GraphView, start: IterationState, begun: Unfinished) -> None:
+        """Begin where somebody else has left off."""
+        counts, inputs, done, values = start.counts, start.inputs, begun.done, begun.values
+        for item in view.items:
+            if item.name not in done:
+                continue
+            for slot, dst, at in item.data_edges:
+                if dst.name not in done:
+                    inputs[at] = values[item.name, slot]
+                    counts[dst.pending_id] -= 1
+            for dst in item.control_edges:
+                if dst.name not in done:
+                    counts[dst.pending_id] -= 1
+        for item in view.root.nodes:
+            if item.name not in done and not counts[item.pending_id]:
+                self._make_ready((item, self.root, start, False))
 
     def propagate(
         self,

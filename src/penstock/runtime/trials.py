@@ -1,0 +1,84 @@
+"""When a request is tried as one function that is left if a kernel must wait.
+
+In:   how each trial ended.
+Out:  the function for the next step, or None: then the step begins on the executor.
+Not:  runs nothing.
+
+A function that is left has the rest of its step done node by node, without compiled regions.  So a
+request that has to wait is run by the executor as a whole, which has them: for one step after the
+first time, and for twice as many after each time that follows without a success between.  Steps
+that take long gain nothing, and the executor can do their parts side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Final
+
+from penstock.core.limits import Limits
+from penstock.runtime.compiler.trial import Trial
+from penstock.state.interrupt import Interrupt
+
+#: After so many steps at most it is tried again.
+_LONGEST_PAUSE: Final = 64
+#: After so many slow trials in a row it is not tried any more: one may be slow by chance.
+_SLOW_STEPS: Final = 3
+
+
+class Trials:
+    """The trials of one request; safe to use from several threads."""
+
+    def __init__(
+        self, make: Callable[[Interrupt], Trial | None], limits: Limits, *, is_wanted: bool
+    ) -> None:
+        """Make the function when it is first to be tried."""
+        self._make = make
+        self._slow = limits.slow_step
+        #: Guards what follows; not held while the function is made.
+        self._lock = Lock()
+        #: How many steps come before the next trial; None if there is none any more.
+        self._pause: int | None = limits.untried_steps if is_wanted else None
+        #: How many there were before the last one.
+        self._last_pause = 0
+        #: Trials in a row that took long.
+        self._slow_steps = 0
+        #: The function; None before it is made, and when it is not of use.
+        self._trial: Trial | None = None
+
+    def take(self, interrupt: Interrupt) -> Trial | None:
+        """The function for a step, which must tell how it ended; None for the executor.
+
+        Raises:
+            OpError: the reason of ``interrupt``, that of the step for which it is made.
+
+        """
+        with self._lock:
+            if self._pause is None:
+                return None
+            if self._pause > 0:
+                self._pause -= 1
+                return None
+            if self._trial is not None:
+                return self._trial
+            self._pause = _LONGEST_PAUSE  # for others, while it is made
+        trial = self._make(interrupt)
+        with self._lock:
+            self._trial = trial
+            self._pause = 0 if trial is not None else None
+        return trial
+
+    def note_done(self, seconds: float) -> None:
+        """A trial went to its end, and took so long."""
+        with self._lock:
+            self._last_pause = 0
+            self._slow_steps = self._slow_steps + 1 if seconds > self._slow else 0
+            if self._slow_steps >= _SLOW_STEPS:
+                self._pause = self._trial = None
+
+    def note_left(self) -> None:
+        """A trial was left."""
+        with self._lock:
+            self._last_pause = min(max(1, 2 * self._last_pause), _LONGEST_PAUSE)
+            if self._pause is not None:
+                self._pause = self._last_pause

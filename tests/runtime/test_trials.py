@@ -1,0 +1,311 @@
+"""Requests with kernels that may have to wait: tried as one function, which may be left."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import Config, Session, errors
+from penstock.core.limits import Limits
+from penstock.runtime.compiler.trial import Trial
+from penstock.runtime.trials import Trials
+from penstock.state.interrupt import Interrupt
+from support.loops import counting_loop
+from support.sketch import sketch
+
+QUEUES = """
+    x = Placeholder() dtype=float32
+    q = FIFOQueueV2() component_types=['float32'] shapes=[[]] capacity=8
+    put = QueueEnqueueV2(q, x)
+    size = QueueSizeV2(q)
+    close = QueueCloseV2(q)
+    r = FIFOQueueV2() component_types=['float32'] shapes=[[]] capacity=2
+    put_r = QueueEnqueueV2(r, x)
+    take_r = QueueDequeueV2(r) component_types=['float32']
+"""
+#: Three waits, one after the other, and between them whatever may be half done: a loop, a chain of
+#: functions, other names for values, effects, and nodes that only wait.
+STEPS = (
+    QUEUES
+    + counting_loop()
+    + """
+    v = VarHandleOp() dtype=int32 shape=[] shared_name="v"
+    none = Const() value=0
+    start = AssignVariableOp(v, none)
+    read = ReadVariableOp(v) dtype=int32
+    unit = Const() value=1
+    ten = Const() value=10
+    hundred = Const() value=100
+    a = QueueDequeueV2(q) component_types=['float32']
+    first = AssignAddVariableOp(v, unit, ^a)
+    a1 = Sqrt(a)
+    a2 = Neg(a1)
+    a3 = Square(a2)
+    other = Identity(a3)
+    b = QueueDequeueV2(q, ^first) component_types=['float32']
+    second = AssignAddVariableOp(v, ten, ^b)
+    ab = Sub(other, b)
+    wait = NoOp(^second)
+    c = QueueDequeueV2(q, ^wait) component_types=['float32']
+    third = AssignAddVariableOp(v, hundred, ^c)
+    abc = Mul(ab, c)
+    count = Cast(exit) SrcT=int32 DstT=float32
+    all = Add(abc, count, ^third)
+    into = QueueEnqueueV2(r, all)
+    done = Identity(all, ^into)
+"""
+)
+
+
+@pytest.fixture
+def ends(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """How trials ended, one after the other."""
+    seen: list[str] = []
+    done, left = Trials.note_done, Trials.note_left
+
+    def note_done(self: Trials, seconds: float) -> None:
+        seen.append("done")
+        done(self, seconds)
+
+    def note_left(self: Trials) -> None:
+        seen.append("left")
+        left(self)
+
+    monkeypatch.setattr(Trials, "note_done", note_done)
+    monkeypatch.setattr(Trials, "note_left", note_left)
+    return seen
+
+
+def session_of(text: str, **limits: Any) -> Session:
+    """A session that tries each request from its first step on."""
+    return Session(sketch(text), config=Config(limits=Limits(**{"untried_steps": 0, **limits})))
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    """Yield one on the steps above, with a variable that is 0."""
+    with session_of(STEPS) as made:
+        made.run("start")
+        yield made
+
+
+def started(work: Callable[[], Any]) -> Callable[[], Any]:
+    """Start work on a thread; returns what waits for its result, or raises its error."""
+    box: list[Any] = []
+
+    def run() -> None:
+        try:
+            box.append(work())
+        except errors.OpError as error:
+            box.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+
+    def result() -> Any:
+        thread.join(30)
+        assert box, "the run hangs"
+        if isinstance(box[0], errors.OpError):
+            raise box[0]
+        return box[0]
+
+    return result
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for something that is about to happen."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("there", [0, 1, 2, 3])
+def test_a_step_goes_on_where_its_function_was_left(
+    session: Session, ends: list[str], there: int
+) -> None:
+    """Wherever it must wait: each effect happens once, and the answer is the same."""
+    values = [4.0, 1.5, 2.0]
+    for x in values[:there]:
+        session.run("put", {"x:0": np.float32(x)})
+    ends.clear()
+    step = started(lambda: session.run("done:0", {"limit:0": np.int32(5)}))
+    for place, x in enumerate(values[there:], there):
+        wait_until(lambda: session.run("size:0") == 0)
+        done_so_far = (0, 1, 11)[place]
+        wait_until(lambda: int(session.run("read:0")) == done_so_far)  # noqa: B023
+        session.run("put", {"x:0": np.float32(x)})
+    assert step() == (4.0 - 1.5) * 2.0 + 5
+    assert session.run("read:0") == 111
+    assert session.run("take_r:0") == (4.0 - 1.5) * 2.0 + 5
+    assert ends[0] == ("done" if there == 3 else "left")
+
+
+def test_what_must_wait_for_room_is_left(session: Session, ends: list[str]) -> None:
+    """The last statement may be the one that waits."""
+    for x in (7, 8):
+        session.run("put_r", {"x:0": np.float32(x)})
+    for x in (4.0, 1.5, 2.0):
+        session.run("put", {"x:0": np.float32(x)})
+    ends.clear()
+    step = started(lambda: session.run("done:0", {"limit:0": np.int32(0)}))
+    wait_until(lambda: bool(ends))
+    assert [session.run("take_r:0") for _ in range(3)] == [7, 8, 5]
+    assert step() == 5
+    assert ends[0] == "left"
+
+
+def test_nobody_waits_for_what_comes_later_in_the_text(ends: list[str]) -> None:
+    """Nodes that nothing orders need not wait for each other, whatever their order as text is."""
+    text = QUEUES + "".join(
+        f"""
+        y{n} = QueueDequeueV2(r) component_types=['float32']
+        put{n} = QueueEnqueueV2(r, x)
+        """
+        for n in range(4)
+    )
+    text += "sum = AddN(y0, y1, y2, y3) N=4 T=float32\nall = NoOp(^put0, ^put1, ^put2, ^put3)"
+    with session_of(text + "\nend = Identity(sum, ^all)") as session:
+        step = started(lambda: session.run("end:0", {"x:0": np.float32(3)}))
+        assert step() == 12
+        assert ends == ["left"]
+
+
+@pytest.mark.parametrize("untried", [0, 1000])
+@pytest.mark.parametrize("there", [0, 1])
+def test_errors_name_the_same_node(untried: int, there: int) -> None:
+    """Of what fails in the function, and of what fails after it was left."""
+    text = (
+        QUEUES
+        + """
+        a = QueueDequeueV2(q) component_types=['float32']
+        b = Reshape(a, two)
+        two = Const() value=[2]
+        end = Neg(b)
+    """
+    )
+    with session_of(text, untried_steps=untried) as session:
+        for _ in range(there):
+            session.run("put", {"x:0": np.float32(1)})
+        step = started(lambda: session.run("end:0"))
+        if not there:
+            time.sleep(0.02)
+            session.run("put", {"x:0": np.float32(1)})
+        with pytest.raises(errors.InvalidArgumentError, match=r"{{node b}}"):
+            step()
+        session.run("close")
+        with pytest.raises(errors.OutOfRangeError, match=r"(?s)is closed and has.*{{node a}}"):
+            session.run("end:0")
+
+
+def test_a_step_that_waits_can_be_ended(session: Session, ends: list[str]) -> None:
+    """A session that is closed ends what was left, and what it took is not lost to others."""
+    session.run("put", {"x:0": np.float32(4)})
+    ends.clear()
+    step = started(lambda: session.run("done:0", {"limit:0": np.int32(5)}))
+    wait_until(lambda: ends == ["left"])
+    session.close()
+    with pytest.raises(errors.CancelledError):
+        step()
+
+
+def test_choices_are_left_to_the_executor(ends: list[str]) -> None:
+    """What lies on one side of a Switch is no part of a function that may be left."""
+    text = (
+        QUEUES
+        + """
+        p = Placeholder() dtype=bool
+        s = Switch(x, p)
+        t = QueueDequeueV2(q, ^yes) component_types=['float32']
+        yes = Identity(s:1)
+        m = Merge(s, t)
+    """
+    )
+    with session_of(text) as session:
+        assert session.run("m:0", {"x:0": np.float32(2), "p:0": np.bool_(False)}) == 2
+        assert ends == []
+
+
+def test_many_threads_lose_and_double_nothing(ends: list[str]) -> None:
+    """Whoever takes gets what somebody put, each element once."""
+    text = QUEUES + "a = QueueDequeueV2(q) component_types=['float32']\nb = Neg(a)\n"
+    count, taken = 300, list[float]()
+    with session_of(text) as session:
+
+        def put(first: int) -> None:
+            for number in range(first, count, 2):
+                session.run("put", {"x:0": np.float32(number)})
+
+        def take() -> None:
+            for _ in range(count // 2):
+                taken.append(-float(session.run("b:0")))
+
+        for wait in [started(lambda n=n: put(n)) for n in (0, 1)] + [started(take), started(take)]:
+            wait()
+    assert sorted(taken) == list(range(count))
+    assert "done" in ends
+
+
+# -- when it is tried ---------------------------------------------------------------------------
+
+
+class Counted:
+    """Trials of a function that nobody runs, and how often it was made."""
+
+    def __init__(self, untried_steps: int, made: Any = object()) -> None:  # noqa: B008
+        self.count = 0
+        self.made = made
+        limits = Limits(untried_steps=untried_steps, slow_step=1.0)
+        self.trials = Trials(self.make, limits, is_wanted=True)
+
+    def make(self, _interrupt: Interrupt) -> Trial | None:
+        """Make it."""
+        self.count += 1
+        made: Trial | None = self.made
+        return made
+
+    def steps_until_tried(self) -> int:
+        """How many steps begin on the executor before the next one that does not."""
+        for number in range(1000):
+            if self.trials.take(Interrupt()) is not None:
+                return number
+        return -1
+
+
+def test_a_request_that_has_to_wait_is_tried_more_and_more_seldom() -> None:
+    """After 1, 2, 4 and at most 64 steps; and from the start once it was done."""
+    counted = Counted(3)
+    assert counted.steps_until_tried() == 3
+    pauses = []
+    for _ in range(9):
+        counted.trials.note_left()
+        pauses.append(counted.steps_until_tried())
+    assert pauses == [1, 2, 4, 8, 16, 32, 64, 64, 64]
+    counted.trials.note_done(0.0)
+    assert counted.steps_until_tried() == 0
+    counted.trials.note_left()
+    assert counted.steps_until_tried() == 1
+    assert counted.count == 1
+
+
+def test_slow_steps_are_for_the_executor() -> None:
+    """Three in a row end all trials; one may be slow by chance."""
+    trials = Counted(0).trials
+    for seconds in (2.0, 2.0, 0.5, 2.0, 2.0):
+        assert trials.take(Interrupt()) is not None
+        trials.note_done(seconds)
+    assert trials.take(Interrupt()) is not None
+    trials.note_done(2.0)
+    assert trials.take(Interrupt()) is None
+
+
+def test_what_cannot_be_tried_is_not_made_twice() -> None:
+    """A request that is no such function stays with the executor."""
+    counted = Counted(0, made=None)
+    assert counted.steps_until_tried() == -1
+    assert counted.count == 1
