@@ -1,7 +1,7 @@
 """Time TensorFlow and Penstock in turn on the benchmark graphs.
 
-    python -m benchmarks.compare --tensorflow PYTHON --penstock PYTHON [NAME ...] [--json OUT]
-                                 [--onnxruntime PYTHON] [--openvino PYTHON]
+    python -m benchmarks.compare --tensorflow PYTHON --penstock PYTHON [--jit] [NAME ...]
+                                 [--onnxruntime PYTHON] [--openvino PYTHON] [--json OUT]
 
 Each graph gets a fresh process of each engine, and the two are timed alternately, so that a
 machine that slows down slows both.  A ratio is TensorFlow's number divided by Penstock's:
@@ -93,11 +93,15 @@ def main() -> None:
     parser.add_argument("--penstock", required=True, metavar="PYTHON")
     for peer, name in PEERS.items():
         parser.add_argument(f"--{peer}", metavar="PYTHON", help=f"measure {name}, too")
+    parser.add_argument(
+        "--jit", action="store_true", help="have XLA compile loops and regions (the extra xla)"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="steps per round, in seconds")
     parser.add_argument("--json", type=Path, help="where to write the numbers")
     args = parser.parse_args()
-    pythons = {"tensorflow": args.tensorflow, "penstock": args.penstock}
+    own = "penstock-jit" if args.jit else "penstock"
+    pythons = {"tensorflow": args.tensorflow, own: args.penstock}
     peers = [peer for peer in PEERS if getattr(args, peer)]
     pythons |= {peer: getattr(args, peer) for peer in peers}
     ratios: dict[str, list[tuple[float, float]]] = defaultdict(list)
@@ -105,6 +109,7 @@ def main() -> None:
     print(head(peers), flush=True)
     for case in all_cases(args.names):
         found = measure(case, pythons, args.rounds, args.seconds)
+        found["penstock"] = found.pop(own)
         theirs, ours = found["tensorflow"], found["penstock"]
         wrong = verdict(case, [theirs, ours])
         report[case.name] = {

@@ -11,9 +11,12 @@ import pytest
 import penstock as ps
 from cases_src.casebook import numbered
 from cases_src.python_functions import FUNCTIONS
+from penstock.kernels.native import trace
+from penstock.kernels.native.rules import RULES
 from penstock.passes.offload import write_model
 from penstock.passes.offload.rules import HEAVY
 from support.corpus import run_case
+from support.native import ALL, JIT, at_once
 from support.op_cases import OpCase, all_op_cases
 
 SOURCES = Path(__file__).parent / "cases_src"
@@ -57,6 +60,26 @@ def test_regions_give_tensorflows_answers(case: OpCase) -> None:
     with ps.Session(
         case.graph_bytes, config=ps.Config(limits=ps.Limits(region_products=0), check_graphs=True)
     ) as session:
+        run_case(session, case)
+
+
+def with_native_rules() -> list[OpCase]:
+    """Cases that may have a native region: all others run as they do elsewhere."""
+    assert trace  # its import has made the rules known
+    names = [name.encode() for name in RULES]
+    return [case for case in all_op_cases() if any(name in case.graph_bytes for name in names)]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Node")
+@pytest.mark.parametrize("case", with_native_rules(), ids=str)
+def test_native_regions_give_tensorflows_answers(case: OpCase) -> None:
+    """What XLA can compute, however little, it may; over fifty steps rounding adds up."""
+    pytest.importorskip("jaxlib")
+    if case.family == "fifty_steps":
+        pytest.skip("what differs by rounding is used to go on")
+    config = ps.Config(limits=ALL, graph_options=JIT, check_graphs=True)
+    with at_once(), ps.Session(case.graph_bytes, config=config) as session:
         run_case(session, case)
 
 

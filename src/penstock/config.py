@@ -52,6 +52,15 @@ class Level(enum.IntEnum):
     L0 = -1
 
 
+class JitLevel(enum.IntEnum):
+    """Whether regions of graphs are compiled by XLA; DEFAULT is OFF."""
+
+    DEFAULT = 0
+    OFF = -1
+    ON_1 = 1
+    ON_2 = 2
+
+
 class Toggle(enum.IntEnum):
     """Whether one kind of optimisation takes place; DEFAULT leaves it to the level."""
 
@@ -67,6 +76,10 @@ class OptimizerOptions(Options):
 
     L0: ClassVar = Level.L0
     L1: ClassVar = Level.L1
+    DEFAULT: ClassVar = JitLevel.DEFAULT
+    OFF: ClassVar = JitLevel.OFF
+    ON_1: ClassVar = JitLevel.ON_1
+    ON_2: ClassVar = JitLevel.ON_2
 
     opt_level: Level = Level.L1
     #: With L0: merge equal nodes all the same.
@@ -75,6 +88,9 @@ class OptimizerOptions(Options):
     do_constant_folding: bool = False
     #: Larger results are not folded; 0 means 10 MiB.
     max_folded_constant_in_bytes: int = field(default=0, metadata=_NOT_NEGATIVE)
+    #: Have XLA compile loops, and regions of many small nodes, if jaxlib is installed (the extra
+    #: ``xla``); the last bits of results may differ.  ON_1 and ON_2 are the same.
+    global_jit_level: JitLevel = JitLevel.DEFAULT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -242,6 +258,7 @@ def _graph_options(proto: Message) -> GraphOptions:
             do_common_subexpression_elimination=optimizer.do_common_subexpression_elimination,
             do_constant_folding=optimizer.do_constant_folding,
             max_folded_constant_in_bytes=max(optimizer.max_folded_constant_in_bytes, 0),
+            global_jit_level=_jit_level(optimizer.global_jit_level),
         ),
         rewrite_options=RewriterConfig(
             disable_meta_optimizer=rewriter.disable_meta_optimizer,
@@ -251,6 +268,11 @@ def _graph_options(proto: Message) -> GraphOptions:
         build_cost_model=proto.build_cost_model,
         build_cost_model_after=proto.build_cost_model_after,
     )
+
+
+def _jit_level(number: int) -> JitLevel:
+    """What a message says; a level beyond those that there are is the last one."""
+    return JitLevel(max(JitLevel.OFF, min(number, JitLevel.ON_2)))
 
 
 class TraceLevel(enum.IntEnum):

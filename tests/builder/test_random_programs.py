@@ -19,6 +19,7 @@ import penstock as ps
 from builder.program_strategies import FEEDS, feeds, programs
 from builder.programs import DTYPES, Place, Program, build, interpret
 from penstock.builder import Graph, Tensor, device, placeholder
+from support.native import ALL, JIT, at_once
 from support.tiers import leave_some_out
 
 _DEVICES = ("/cpu:0", "/cpu:1")
@@ -88,3 +89,11 @@ def test_tiers_may_share_a_program(program: Program, fed: dict[str, Any], seed: 
     with pytest.MonkeyPatch.context() as monkeypatch:
         leave_some_out(monkeypatch, seed)
         check(program, fed, nullcontext, ready_order_seed=seed)
+
+
+@given(program=programs(), fed=feeds())
+def test_native_regions_compute_what_a_program_does(program: Program, fed: dict[str, Any]) -> None:
+    """Whatever XLA can compute of a program, loops included, it may compute."""
+    pytest.importorskip("jaxlib")
+    with at_once():
+        check(program, fed, nullcontext, limits=ALL, graph_options=JIT)

@@ -211,7 +211,7 @@ _SIZES: Final = {
     StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformV2
     StatelessSampleDistortedBoundingBox StatelessShuffle StatelessTruncatedNormal
     StatelessTruncatedNormalV2
-    _OnnxRegion
+    _NativeLoop _NativeRegion _OnnxRegion
     """,
 }
 _NOTHING: Final = OpTraits()

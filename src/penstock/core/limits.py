@@ -41,6 +41,9 @@ class Limits(Options):
     untried_steps: int = field(default=2, metadata=_NOT_NEGATIVE)
     #: Products of numbers from which on a region of the graph is handed to ONNX Runtime.
     region_products: int = field(default=1_000_000, metadata=_NOT_NEGATIVE)
+    #: Nodes from which on a straight region is worth being compiled by XLA, where that is asked
+    #: for; loops always are.
+    native_nodes: int = field(default=50, metadata=_NOT_NEGATIVE)
     #: Seconds of work that are worth a thread.
     heavy_part: float = field(default=200e-6, metadata=_NOT_NEGATIVE)
     #: Seconds that it costs to start a part on another thread.

@@ -8,7 +8,7 @@ Not:  instantiates no body; that is ``graph/instantiate.py``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from penstock.catalogue.op_def import ArgDef, AttrDef, OpDef
 from penstock.catalogue.registry import find_op, get_op
@@ -17,6 +17,9 @@ from penstock.core.names import is_legal_internal_name
 from penstock.defs import attrs as attr_codec
 from penstock.defs.schema import FunctionDefLibrary, Message
 from penstock.errors import InvalidArgumentError, NotFoundError
+
+#: The attribute of functions, and of nodes that call them, that are to be compiled by XLA.
+MUST_COMPILE: Final = "_XlaMustCompile"
 
 
 class FunctionLibrary:
@@ -84,6 +87,13 @@ class FunctionLibrary:
         if found is None:
             raise NotFoundError(f"Function {name} is not defined.")
         return found
+
+    def must_compile(self, name: str) -> bool:
+        """Whether a function was written to be compiled by XLA (``jit_compile=True``)."""
+        found = self._functions.get(name)
+        if found is None or MUST_COMPILE not in found.attr:
+            return False
+        return bool(found.attr[MUST_COMPILE].b)
 
     def gradient_of(self, name: str) -> str | None:
         """The gradient function registered for a function, or None."""

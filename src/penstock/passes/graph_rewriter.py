@@ -129,6 +129,14 @@ class GraphRewriter:
                 self._roots.add(endpoints[0][0])
         self._remove(moves)
 
+    def release(self, nodes: Collection[Node]) -> None:
+        """Let nodes be replaced whose effects nobody outside of what replaces them can see."""
+        self._roots.difference_update(nodes)
+
+    def discard(self, nodes: Collection[Node]) -> None:
+        """Remove nodes that nothing reads but each other."""
+        self._remove(nodes)
+
     def drop_unused(self) -> int:
         """Remove what nothing needs any more; returns how many nodes that were."""
         unused = [n for n in self.graph if not n.out_edges and n not in self._roots]

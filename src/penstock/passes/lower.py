@@ -21,6 +21,7 @@ from penstock.catalogue.registry import get_op
 from penstock.core import dtypes
 from penstock.core.limits import DEFAULT_LIMITS
 from penstock.defs.attrs import Attr, FuncAttr
+from penstock.graph.functions import MUST_COMPILE
 from penstock.graph.graph import Graph, Node
 from penstock.graph.instantiate import FunctionBody, instantiate, instantiate_whole
 from penstock.graph.roles import CONTROL_FLOW
@@ -43,7 +44,6 @@ _CHOICES: Final = _BRANCHES | _CASES | _LOOPS
 _MOST_BRANCHES: Final = 16
 #: Attributes that say of a node that a compiler is to have it whole.
 _FOR_XLA: Final = ("_tpu_replicate", "_xla_compile_id")
-_MUST_COMPILE: Final = "_XlaMustCompile"
 
 
 class Kinds(enum.Flag):
@@ -173,7 +173,7 @@ def is_for_xla(node: Node) -> bool:
     """Whether a node is marked for a compiler, which wants to see its functions."""
     marks = (node.attrs.get(name) for name in _FOR_XLA)
     is_named = any(isinstance(mark, bytes) and mark for mark in marks)
-    return is_named or node.attrs.get(_MUST_COMPILE) is True
+    return is_named or node.attrs.get(MUST_COMPILE) is True
 
 
 class _Call:

@@ -20,6 +20,7 @@ from typing import Final
 from penstock.core.forks import held_at_forks, process_lock
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from penstock.kernels.accelerated import onnx_library
+from penstock.kernels.xla import xla_programs
 from penstock.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from penstock.passes.fold_batch_norm import fold_batch_norm
 from penstock.passes.fold_constants import fold_constants
@@ -64,6 +65,15 @@ def _offload_regions(given: PassInput) -> int:
     with _importing:
         offload = importlib.import_module("penstock.passes.offload.offload_regions")
     return int(offload.offload_regions(given.draft, given.settings.region_products))
+
+
+def _compile_regions(given: PassInput) -> int:
+    least = given.settings.native_nodes
+    if least is None or not xla_programs.is_installed():
+        return 0
+    with _importing:
+        native = importlib.import_module("penstock.passes.native.compile_regions")
+    return int(native.compile_regions(given.draft, least))
 
 
 #: Penstock's own passes.
@@ -132,6 +142,16 @@ BUILTIN_PASSES: Final = (
         option="remapping",
         requires=REWRITING | {GraphProperty.UNMERGED},
         provides=_SETTLED,
+        may_change_last_bits=True,
+    ),
+    GraphPass(
+        name="compile_regions",
+        run=_compile_regions,
+        does="whole loops, and regions of many small nodes, as one node each, which XLA computes",
+        never="unless `global_jit_level` asks for it; without the extra `xla`; strings, effects, "
+        "sizes that only a step knows",
+        option="remapping",
+        requires=REWRITING | {GraphProperty.SETTLED, GraphProperty.SWEPT},
         may_change_last_bits=True,
     ),
     GraphPass(

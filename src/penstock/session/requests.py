@@ -15,8 +15,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from penstock.config import Config
+from penstock.config import Config, JitLevel
 from penstock.graph.graph import Graph
+from penstock.kernels.native import useless
 from penstock.passes.prune import Request
 from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.environment import Environment
@@ -42,6 +43,11 @@ class Requests:
         self._under_way = under_way
         #: What was prepared.  Grows under the graph's lock; read without.
         self._prepared: dict[Request, PreparedRequest] = {}
+        #: How much was known of loops that are better not compiled by XLA, when that was prepared:
+        #: if more is known, it is prepared anew.  Changed under the graph's lock.
+        self._looked_at = useless.count()
+        level = config.graph_options.optimizer_options.global_jit_level
+        self._compiles_loops = level >= JitLevel.ON_1
 
     def prepared_for(
         self,
@@ -69,11 +75,15 @@ class Requests:
         fetches = tuple(name for name in plan.endpoints if name not in known_values)
         request = Request(fed, fetches, plan.targets)
         known = self._prepared.get(request)
-        if known is not None:
+        if known is not None and not self._is_outdated():
             return known
         if not fetches and not plan.targets:
             return prepare_nothing(self.environment)
         return self._endable(partial(self._known_or_new, request), deadline, run)
+
+    def _is_outdated(self) -> bool:
+        """Whether some loop is known by now to be better not compiled by XLA."""
+        return self._compiles_loops and self._looked_at != useless.count()
 
     def prepare(self, request: Request) -> PreparedRequest:
         """Prepare a request that nobody else has; raises OpError like ``prepared_for``."""
@@ -96,6 +106,9 @@ class Requests:
 
     def _known_or_new(self, request: Request) -> PreparedRequest:
         with holding(self._graph.lock, _PREPARING):
+            if self._is_outdated():
+                self._looked_at = useless.count()
+                self._prepared.clear()
             if request not in self._prepared:
                 self._prepared[request] = self._new(request)
             return self._prepared[request]

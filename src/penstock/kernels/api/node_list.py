@@ -2,7 +2,7 @@
 
 In:   a GraphDef without functions, whose nodes stand in an order in which they can run.
 Out:  ``NodeList``: a function of what the nodes read from elsewhere.
-Not:  no control flow, nothing that waits: every kernel is a plain function.
+Not:  no control flow, nothing that waits: every kernel returns what it computes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ from penstock.defs.schema import GraphDef
 from penstock.errors import Where
 from penstock.exceptions import from_exception, shown_cause
 from penstock.kernels.api.attrs import Attrs
-from penstock.kernels.api.registry import Kernel, get_kernel
+from penstock.kernels.api.context import OpKernelContext
+from penstock.kernels.api.registry import Calling, Kernel, get_kernel
+
+_CONSTANT: Final = "Const"
+#: The attribute of a node that says in which function it was written.
+_INLINED_FROM: Final = "_inlined_from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,8 @@ class _Step:
     sources: tuple[int, ...]
     #: Whether the kernel returns its only output as it is, and no tuple.
     is_bare: bool
+    #: Whether the kernel takes the context of the step.
+    asks_step: bool
 
 
 class NodeList:
@@ -56,33 +63,48 @@ class NodeList:
         self._reads: Final = [name.decode() for name in reads]
         self._gives: Final = [name.decode() for name in gives]
         self._like: Final = like
-        #: The steps, and where results are among all values; replaced once, by any thread.
-        self._ready: tuple[list[_Step], list[int]] | None = None
+        #: The steps, where results are among all values, and constants, which come after what is
+        #: read; replaced once, by any thread.
+        self._ready: tuple[list[_Step], list[int], list[Value]] | None = None
 
-    def __call__(self, values: Sequence[Value]) -> tuple[Value, ...]:
-        """Compute the nodes; raises OpError, with the place of the node that failed."""
+    def __call__(
+        self, values: Sequence[Value], context: OpKernelContext | None = None
+    ) -> tuple[Value, ...]:
+        """Compute the nodes; raises OpError, with the place of the node that failed.
+
+        Nodes that touch what a step has can only be computed with its context.
+        """
         if self._ready is None:
             self._ready = self._prepared()
-        steps, places = self._ready
-        known = list(values)
+        steps, places, constants = self._ready
+        known = [*values, *constants]
         for step in steps:
             try:
-                results = step.compute(*[known[place] for place in step.sources])
+                inputs = [known[place] for place in step.sources]
+                results = (
+                    step.compute(context, *inputs) if step.asks_step else step.compute(*inputs)
+                )
             except Exception as cause:  # noqa: BLE001  (the border of kernels)
                 raise from_exception(cause).at(step.where) from shown_cause(cause)
             known += [results] if step.is_bare else results
         return tuple([known[place] for place in places])
 
-    def _prepared(self) -> tuple[list[_Step], list[int]]:
+    def _prepared(self) -> tuple[list[_Step], list[int], list[Value]]:
         places = {str(parse_endpoint(name)): slot for slot, name in enumerate(self._reads)}
+        nodes = GraphDef.FromString(self._content).node
+        constants: list[Value] = []
+        for proto in (node for node in nodes if node.op == _CONSTANT):
+            places[str(Endpoint(proto.name, 0))] = len(places)
+            step, _ = self._step(proto, places)
+            constants.append(step.compute())
         steps, count = [], len(places)
-        for proto in GraphDef.FromString(self._content).node:
+        for proto in (node for node in nodes if node.op != _CONSTANT):
             step, outputs = self._step(proto, places)
             steps.append(step)
             names = [str(Endpoint(proto.name, slot)) for slot in range(outputs)]
             places.update({name: count + slot for slot, name in enumerate(names)})
             count += outputs
-        return steps, [places[str(parse_endpoint(name))] for name in self._gives]
+        return steps, [places[str(parse_endpoint(name))] for name in self._gives], constants
 
     def _step(self, proto: Any, places: Mapping[str, int]) -> tuple[_Step, int]:
         op, like = get_op(proto.op), self._like
@@ -92,7 +114,10 @@ class NodeList:
             like, op=op, values=attrs, input_types=types[0], output_types=types[1],
             node_name=proto.name,
         )  # fmt: skip
-        where = Where(proto.name, proto.op, device)
-        compute = get_kernel(proto.op, "CPU", attrs).made(made)
+        function = attrs.get(_INLINED_FROM)
+        text = function.decode("utf-8", "replace") if isinstance(function, bytes) else ""
+        where = Where(proto.name, proto.op, device, function=text)
+        found = get_kernel(proto.op, "CPU", attrs)
+        compute, asks_step = found.made(made), found.calling is Calling.CONTEXT
         sources = [places[str(parse_endpoint(name))] for name in proto.input]
-        return _Step(where, compute, tuple(sources), op.has_bare_output), len(types[1])
+        return _Step(where, compute, tuple(sources), op.has_bare_output, asks_step), len(types[1])

@@ -68,7 +68,7 @@ class XlaModule:
 def wrapped(module: XlaModule, specs: Sequence[Spec]) -> bytes:
     """The module with a ``main`` for these arrays around its own."""
     ir = jaxlib("mlir.ir")
-    with _context() as context, ir.Location.unknown():
+    with mlir_context() as context, ir.Location.unknown():
         parsed = _parsed(context, module.code)
         symbols = ir.SymbolTable(parsed.operation)
         if "main" not in symbols:
@@ -91,7 +91,7 @@ def jaxlib(module: str) -> ModuleType:
     return require(f"jaxlib.{module}", "xla")
 
 
-def _context() -> Any:
+def mlir_context() -> Any:
     """MLIR with the dialects that modules are made of."""
     ir = jaxlib("mlir.ir")
     registry = ir.DialectRegistry()

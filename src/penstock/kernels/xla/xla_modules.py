@@ -18,7 +18,7 @@ import numpy as np
 
 from penstock import errors
 from penstock.core.dtypes import DType
-from penstock.core.forks import held_at_forks
+from penstock.core.forks import generation, held_at_forks
 from penstock.core.values import Value, as_value, dtype_of
 from penstock.errors import OpError
 from penstock.exceptions import shown_cause
@@ -31,6 +31,8 @@ _MAX_KEPT: Final = 64
 #: Python's import locks.
 _lock: Final = held_at_forks(Lock(), order=3)
 _clients: Final[list[Any]] = []
+#: In which process, as a number of forks; as long as the list before.
+_made_in: Final[list[int]] = []
 
 
 def runner(module: XlaModule) -> Callable[..., tuple[Value, ...]]:
@@ -39,7 +41,7 @@ def runner(module: XlaModule) -> Callable[..., tuple[Value, ...]]:
     The cache has a lock of its own, which is not held while a module is compiled: of two
     threads that come first with equal shapes, one throws its work away.
     """
-    _client()  # A missing library is missed when the kernel is made.
+    client()  # A missing library is missed when the kernel is made.
 
     @functools.lru_cache(_MAX_KEPT)
     def compiled(*specs: Spec) -> Any:
@@ -52,12 +54,18 @@ def runner(module: XlaModule) -> Callable[..., tuple[Value, ...]]:
     return run
 
 
-def _client() -> Any:
+def is_usable() -> bool:
+    """Whether XLA works in this process: in the child of a fork, those of its threads are gone."""
+    return not _made_in or _made_in[0] == generation()
+
+
+def client() -> Any:
     """XLA's client for the processor; there is one for the process."""
     with _lock:
         library = _quietly_imported()
         if not _clients:
-            _clients.append(library.make_cpu_client())
+            _made_in.append(generation())
+            _clients.append(library.make_cpu_client(asynchronous=False))
         return _clients[0]
 
 
@@ -74,14 +82,14 @@ def _quietly_imported() -> ModuleType:
 
 def _compile(module: XlaModule, specs: Sequence[Spec]) -> Any:
     """An executable for arrays of these types and shapes."""
-    client = _client()
+    xla = client()
     code = wrapped(module, specs)
     try:
         refined = jaxlib("_jax").mlir.refine_polymorphic_shapes(
             code, enable_shape_assertions=module.asserts_shapes, validate_static_shapes=True
         )
-        return client.compile_and_load(
-            refined, client.local_devices()[:1], jaxlib("xla_client").CompileOptions()
+        return xla.compile_and_load(
+            refined, xla.local_devices()[:1], jaxlib("xla_client").CompileOptions()
         )
     except RuntimeError as cause:
         raise _canonical(cause) from shown_cause(cause)
@@ -89,7 +97,7 @@ def _compile(module: XlaModule, specs: Sequence[Spec]) -> Any:
 
 def _execute(executable: Any, inputs: Sequence[Value], types: Sequence[DType]) -> tuple[Value, ...]:
     try:
-        results = executable.execute_sharded(list(map(_handed_over, inputs)))
+        results = executable.execute_sharded(list(map(handed_over, inputs)))
         shards = results.disassemble_into_single_device_arrays()
         arrays = [np.asarray(of_devices[0]) for of_devices in shards]
     except RuntimeError as cause:
@@ -100,7 +108,7 @@ def _execute(executable: Any, inputs: Sequence[Value], types: Sequence[DType]) -
     )
 
 
-def _handed_over(value: Value) -> Any:
+def handed_over(value: Value) -> Any:
     """An array in XLA's hands; it shares the memory if that is aligned as XLA wants it."""
     array = as_array(value)
     bits = stand_in(dtype_of(value))
@@ -109,7 +117,7 @@ def _handed_over(value: Value) -> Any:
     if bits is not None:
         array = array.view(bits)
     give = jaxlib("_jax").dlpack_managed_tensor_to_buffer
-    return give(array.__dlpack__(), _client().local_devices()[0], None)
+    return give(array.__dlpack__(), client().local_devices()[0], None)
 
 
 def _canonical(cause: RuntimeError) -> OpError:

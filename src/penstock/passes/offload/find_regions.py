@@ -25,21 +25,7 @@ _DOUBTFUL: Final = frozenset(
 )
 
 
-def find_regions(draft: GraphRewriter, may_go: Callable[[Node], bool]) -> list[list[Node]]:
-    """Regions; the nodes of each in an order in which they can run."""
-    order = _in_order(draft.graph)
-    going = {node for node in order if _is_free(draft, node) and may_go(node)}
-    level: dict[Node, int] = {}
-    for node in order:
-        kind = node in going, draft.device(node)
-        level[node] = max(
-            (level[src] + ((src in going, draft.device(src)) != kind) for src in _sources(node)),
-            default=0,
-        )
-    return _joined([node for node in order if node in going], level)
-
-
-def _is_free(draft: GraphRewriter, node: Node) -> bool:
+def is_free(draft: GraphRewriter, node: Node) -> bool:
     """Whether a node only computes, and waits for nothing but its inputs."""
     is_awaited = any(edge.is_control for edge in node.out_edges)
     return draft.is_pure(node) and not (
@@ -47,12 +33,44 @@ def _is_free(draft: GraphRewriter, node: Node) -> bool:
     )
 
 
+def find_regions(
+    draft: GraphRewriter,
+    may_go: Callable[[Node], bool],
+    is_free: Callable[[GraphRewriter, Node], bool] = is_free,
+) -> list[list[Node]]:
+    """Regions; the nodes of each in an order in which they can run."""
+    order = in_order(draft.graph)
+    going = {node for node in order if is_free(draft, node) and may_go(node)}
+    level: dict[Node, int] = {}
+    for node in order:
+        kind = node in going, draft.device(node)
+        level[node] = max(
+            (level[src] + ((src in going, draft.device(src)) != kind) for src in _sources(node)),
+            default=0,
+        )
+    ordered = [node for node in order if node in going]
+    _put_off(ordered, level)
+    return _joined(ordered, level)
+
+
+def _put_off(nodes: Sequence[Node], level: dict[Node, int]) -> None:
+    """Let what depends on constants only run when it is first read, and not before all else."""
+    going, free = set(nodes), set[Node]()
+    for node in nodes:
+        if free.issuperset(_sources(node)):
+            free.add(node)
+    for node in reversed(nodes):
+        readers = [edge.dst for edge in node.out_edges]
+        if node in free and readers and all(reader in going for reader in readers):
+            level[node] = max(level[node], min(level[reader] for reader in readers))
+
+
 def _sources(node: Node) -> list[Node]:
     """What a node depends on, but for constants, which depend on nothing."""
     return [edge.src for edge in node.in_edges() if edge.src.role is not Role.CONSTANT]
 
 
-def _in_order(graph: Graph) -> list[Node]:
+def in_order(graph: Graph) -> list[Node]:
     """The nodes that are surely alive, and run once, sources first."""
     doubtful = [node for node in graph if node.role in _DOUBTFUL]
     seen = set(doubtful)

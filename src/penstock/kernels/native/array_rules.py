@@ -1,0 +1,347 @@
+"""Ops that move elements, reduce them along axes, or multiply matrices.
+
+In:   arrays; axes and sizes that are known while the program is written.
+Out:  arrays.
+Not:  no sizes that only a step knows.  Indices are guarded: one out of range has the nodes say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.kernels.native.emitter import (
+    Emitter,
+    Known,
+    Operand,
+    Traced,
+    UnsupportedError,
+    integers,
+)
+from penstock.kernels.native.rules import FLOATS, INTEGERS, Written, broadcast_shape, of_types, rule
+
+_REDUCTIONS: Final = {"Sum": ("add", 0), "Mean": ("add", 0), "Prod": ("multiply", 1)}
+
+
+def _axis(node: Written, number: Any, rank: int) -> int:
+    node.need(-rank <= int(number) < rank)
+    return int(number) % rank
+
+
+# -- shapes --------------------------------------------------------------------------------------
+
+
+@rule("Shape", "Size", "Rank", admits=lambda _a, _i, outputs: outputs[0] in INTEGERS)
+def _metadata(node: Written) -> Known:
+    shape = node.array(0).shape
+    value = {"Shape": shape, "Size": prod(shape), "Rank": len(shape)}[node.op]
+    return Known(np.asarray(value, node.types[0].numpy))
+
+
+@rule("Reshape")
+def _reshape(node: Written) -> Operand:
+    x, sizes = node.array(0), node.known(1).tolist()
+    node.need(isinstance(sizes, list) and sizes.count(-1) <= 1 and min(sizes, default=0) >= -1)
+    if -1 in sizes:
+        rest = prod(size for size in sizes if size != -1)
+        node.need(rest and prod(x.shape) % rest == 0)
+        sizes[sizes.index(-1)] = prod(x.shape) // rest
+    node.need(prod(sizes) == prod(x.shape))
+    return node.emitter.reshape(x, sizes)
+
+
+@rule("Squeeze")
+def _squeeze(node: Written) -> Operand:
+    x, axes = node.array(0), node.attrs["squeeze_dims"]
+    gone = {_axis(node, axis, len(x.shape)) for axis in axes}
+    if not axes:
+        gone = {axis for axis, size in enumerate(x.shape) if size == 1}
+    node.need(all(x.shape[axis] == 1 for axis in gone))
+    kept = [size for axis, size in enumerate(x.shape) if axis not in gone]
+    return node.emitter.reshape(x, kept)
+
+
+@rule("ExpandDims")
+def _expand_dims(node: Written) -> Operand:
+    x, axis = node.array(0), node.known(1)
+    node.need(axis.size == 1)
+    sizes = list(x.shape)
+    sizes.insert(_axis(node, axis.item(), len(x.shape) + 1), 1)
+    return node.emitter.reshape(x, sizes)
+
+
+@rule("Transpose")
+def _transpose(node: Written) -> Operand:
+    x, order = node.array(0), node.known(1).tolist()
+    node.need(sorted(order) == list(range(len(x.shape))))
+    return node.emitter.transpose(x, order) if order else x
+
+
+@rule("Fill")
+def _fill(node: Written) -> Operand:
+    sizes, x = node.known(0), node.array(1)
+    node.need(sizes.ndim == 1 and (sizes >= 0).all() and not x.shape)
+    return node.emitter.broadcast(x, sizes.tolist(), ())
+
+
+@rule("Range", "BroadcastGradientArgs", admits=lambda _a, i, _o: i[0] in INTEGERS)
+def _computed_before(_node: Written) -> Operand:
+    """What is computed from sizes while the program is written, or not at all."""
+    raise UnsupportedError
+
+
+# -- parts ---------------------------------------------------------------------------------------
+
+
+@rule("ConcatV2")
+def _concat(node: Written) -> Operand:
+    *parts, _ = node.inputs
+    axis_value = node.known(len(parts))
+    rank = len(parts[0].shape)
+    node.need(axis_value.ndim == 0 and rank)
+    axis = _axis(node, axis_value, rank)
+    rests = {(*part.shape[:axis], *part.shape[axis + 1 :], len(part.shape)) for part in parts}
+    node.need(len(rests) == 1)
+    return node.emitter.concatenate(parts, axis)
+
+
+@rule("Pack")
+def _pack(node: Written) -> Operand:
+    shape = node.array(0).shape
+    node.need(all(part.shape == shape for part in node.inputs))
+    axis = _axis(node, node.attrs["axis"], len(shape) + 1)
+    sizes = [*shape[:axis], 1, *shape[axis:]]
+    made = node.emitter.concatenate([node.emitter.reshape(x, sizes) for x in node.inputs], axis)
+    if not shape:
+        node.emitter.numbers_of[made.name] = list(node.inputs)
+    return made
+
+
+@rule("Unpack")
+def _unpack(node: Written) -> list[Operand]:
+    x = node.array(0)
+    axis = _axis(node, node.attrs["axis"], len(x.shape))
+    node.need(x.shape[axis] == len(node.types))
+    kept = [*x.shape[:axis], *x.shape[axis + 1 :]]
+    return [
+        node.emitter.reshape(_part(node.emitter, x, axis, at, at + 1), kept)
+        for at in range(x.shape[axis])
+    ]
+
+
+@rule("Split")
+def _split(node: Written) -> list[Operand]:
+    number, x, count = node.known(0), node.array(1), len(node.types)
+    node.need(number.ndim == 0 and len(x.shape))
+    axis = _axis(node, number, len(x.shape))
+    node.need(x.shape[axis] % count == 0)
+    size = x.shape[axis] // count
+    starts = range(0, size * count, size) if size else [0] * count
+    return [_part(node.emitter, x, axis, start, start + size) for start in starts]
+
+
+def _part(emitter: Emitter, x: Operand, axis: int, begin: int, end: int) -> Operand:
+    begins, ends = [0] * len(x.shape), list(x.shape)
+    begins[axis], ends[axis] = begin, end
+    return emitter.slice(x, begins, ends, [1] * len(ends))
+
+
+@rule("Slice")
+def _slice(node: Written) -> Operand:
+    x, begins, sizes = node.array(0), node.known(1).tolist(), node.known(2).tolist()
+    node.need(len(begins) == len(sizes) == len(x.shape))
+    ends = []
+    for begin, size, n in zip(begins, sizes, x.shape, strict=True):
+        end = n if size == -1 else begin + size
+        node.need(0 <= begin <= end <= n)
+        ends.append(end)
+    return node.emitter.slice(x, begins, ends, [1] * len(ends))
+
+
+@rule(
+    "StridedSlice",
+    admits=lambda attrs, _i, _o: not (attrs["ellipsis_mask"] or attrs["new_axis_mask"]),
+)
+def _strided_slice(node: Written) -> Operand:
+    x, attrs = node.array(0), node.attrs
+    starts, stops, steps = (_numbers(node, slot) for slot in (1, 2, 3))
+    node.need(len(starts) == len(stops) == len(steps) <= len(x.shape))
+    begins, ends, strides = [0] * len(x.shape), list(x.shape), [1] * len(x.shape)
+    met: dict[int, Operand] = {}
+    gone = set()
+    for axis, size in enumerate(x.shape[: len(starts)]):
+        bit, step = 1 << axis, _static(node, steps[axis])
+        node.need(step > 0)
+        if attrs["shrink_axis_mask"] & bit:
+            node.need(step == 1 and size)
+            gone.add(axis)
+            start = starts[axis]
+            if isinstance(start, Traced) and not attrs["begin_mask"] & bit:
+                node.emitter.need_index(start, size)
+                met[axis] = start
+                continue
+            number = 0 if attrs["begin_mask"] & bit else _static(node, start)
+            begins[axis] = _axis(node, number, size)
+            ends[axis] = begins[axis] + 1
+            continue
+        first = None if attrs["begin_mask"] & bit else _static(node, starts[axis])
+        last = None if attrs["end_mask"] & bit else _static(node, stops[axis])
+        begins[axis], ends[axis], strides[axis] = slice(first, last, step).indices(size)
+        ends[axis] = max(ends[axis], begins[axis])
+    part = node.emitter.one_at(node.emitter.slice(x, begins, ends, strides), met)
+    return node.emitter.reshape(part, [n for a, n in enumerate(part.shape) if a not in gone])
+
+
+def _numbers(node: Written, slot: int) -> Sequence[Operand]:
+    """The numbers of a vector, of which only some may be known."""
+    vector = node.array(slot)
+    if isinstance(vector, Traced):
+        node.need(vector.name in node.emitter.numbers_of)
+        return node.emitter.numbers_of[vector.name]
+    node.need(vector.value.ndim == 1)
+    return [Known(np.asarray(number)) for number in vector.value]
+
+
+def _static(node: Written, number: Operand) -> int:
+    node.need(isinstance(number, Known))
+    assert isinstance(number, Known)
+    return int(number.value.item())
+
+
+@rule("GatherV2", admits=lambda attrs, _i, _o: not attrs["batch_dims"])
+def _gather(node: Written) -> Operand:
+    x, indices, axis = node.array(0), node.array(1), node.known(2)
+    node.need(axis.ndim == 0 and len(x.shape) and not axis.item())
+    node.emitter.need_index(indices, x.shape[0])
+    node.need(x.shape[0])
+    if not indices.shape:
+        return node.emitter.row(x, indices)
+    return rows(node.emitter, x, indices)
+
+
+def rows(emitter: Emitter, x: Operand, indices: Operand) -> Operand:
+    """Elements along the first axis, by their indices."""
+    count, sizes = prod(indices.shape), [1, *x.shape[1:]]
+    numbers = (
+        f"#stablehlo.gather<offset_dims = {list(range(1, len(sizes)))}, collapsed_slice_dims = [0],"
+        " start_index_map = [0], index_vector_dim = 1>"
+    )
+    made = emitter.op(
+        "gather",
+        [x, emitter.reshape(indices, [count])],
+        x.dtype,
+        [count, *x.shape[1:]],
+        f"dimension_numbers = {numbers}, slice_sizes = {integers(sizes)}, "
+        "indices_are_sorted = false",
+        touched=count * prod(sizes),
+    )
+    return emitter.reshape(made, [*indices.shape, *x.shape[1:]])
+
+
+# -- reductions ----------------------------------------------------------------------------------
+
+
+def _axes(node: Written, rank: int) -> list[int]:
+    numbers = node.known(1).reshape(-1).tolist()
+    axes = sorted({_axis(node, number, rank) for number in numbers})
+    node.need(len(axes) == len(numbers))
+    return axes
+
+
+def _kept(node: Written, x: Operand, result: Operand, axes: Sequence[int]) -> Operand:
+    if not node.attrs["keep_dims"]:
+        return result
+    sizes = [1 if axis in axes else size for axis, size in enumerate(x.shape)]
+    return node.emitter.reshape(result, sizes)
+
+
+@rule(*_REDUCTIONS, admits=of_types(FLOATS))
+def _reduce(node: Written) -> Operand:
+    x, emitter = node.array(0), node.emitter
+    axes = _axes(node, len(x.shape))
+    name, start = _REDUCTIONS[node.op]
+    result: Operand = emitter.reduce(name, x, start, axes)
+    if node.op == "Mean":
+        count = prod(x.shape[axis] for axis in axes)
+        result = emitter.same("divide", result, emitter.full(count, x.dtype, result.shape))
+    return _kept(node, x, result, axes)
+
+
+@rule("Max", "Min", admits=of_types(FLOATS))
+def _extreme(node: Written) -> Operand:
+    x, (name, start) = node.array(0), ("maximum", -np.inf)
+    if node.op == "Min":
+        name, start = "minimum", np.inf
+    axes = _axes(node, len(x.shape))
+    return _kept(node, x, node.emitter.reduce(name, x, start, axes), axes)
+
+
+@rule("ArgMax", admits=lambda _a, i, o: i[0] in FLOATS and o[0] in INTEGERS)
+def _arg_max(node: Written) -> Operand:
+    x, emitter, index = node.array(0), node.emitter, node.types[0].numpy
+    axis = _axis(node, node.known(1).item(), len(x.shape))
+    size = x.shape[axis]
+    node.need(size)
+    kept = [a for a in range(len(x.shape)) if a != axis]
+    most = emitter.broadcast(emitter.reduce("maximum", x, -np.inf, [axis]), x.shape, kept)
+    places = Known(np.arange(size, dtype=index))
+    numbers = emitter.broadcast(places, x.shape, [axis])
+    beyond = emitter.full(size, index, x.shape)
+    candidates = emitter.select(emitter.compare("EQ", x, most), numbers, beyond)
+    found = emitter.reduce("minimum", candidates, size, [axis])
+    emitter.need_index(found, size)  # NaN is no maximum
+    return found
+
+
+# -- products ------------------------------------------------------------------------------------
+
+
+@rule("MatMul", admits=of_types(FLOATS))
+def _product(node: Written) -> Operand:
+    x, y = node.array(0), node.array(1)
+    node.need(len(x.shape) == len(y.shape) == 2)
+    inner = int(not node.attrs["transpose_a"]), int(bool(node.attrs["transpose_b"]))
+    node.need(x.shape[inner[0]] == y.shape[inner[1]])
+    shape = [x.shape[1 - inner[0]], y.shape[1 - inner[1]]]
+    return _dot(node.emitter, x, y, [], [], [inner[0]], [inner[1]], shape)
+
+
+@rule(
+    "BatchMatMul", "BatchMatMulV2",
+    admits=of_types(FLOATS),
+)  # fmt: skip
+def _batch_product(node: Written) -> Operand:
+    x, y = node.array(0), node.array(1)
+    node.need(len(x.shape) >= 2 and len(y.shape) >= 2)
+    batch = broadcast_shape(x.shape[:-2], y.shape[:-2])
+    x = node.emitter.broadcast(x, [*batch, *x.shape[-2:]])
+    y = node.emitter.broadcast(y, [*batch, *y.shape[-2:]])
+    count = len(batch)
+    inner = count + int(not node.attrs["adj_x"]), count + int(bool(node.attrs["adj_y"]))
+    node.need(x.shape[inner[0]] == y.shape[inner[1]])
+    outer = x.shape[2 * count + 1 - inner[0]], y.shape[2 * count + 1 - inner[1]]
+    axes = list(range(count))
+    shape = [*batch, *outer]
+    return _dot(node.emitter, x, y, axes, axes, [inner[0]], [inner[1]], shape)
+
+
+def _dot(
+    emitter: Emitter,
+    x: Operand,
+    y: Operand,
+    x_batch: list[int],
+    y_batch: list[int],
+    x_inner: list[int],
+    y_inner: list[int],
+    shape: Sequence[int],
+) -> Operand:
+    numbers = (
+        f"#stablehlo.dot<lhs_batching_dimensions = {x_batch}, rhs_batching_dimensions = {y_batch}, "
+        f"lhs_contracting_dimensions = {x_inner}, rhs_contracting_dimensions = {y_inner}>"
+    )
+    made = emitter.op("dot_general", [x, y], x.dtype, shape, f"dot_dimension_numbers = {numbers}")
+    emitter.cost += prod(shape) * x.shape[x_inner[0]] // 8
+    return made

@@ -1,0 +1,247 @@
+"""Lists and arrays of tensors, as plain arrays with one more axis.
+
+In:   a list, or the flow of an array of tensors; indices, elements.
+Out:  the list or flow that comes after; elements.
+Not:  no lists that grow, and no elements of several shapes.
+
+What a TensorArray refuses depends on what was done with it: an element is written once, and may be
+read once.  Which ones were written, a program knows; where the nodes would refuse, its guard fails.
+Flows stand for the array as it is, so each must have one reader, or several that change nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from penstock.core.shapes import TensorShape
+from penstock.core.values import Array
+from penstock.kernels.native.array_rules import rows
+from penstock.kernels.native.emitter import Emitter, Known, Operand
+from penstock.kernels.native.rules import TYPES, Written, rule
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """A list of tensors, or the flow of an array of tensors."""
+
+    size: int
+    dtype: np.dtype[Any]
+    #: What is known of the elements' shape from the beginning.
+    element_shape: TensorShape
+    #: All elements; None as long as nobody knows their shape.
+    content: Operand | None
+    #: Of a TensorArray: which elements were written.  None for a list.
+    written: Operand | None = None
+    #: Of a TensorArray whose elements are gone when they were read: its number.
+    clearing: int | None = None
+    #: Whether a loop only hands it in: what is written to it there would be lost.
+    is_fixed: bool = False
+
+    def with_shape(self, emitter: Emitter, shape: tuple[int, ...]) -> Elements:
+        """The same, with zeros where nothing was set."""
+        if self.content is not None:
+            return self
+        return replace(self, content=emitter.full(0, self.dtype, (self.size, *shape)))
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """What stands for a TensorArray itself: all that it has is in its flow."""
+
+
+def _element_type(name: str) -> Any:
+    return lambda attrs, _inputs, _outputs: attrs[name] in TYPES
+
+
+def _shape_of(node: Written, slot: int) -> TensorShape:
+    """A shape as lists are told it: -1 is unknown."""
+    sizes = node.known(slot)
+    if sizes.ndim == 0:
+        node.need(sizes == -1)
+        return TensorShape(None)
+    return TensorShape.of([None if size < 0 else int(size) for size in sizes.tolist()])
+
+
+def _index(node: Written, elements: Elements, slot: int) -> Operand:
+    index = node.array(slot)
+    node.need(not index.shape and elements.size)
+    node.emitter.need_index(index, elements.size)
+    return index
+
+
+# -- lists ---------------------------------------------------------------------------------------
+
+
+@rule("TensorListReserve", admits=_element_type("element_dtype"))
+def _reserve(node: Written) -> Elements:
+    count = node.known(1)
+    node.need(count.ndim == 0 and count >= 0)
+    shape = _shape_of(node, 0)
+    made = Elements(int(count), node.attrs["element_dtype"].numpy, shape, None)
+    return made.with_shape(node.emitter, shape.as_tuple()) if shape.is_fully_defined else made
+
+
+@rule("TensorListFromTensor", admits=_element_type("element_dtype"))
+def _from_tensor(node: Written) -> Elements:
+    x, shape = node.array(0), _shape_of(node, 1)
+    node.need(x.shape and shape.accepts(x.shape[1:]))
+    return Elements(x.shape[0], x.dtype, shape, x)
+
+
+@rule("TensorListLength")
+def _length(node: Written) -> Known:
+    return Known(np.asarray(np.int32(node.inputs[0].size)))
+
+
+@rule("TensorListSetItem", admits=_element_type("element_dtype"))
+def _set_item(node: Written) -> Elements:
+    before: Elements = node.inputs[0]
+    node.need(not node.attrs.get("resize_if_index_out_of_bounds"))
+    return _with_element(node, before, _index(node, before, 1), node.array(2))
+
+
+def _with_element(node: Written, before: Elements, index: Operand, item: Operand) -> Elements:
+    node.need(item.dtype == before.dtype and before.element_shape.accepts(item.shape))
+    full = before.with_shape(node.emitter, item.shape)
+    assert full.content is not None
+    node.need(full.content.shape[1:] == item.shape)
+    return replace(full, content=node.emitter.with_row(full.content, index, item))
+
+
+@rule("TensorListGetItem", admits=_element_type("element_dtype"))
+def _get_item(node: Written) -> Operand:
+    elements: Elements = node.inputs[0]
+    node.need(elements.content is not None and elements.dtype == node.types[0].numpy)
+    assert elements.content is not None
+    node.need(_shape_of(node, 2).accepts(elements.content.shape[1:]))
+    return node.emitter.row(elements.content, _index(node, elements, 1))
+
+
+@rule("TensorListStack", admits=_element_type("element_dtype"))
+def _stack(node: Written) -> Operand:
+    elements: Elements = node.inputs[0]
+    node.need(elements.content is not None and elements.size)
+    assert elements.content is not None
+    node.need(_shape_of(node, 1).accepts(elements.content.shape[1:]))
+    node.need(node.attrs["num_elements"] in (-1, elements.size))
+    return elements.content
+
+
+# -- arrays of tensors ---------------------------------------------------------------------------
+
+
+def _is_plain_array(attrs: Any, _inputs: Any, _outputs: Any) -> bool:
+    return attrs["dtype"] in TYPES and not attrs["dynamic_size"]
+
+
+@rule("TensorArrayV3", admits=_is_plain_array)
+def _tensor_array(node: Written) -> list[Any]:
+    count, shape = node.known(0), node.attrs["element_shape"]
+    node.need(count.ndim == 0 and count >= 0)
+    # A shape that is not said is that of the first element, and others are refused; where it is
+    # half said, so may be what TensorFlow thinks of them.
+    node.need(shape.dims is None or shape.is_fully_defined)
+    size = int(count)
+    made = Elements(
+        size,
+        node.attrs["dtype"].numpy,
+        shape,
+        None,
+        Known(np.zeros(size, np.bool_)),
+    )
+    if node.attrs["clear_after_read"]:
+        number = len(node.emitter.cleared)
+        node.emitter.cleared[number] = Known(np.zeros(size, np.bool_))
+        made = replace(made, clearing=number)
+    if shape.is_fully_defined:
+        made = made.with_shape(node.emitter, shape.as_tuple())
+    return [Handle(), made]
+
+
+@rule("TensorArrayScatterV3", admits=lambda _a, i, _o: i[2] in TYPES)
+def _scatter(node: Written) -> Elements:
+    """All elements in their order, written at once."""
+    before: Elements = node.inputs[3]
+    x, indices = node.array(2), node.known(1)
+    node.need(isinstance(before.written, Known) and not before.is_fixed)
+    assert isinstance(before.written, Known)
+    node.need(not before.written.value.any())
+    node.need(indices.ndim == 1 and indices.tolist() == list(range(before.size)))
+    node.need(x.shape and x.shape[0] == before.size and x.dtype == before.dtype)
+    node.need(before.element_shape.accepts(x.shape[1:]))
+    return replace(before, content=x, written=Known(np.ones(before.size, np.bool_)))
+
+
+@rule("TensorArrayWriteV3", admits=lambda _a, i, _o: i[2] in TYPES)
+def _write(node: Written) -> Elements:
+    before: Elements = node.inputs[3]
+    index = _index(node, before, 1)
+    node.need(not before.is_fixed and before.written is not None)
+    assert before.written is not None
+    emitter = node.emitter
+    emitter.need(emitter.same("not", emitter.row(before.written, index)))
+    made = _with_element(node, before, index, node.array(2))
+    true = Known(np.asarray(np.True_))
+    return replace(made, written=emitter.with_row(before.written, index, true))
+
+
+@rule("TensorArrayReadV3", admits=lambda attrs, _i, _o: attrs["dtype"] in TYPES)
+def _read(node: Written) -> Operand:
+    elements: Elements = node.inputs[2]
+    index = _index(node, elements, 1)
+    node.need(elements.content is not None and elements.dtype == node.types[0].numpy)
+    assert elements.content is not None
+    assert elements.written is not None
+    if not (isinstance(elements.written, Known) and elements.written.value.all()):
+        node.emitter.need(node.emitter.row(elements.written, index))
+    if elements.clearing is not None:
+        _clear(node.emitter, elements.clearing, index)
+    return node.emitter.row(elements.content, index)
+
+
+def _clear(emitter: Emitter, number: int, index: Operand) -> None:
+    """Take an element away, which must still be there."""
+    gone = emitter.cleared[number]
+    emitter.need(emitter.same("not", emitter.row(gone, index)))
+    emitter.cleared[number] = emitter.with_row(gone, index, Known(np.asarray(np.True_)))
+
+
+@rule("TensorArrayGatherV3", admits=lambda attrs, _i, _o: attrs["dtype"] in TYPES)
+def _gather(node: Written) -> Operand:
+    elements: Elements = node.inputs[2]
+    indices, emitter = node.known(1), node.emitter
+    node.need(indices.ndim == 1 and indices.size and elements.content is not None)
+    node.need(elements.dtype == node.types[0].numpy)
+    assert elements.content is not None
+    assert elements.written is not None
+    emitter.need_index(Known(indices), elements.size)
+    node.need(((indices >= 0) & (indices < elements.size)).all())
+    if elements.clearing is not None:
+        _clear_all(node, elements.clearing, indices)
+    node.need(node.attrs["element_shape"].accepts(elements.content.shape[1:]))
+    if indices.tolist() == list(range(elements.size)):
+        chosen, content = elements.written, elements.content
+    else:
+        chosen = rows(emitter, elements.written, Known(indices))
+        content = rows(emitter, elements.content, Known(indices))
+    emitter.need(emitter.reduce("and", chosen, np.True_, [0]))
+    return content
+
+
+def _clear_all(node: Written, number: int, indices: Array) -> None:
+    """The same for several elements."""
+    emitter = node.emitter
+    gone, mask = emitter.cleared[number], np.zeros(emitter.cleared[number].shape, np.bool_)
+    node.need(len(set(indices.tolist())) == indices.size)
+    mask[indices] = True
+    both = emitter.same("and", gone, Known(mask))
+    emitter.need(emitter.same("not", emitter.reduce("or", both, np.False_, [0])))
+    emitter.cleared[number] = emitter.same("or", gone, Known(mask))
+
+
+@rule("TensorArraySizeV3")
+def _size(node: Written) -> Known:
+    return Known(np.asarray(np.int32(node.inputs[1].size)))

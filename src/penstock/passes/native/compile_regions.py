@@ -1,0 +1,201 @@
+"""Let XLA compute regions of small arrays, and whole loops.
+
+In:   a GraphRewriter.
+Out:  the GraphRewriter, in which such regions are single nodes; how many nodes went.
+Not:  compiles nothing, and knows no shapes: both is for the first steps.
+
+A loop is always worth it, a straight line from some number of nodes on: to enter a program takes as
+long as some of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, Final
+
+from penstock.core import dtypes
+from penstock.core.names import Endpoint
+from penstock.core.values import size_in_bytes
+from penstock.defs.schema import GraphDef
+from penstock.graph.export import node_to_def
+from penstock.graph.graph import Node
+from penstock.graph.roles import CONTROL_FLOW, Role
+from penstock.kernels.native.rules import TYPES, may_be_written
+from penstock.kernels.native.trace import MAX_CONSTANT
+from penstock.passes.graph_rewriter import GraphRewriter, value_of
+from penstock.passes.native.find_loops import LoopForm, outside
+from penstock.passes.native.replace_loops import LOOP, replace_loops
+from penstock.passes.offload.find_regions import find_regions
+
+_OP: Final = "_NativeRegion"
+#: What begins a TensorArray, and how the names of all ops begin that do something with one.
+_ARRAY: Final = "TensorArrayV3"
+_ARRAYS: Final = "TensorArray"
+#: Nodes of which a program is made, at most: XLA takes 2 s for 1,000, and 15 s for 5,000.
+_MAX_NODES: Final = 1000
+#: What may stand between nodes of a region: arrays, and what only such nodes understand.
+_HIDDEN: Final = frozenset({dtypes.variant, dtypes.resource})
+
+
+def compile_regions(draft: GraphRewriter, min_nodes: int) -> int:
+    """Make single nodes of regions of so many nodes, or with loops; returns how many went."""
+    before = len(draft.graph)
+    arrays = _own_arrays(draft)
+
+    def may_go(node: Node) -> bool:
+        return _may_go(draft, node, arrays)
+
+    replace_loops(draft, may_go, lambda form, sure: _may_stand(form, sure, may_go))
+    for nodes in find_regions(draft, may_go, _is_free):
+        for part in _parts(nodes):
+            is_worth_it = len(part) >= min_nodes or any(node.op.name == LOOP for node in part)
+            if is_worth_it and not _hides(part):
+                _put_in_place(draft, part)
+    return before - len(draft.graph)
+
+
+def _parts(nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
+    """Parts that do not take too long to compile; each needs only those before it."""
+    for start in range(0, len(nodes), _MAX_NODES):
+        yield nodes[start : start + _MAX_NODES]
+
+
+def _is_free(_draft: GraphRewriter, node: Node) -> bool:
+    is_awaited = any(edge.is_control for edge in node.out_edges)
+    return not (node.control_inputs or is_awaited or node.role is Role.CONSTANT)
+
+
+def _may_go(draft: GraphRewriter, node: Node, arrays: Collection[Node]) -> bool:
+    """Whether a node can be a part of a program, and nobody sees whether it is a node."""
+    if node.op.name == LOOP:
+        return True
+    if node.role is Role.CONSTANT:
+        value = value_of(node)
+        is_small = value is not None and size_in_bytes(value) <= MAX_CONSTANT
+        return is_small and TYPES.issuperset(node.output_types)
+    if not may_be_written(node.op.name, node.attrs, node.input_types, node.output_types):
+        return False
+    if node in arrays:
+        return True
+    known = TYPES | _HIDDEN
+    return (
+        not node.op.name.startswith(_ARRAYS)
+        and node.op.only_computes
+        and not draft.is_root(node)
+        and known.issuperset(node.input_types)
+        and known.issuperset(node.output_types)
+    )
+
+
+def _may_stand(form: LoopForm, sure: Collection[Node], may_go: Callable[[Node], bool]) -> bool:
+    """Whether all that a loop reads is alive, and lists come from where they can come along."""
+    if len(form.cond) + len(form.body) > _MAX_NODES:
+        return False
+    for edge in outside(form):
+        is_hidden = edge.src.output_types[edge.src_slot] in _HIDDEN
+        if edge.src not in sure or (is_hidden and not may_go(edge.src)):
+            return False
+    ends = [(v.exit, v.exit.output_types[0]) for v in form.variables if v.exit is not None]
+    return all(
+        may_go(edge.dst)
+        for node, dtype in ends
+        if dtype in _HIDDEN
+        for edge in node.out_edges
+        if edge.dst.role is not Role.ENTER
+    )
+
+
+def _hides(nodes: Sequence[Node]) -> bool:
+    """Whether what only nodes of a region understand crosses its border."""
+    inside = set(nodes)
+    crossing = [edge for node in nodes for edge in node.in_edges() if edge.src not in inside]
+    crossing += [edge for node in nodes for edge in node.out_edges if edge.dst not in inside]
+    return any(edge.src.output_types[edge.src_slot] not in TYPES for edge in crossing)
+
+
+def _own_arrays(draft: GraphRewriter) -> set[Node]:
+    """All nodes that do something with TensorArrays of which every use can be written."""
+    found: set[Node] = set()
+    for node in draft.graph:
+        if node.op.name == _ARRAY:
+            users = _users(node)
+            if users is not None:
+                found |= {node, *users}
+    return found
+
+
+def _users(array: Node) -> set[Node] | None:
+    """What gets the handle of an array; None if not all of it can be written."""
+    users: set[Node] = set()
+    waiting, seen = [array], {array}
+    if not may_be_written(_ARRAY, array.attrs, array.input_types, array.output_types):
+        return None
+    for node in waiting:  # grows
+        for edge in node.out_edges:
+            dst = edge.dst
+            if edge.is_control or dst in seen or (node is array and edge.src_slot != 0):
+                continue
+            seen.add(dst)
+            if dst.role in CONTROL_FLOW or dst.role is Role.IDENTITY:
+                waiting.append(dst)
+            elif dst.op.name.startswith(_ARRAYS) and may_be_written(
+                dst.op.name, dst.attrs, dst.input_types, dst.output_types
+            ):
+                users.add(dst)
+            else:
+                return None
+    return users
+
+
+def _put_in_place(draft: GraphRewriter, nodes: Sequence[Node]) -> None:
+    """One node, under the name of the last of the region that others read."""
+    inside = set(nodes)
+    gives = {
+        (node, edge.src_slot): None
+        for node in nodes
+        for edge in node.out_edges
+        if edge.dst not in inside
+    }
+    if not gives:
+        return
+    constants: dict[Node, None] = {}
+    reads: dict[tuple[Node, int], None] = {}
+    for edge in (edge for node in nodes for edge in node.in_edges() if edge.src not in inside):
+        value = value_of(edge.src)
+        if value is not None and size_in_bytes(value) <= MAX_CONSTANT:
+            constants[edge.src] = None
+        else:
+            reads[edge.src, edge.src_slot] = None
+    last = next(reversed(gives))[0]
+    ordered = sorted(reads, key=lambda place: place[0].role is Role.CONSTANT)
+    attrs = _attrs([*constants, *nodes], ordered, list(gives))
+    draft.release(nodes)
+    made = draft.take_name(last, _OP, attrs)
+    for slot, (src, src_slot) in enumerate(ordered):
+        draft.graph.add_edge(src, src_slot, made, slot)
+    places = {endpoint: slot for slot, endpoint in enumerate(gives)}
+    moves: dict[Node, Any] = {}
+    for node in nodes:
+        slots = range(len(node.output_types))
+        moves[node] = [(made, places.get((node, slot), 0)) for slot in slots]
+        if not any((node, slot) in places for slot in slots):
+            moves[node] = ()
+    draft.replace(moves)
+
+
+def _attrs(
+    nodes: Sequence[Node], reads: Sequence[tuple[Node, int]], gives: Sequence[tuple[Node, int]]
+) -> dict[str, Any]:
+    graph = GraphDef(node=[node_to_def(node, "") for node in nodes])
+    for proto in graph.node:  # what a constant waits for is of no account here
+        kept = [name for name in proto.input if not name.startswith("^")]
+        del proto.input[:]
+        proto.input.extend(kept)
+    return {
+        "Tin": tuple(node.output_types[slot] for node, slot in reads),
+        "Tout": tuple(node.output_types[slot] for node, slot in gives),
+        "constants": sum(node.role is Role.CONSTANT for node, _ in reads),
+        "nodes": graph.SerializeToString(deterministic=True),
+        "reads": tuple(str(Endpoint(node.name, slot)).encode() for node, slot in reads),
+        "gives": tuple(str(Endpoint(node.name, slot)).encode() for node, slot in gives),
+    }

@@ -1,0 +1,126 @@
+"""Loops as single nodes.
+
+In:   a GraphRewriter; which nodes may be in such a loop.
+Out:  the GraphRewriter, with one ``_NativeLoop`` instead of each loop; innermost loops first, so
+      that loops around them can go, too.
+Not:  decides nothing about regions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
+
+from penstock.core.names import Endpoint
+from penstock.defs.schema import GraphDef
+from penstock.graph.export import node_to_def
+from penstock.graph.graph import Edge, Node
+from penstock.graph.roles import Role
+from penstock.kernels.native import useless
+from penstock.passes.graph_rewriter import GraphRewriter
+from penstock.passes.native.find_loops import LoopForm, find_loops, outside
+from penstock.passes.offload.find_regions import in_order
+
+#: The op of a loop.
+LOOP: Final = "_NativeLoop"
+
+
+def replace_loops(
+    draft: GraphRewriter,
+    may_go: Callable[[Node], bool],
+    may_stand: Callable[[LoopForm, Collection[Node]], bool],
+) -> int:
+    """Make single nodes of loops; returns how many.
+
+    Args:
+        draft: the graph.
+        may_go: whether a node may be in such a loop.
+        may_stand: whether a loop may become a node, told the nodes that are surely alive.
+
+    """
+    count = 0
+    while True:
+        forms = [form for form in find_loops(draft.graph, may_go) if _may_be_one(draft, form)]
+        sure = set(in_order(draft.graph)) if forms else set()
+        going = [form for form in forms if may_stand(form, sure)]
+        for form in going:
+            _replace(draft, form)
+        if not going:
+            return count
+        count += len(going)
+
+
+def _may_be_one(draft: GraphRewriter, form: LoopForm) -> bool:
+    """Whether a loop lies on one device, and its program was not of no use before."""
+    if len({draft.device(node) for node in form.nodes()}) != 1:
+        return False
+    if not useless.count():
+        return True
+    attrs = _attrs(form, outside(form))
+    return not useless.is_known(useless.digest(attrs["cond"], attrs["body"]))
+
+
+def _replace(draft: GraphRewriter, form: LoopForm) -> Node:
+    first = form.variables[0]
+    edges = outside(form)
+    made = draft.add(first.merge, f"{first.merge.name}/native", LOOP, _attrs(form, edges))
+    for slot, edge in enumerate(edges):
+        draft.graph.add_edge(edge.src, edge.src_slot, made, slot)
+    moves: dict[Node, Any] = {}
+    for slot, variable in enumerate(form.variables):
+        if variable.exit is not None:
+            moves[variable.exit] = [(made, slot)]
+    nodes = form.nodes()
+    draft.release([node for node in nodes if node not in moves])
+    draft.graph.redirect(moves)
+    draft.discard(nodes)
+    return made
+
+
+def _attrs(form: LoopForm, edges: Sequence[Edge]) -> dict[str, Any]:
+    merges = {v.switch.name: v.merge.name for v in form.variables}
+    reads = [v.merge for v in form.variables] + form.fixed
+    needed = _needed(form)
+    types = [edge.src.output_types[edge.src_slot] for edge in edges]
+    ends = [_read(v.next_iteration.input(0), merges) for v in form.variables]
+    return {
+        "Tin": tuple(types),
+        "Tout": tuple(types[: len(form.variables)]),
+        "cond": _listed(form.cond, merges),
+        "body": _listed([*needed, *form.body], merges),
+        "reads": tuple(node.name.encode() for node in reads),
+        "test": _read(form.test.input(0), merges).encode(),
+        "gives": tuple(end.encode() for end in ends),
+        "frame": form.name.encode(),
+    }
+
+
+def _needed(form: LoopForm) -> list[Node]:
+    """What the body needs of that from which the condition is computed."""
+    own, found = set(form.cond), set[Node]()
+    ends = [v.next_iteration for v in form.variables]
+    waiting = [*form.body, *ends]
+    for node in waiting:  # grows
+        for edge in node.inputs:
+            if edge is not None and edge.src in own and edge.src not in found:
+                found.add(edge.src)
+                waiting.append(edge.src)
+    return [node for node in form.cond if node in found]
+
+
+def _listed(nodes: Sequence[Node], merges: dict[str, str]) -> bytes:
+    """Nodes as a GraphDef, in which a variable has one name, and nothing waits."""
+    graph = GraphDef()
+    for node in nodes:
+        proto = node_to_def(node, "")
+        del proto.input[:]
+        proto.input.extend(_read(edge, merges) for edge in node.inputs if edge is not None)
+        graph.node.append(proto)
+    content: bytes = graph.SerializeToString(deterministic=True)
+    return content
+
+
+def _read(edge: Edge, merges: dict[str, str]) -> str:
+    if edge.src.role is Role.SWITCH:
+        return merges[edge.src.name]
+    return str(Endpoint(edge.src.name, edge.src_slot))

@@ -1,0 +1,487 @@
+"""Loops and regions become programs of XLA; what they compute stays what it was, and the errors."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from benchmarks.cases import Case
+from penstock import errors
+from penstock.defs import schema
+from penstock.kernels.native import background, emitter, native_region_op
+from support.native import ALL, JIT, at_once
+
+pytest.importorskip("jaxlib")
+
+NATIVE = ps.Config(graph_options=JIT, limits=ALL, check_graphs=True)
+RANDOM = np.random.default_rng(11)
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks" / "graphs"
+W = RANDOM.standard_normal((4, 4), np.float32) / 2
+
+
+def ops_of(session: ps.Session, fetches: Any, feeds: Any) -> dict[str, int]:
+    """How many nodes of each op run."""
+    metadata = ps.RunMetadata()
+    options = ps.RunOptions(output_partition_graphs=True)
+    session.run(fetches, feeds, options, metadata)
+    counts: dict[str, int] = {}
+    for part in metadata.partition_graphs:
+        for node in part.node:
+            counts[node.op] = counts.get(node.op, 0) + 1
+    return counts
+
+
+def recurrence() -> ps.Graph:
+    """``x`` multiplied by a matrix and squashed, ``n`` times."""
+    graph = ps.Graph()
+    with graph.as_default():
+        n = ps.placeholder("int32", [], name="n")
+        x = ps.placeholder("float32", [None, 4], name="x")
+        ends = ps.while_loop(
+            lambda i, _: i < n, lambda i, a: (i + 1, ps.ops.tanh(ps.ops.mat_mul(a, W))), [0, x]
+        )
+        ps.identity(ends[1], name="y")
+    return graph
+
+
+def recurred(n: int, x: Any) -> Any:
+    """The same by numpy."""
+    for _ in range(n):
+        x = np.tanh(x @ W)
+    return x
+
+
+# -- what becomes a program ----------------------------------------------------------------------
+
+
+def test_a_loop_is_one_node() -> None:
+    """Nothing of the loop is left, and its answers are numpy's up to rounding."""
+    x = RANDOM.standard_normal((3, 4), np.float32)
+    with at_once() as given, ps.Session(recurrence(), config=NATIVE) as session:
+        ops = ops_of(session, "y:0", {"x:0": x, "n:0": 5})
+        y = session.run("y:0", {"x:0": x, "n:0": 5})
+
+    assert ops["_NativeRegion"] == 1
+    assert not {"Enter", "Merge", "Switch", "NextIteration", "Exit", "_NativeLoop"} & ops.keys()
+    assert None not in given
+    assert given
+    np.testing.assert_allclose(y, recurred(5, x), rtol=1e-5, atol=1e-6)
+
+
+def test_nobody_compiles_unasked() -> None:
+    """Without the level the loop stays what it is."""
+    x = np.ones((1, 4), np.float32)
+    for level in (ps.OptimizerOptions.DEFAULT, ps.OptimizerOptions.OFF):
+        options = ps.GraphOptions(optimizer_options=ps.OptimizerOptions(global_jit_level=level))
+        with ps.Session(recurrence(), config=ps.Config(graph_options=options)) as session:
+            assert "_NativeRegion" not in ops_of(session, "y:0", {"x:0": x, "n:0": 1})
+
+
+@pytest.mark.parametrize(("length", "is_compiled"), [(20, False), (80, True)])
+def test_a_straight_line_must_be_long(length: int, is_compiled: bool) -> None:
+    """Entering a program takes as long as some nodes; shorter lines are left alone."""
+    graph = ps.Graph()
+    with graph.as_default():
+        y = ps.placeholder("float32", [None], name="x")
+        for _ in range(length):
+            y = ps.ops.tanh(y)
+        ps.identity(y, name="y")
+    x = np.linspace(-2, 2, 7, dtype=np.float32)
+    with at_once(), ps.Session(graph, config=ps.Config(graph_options=JIT)) as session:
+        assert ("_NativeRegion" in ops_of(session, "y:0", {"x:0": x})) is is_compiled
+        got = session.run("y:0", {"x:0": x})
+    for _ in range(length):
+        x = np.tanh(x)
+    np.testing.assert_allclose(got, x, rtol=1e-5)
+
+
+def test_a_message_may_ask_for_it() -> None:
+    """The level is read from a ConfigProto; one that nobody knows yet is the last one."""
+    proto = schema.ConfigProto()
+    for number, level in ((1, "ON_1"), (2, "ON_2"), (-1, "OFF"), (0, "DEFAULT"), (7, "ON_2")):
+        proto.graph_options.optimizer_options.global_jit_level = number
+        options = ps.Config.of(proto).graph_options.optimizer_options
+        assert options.global_jit_level is getattr(ps.OptimizerOptions, level)
+
+
+@pytest.mark.parametrize("is_marked", [False, True])
+def test_a_function_may_ask_for_it(is_marked: bool) -> None:
+    """``jit_compile=True`` marks a function: it is compiled, whatever the session says."""
+    case = Case.read(BENCHMARKS / "function_rnn")
+    proto = schema.GraphDef.FromString(case.graph_bytes)
+    (call,) = [node for node in proto.node if node.op == "PartitionedCall"]
+    functions = {function.signature.name: function for function in proto.library.function}
+    for owner in (call, functions[call.attr["f"].func.name]):
+        owner.attr["_XlaMustCompile"].b = is_marked
+    feeds = dict(zip(case.feeds, case.fed(), strict=True))
+    with at_once() as given, ps.Session(proto.SerializeToString()) as session:
+        (y,) = session.run(case.fetches, feeds)
+    with np.load(BENCHMARKS / "function_rnn" / "expected.npz") as expected:
+        (want,) = expected.values()
+    np.testing.assert_allclose(y, want, rtol=1e-4, atol=1e-5)
+    assert len(given) == int(is_marked)
+    assert None not in given
+
+
+# -- when a program is used ----------------------------------------------------------------------
+
+
+def test_steps_do_not_wait_for_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until a program is there, nodes give the answers; then it does."""
+    waiting: list[Callable[[], None]] = []
+    x = RANDOM.standard_normal((2, 4), np.float32)
+    with at_once() as given, ps.Session(recurrence(), config=NATIVE) as session:
+        monkeypatch.setattr(background, "start", waiting.append)
+        first = [session.run("y:0", {"x:0": x, "n:0": 9}) for _ in range(2)]
+        assert len(waiting) == 1
+        assert given == []
+        waiting.pop()()
+        then = session.run("y:0", {"x:0": x, "n:0": 9})
+        assert len(given) == 1
+    for y in (*first, then):
+        np.testing.assert_allclose(y, recurred(9, x), rtol=1e-5, atol=1e-6)
+
+
+def test_the_background_compiles() -> None:
+    """By itself, some time after the first step; the thread ends when all is done."""
+    x = RANDOM.standard_normal((5, 4), np.float32)
+    with ps.Session(recurrence(), config=NATIVE) as session:
+        session.run("y:0", {"x:0": x, "n:0": 3})
+        idle = threading.Event()
+        while not background.is_idle():
+            idle.wait(0.01)
+        with at_once() as given:
+            y = session.run("y:0", {"x:0": x, "n:0": 3})
+    assert len(given) == 1
+    np.testing.assert_allclose(y, recurred(3, x), rtol=1e-5, atol=1e-6)
+
+
+def test_each_shape_has_its_program_up_to_a_number() -> None:
+    """What is met when there are enough is computed by the nodes."""
+    most = native_region_op._MAX_PROGRAMS
+    with at_once() as given, ps.Session(recurrence(), config=NATIVE) as session:
+        session.run("y:0", {"x:0": np.zeros((1, 4)), "n:0": 2})
+        given.clear()  # the first step may be the only one of a tier
+        for rows in range(1, most + 4):
+            x = RANDOM.standard_normal((rows, 4), np.float32)
+            y = session.run("y:0", {"x:0": x, "n:0": 2})
+            np.testing.assert_allclose(y, recurred(2, x), rtol=1e-5, atol=1e-6)
+    assert len(given) == most
+
+
+def test_a_compiler_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever jaxlib raises, the nodes give the answers."""
+
+    def refuse(*_args: Any) -> Any:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(native_region_op, "Compiled", refuse)
+    native_region_op._shared.clear()
+    x = RANDOM.standard_normal((7, 4), np.float32)
+    with at_once() as given, ps.Session(recurrence(), config=NATIVE) as session:
+        y = session.run("y:0", {"x:0": x, "n:0": 2})
+    assert given == []
+    np.testing.assert_allclose(y, recurred(2, x), rtol=1e-5, atol=1e-6)
+
+
+def test_threads_may_share_a_program() -> None:
+    """Many steps at once give each its own answer."""
+    xs = [RANDOM.standard_normal((3, 4), np.float32) for _ in range(4)]
+    found: dict[int, list[Any]] = {}
+    with at_once(), ps.Session(recurrence(), config=NATIVE) as session:
+        session.run("y:0", {"x:0": xs[0], "n:0": 50})
+
+        def work(number: int) -> None:
+            feeds = {"x:0": xs[number], "n:0": 50}
+            found[number] = [session.run("y:0", feeds) for _ in range(50)]
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    for number, x in enumerate(xs):
+        for y in found[number]:
+            np.testing.assert_allclose(y, recurred(50, x), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_computes_the_nodes() -> None:
+    """A forked process has none of XLA's threads, so it does not enter a program."""
+    x = RANDOM.standard_normal((2, 4), np.float32)
+    with at_once() as given, ps.Session(recurrence(), config=NATIVE) as session:
+        y = session.run("y:0", {"x:0": x, "n:0": 4})
+        child = os.fork()
+        if not child:
+            given.clear()
+            with ps.Session(recurrence(), config=NATIVE) as own:
+                got = [own.run("y:0", {"x:0": x, "n:0": 4}) for _ in range(2)]
+            is_right = all(np.allclose(y, one, rtol=1e-5) for one in got)
+            os._exit(0 if is_right and not given else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+# -- guards --------------------------------------------------------------------------------------
+
+
+def looked_up() -> ps.Graph:
+    """The sum of rows that a loop picks: from ``begin`` on, ``n`` of them."""
+    graph = ps.Graph()
+    with graph.as_default():
+        n, begin = (ps.placeholder("int32", [], name=name) for name in ("n", "begin"))
+        table = ps.placeholder("float32", [None, 2], name="table")
+        ends = ps.while_loop(
+            lambda i, _: i < n,
+            lambda i, a: (i + 1, a + ps.ops.gather_v2(table, begin + i, 0, name="picked")),
+            [0, ps.ops.zeros_like(ps.ops.gather_v2(table, 0, 0))],
+        )
+        ps.identity(ends[1], name="y")
+    return graph
+
+
+def test_an_index_out_of_range_is_tensorflows_error() -> None:
+    """With the name of the node, and the iteration; the next step is computed by XLA again."""
+    table = np.arange(8, dtype=np.float32).reshape(4, 2)
+    with at_once() as given, ps.Session(looked_up(), config=NATIVE) as session:
+        feeds = {"table:0": table, "begin:0": 1, "n:0": 3}
+        assert session.run("y:0", feeds).tolist() == table[1:4].sum(0).tolist()
+        with pytest.raises(errors.InvalidArgumentError, match=r"4 is not in \[0, 4\)") as caught:
+            session.run("y:0", {**feeds, "begin:0": 2})
+        assert session.run("y:0", feeds).tolist() == table[1:4].sum(0).tolist()
+    assert [one is None for one in given] == [False, True, False]
+    assert caught.value.where is not None
+    assert (caught.value.where.node, caught.value.where.iteration) == ("while/picked", 2)
+
+
+def arrays(*, clears: bool) -> ps.Graph:
+    """Squares written at ``stride * i``, and all of them gathered; ``x`` read at ``back * i``."""
+    graph = ps.Graph()
+    with graph.as_default():
+        stride, back = (ps.placeholder("int32", [], name=name) for name in ("stride", "back"))
+        x = ps.placeholder("float32", [4], name="x")
+        source = ps.ops.tensor_array_v3(4, dtype="float32", clear_after_read=clears)
+        target = ps.ops.tensor_array_v3(4, dtype="float32")
+        flow = ps.ops.tensor_array_scatter_v3(source.handle, list(range(4)), x, source.flow)
+
+        def body(i: Any, written: Any) -> Any:
+            item = ps.ops.tensor_array_read_v3(source.handle, i * back, flow, dtype="float32")
+            return i + 1, ps.ops.tensor_array_write_v3(
+                target.handle, i * stride, item * item, written
+            )
+
+        _, last = ps.while_loop(lambda i, _: i < 4, body, [0, target.flow])
+        ps.ops.tensor_array_gather_v3(
+            target.handle, list(range(4)), last, dtype="float32", name="y"
+        )
+    return graph
+
+
+@pytest.mark.parametrize("clears", [True, False])
+def test_arrays_of_tensors_are_plain_arrays(clears: bool) -> None:
+    """They begin and end within the program."""
+    x = np.arange(4, dtype=np.float32)
+    with at_once() as given, ps.Session(arrays(clears=clears), config=NATIVE) as session:
+        feeds = {"x:0": x, "stride:0": 1, "back:0": 1}
+        ops = ops_of(session, "y:0", feeds)
+        assert session.run("y:0", feeds).tolist() == (x * x).tolist()
+    assert None not in given
+    assert given
+    assert not [op for op in ops if op.startswith("TensorArray")]
+
+
+@pytest.mark.parametrize(
+    ("stride", "back", "clears", "phrase"),
+    [
+        (0, 1, False, "already been written"),
+        (1, 0, True, "twice because it was cleared"),
+        (2, 1, False, "array is not resizeable"),
+        (1, 2, False, "Tried to read from index 4 but array size is: 4"),
+    ],
+)
+def test_what_arrays_of_tensors_refuse(stride: int, back: int, clears: bool, phrase: str) -> None:
+    """A second writing, a second reading and what is out of range are TensorFlow's errors."""
+    feeds = {"x:0": np.ones(4, np.float32), "stride:0": stride, "back:0": back}
+    texts = []
+    for config in (ps.Config(), NATIVE):
+        with at_once() as given, ps.Session(arrays(clears=clears), config=config) as session:
+            with pytest.raises(errors.InvalidArgumentError, match=phrase) as caught:
+                session.run("y:0", feeds)
+            texts.append((caught.value.where.node, caught.value.where.iteration))  # type: ignore[union-attr]
+    assert given == [None]
+    assert texts[0] == texts[1]
+
+
+def test_reading_an_element_twice_is_allowed_where_it_stays() -> None:
+    """An array that keeps what was read gives it as often as it is asked."""
+    feeds = {"x:0": np.arange(3, 7, dtype=np.float32), "stride:0": 1, "back:0": 0}
+    with at_once() as given, ps.Session(arrays(clears=False), config=NATIVE) as session:
+        assert session.run("y:0", feeds).tolist() == [9.0] * 4
+    assert None not in given
+
+
+def test_nan_is_no_maximum() -> None:
+    """Where ArgMax meets NaN, the node decides."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder("float32", [None], name="x")
+        ps.identity(ps.ops.arg_max(ps.ops.neg(x), 0), name="y")
+    values = [
+        np.float32([1, -3, -3, 0]),
+        np.float32([np.nan, 1, 2, 0]),
+        np.float32([2, np.nan, 1, 0]),
+    ]
+    with at_once() as given:
+        with ps.Session(graph, config=NATIVE) as session:
+            got = [session.run("y:0", {"x:0": value}) for value in values]
+        with ps.Session(graph) as session:
+            assert got == [session.run("y:0", {"x:0": value}) for value in values]
+    assert [one is None for one in given] == [False, True, True]
+
+
+# -- what takes long -----------------------------------------------------------------------------
+
+
+def endless() -> ps.Graph:
+    """Counts as long as what it has counted is not ``n``."""
+    graph = ps.Graph()
+    with graph.as_default():
+        n = ps.placeholder("int32", [], name="n")
+        ps.identity(ps.while_loop(lambda i: ps.ops.not_equal(i, n), lambda i: i + 1, [0]), name="y")
+    return graph
+
+
+def test_a_loop_without_end_can_be_ended() -> None:
+    """A program does so much work and no more; then the nodes go on, which ask for the deadline."""
+    with at_once() as given, ps.Session(endless(), config=NATIVE) as session:
+        assert session.run("y:0", {"n:0": 1000}) == 1000
+        with pytest.raises(errors.DeadlineExceededError):
+            session.run("y:0", {"n:0": -1}, ps.RunOptions(timeout_in_ms=1000))
+    assert [one is None for one in given] == [False, True]
+
+
+def test_a_long_loop_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the work that a program may do ends in the midst of it; soon it is not tried."""
+    monkeypatch.setattr(emitter, "FUEL", 3_000)
+    native_region_op._shared.clear()
+    # What is tuned gets new kernels, which try for themselves.
+    config = dataclasses.replace(NATIVE, adaptive=False)
+    with at_once() as given, ps.Session(endless(), config=config) as session:
+        for n in (3, 10_000, 5, *[10_000] * 8):
+            assert session.run("y:0", {"n:0": n}) == n
+    assert [one is None for one in given] == [False, True, False, True, True, True]
+
+
+def test_what_would_be_too_large_is_for_the_nodes() -> None:
+    """Where a program would need more memory than there is, the error is TensorFlow's."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder("float32", [], name="x")
+        ps.identity(ps.ops.neg(ps.ops.fill([1 << 20, 1 << 20, 1 << 10], x, name="huge")), name="y")
+    with (
+        at_once() as given,
+        ps.Session(graph, config=NATIVE) as session,
+        pytest.raises(errors.ResourceExhaustedError) as caught,
+    ):
+        session.run("y:0", {"x:0": 1.0})
+    assert caught.value.where is not None
+    assert caught.value.where.node == "huge"
+    assert given == []
+
+
+def test_an_error_names_the_function_that_its_node_was_written_in() -> None:
+    """Also where the node was a part of a region."""
+    case = Case.read(BENCHMARKS / "function_rnn")
+    feeds = dict(zip(case.feeds, case.fed(), strict=True))
+    (fed,) = feeds
+    feeds[fed] = feeds[fed][..., :3]
+    texts = []
+    for config in (ps.Config(), NATIVE):
+        with at_once(), ps.Session(case.graph_bytes, config=config) as session:
+            with pytest.raises(errors.InvalidArgumentError) as caught:
+                session.run(case.fetches, feeds)
+            texts.append(str(caught.value.where))
+    assert texts[0] == texts[1]
+
+
+def test_a_loop_without_a_use_for_its_program_is_left_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once it is clear that nodes compute it every time, it is prepared as if nobody had asked."""
+    monkeypatch.setattr(emitter, "FUEL", 2_000)
+    with at_once() as given, ps.Session(endless(), config=NATIVE) as session:
+        assert "_NativeRegion" in ops_of(session, "y:0", {"n:0": 3})
+        for _ in range(12):
+            assert session.run("y:0", {"n:0": 10_000}) == 10_000
+        assert "_NativeRegion" not in ops_of(session, "y:0", {"n:0": 3})
+        tried = len(given)
+        assert session.run("y:0", {"n:0": 10_000}) == 10_000
+    assert len(given) == tried
+
+
+# -- what must not be believed -------------------------------------------------------------------
+
+
+def test_a_models_names_are_no_part_of_a_program() -> None:
+    """Texts of a model do not enter the text of a program, whatever they are."""
+    name = "evil/..stablehlo.return_x"
+    texts: list[str] = []
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder("float32", [None], name="x")
+        ps.identity(ps.ops.tanh(ps.ops.neg(x, name=name), name="evil/y"), name="y")
+    made = native_region_op.program_of
+
+    def noted(*args: Any) -> Any:
+        program = made(*args)
+        texts.append(program.text)
+        return program
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native_region_op, "program_of", noted)
+        with at_once(), ps.Session(graph, config=NATIVE) as session:
+            session.run("y:0", {"x:0": np.ones(3, np.float32)})
+    assert len(texts) == 1
+    assert "evil" not in texts[0]
+
+
+def test_variables_are_read_in_each_step() -> None:
+    """A large value that changes between steps is handed over anew."""
+    graph = ps.Graph()
+    with graph.as_default():
+        v = ps.Variable(np.zeros((200, 200), np.float32), name="v")
+        x = ps.placeholder("float32", [200, 200], name="x")
+        y = ps.ops.tanh(ps.ops.add_v2(v.value(), x))
+        more = v.assign_add(np.full((200, 200), 0.25, np.float32))
+    zeros = np.zeros((200, 200), np.float32)
+    with at_once() as given, ps.Session(graph, config=NATIVE) as session:
+        session.run(v.initializer)
+        for step in range(5):
+            got = session.run(y, {x: zeros})
+            np.testing.assert_allclose(got, np.full_like(zeros, np.tanh(step / 4)), rtol=1e-6)
+            session.run(more)
+    assert len(given) == 5
+
+
+def test_large_constants_are_handed_over_once() -> None:
+    """And stay what they are, whoever else reads them."""
+    table = RANDOM.standard_normal((600, 600), np.float32)
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder("float32", [None, 600], name="x")
+        ps.identity(ps.ops.tanh(ps.ops.mat_mul(x, table)), name="y")
+    with at_once() as given, ps.Session(graph, config=NATIVE) as session:
+        for _ in range(3):
+            x = RANDOM.standard_normal((2, 600), np.float32)
+            np.testing.assert_allclose(
+                session.run("y:0", {"x:0": x}), np.tanh(x @ table), rtol=1e-3, atol=1e-4
+            )
+    assert len(given) == 3
