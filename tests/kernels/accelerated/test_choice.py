@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.kernels.accelerated import library, trials
+from penstock.kernels.accelerated import contest, library
 from penstock.kernels.accelerated.choice import PRIORITY, Offer, choosing, plain_kernel
 from penstock.kernels.api.registry import get_kernel, kernels_of, ops_with_kernels
 from penstock.kernels.parallel.contention import contention
@@ -162,7 +162,7 @@ def test_looking_up_all_kernels_imports_no_pytorch(tmp_path: Path) -> None:
 def timed(seconds: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> Any:
     """A kernel of two ways that take so long by a clock of its own."""
     now = [0.0]
-    monkeypatch.setattr(trials, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(contest, "perf_counter", lambda: now[0])
 
     def way(name: str) -> Any:
         def compute(_x: Any) -> str:
@@ -179,7 +179,7 @@ def test_without_trials_each_call_is_computed_the_same_way(
 ) -> None:
     """Unless a session allows trials, sizes decide, however long either way takes."""
     seconds, now = {"fast": 5.0, "plain": 1.0}, [0.0]
-    monkeypatch.setattr(trials, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(contest, "perf_counter", lambda: now[0])
 
     def way(name: str) -> Any:
         def compute(_x: Any) -> str:
@@ -224,7 +224,7 @@ def test_a_way_is_not_judged_by_its_first_call_in_a_row(
 ) -> None:
     """Whoever comes back has lost memory and caches to the other way, and gets them again."""
     now, last, seconds = [0.0], [""], {"fast": 5.0, "plain": 2.0}
-    monkeypatch.setattr(trials, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(contest, "perf_counter", lambda: now[0])
 
     def way(name: str) -> Any:
         def compute(_x: Any) -> str:

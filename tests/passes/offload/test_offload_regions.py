@@ -13,7 +13,7 @@ import pytest
 import penstock as ps
 from penstock import errors
 from penstock.core.limits import Limits
-from penstock.kernels.accelerated import onnx_library, onnx_region, trials
+from penstock.kernels.accelerated import contest, onnx_library, onnx_region
 
 pytest.importorskip("onnxruntime")
 
@@ -257,7 +257,7 @@ def test_whatever_proves_faster_computes(monkeypatch: pytest.MonkeyPatch, slow: 
     monkeypatch.setattr(onnx_library, "ready", lambda *args: noting("regions", ready(*args)))
     nodes = onnx_region._Region.one_by_one
     monkeypatch.setattr(onnx_region._Region, "one_by_one", noting("nodes", nodes))
-    monkeypatch.setattr(trials, "perf_counter", lambda: seconds[0])
+    monkeypatch.setattr(contest, "perf_counter", lambda: seconds[0])
     onnx_region._shared.clear()
     graph = ps.Graph()
     with graph.as_default():

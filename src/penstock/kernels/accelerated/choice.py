@@ -21,8 +21,8 @@ from typing import Any, Final, TypeAlias
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.kernels.accelerated import library
+from penstock.kernels.accelerated.contest import Contest
 from penstock.kernels.accelerated.library import Torch
-from penstock.kernels.accelerated.trials import Trials
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, MakeKernel, kernel, kernels_of
 
@@ -124,11 +124,11 @@ class _Fast:
 class _Tried(_Fast):
     """The faster way, unless numpy proves to be faster."""
 
-    __slots__ = ("_trials",)
+    __slots__ = ("_contest",)
 
     def __init__(self, plain: Kernel, offer: Offer) -> None:
         super().__init__(plain, offer)
-        self._trials: Final = Trials()
+        self._contest: Final = Contest()
 
     def __call__(self, *inputs: Any) -> Any:
-        return self._trials.run(super().__call__, self._plain, inputs)
+        return self._contest.run(super().__call__, self._plain, inputs)

@@ -19,8 +19,8 @@ from penstock.core.cores import CORES
 from penstock.core.forks import generation
 from penstock.core.values import Value
 from penstock.kernels.accelerated import onnx_library
+from penstock.kernels.accelerated.contest import Contest
 from penstock.kernels.accelerated.onnx_library import Compute
-from penstock.kernels.accelerated.trials import Trials
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.node_list import NodeList
 from penstock.kernels.api.registry import Kernel, kernel
@@ -122,5 +122,5 @@ def _make(attrs: Attrs) -> Kernel:
     region = _Region(attrs)
     if not attrs.by_trial:
         return region
-    trials = Trials()
-    return lambda *values: trials.run(region, region.one_by_one, values)
+    contest = Contest()
+    return lambda *values: contest.run(region, region.one_by_one, values)

@@ -23,7 +23,7 @@ _AGAIN: Final = (16, 32, 64, 128, 256, 1024, 4096)
 #: Seconds from which on that is worthwhile.
 _LONG: Final = 2e-4
 #: Sets of shapes that a node remembers.
-_MOST_TRIALS: Final = 64
+_MOST_MATCHES: Final = 64
 
 
 class _Turn(NamedTuple):
@@ -60,7 +60,7 @@ _LATER: Final = _later_turns()
 _AS_EVER: Final = _Turn(is_other=False, is_timed=False)
 
 
-class _Trial:
+class _Match:
     """Which of two ways was the faster one for inputs of some shapes; races do no harm."""
 
     __slots__ = ("calls", "fast", "is_fast", "is_timed", "plain")
@@ -99,31 +99,31 @@ class _Trial:
             self.is_fast = self.fast <= self.plain
 
 
-class Trials:
+class Contest:
     """The two ways of one node, for inputs of all shapes."""
 
-    __slots__ = ("_trials",)
+    __slots__ = ("_matches",)
 
     def __init__(self) -> None:
         #: By the shapes of all inputs; emptied when there are too many.
-        self._trials: Final[dict[tuple[Any, ...], _Trial]] = {}
+        self._matches: Final[dict[tuple[Any, ...], _Match]] = {}
 
     def run(
         self, fast: Callable[..., Any], plain: Callable[..., Any], inputs: Sequence[Any]
     ) -> Any:
         """What the way gives that is faster, or that is to be tried."""
-        trial = self._trial_of(inputs)
-        is_fast, start = trial.next_is_fast(), perf_counter()
+        match = self._match_of(inputs)
+        is_fast, start = match.next_is_fast(), perf_counter()
         result = (fast if is_fast else plain)(*inputs)
-        if trial.is_timed:
-            trial.note(perf_counter() - start, is_fast=is_fast)
+        if match.is_timed:
+            match.note(perf_counter() - start, is_fast=is_fast)
         return result
 
-    def _trial_of(self, inputs: Sequence[Any]) -> _Trial:
+    def _match_of(self, inputs: Sequence[Any]) -> _Match:
         shapes = tuple([getattr(value, "shape", ()) for value in inputs])
-        trial = self._trials.get(shapes)
-        if trial is None:
-            if len(self._trials) >= _MOST_TRIALS:
-                self._trials.clear()
-            trial = self._trials.setdefault(shapes, _Trial())
-        return trial
+        match = self._matches.get(shapes)
+        if match is None:
+            if len(self._matches) >= _MOST_MATCHES:
+                self._matches.clear()
+            match = self._matches.setdefault(shapes, _Match())
+        return match
