@@ -135,6 +135,7 @@ def test_a_step_goes_on_where_its_function_was_left(
         session.run("put", {"x:0": np.float32(x)})
     ends.clear()
     step = started(lambda: session.run("done:0", {"limit:0": np.int32(5)}))
+    wait_until(lambda: bool(ends))
     for place, x in enumerate(values[there:], there):
         wait_until(lambda: session.run("size:0") == 0)
         done_so_far = (0, 1, 11)[place]

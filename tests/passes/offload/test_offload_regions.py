@@ -225,12 +225,12 @@ def test_onnx_runtime_has_the_threads_that_a_kernel_may_have(
 
     monkeypatch.setattr(onnx_library, "ready", noted)
     monkeypatch.setattr(onnx_region, "CORES", 4)
-    onnx_region._shared.clear()
     graph = ps.Graph()
     with graph.as_default():
         x = ps.placeholder("float32", [1, 20], name="x")
         ps.ops.mat_mul(x, np.eye(20, dtype=np.float32), name="y")
     for granted in (0, 1, 2, 9):
+        onnx_region._shared.clear()
         config = ps.Config(limits=ALL, intra_op_parallelism_threads=granted)
         with ps.Session(graph, config=config) as session:
             session.run("y:0", {"x:0": numbers(1, 20)})
