@@ -23,7 +23,7 @@ _AGAIN: Final = (16, 32, 64, 128, 256, 1024, 4096)
 #: Seconds from which on that is worthwhile.
 _LONG: Final = 2e-4
 #: Sets of shapes that a node remembers.
-_MOST_MATCHES: Final = 64
+_MOST_DUELS: Final = 64
 
 
 class _Turn(NamedTuple):
@@ -60,7 +60,7 @@ _LATER: Final = _later_turns()
 _AS_EVER: Final = _Turn(is_other=False, is_timed=False)
 
 
-class _Match:
+class _Duel:
     """Which of two ways was the faster one for inputs of some shapes; races do no harm."""
 
     __slots__ = ("calls", "fast", "is_fast", "is_timed", "plain")
@@ -102,28 +102,28 @@ class _Match:
 class Contest:
     """The two ways of one node, for inputs of all shapes."""
 
-    __slots__ = ("_matches",)
+    __slots__ = ("_duels",)
 
     def __init__(self) -> None:
         #: By the shapes of all inputs; emptied when there are too many.
-        self._matches: Final[dict[tuple[Any, ...], _Match]] = {}
+        self._duels: Final[dict[tuple[Any, ...], _Duel]] = {}
 
     def run(
         self, fast: Callable[..., Any], plain: Callable[..., Any], inputs: Sequence[Any]
     ) -> Any:
         """What the way gives that is faster, or that is to be tried."""
-        match = self._match_of(inputs)
-        is_fast, start = match.next_is_fast(), perf_counter()
+        duel = self._duel_of(inputs)
+        is_fast, start = duel.next_is_fast(), perf_counter()
         result = (fast if is_fast else plain)(*inputs)
-        if match.is_timed:
-            match.note(perf_counter() - start, is_fast=is_fast)
+        if duel.is_timed:
+            duel.note(perf_counter() - start, is_fast=is_fast)
         return result
 
-    def _match_of(self, inputs: Sequence[Any]) -> _Match:
+    def _duel_of(self, inputs: Sequence[Any]) -> _Duel:
         shapes = tuple([getattr(value, "shape", ()) for value in inputs])
-        match = self._matches.get(shapes)
-        if match is None:
-            if len(self._matches) >= _MOST_MATCHES:
-                self._matches.clear()
-            match = self._matches.setdefault(shapes, _Match())
-        return match
+        duel = self._duels.get(shapes)
+        if duel is None:
+            if len(self._duels) >= _MOST_DUELS:
+                self._duels.clear()
+            duel = self._duels.setdefault(shapes, _Duel())
+        return duel
