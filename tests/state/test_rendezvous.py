@@ -594,8 +594,15 @@ def test_keys_that_nobody_could_read_are_not_made(parts: tuple[str, int, str, st
 def test_iterations_are_numbered_by_the_loops_around_them() -> None:
     """A frame's number depends on its name and all that is around it, but for its iteration."""
     assert FrameAndIter.of() == FrameAndIter() == (0, 0)
-    assert FrameAndIter.of(("a", 3)) == (frame_id(";0;a"), 3)
-    assert FrameAndIter.of(("a", 3), ("b", 1)) == (frame_id(";0;a;3;b"), 1)
+    outer = frame_id(0, 0, "a")
+    assert FrameAndIter.of(("a", 3)) == (outer, 3)
+    assert FrameAndIter.of(("a", 3), ("b", 1)) == (frame_id(outer, 3, "b"), 1)
     ids = {FrameAndIter.of(*loops).frame_id for loops in ([("a", 0)], [("b", 0)])}
     ids |= {FrameAndIter.of(("a", turn), ("b", 0)).frame_id for turn in range(3)}
     assert len(ids) == 5
+
+
+def test_frames_have_the_numbers_that_tensorflow_gives_them() -> None:
+    """Both numbers were seen in the keys that TensorFlow's tasks ask each other for."""
+    assert frame_id(0, 0, "while/while_context") == 18186195969791715286
+    assert frame_id(0, 0, "while") == 6315961604705615773

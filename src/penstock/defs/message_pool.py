@@ -40,21 +40,26 @@ class MessagePool:
             package: what its messages have before their names.
 
         """
-        pool = descriptor_pool.DescriptorPool()
+        self._pool: Final = descriptor_pool.DescriptorPool()
+        self._package: Final = package
+        self._files = [any_pb2.DESCRIPTOR.name, wrappers_pb2.DESCRIPTOR.name]
         for known in (any_pb2, wrappers_pb2):
-            pool.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
+            self._pool.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
+        self.add(table)
+
+    def add(self, table: str) -> None:
+        """Read one more table, whose messages may have those that are there in them."""
         file = descriptor_pb2.FileDescriptorProto(
             name=f"penstock/{table}",
-            package=package,
+            package=self._package,
             syntax="proto3",
-            dependency=[any_pb2.DESCRIPTOR.name, wrappers_pb2.DESCRIPTOR.name],
+            dependency=self._files,
         )
         content = pkgutil.get_data(__package__, table)
         assert content is not None  # every loader of ours can read data
         _read_blocks(content.decode("utf-8"), file)
-        pool.AddSerializedFile(file.SerializeToString())
-        self._pool: Final = pool
-        self._package: Final = package
+        self._pool.AddSerializedFile(file.SerializeToString())
+        self._files.append(file.name)
 
     def message_class(self, name: str) -> Message:
         """The class of a message."""

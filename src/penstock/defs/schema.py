@@ -7,14 +7,23 @@ Not:  gives messages no meaning.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from penstock.defs.message_pool import Message, MessagePool
 
-__all__ = ["Message", "message_class"]
+__all__ = ["Message", "extended", "message_class"]
 
 _POOL: Final = MessagePool("messages.txt", "tensorflow")
 message_class = _POOL.message_class
+
+
+def extended(table: str) -> Callable[[str], Message]:
+    """Read a table of further messages, in which those of this module may stand; finds them all."""
+    _POOL.add(table)
+    return message_class
+
+
 
 AttrValue = message_class("AttrValue")
 BundleEntryProto = message_class("BundleEntryProto")

@@ -39,4 +39,6 @@ class FrameTag:
     @property
     def id(self) -> int:
         """A number that all partitions give the same dynamic frame; 0 for the root."""
-        return frame_id(self.name)
+        if self.parent is None:
+            return 0
+        return frame_id(self.parent.id, self.parent_iteration, self.static_name)

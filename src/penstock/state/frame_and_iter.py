@@ -7,8 +7,9 @@ Not:  knows no graph; frames that never exist have numbers like any other.
 
 from __future__ import annotations
 
-import hashlib
 from typing import NamedTuple
+
+from penstock.core.hash64 import combine64, hash64
 
 
 class FrameAndIter(NamedTuple):
@@ -26,17 +27,18 @@ class FrameAndIter(NamedTuple):
         that iteration 3 of the frame ``outer`` has entered.  Frames are named as their Enter
         nodes name them (``frame_name``).
         """
-        name, iteration = "", 0
+        frame, iteration = 0, 0
         for static_name, number in loops:
-            name, iteration = f"{name};{iteration};{static_name}", number
-        return cls(frame_id(name), iteration)
+            frame, iteration = frame_id(frame, iteration, static_name), number
+        return cls(frame, iteration)
 
     def __str__(self) -> str:
         return f"{self.frame_id}:{self.iteration}"
 
 
-def frame_id(name: str) -> int:
-    """The number of a dynamic frame: a hash of its name; 0 for the root, which has none."""
-    if not name:
-        return 0
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
+def frame_id(parent: int, parent_iteration: int, static_name: str) -> int:
+    """The number of a dynamic frame: that of the frame around it, which iteration, and its name.
+
+    TensorFlow's executors number frames like that, and meet others' by these numbers.
+    """
+    return combine64(parent, combine64(parent_iteration, hash64(static_name.encode())))

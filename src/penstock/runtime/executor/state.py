@@ -126,5 +126,11 @@ class FrameState:
     def id(self) -> int:
         """A number that all partitions give the same dynamic frame; 0 for the root."""
         if self._id is None:
-            self._id = frame_id(self.name)
+            self._id = self._new_id()
         return self._id
+
+    def _new_id(self) -> int:
+        if self.parent is None:
+            return 0
+        assert self.parent_iteration is not None
+        return frame_id(self.parent.id, self.parent_iteration.number, self.info.name)
