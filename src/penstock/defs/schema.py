@@ -24,7 +24,6 @@ def extended(table: str) -> Callable[[str], Message]:
     return message_class
 
 
-
 AttrValue = message_class("AttrValue")
 BundleEntryProto = message_class("BundleEntryProto")
 BundleHeaderProto = message_class("BundleHeaderProto")

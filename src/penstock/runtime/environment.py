@@ -23,6 +23,7 @@ from penstock.runtime.make_instance import InstanceMaker
 from penstock.runtime.placement import Placement
 from penstock.runtime.ready_order import ready_queues
 from penstock.runtime.thread_pool import thread_count
+from penstock.runtime.workers import Workers
 from penstock.state.devices import DeviceSet
 from penstock.state.resources import ResourceManager
 
@@ -36,25 +37,40 @@ class Environment:
         config: Config,
         devices: DeviceSet,
         resources: ResourceManager | None = None,
+        workers: Workers | None = None,
     ) -> None:
+        """Note what all requests have in common.
+
+        Args:
+            graph: the session's.
+            config: the session's.
+            devices: what the graph may be placed on; without ``workers`` all of this process.
+            resources: where variables, queues and tables are; a session's own if none is given.
+            workers: who runs what lies on devices of other tasks; None if there are none.
+
+        """
         self.config = config
         self.devices = devices
         self._graph = graph
         #: Where the nodes of the graph lie.
         self.placement = Placement(graph, devices, config)
         self.resources = ResourceManager() if resources is None else resources
+        #: Who runs what lies elsewhere; None if nothing does.
+        self.workers = workers
+        #: The devices of this process.
+        self.own_devices = _own(devices, workers)
         client = devices.client_device
         assert client is not None  # local_devices always makes a CPU
         self.client = ClientDevice(client.name, client.incarnation)
-        maker = InstanceMaker(config, devices, self.params_of, self._new_binder)
+        maker = InstanceMaker(config, self.own_devices, self.params_of, self._new_binder)
         self._functions = {
             device.name: FunctionRuntime(
                 graph.library, device.name, maker, self.functions_of, config.limits
             )
-            for device in devices
+            for device in self.own_devices
         }
         self._params: Mapping[str, LocalExecutorParams] = {
-            device.name: self._device_params(device.name) for device in devices
+            device.name: self._device_params(device.name) for device in self.own_devices
         }
 
     def params_of(self, device: str) -> LocalExecutorParams:
@@ -97,3 +113,11 @@ class Environment:
             by_trial=self.config.adaptive and not self.config.exact_repetition,
             host=host,
         )
+
+
+def _own(devices: DeviceSet, workers: Workers | None) -> DeviceSet:
+    """Those of some devices that are this process's."""
+    if workers is None:
+        return devices
+    own = [device for device in devices if workers.is_own(device.name)]
+    return DeviceSet(own, client_device=devices.client_device)

@@ -12,7 +12,15 @@ import warnings
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
-from penstock.config import Config, JitLevel
+from penstock.config import (
+    Config,
+    GraphOptions,
+    JitLevel,
+    Level,
+    OptimizerOptions,
+    RewriterConfig,
+    Toggle,
+)
 from penstock.errors import OpError
 from penstock.graph.check import check_graph, check_pruned
 from penstock.graph.frames import build_control_flow_info
@@ -58,6 +66,20 @@ def optimize_request(prune: Callable[[], Pruned], config: Config, devices: Devic
         _complain(failure, config)
         return _as_written(prune(), passes)
     return made
+
+
+def lower_request(prune: Callable[[], Pruned], config: Config, devices: DeviceSet) -> Pruned:
+    """The graph of a request, lowered only: others optimise the parts that it is cut into.
+
+    Raises:
+        OpError: like ``optimize_request``.
+
+    """
+    as_written = GraphOptions(
+        optimizer_options=OptimizerOptions(opt_level=Level.L0),
+        rewrite_options=RewriterConfig(function_optimization=Toggle.ON),
+    )
+    return optimize_request(prune, dataclasses.replace(config, graph_options=as_written), devices)
 
 
 def _as_written(pruned: Pruned, passes: Passes) -> Pruned:

@@ -57,8 +57,11 @@ class PartialRun:
         state = self._state
         with NotingCtrlC(state.interrupt):
             executors = self._prepared.runnable.executors(state.interrupt)
-        barrier = ExecutorBarrier(len(executors), self._rendezvous, self._finish)
+        remote = self._prepared.remote
+        barrier = ExecutorBarrier(len(executors) + len(remote), self._rendezvous, self._finish)
         with NotingCtrlC(state.interrupt):
+            for part in remote:
+                part.run_async(state, None, barrier.arrive)
             for executor in executors:
                 executor.run_async(ExecutorArgs(state), barrier.arrive)
         if state.interrupt.escaping is not None:

@@ -8,7 +8,8 @@ Not:  runs nothing, and caches nothing; the session keeps what this makes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import dataclasses
+from collections.abc import Callable, Collection, Sequence
 
 from penstock.core.collector import collector_paused
 from penstock.core.denormals import is_supported
@@ -24,9 +25,11 @@ from penstock.runtime.cost_model import CostModel
 from penstock.runtime.environment import Environment
 from penstock.runtime.flushing import Flushing
 from penstock.runtime.join_devices import join_devices
-from penstock.runtime.optimize_request import optimize_request
+from penstock.runtime.optimize_request import lower_request, optimize_request
 from penstock.runtime.runnable import Runnable
+from penstock.runtime.workers import RemoteGraph, Workers
 from penstock.state.checkpoints import begin
+from penstock.state.rendezvous import Rendezvous
 
 
 class PreparedRequest:
@@ -39,6 +42,7 @@ class PreparedRequest:
         partitions: Sequence[Partition],
         runnable: Runnable,
         environment: Environment,
+        remote: Sequence[RemoteGraph] = (),
     ) -> None:
         """Note what the steps of a request have in common.
 
@@ -48,9 +52,12 @@ class PreparedRequest:
             partitions: the same, cut for its devices.
             runnable: the same, ready to run.
             environment: the session's.
+            remote: the parts that other tasks run.
 
         """
         self.request = request
+        self.remote = tuple(remote)
+        self._workers = environment.workers
         self.partitions = tuple(partitions)
         self.runnable = runnable
         self.feed_types = pruned.feed_types
@@ -77,6 +84,12 @@ class PreparedRequest:
             partitions[0].device if len(partitions) == 1 else environment.client.name
         )
 
+    def new_rendezvous(self) -> Rendezvous:
+        """Where the parts of one step meet."""
+        if self._workers is not None and self.remote:
+            return self._workers.new_rendezvous(self.remote)
+        return Rendezvous()
+
 
 def _at(places: Collection[int], names: Sequence[str]) -> frozenset[str]:
     """The names at some places; a graph may have nodes for places that there are not."""
@@ -92,30 +105,79 @@ def prepare(request: Request, environment: Environment) -> PreparedRequest:
             for it waits no more.
 
     """
-    config, devices = environment.config, environment.devices
     begin("placing the graph")
     placed = environment.placement.placed_for(request)
-    if config.check_graphs:
+    if environment.config.check_graphs:
         check_placed(placed)
     begin("pruning the graph")
-    pruned = optimize_request(lambda: prune(placed, request, environment.client), config, devices)
+
+    def pruned() -> Pruned:
+        return prune(placed, request, environment.client)
+
+    if environment.workers is None:
+        return prepare_part(request, pruned, environment)
+    return _prepare_with(environment.workers, request, pruned, environment)
+
+
+def _prepare_with(
+    workers: Workers, request: Request, pruned: Callable[[], Pruned], environment: Environment
+) -> PreparedRequest:
+    """Split by task first; each task, this one like the others, sees to its own part."""
+
+    def parts() -> tuple[Pruned, dict[str, Graph]]:
+        whole = lower_request(pruned, environment.config, environment.devices)
+        cut = split(whole, partition_of=workers.task_of, incarnation_of=environment.incarnation_of)
+        graphs = {part.device: part.graph for part in cut}
+        own = graphs.pop(workers.task_of(environment.client.name), Graph(whole.graph.library))
+        device_of = {node.id: node.assigned_device for node in own}
+        return dataclasses.replace(whole, graph=own, device_of=device_of), graphs
+
+    _, others = parts()
+    if not others:
+        return prepare_part(request, pruned, environment)
+    begin("registering parts of the graph with other tasks")
+    remote = [workers.register(task, graph) for task, graph in others.items()]
+    return prepare_part(request, lambda: parts()[0], environment, remote)
+
+
+def prepare_part(
+    request: Request,
+    pruned: Callable[[], Pruned],
+    environment: Environment,
+    remote: Sequence[RemoteGraph] = (),
+) -> PreparedRequest:
+    """Get ready to run what lies on devices of this process.
+
+    Args:
+        request: whom it is for.
+        pruned: makes the graph, again if need be.
+        environment: the session's.
+        remote: the parts of the request's graph that other tasks run.
+
+    """
+    config = environment.config
+    made = optimize_request(pruned, config, environment.own_devices)
     begin("splitting the graph")
-    partitions = split(pruned, incarnation_of=environment.incarnation_of)
+    partitions = split(made, incarnation_of=environment.incarnation_of) if len(made.graph) else []
     if config.check_graphs:
         check_partitions(partitions)
     begin("choosing tiers")
-    return _prepared(request, pruned, partitions, environment)
+    return _prepared(request, made, partitions, environment, remote)
 
 
 def _prepared(
-    request: Request, pruned: Pruned, partitions: Sequence[Partition], environment: Environment
+    request: Request,
+    pruned: Pruned,
+    partitions: Sequence[Partition],
+    environment: Environment,
+    remote: Sequence[RemoteGraph] = (),
 ) -> PreparedRequest:
     """On the compiled tier what can be, and the rest on the executor."""
     ends = len(pruned.feed_types), len(pruned.fetch_types)
-    joined = _joined(pruned, environment) if len(partitions) > 1 else None
+    joined = _joined(pruned, environment) if len(partitions) > 1 and not remote else None
     tier, params_of = environment.config.tier, environment.params_of
     runnable = Runnable(partitions, params_of, tier, ends, joined=joined)
-    return PreparedRequest(request, pruned, partitions, runnable, environment)
+    return PreparedRequest(request, pruned, partitions, runnable, environment, remote)
 
 
 def _joined(pruned: Pruned, environment: Environment) -> Region | None:
@@ -123,7 +185,7 @@ def _joined(pruned: Pruned, environment: Environment) -> Region | None:
     return join_devices(
         pruned,
         environment.config,
-        environment.devices,
+        environment.own_devices,
         environment.client.name,
         lambda device: environment.params_of(device).make_kernel,
     )

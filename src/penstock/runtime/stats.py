@@ -89,6 +89,8 @@ class StatsCollector:
         self.devices = {device: DeviceStats() for device in devices}
         #: Nodes of the functions that the step calls; names of theirs may be those of its own.
         self.functions = FunctionStats()
+        #: What other tasks recorded, as StepStats messages.  Grows; ``append`` is atomic.
+        self.remote: list[Message] = []
         # perf_counter has no defined zero; messages want microseconds since 1970.
         self._epoch = time.time() - time.perf_counter()
 
@@ -102,6 +104,8 @@ class StatsCollector:
             records = [record for stats in found if stats for record in stats.records]
             for record in sorted(records, key=lambda r: r.start):
                 self._add_node(device_proto, record)
+        for recorded in self.remote:
+            proto.MergeFrom(recorded)
         return proto
 
     def _add_node(self, device_proto: Message, record: Activation) -> None:

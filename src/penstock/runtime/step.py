@@ -149,7 +149,10 @@ class Step:
         is_compiled = stats is None and begun is None
         tier = Tier.COMPILED if is_compiled else Tier.DATAFLOW
         executors = self._prepared.runnable.executors(state.interrupt, tier)
-        barrier = ExecutorBarrier(len(executors), state.rendezvous, self._finished)
+        remote = self._prepared.remote
+        barrier = ExecutorBarrier(len(executors) + len(remote), state.rendezvous, self._finished)
+        for part in remote:
+            part.run_async(state, stats.remote if stats is not None else None, barrier.arrive)
         for executor in executors:
             observer = stats.devices[executor.params.device] if stats is not None else None
             args = ExecutorArgs(

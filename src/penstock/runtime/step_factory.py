@@ -8,6 +8,7 @@ Not:  runs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 from penstock.config import RunOptions, TraceLevel
@@ -28,7 +29,9 @@ AnyStep: TypeAlias = Step | CompiledStep
 class StepFactory:
     """Makes the steps of one request."""
 
-    __slots__ = ("_facts", "_is_traced", "_pool", "_prepared", "_session_state")
+    __slots__ = (
+        "_facts", "_is_traced", "_new_rendezvous", "_pool", "_prepared", "_session_state",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -36,8 +39,20 @@ class StepFactory:
         options: RunOptions,
         session_state: SessionState,
         pool: Runner | None,
+        new_rendezvous: Callable[[], Rendezvous] | None = None,
     ) -> None:
+        """Say how steps are run.
+
+        Args:
+            prepared: what they run.
+            options: how they are watched.
+            session_state: where they keep tensors.
+            pool: where slow kernels run; None keeps them on the step's own thread.
+            new_rendezvous: where a step meets others; the request's own way if none is given.
+
+        """
         self._prepared = prepared
+        self._new_rendezvous = new_rendezvous or prepared.new_rendezvous
         self._session_state = session_state
         self._pool = pool
         self._is_traced = options.trace_level > TraceLevel.NO_TRACE
@@ -51,14 +66,15 @@ class StepFactory:
 
     def new(self) -> AnyStep:
         """One run of the request, ready to start."""
-        region = self._prepared.runnable.take() if not self._is_traced else None
+        is_whole = not self._is_traced and not self._prepared.remote
+        region = self._prepared.runnable.take() if is_whole else None
         if region is not None:
             return CompiledStep(region, self._facts)
         stats = None
         if self._is_traced:  # each node is to be seen
             stats = StatsCollector([part.device for part in self._prepared.partitions])
         state = StepState(
-            rendezvous=Rendezvous() if self._prepared.has_transfers else None,
+            rendezvous=self._new_rendezvous() if self._meets() else None,
             session_state=self._session_state,
             pool=self._pool,
             observers=stats.functions if stats is not None else None,
@@ -67,7 +83,7 @@ class StepFactory:
 
     def new_partial(self, graph: Graph) -> PartialRun:
         """One run of a request whose feeds and fetches come one by one."""
-        rendezvous = Rendezvous()
+        rendezvous = self._new_rendezvous()
         state = StepState(
             rendezvous=rendezvous,
             session_state=self._session_state,
@@ -78,4 +94,13 @@ class StepFactory:
 
     def _compiled_state(self, interrupt: Interrupt) -> StepState:
         """The step of a compiled function with kernels that ask for more than its interrupt."""
-        return StepState(interrupt=interrupt, session_state=self._session_state, pool=self._pool)
+        return StepState(
+            rendezvous=self._new_rendezvous() if self._meets() else None,
+            interrupt=interrupt,
+            session_state=self._session_state,
+            pool=self._pool,
+        )
+
+    def _meets(self) -> bool:
+        """Whether something in a step sends or receives."""
+        return self._prepared.has_transfers or bool(self._prepared.remote)

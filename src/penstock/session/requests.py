@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from penstock.config import Config, JitLevel
+from penstock.config import JitLevel
 from penstock.graph.graph import Graph
 from penstock.kernels.native import useless
 from penstock.passes.prune import Request
@@ -27,7 +27,6 @@ from penstock.session.fetches import FetchPlan
 from penstock.session.run import Run
 from penstock.session.under_way import UnderWay
 from penstock.state.checkpoints import holding
-from penstock.state.devices import DeviceSet
 
 _PREPARING: Final = "the graph, which another thread prepares or extends"
 
@@ -35,10 +34,8 @@ _PREPARING: Final = "the graph, which another thread prepares or extends"
 class Requests:
     """The requests of one session."""
 
-    def __init__(
-        self, graph: Graph, config: Config, devices: DeviceSet, under_way: UnderWay
-    ) -> None:
-        self.environment = Environment(graph, config, devices)
+    def __init__(self, graph: Graph, environment: Environment, under_way: UnderWay) -> None:
+        self.environment = environment
         self._graph = graph
         self._under_way = under_way
         #: What was prepared.  Grows under the graph's lock; read without.
@@ -46,7 +43,7 @@ class Requests:
         #: How much was known of loops that are better not compiled by XLA, when that was prepared:
         #: if more is known, it is prepared anew.  Changed under the graph's lock.
         self._looked_at = useless.count()
-        level = config.graph_options.optimizer_options.global_jit_level
+        level = environment.config.graph_options.optimizer_options.global_jit_level
         self._compiles_loops = level >= JitLevel.ON_1
 
     def prepared_for(

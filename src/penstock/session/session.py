@@ -26,6 +26,7 @@ from penstock.errors import (
 from penstock.habits import add_hints
 from penstock.kernels.parallel.contention import contention
 from penstock.passes.prune import Medium, Request
+from penstock.runtime.environment import Environment
 from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.step_factory import StepFactory
 from penstock.runtime.thread_pool import SessionPools
@@ -70,10 +71,9 @@ class Session:
             keep_freed_memory()
         self._graph = graph_of(graph)
         self._pools = SessionPools(self._config)
-        devices = local_devices(self._config.device_count)
         #: What goes on, to be ended when the session closes.
         self._under_way = UnderWay()
-        self._requests = Requests(self._graph, self._config, devices, self._under_way)
+        self._requests = Requests(self._graph, self._new_environment(), self._under_way)
         self._environment = self._requests.environment
         self._session_state = SessionState()
         self._feeds = Feeds(self._graph, self._session_state.get)
@@ -81,6 +81,10 @@ class Session:
         self._plans: dict[str, FetchPlan] = {}
         self._claims = _claims_of(self, self._config)
         registry.remember(self)
+
+    def _new_environment(self) -> Environment:
+        """Devices, what lives in them, and kernels."""
+        return Environment(self._graph, self._config, local_devices(self._config.device_count))
 
     @property
     def graph(self) -> BuiltGraph:

@@ -207,6 +207,9 @@ class Rendezvous(Monitor[Wait]):
             self._values.clear()
         tell_all(waiting)
 
+    def leave(self) -> None:
+        """The step that made it is over; one that others meet in as well may tell them so."""
+
     def close(self) -> None:
         """Give up the meeting place: whoever still waits is told so."""
         self.start_abort(CancelledError("LocalRendezvous deleted", derived=True))

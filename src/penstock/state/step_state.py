@@ -156,6 +156,8 @@ class StepState:
         """Give up what lives as long as the step, when nothing of it runs any more."""
         self.interrupt.activities.clear()  # breaks a cycle: memory is freed at once
         self.container.close()
+        if self.rendezvous is not None:
+            self.rendezvous.leave()
 
     def raise_escaping(self) -> None:
         """Raise what the main thread met, if that was no error."""

@@ -1,0 +1,52 @@
+"""What the runtime asks of other tasks: that they run a part of a request's graph.
+
+In:   the part of a graph that lies on another task's devices.
+Out:  ``RemoteGraph``, which stands among a step's executors; the meeting place of its steps.
+Not:  knows no protocol: whoever opens a session with workers brings them along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from penstock.defs.schema import Message
+from penstock.graph.graph import Graph
+from penstock.runtime.executor.params import DoneCallback
+from penstock.state.rendezvous import Rendezvous
+from penstock.state.step_state import StepState
+
+
+class RemoteGraph(Protocol):
+    """A part of a request's graph, ready to be run by another task any number of times."""
+
+    def run_async(self, step: StepState, stats: list[Message] | None, done: DoneCallback) -> None:
+        """Start one step there.
+
+        Args:
+            step: the step, whose rendezvous is one that these workers made.
+            stats: gets what the task recorded, as StepStats messages; None if nobody asks.
+            done: called once, with None or the error, when the task is done.
+
+        """
+
+
+class Workers(Protocol):
+    """The tasks of a cluster, as the session of one of them sees them."""
+
+    def task_of(self, device: str) -> str:
+        """The name of the task that a device belongs to."""
+
+    def is_own(self, device: str) -> bool:
+        """Whether a device is this task's."""
+
+    def register(self, task: str, graph: Graph) -> RemoteGraph:
+        """Have another task get ready to run a part of a graph.
+
+        Raises:
+            OpError: the task cannot be reached, or refuses the graph.
+
+        """
+
+    def new_rendezvous(self, remote: Sequence[RemoteGraph]) -> Rendezvous:
+        """Where the parts of one new step meet; gives up all of it when the step ends."""
