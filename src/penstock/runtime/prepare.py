@@ -58,6 +58,7 @@ class PreparedRequest:
         self.request = request
         self.remote = tuple(remote)
         self._workers = environment.workers
+        self._client = environment.client
         self.partitions = tuple(partitions)
         self.runnable = runnable
         self.feed_types = pruned.feed_types
@@ -88,7 +89,7 @@ class PreparedRequest:
         """Where the parts of one step meet."""
         if self._workers is not None and self.remote:
             return self._workers.new_rendezvous(self.remote)
-        return Rendezvous()
+        return Rendezvous(self._client.name, self._client.incarnation)
 
 
 def _at(places: Collection[int], names: Sequence[str]) -> frozenset[str]:

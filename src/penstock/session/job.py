@@ -47,7 +47,25 @@ class Job:
         *,
         allow_dead: bool = False,
     ) -> list[Any]:
-        """Run the step, and put fed, fetched and dead values in their places.
+        """Run the step, and hand out fed, fetched and dead values in their places; see ``values``.
+
+        Raises:
+            OpError: the step's error.
+
+        """
+        names = self.plan.endpoints
+        values = self.values(graph, under_way, metadata, allow_dead=allow_dead)
+        return handed_out([values[name] for name in names], names)
+
+    def values(
+        self,
+        graph: Graph,
+        under_way: UnderWay,
+        metadata: RunMetadata | None,
+        *,
+        allow_dead: bool = False,
+    ) -> dict[str, Value]:
+        """Run the step; what is fed and fetched by endpoint, as the runtime has it.
 
         Args:
             graph: the session's, which errors speak of.
@@ -80,5 +98,4 @@ class Job:
             step.keep_fetched(request.fetches)
         if self.prepared.shared_fetches:
             values = copies(values, self.prepared.shared_fetches)
-        names = self.plan.endpoints
-        return handed_out([values[name] for name in names], names)
+        return values

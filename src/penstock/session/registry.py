@@ -14,13 +14,16 @@ from typing import Final, Protocol
 from weakref import WeakSet
 
 from penstock.core.forks import in_children, process_lock
-from penstock.errors import NotFoundError
 from penstock.state.callbacks import call_all
 from penstock.state.resources import ResourceManager
 
 
 class Resettable(Protocol):
     """What can be closed and has containers."""
+
+    @property
+    def target(self) -> str:
+        """Where it runs; empty for this process."""
 
     @property
     def resources(self) -> ResourceManager:
@@ -55,20 +58,15 @@ def _forget_threads() -> None:
 in_children(_forget_threads)
 
 
-def reset(target: str, containers: Iterable[str] | None) -> None:
+def reset(containers: Iterable[str] | None) -> None:
     """Close all sessions.
 
     Whoever waits for something in the containers is told so by that; for everybody else the
     reason is that the session was closed, so nothing is dropped before it is.
     """
-    if target:
-        raise NotFoundError(
-            f"No session factory registered for the given session options: {{target: {target!r}}}",
-            next_step="sessions of this process have the empty target",
-        )
     names = list(containers or ())
     with _lock:
-        sessions = list(_open)
-        _open.clear()
+        sessions = [session for session in _open if not session.target]
+        _open.difference_update(sessions)
     call_all(functools.partial(session.resources.end_waits, names) for session in sessions)
     call_all(session.close for session in sessions)

@@ -24,7 +24,7 @@ from penstock.runtime.environment import Environment
 from penstock.runtime.preparation import Preparation
 from penstock.runtime.prepare import PreparedRequest, place_and_prune, prepare, prepare_nothing
 from penstock.session.fetches import FetchPlan
-from penstock.session.run import Run
+from penstock.session.run import Call
 from penstock.session.under_way import UnderWay
 from penstock.state.checkpoints import holding
 
@@ -51,7 +51,7 @@ class Requests:
         plan: FetchPlan,
         fed: tuple[str, ...],
         deadline: float = math.inf,
-        run: Run | None = None,
+        run: Call | None = None,
     ) -> PreparedRequest:
         """What a plan needs of the runtime; fed tensors that are fetched need nothing.
 
@@ -90,7 +90,7 @@ class Requests:
         self,
         work: Callable[[], PreparedRequest],
         deadline: float = math.inf,
-        run: Run | None = None,
+        run: Call | None = None,
     ) -> PreparedRequest:
         preparation = Preparation(may_be_left=run is not None or deadline < math.inf)
         if run is not None:

@@ -1,4 +1,4 @@
-"""``Run``: a run under way on a thread of its own.
+"""``Run``: a run under way on a thread of its own; ``Call``: one on whichever thread.
 
 In:   what works it off, and whatever that is at: a preparation first, then a step.
 Out:  the result or the error, to whoever waits for it; a way to end it early.
@@ -24,17 +24,40 @@ class Endable(Protocol):
         """What it is doing, or waits for."""
 
 
-class Run:
-    """A run under way on a thread of its own."""
+class Call:
+    """A run under way, and a way to end it from another thread."""
 
-    def __init__(self, work: Callable[[Run], Any]) -> None:
-        """Have ``work`` done; it tells by ``turn_to`` what it is at."""
-        self._do = work
+    def __init__(self) -> None:
         #: What goes on; None before anything does.
         self._current: Endable | None = None
         #: Why the run is to end.  Set before ``_current`` is looked at, which is set before
         #: this is: so one of two threads sees both.
         self._reason: OpError | None = None
+
+    def turn_to(self, current: Endable) -> None:
+        """Note what goes on from now on, and end it if the run was cancelled before."""
+        self._current = current
+        if self._reason is not None:
+            current.cancel(self._reason)
+
+    def cancel(self, reason: OpError | None = None) -> None:
+        """End the run early: it raises ``reason``, or CancelledError, unless it is done already."""
+        self._reason = reason or CancelledError("Run call was cancelled")
+        if self._current is not None:
+            self._current.cancel(self._reason)
+
+    def dump_state(self) -> str:
+        """What every unfinished node waits for; or how far the graph is prepared."""
+        return self._current.dump_state() if self._current is not None else ""
+
+
+class Run(Call):
+    """A run under way on a thread of its own."""
+
+    def __init__(self, work: Callable[[Run], Any]) -> None:
+        """Have ``work`` done; it tells by ``turn_to`` what it is at."""
+        super().__init__()
+        self._do = work
         self._is_over = False
         self._result: Any = None
         self._error: BaseException | None = None
@@ -48,31 +71,15 @@ class Run:
             self._error = error
         self._is_over = True
 
-    def turn_to(self, current: Endable) -> None:
-        """Note what goes on from now on, and end it if the run was cancelled before."""
-        self._current = current
-        if self._reason is not None:
-            current.cancel(self._reason)
-
     def __repr__(self) -> str:
         if not self.is_done():
             return "<Run: under way>"
         failed = self._error is not None
         return f"<Run: failed with {type(self._error).__name__}>" if failed else "<Run: done>"
 
-    def cancel(self) -> None:
-        """End the run early: ``result`` raises CancelledError, unless it is done already."""
-        self._reason = CancelledError("Run call was cancelled")
-        if self._current is not None:
-            self._current.cancel(self._reason)
-
     def is_done(self) -> bool:
         """Whether ``result`` returns at once."""
         return not self._thread.is_alive()
-
-    def dump_state(self) -> str:
-        """What every unfinished node waits for; or how far the graph is prepared."""
-        return self._current.dump_state() if self._current is not None else ""
 
     def result(self, timeout: float | None = None) -> Any:
         """Wait for the values; raises the run's error, or TimeoutError after so many seconds."""

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock.config import Config, RunMetadata, RunOptions
 from penstock.core.memory import keep_freed_memory
+from penstock.core.values import Value
 from penstock.defs.codec import load_graph_def
 from penstock.errors import (
+    CancelledError,
     FailedPreconditionError,
     InvalidArgumentError,
     OpError,
@@ -34,13 +36,14 @@ from penstock.session import registry
 from penstock.session.advise import advise
 from penstock.session.compiled_callable import CompiledCallable
 from penstock.session.extend import extend_graph
+from penstock.session.factories import session_class
 from penstock.session.feeds import Feeds, kept, output_of
 from penstock.session.fetches import FetchPlan, copies, handed_out, plan_fetches
 from penstock.session.graphs import DEFAULT, graph_of, opened
 from penstock.session.job import Job
 from penstock.session.metadata import watched
 from penstock.session.requests import Requests
-from penstock.session.run import Run
+from penstock.session.run import Call, Run
 from penstock.session.under_way import UnderWay
 from penstock.state import default_session
 from penstock.state.devices import Device, local_devices
@@ -54,18 +57,25 @@ if TYPE_CHECKING:
 class Session:
     """Runs one graph; see ``run``.  Use it as a context manager, or ``close`` it."""
 
-    def __init__(self, graph: Any = DEFAULT, *, config: Any = None) -> None:
+    def __new__(cls, *_args: Any, target: str = "", **_options: Any) -> Session:
+        """A session of the kind that the target asks for."""
+        kind: type[Session] = session_class(target) if target and cls is Session else cls
+        return super().__new__(kind)
+
+    def __init__(self, graph: Any = DEFAULT, *, target: str = "", config: Any = None) -> None:
         """Open a graph.
 
         Args:
             graph: a ``Graph``, a GraphDef message, its bytes, or the path of a file in binary
                 or text format, gzip or not; the default graph if none is given.
+            target: where to run: this process, or ``grpc://host:port``, a server's.
             config: a ``Config``, or a ConfigProto as message or bytes.
 
         Raises:
             OpError: the graph or the configuration is not acceptable.
 
         """
+        self.target = target
         self._config = Config.of(config)
         if self._config.keep_freed_memory:
             keep_freed_memory()
@@ -216,7 +226,7 @@ class Session:
         deadline = monotonic() + timeout / 1000 if timeout > 0 else math.inf
         return Job(plan, self._feeds.values(feed_dict), options, deadline)
 
-    def _prepared_for(self, job: Job, run: Run | None = None) -> PreparedRequest:
+    def _prepared_for(self, job: Job, run: Call | None = None) -> PreparedRequest:
         fed = tuple(sorted(job.fed))
         return self._requests.prepared_for(job.plan, fed, job.deadline, run)
 
@@ -271,12 +281,20 @@ class Session:
 
         """
         self._under_way.check_open()
-        run = self._under_way.partial_runs.get(handle)
+        self._under_way.partial_runs.get(handle)  # before what is fed and fetched is looked at
         plan = plan_fetches(fetches, self._graph)
         if plan.targets:
             raise InvalidArgumentError("partial_run() requires empty target_list.")
         fed = self._feeds.values(feed_dict or {})
-        fed = kept(fed, fed)
+        values = self._partial_values(handle, plan, kept(fed, fed))
+        names = plan.endpoints
+        return plan.rebuild(handed_out([values[name] for name in names], names))
+
+    def _partial_values(
+        self, handle: str, plan: FetchPlan, fed: Mapping[str, Value]
+    ) -> dict[str, Value]:
+        """What is fed and fetched in one call of a partial run, by endpoint."""
+        run = self._under_way.partial_runs.get(handle)
         wanted = [name for name in plan.endpoints if name not in fed]
         try:
             results = run.step(fed, wanted, self._config.operation_timeout_in_ms)
@@ -286,9 +304,7 @@ class Session:
         finally:
             self._under_way.partial_runs.drop_done(handle, run)
         # The step goes on, and may yet read what was fetched.
-        values = copies(fed | dict(zip(wanted, results, strict=True)), wanted)
-        names = plan.endpoints
-        return plan.rebuild(handed_out([values[name] for name in names], names))
+        return copies({**fed, **dict(zip(wanted, results, strict=True))}, wanted)
 
     # -- life --------------------------------------------------------------------------
 
@@ -321,22 +337,32 @@ class Session:
         """Drop resources of all sessions of this process, and close the sessions.
 
         Args:
-            target: which process; only this one, the empty text, can be reached.
+            target: which process: this one, or ``grpc://host:port``, with all others of its
+                cluster.
             containers: whose variables, queues and tables to drop; the default container's if
                 none are named.
             config: checked, and not needed otherwise.
 
         """
         Config.of(config)
-        registry.reset(target, containers)
+        if target:
+            session_class(target).reset(target, containers, config)
+        else:
+            registry.reset(containers)
 
     def close(self) -> None:
         """Cancel what runs, and give up variables, queues and tables.  May be called twice."""
-        if self._under_way.close():
-            for give_up in self._claims:
-                give_up()
+        if self._end(CancelledError("Session has been closed.")):
             self._environment.resources.close()
-            self._pools.close()
+
+    def _end(self, reason: OpError) -> bool:
+        """Begin nothing more, and end what goes on; whether that had yet to be done."""
+        if not self._under_way.close(reason):
+            return False
+        for give_up in self._claims:
+            give_up()
+        self._pools.close()
+        return True
 
     @contextmanager
     def as_default(self) -> Iterator[Session]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from threading import Lock
 
-from penstock.errors import CancelledError, FailedPreconditionError
+from penstock.errors import CancelledError, FailedPreconditionError, OpError
 from penstock.runtime.partial_run import PartialRun
 from penstock.runtime.step import Step
 from penstock.session.partial_runs import PartialRuns
@@ -57,7 +57,7 @@ class UnderWay:
         if self.is_closed:
             raise CancelledError("Session has been closed.")
 
-    def close(self) -> bool:
+    def close(self, reason: OpError) -> bool:
         """Let nothing begin any more, and end what goes on; whether that had yet to be done."""
         with self._lock:
             if self.is_closed:
@@ -65,7 +65,7 @@ class UnderWay:
             self.is_closed = True
             steps, runs = list(self.steps), self.partial_runs.take_all()
         for step in steps:
-            step.cancel(CancelledError("Session has been closed."))
+            step.cancel(reason)
         for run in runs:
             run.cancel(CancelledError("PRun cancellation"))
         return True

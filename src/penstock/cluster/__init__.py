@@ -1,0 +1,46 @@
+"""More than one machine: servers, their clients, and models over data.
+
+| what | where |
+| --- | --- |
+| which tasks there are, and where | ``cluster_spec`` |
+| TensorFlow's protocol: methods, tensors, errors, options | ``services``, ``*wire*`` |
+| one process of a cluster: its devices, and what lives in them | ``task`` |
+| where the parts of a step meet | ``rendezvous``, ``peers`` |
+| a worker runs parts of graphs | ``worker`` |
+| a master runs steps of whole graphs | ``master``, ``master_session``, ``session_workers`` |
+| both, listening | ``server`` |
+| a session somewhere else | ``grpc_session`` |
+
+Whoever imports this package loads nothing: its names come from their modules when they are first
+used, and gRPC (the extra ``cluster``) when a server or a channel is.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.cluster.cluster_spec import ClusterSpec
+    from penstock.cluster.server import Server
+
+__all__ = ["ClusterSpec", "Server"]
+
+#: Names and the modules that they come from.
+_MODULES = {
+    "ClusterSpec": "penstock.cluster.cluster_spec",
+    "Server": "penstock.cluster.server",
+}
+
+
+if not TYPE_CHECKING:  # for mypy, what is not there is not there
+
+    def __getattr__(name: str) -> object:
+        if name not in _MODULES:
+            raise AttributeError(f"module 'penstock.cluster' has no attribute '{name}'")
+        globals()[name] = value = getattr(importlib.import_module(_MODULES[name]), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

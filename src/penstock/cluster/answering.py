@@ -1,0 +1,59 @@
+"""How a server's event loop has work done that may wait.
+
+In:   a request, and a function that answers it on whichever thread.
+Out:  the answer; or gRPC's form of an error.
+Not:  knows no method.
+
+Whatever may wait (a step, a queue in it) has a thread as long as it takes, so that nothing waits
+for a thread.  When the caller goes away, or its time is up, the work is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, TypeVar
+
+from penstock.cluster.services import status_of
+from penstock.cluster.wire_errors import shortened, to_wire
+from penstock.errors import CancelledError, OpError
+from penstock.exceptions import from_exception
+from penstock.session.run import Call
+
+_Result = TypeVar("_Result")
+_log: Final = logging.getLogger("penstock.cluster")
+
+
+async def in_thread(
+    threads: ThreadPoolExecutor, work: Callable[[Any, Call], _Result], request: Any
+) -> _Result:
+    """What ``work`` returns for a request; if nobody waits for it any more, its call ends."""
+    call = Call()
+    loop = asyncio.get_running_loop()
+    try:
+        return await loop.run_in_executor(threads, work, request, call)
+    except asyncio.CancelledError:
+        call.cancel(CancelledError("The request was cancelled by its caller"))
+        raise
+
+
+async def refuse(context: Any, error: BaseException) -> None:
+    """Answer by an error, in the call's status."""
+    code, text = to_wire(as_op_error(error))
+    await context.abort(status_of(code), text)
+
+
+def as_op_error(error: BaseException) -> OpError:
+    """The error that a client is told of."""
+    if not isinstance(error, OpError):
+        _log.error("A request failed in a way that is a mistake of ours", exc_info=error)
+    return from_exception(error)
+
+
+def noted_in(answer: Any, error: BaseException) -> Any:
+    """An answer whose body holds an error."""
+    answer.status_code, text = to_wire(as_op_error(error))
+    answer.status_error_message = shortened(text)
+    return answer

@@ -1,0 +1,154 @@
+"""A session of a master: one graph, run on the devices of a whole cluster.
+
+In:   a graph, and requests by name, as clients send them.
+Out:  values as the runtime has them, with their types.
+Not:  speaks no protocol; how parts of a graph get to other tasks, ``session_workers`` knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock.cluster.task import Task, device_set
+from penstock.config import RunMetadata, RunOptions
+from penstock.core.dtypes import DType
+from penstock.core.names import parse_endpoint
+from penstock.core.values import Value, dtype_of
+from penstock.errors import AbortedError, CancelledError
+from penstock.runtime.environment import Environment
+from penstock.runtime.workers import Workers
+from penstock.session.fetches import FetchPlan
+from penstock.session.run import Call
+from penstock.session.session import Session
+from penstock.state.devices import Device
+from penstock.state.resources import ResourceManager
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one run is to do, by names."""
+
+    feeds: Mapping[str, Value]
+    fetches: Sequence[str]
+    targets: Sequence[str] = ()
+
+
+class MasterSession(Session):
+    """A session on the devices of a cluster; its state lives in the tasks, not in it."""
+
+    def __init__(
+        self,
+        graph_def: Any,
+        config: Any,
+        task: Task,
+        *,
+        others: Sequence[Device] = (),
+        workers: Workers | None = None,
+        isolated: bool = False,
+    ) -> None:
+        """Open it.
+
+        Args:
+            graph_def: the graph to begin with.
+            config: a ConfigProto.
+            task: the master's own.
+            others: the devices of other tasks.
+            workers: who runs what lies on these; None if there are none.
+            isolated: whether it has variables and queues of its own.
+
+        Raises:
+            OpError: the graph or the configuration is not acceptable.
+
+        """
+        self._task: Final = task
+        self._others: Final = list(others)
+        self._workers: Final = workers
+        self._kept: Final = ResourceManager() if isolated else task.resources
+        self._is_isolated: Final = isolated
+        #: How often the graph was extended.  Changed under the graph's lock.
+        self.graph_version = 0
+        super().__init__(graph_def, target=task.name, config=config)
+
+    def _new_environment(self) -> Environment:
+        devices = device_set(self._task.devices, self._others)
+        return Environment(self._graph, self._config, devices, self._kept, self._workers)
+
+    def extend_to(self, graph_def: Any, known_version: int) -> int:
+        """Extend the graph, if the client knows all of it; returns the new version.
+
+        Raises:
+            AbortedError: somebody else has extended the graph since.
+            OpError: like ``extend``.
+
+        """
+        with self._graph.lock:
+            if known_version != self.graph_version:
+                raise AbortedError(
+                    f"Current version is {self.graph_version} but caller expected {known_version}."
+                )
+            self.extend(graph_def)
+            self.graph_version += 1
+            return self.graph_version
+
+    def devices(self) -> list[Device]:
+        """All devices of the cluster."""
+        return [*self._task.devices, *self._others]
+
+    # -- running ---------------------------------------------------------------------------
+
+    def run_named(
+        self,
+        asked: Asked,
+        options: RunOptions,
+        call: Call,
+        metadata: RunMetadata | None = None,
+        *,
+        allow_dead: bool = False,
+    ) -> list[tuple[Value, DType]]:
+        """Run what is asked for; the fetched values, in order, with their types.
+
+        Raises:
+            OpError: the step's error, or why ``call`` was ended.
+
+        """
+        plan, names = _plan(asked)
+        job = self._job(plan, asked.feeds, options)
+        self._set_step(job, self._prepared_for(job, call))
+        call.turn_to(job.step)
+        values = job.values(self._graph, self._under_way, metadata, allow_dead=allow_dead)
+        types = dict(zip(job.prepared.request.fetches, job.prepared.fetch_types, strict=True))
+        return [(values[name], types.get(name) or dtype_of(values[name])) for name in names]
+
+    def set_up_partial(self, asked: Asked) -> str:
+        """Start a run whose feeds come, and fetches go, over several calls; returns its handle."""
+        return self.partial_run_setup([*asked.fetches, *asked.targets], list(asked.feeds))
+
+    def go_on_with(self, handle: str, asked: Asked) -> list[tuple[Value, DType]]:
+        """Go on with such a run; raises OpError like ``partial_run``."""
+        self._under_way.check_open()
+        plan, names = _plan(asked)
+        values = self._partial_values(handle, plan, self._feeds.values(asked.feeds))
+        return [(values[name], dtype_of(values[name])) for name in names]
+
+    def close(self) -> None:
+        """End what goes on; what lives in the tasks stays."""
+        reason = "Step was cancelled by an explicit call to `Session::Close()`."
+        if self._end(CancelledError(reason)) and self._is_isolated:
+            self._kept.close()
+
+
+def _plan(asked: Asked) -> tuple[FetchPlan, list[str]]:
+    """A plan of names alone, and the endpoint that each fetch means."""
+    names = [_endpoint(text) for text in asked.fetches]
+    rebuild: Callable[[Sequence[Any]], Any] = list
+    return FetchPlan(
+        tuple(dict.fromkeys(names)), tuple(dict.fromkeys(asked.targets)), rebuild
+    ), names
+
+
+def _endpoint(text: str) -> str:
+    """``x:0`` for ``x``, as TensorFlow's masters read it."""
+    found = parse_endpoint(text)
+    return f"{found.node}:{max(found.slot, 0)}"

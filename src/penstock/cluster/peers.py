@@ -1,0 +1,96 @@
+"""The other tasks of a cluster, as this one calls them.
+
+In:   the cluster's addresses.
+Out:  a stub for each task, connected when it is first called; tensors pulled from there.
+Not:  decides nothing: who is called when is for masters and workers to say.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from functools import partial
+from threading import Lock
+from typing import Any, Final
+
+from penstock.cluster.cluster_spec import ClusterSpec, task_of
+from penstock.cluster.security import Security
+from penstock.cluster.services import RECV_TENSOR, WORKER, Stub, request_class
+from penstock.cluster.tensor_wire import decode_answer
+from penstock.core.values import Value
+from penstock.errors import OpError
+from penstock.exceptions import from_exception
+from penstock.state.rendezvous import RecvDone
+
+_RecvTensorRequest: Final = request_class(RECV_TENSOR)
+_MarkRecvFinishedRequest: Final = request_class("MarkRecvFinished")
+
+
+def new_request_id() -> int:
+    """A number by which a receiver knows a request that comes twice; positive, of 63 bits."""
+    return secrets.randbits(62) + 1
+
+
+class Peers:
+    """Workers by the names of their tasks."""
+
+    def __init__(self, cluster: ClusterSpec, security: Security) -> None:
+        self.cluster: Final = cluster
+        self._security: Final = security
+        #: Guards what follows.  Innermost.
+        self._lock = Lock()
+        #: By task.  Grows, until all are closed.
+        self._stubs: dict[str, Stub] = {}
+        self._channels: list[Any] = []
+
+    def worker(self, task: str) -> Stub:
+        """The worker of a task; raises NotFoundError if the cluster has no such task."""
+        found = self._stubs.get(task)
+        if found is not None:
+            return found
+        address = self.cluster.address(task)
+        with self._lock:
+            if task not in self._stubs:
+                channel = self._security.channel(address)
+                self._channels.append(channel)
+                peer = f"{task} at {address}"
+                self._stubs[task] = Stub(channel, WORKER, peer, self._security.metadata)
+            return self._stubs[task]
+
+    def pull(self, step_id: int, key: str, done: RecvDone) -> Callable[[], object]:
+        """Ask the task whose device sends under a key for the value; returns what gives up."""
+        try:
+            worker = self.worker(task_of(key[: key.index(";")]))
+        except OpError as error:
+            done(error, None, False)  # noqa: FBT003
+            return lambda: None
+        request = _RecvTensorRequest(
+            step_id=step_id, rendezvous_key=key, request_id=new_request_id()
+        )
+        return worker.start(RECV_TENSOR, request, partial(_arrived, worker, request, done))
+
+    def close(self) -> None:
+        """Close all channels; calls under way fail."""
+        with self._lock:
+            channels, self._channels = self._channels, []
+            self._stubs = {}
+        for channel in channels:
+            channel.close()
+
+
+def _arrived(
+    worker: Stub, request: Any, done: RecvDone, error: OpError | None, content: bytes | None
+) -> None:
+    """Hand on what a task answered."""
+    value: Value = None
+    is_dead = wants_ack = False
+    if error is None:
+        assert content is not None
+        try:
+            value, is_dead, wants_ack = decode_answer(content)
+        except Exception as cause:  # noqa: BLE001  (whatever a stranger sent)
+            error = from_exception(cause)
+    if wants_ack:
+        finished = _MarkRecvFinishedRequest(request_id=request.request_id)
+        worker.start("MarkRecvFinished", finished, lambda _error, _answer: None)
+    done(error, value, is_dead)

@@ -1,0 +1,154 @@
+"""Where the parts of one step meet, though they run in several tasks.
+
+In:   values that this task's part of a step sends; requests for them, of this task and of others.
+Out:  the same, to whoever asks; what comes from another task is pulled from there.
+Not:  speaks no protocol: ``Pull`` does.
+
+A key says which device sends.  What this task's devices send waits here until it is asked for.
+What other tasks' devices send is asked for there, when somebody here wants it, and never stays.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+from typing import Final, TypeAlias
+
+from penstock.core.values import Value
+from penstock.errors import AbortedError, OpError
+from penstock.state.cancellation import CancellationManager
+from penstock.state.rendezvous import RecvDone, Rendezvous
+
+#: Asks another task for the value of a key in a step; returns what gives up waiting for it.
+Pull: TypeAlias = Callable[[int, str, RecvDone], Callable[[], object]]
+#: How many steps that are over are remembered: who asks for what they sent is told so.
+_MAX_OVER: Final = 10_000
+
+
+class TaskRendezvous(Rendezvous):
+    """One task's part of a step's meeting place."""
+
+    def __init__(
+        self, step_id: int, task: str, pull: Pull, client_device: str, client_incarnation: int
+    ) -> None:
+        """Begin empty.
+
+        Args:
+            step_id: the number that all tasks know the step by.
+            task: this task's name.
+            pull: asks other tasks.
+            client_device: where this task's client feeds and fetches.
+            client_incarnation: that of the device.
+
+        """
+        super().__init__(client_device, client_incarnation)
+        self.step_id: Final = step_id
+        self._prefix = f"{task}/"
+        self._pull = pull
+        #: What is done when the step that made it is over.  Set before the step begins.
+        self.on_leave: Callable[[], object] = _nothing
+        #: What gives up each pull under way.  Guarded by the monitor's lock.
+        self._pulls: dict[object, Callable[[], object]] = {}
+
+    def recv_async(
+        self, key: str, done: RecvDone, cancellation_manager: CancellationManager | None = None
+    ) -> None:
+        """Call ``done`` with the next value of ``key``, wherever it comes from."""
+        key = self._full(key)
+        if key.startswith(self._prefix):
+            super().recv_async(key, done, cancellation_manager)
+        else:
+            self._pull_async(key, done)
+
+    def _pull_async(self, key: str, done: RecvDone) -> None:
+        token = object()
+
+        def arrived(error: OpError | None, value: Value, is_dead: bool) -> None:  # noqa: FBT001
+            with self._lock:
+                self._pulls.pop(token, None)
+                reason = self._aborted
+            done(
+                reason.copy() if error is not None and reason is not None else error, value, is_dead
+            )
+
+        with self._lock:
+            if self._aborted is None:
+                # Noted before it begins: its answer may come at once.
+                self._pulls[token] = _nothing
+            reason = self._aborted
+        if reason is not None:
+            done(reason.copy(), None, False)  # noqa: FBT003
+            return
+        give_up = self._pull(self.step_id, key, arrived)
+        with self._lock:
+            if token in self._pulls:
+                self._pulls[token] = give_up
+            reason = self._aborted
+        if reason is not None:
+            give_up()
+
+    def leave(self) -> None:
+        """The step that made it is over."""
+        self.on_leave()
+
+    def start_abort(self, reason: OpError) -> None:
+        """End this task's part of the step, and ask no other task any more."""
+        super().start_abort(reason)
+        with self._lock:
+            pulls = list(self._pulls.values())
+        for give_up in pulls:
+            give_up()
+
+
+def _nothing() -> None:
+    """Gives up what has not begun."""
+
+
+class StepTable:
+    """The steps that a task knows, by number."""
+
+    def __init__(self, new: Callable[[int], TaskRendezvous]) -> None:
+        """``new`` makes the meeting place of a step."""
+        self._new: Final = new
+        #: Guards what follows.  Taken before a rendezvous' own.
+        self._lock = Lock()
+        self._steps: dict[int, TaskRendezvous] = {}
+        #: Numbers of steps that are over, oldest first.
+        self._over: OrderedDict[int, None] = OrderedDict()
+
+    def find_or_make(self, step_id: int) -> TaskRendezvous:
+        """The meeting place of a step; whoever comes first makes it.
+
+        Raises:
+            AbortedError: the step is over.
+
+        """
+        with self._lock:
+            if step_id in self._over:
+                raise AbortedError(f"Cleanup {step_id}", derived=True)
+            found = self._steps.get(step_id)
+            if found is None:
+                found = self._steps[step_id] = self._new(step_id)
+            return found
+
+    def remove(self, step_id: int) -> None:
+        """The step is over: whoever still waits is told, and whoever still comes."""
+        with self._lock:
+            found = self._steps.pop(step_id, None)
+            self._over[step_id] = None
+            while len(self._over) > _MAX_OVER:
+                self._over.popitem(last=False)
+        if found is not None:
+            found.start_abort(AbortedError(f"Cleanup {step_id}", derived=True))
+
+    def abort_all(self, reason: OpError) -> None:
+        """End all steps."""
+        with self._lock:
+            steps = list(self._steps.values())
+            self._steps.clear()
+        for step in steps:
+            step.start_abort(reason)
+
+    def __len__(self) -> int:
+        return len(self._steps)

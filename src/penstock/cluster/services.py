@@ -1,0 +1,152 @@
+"""TensorFlow's two services: their methods, and how they are called.
+
+In:   a channel to another task, a method and its request.
+Out:  its answer, or an ``OpError``.
+Not:  gives no message a meaning.
+
+A method ``M`` takes a message ``MRequest`` and answers by an ``MResponse``.  The answer to
+RecvTensor is left as bytes, since it may be large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from penstock.cluster.wire_errors import from_wire
+from penstock.defs.cluster_schema import message_class
+from penstock.defs.schema import Message
+from penstock.errors import Code, FailedPreconditionError, OpError
+
+try:
+    import grpc
+except ImportError as cause:  # pragma: no cover (the tests have it)
+    raise FailedPreconditionError(
+        "Clusters need gRPC, which is not installed", next_step="pip install 'penstock[cluster]'"
+    ) from cause
+
+MASTER: Final = "tensorflow.MasterService"
+WORKER: Final = "tensorflow.WorkerService"
+METHODS: Final[dict[str, tuple[str, ...]]] = {
+    MASTER: (
+        "CreateSession", "ExtendSession", "PartialRunSetup", "RunStep", "CloseSession",
+        "ListDevices", "Reset", "MakeCallable", "RunCallable", "ReleaseCallable",
+    ),
+    WORKER: (
+        "GetStatus", "CreateWorkerSession", "DeleteWorkerSession", "RegisterGraph",
+        "DeregisterGraph", "RunGraph", "CleanupGraph", "CleanupAll", "RecvTensor",
+        "MarkRecvFinished", "Logging", "Tracing", "GetStepSequence",
+    ),
+}  # fmt: skip
+#: The method whose answer stays as bytes.
+RECV_TENSOR: Final = "RecvTensor"
+
+#: How long a lost connection waits before it is tried again, in milliseconds, at most.
+_BACKOFF: Final = 1000
+CHANNEL_OPTIONS: Final[list[tuple[str, int]]] = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", _BACKOFF),
+]
+
+#: Called once with (error, None) or (None, answer), on a thread of the channel.
+Answered: TypeAlias = Callable[[OpError | None, Any], None]
+
+
+def request_class(method: str) -> Message:
+    """The message that a method takes."""
+    return message_class(f"{method}Request")
+
+
+def response_class(method: str) -> Message:
+    """The message by which a method answers."""
+    return message_class(f"{method}Response")
+
+
+def _as_is(content: bytes) -> bytes:
+    return content
+
+
+class Stub:
+    """One service of one task, as those who call it see it."""
+
+    def __init__(self, channel: Any, service: str, peer: str, metadata: Sequence[Any] = ()) -> None:
+        """Get ready to call; nothing is sent.
+
+        Args:
+            channel: gRPC's, to the task.
+            service: ``MASTER`` or ``WORKER``.
+            peer: who that is, for errors: its task and its address.
+            metadata: sent with each call.
+
+        """
+        self.peer: Final = peer
+        self._metadata: Final = tuple(metadata)
+        self._calls: Final = {
+            method: channel.unary_unary(
+                f"/{service}/{method}",
+                request_serializer=request_class(method).SerializeToString,
+                response_deserializer=_as_is
+                if method == RECV_TENSOR
+                else response_class(method).FromString,
+            )
+            for method in METHODS[service]
+        }
+
+    def call(
+        self, method: str, request: Message, *, timeout: float | None = None, waits: bool = False
+    ) -> Any:
+        """Call a method, and wait for its answer.
+
+        Args:
+            method: its name.
+            request: what it takes.
+            timeout: seconds until DeadlineExceededError; None for no limit.
+            waits: whether to wait until there is a connection, instead of failing at once.
+
+        Raises:
+            OpError: the method's error, or UnavailableError, which says who cannot be reached.
+
+        """
+        try:
+            return self._calls[method](
+                request, timeout=timeout, wait_for_ready=waits, metadata=self._metadata
+            )
+        except grpc.RpcError as error:
+            raise self._error(error) from None
+
+    def start(
+        self, method: str, request: Message, done: Answered, *, timeout: float | None = None
+    ) -> Callable[[], object]:
+        """Call a method; ``done`` is told.  Returns what cancels the call."""
+        future = self._calls[method].future(request, timeout=timeout, metadata=self._metadata)
+
+        def finished(future: Any) -> None:
+            try:
+                answer = future.result()
+            except grpc.FutureCancelledError:
+                done(from_wire(Code.CANCELLED, "[_Derived_]The call was cancelled"), None)
+            except grpc.RpcError as error:
+                done(self._error(error), None)
+            else:
+                done(None, answer)
+
+        future.add_done_callback(finished)
+        cancel: Callable[[], object] = future.cancel
+        return cancel
+
+    def _error(self, error: Any) -> OpError:
+        code, details = error.code().value[0], error.details() or ""
+        if code == Code.UNAVAILABLE:
+            return from_wire(code, f"{self.peer} cannot be reached: {details}")
+        return from_wire(code, details)
+
+
+def status_of(code: int) -> Any:
+    """The form that gRPC itself has for a code."""
+    return _STATUS.get(code, grpc.StatusCode.UNKNOWN)
+
+
+_STATUS: Final = {status.value[0]: status for status in grpc.StatusCode}

@@ -1,0 +1,235 @@
+"""A master's session at the workers of a cluster.
+
+In:   parts of graphs, and steps of them, from the session's runtime.
+Out:  the same, at the workers; their errors, which name the task.
+Not:  cuts no graph: parts come as they are to be run.
+
+As long as steps go on, workers that take part in them are asked now and then whether they are still
+there: a connection to a task that stopped looks like one to a task that computes for long.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+from penstock.cluster.cluster_spec import task_of
+from penstock.cluster.heartbeat import Heartbeat
+from penstock.cluster.peers import new_request_id
+from penstock.cluster.rendezvous import TaskRendezvous
+from penstock.cluster.services import Stub, request_class
+from penstock.cluster.task import Task
+from penstock.cluster.wire_errors import from_wire
+from penstock.defs.schema import Message
+from penstock.errors import CancelledError, OpError
+from penstock.graph.export import graph_to_def
+from penstock.graph.graph import Graph
+from penstock.runtime.executor.params import DoneCallback
+from penstock.runtime.workers import RemoteGraph
+from penstock.state.rendezvous import Rendezvous
+from penstock.state.step_state import StepState
+
+#: Steps are numbered with so many random bits, as TensorFlow's masters do it.
+_STEP_BITS: Final = 56
+#: Seconds to wait for a worker to take or forget something, where nobody waits for that.
+_ASIDE_SECONDS: Final = 10.0
+
+
+class SessionWorkers:
+    """The workers of a cluster, for one session of one master."""
+
+    def __init__(
+        self, task: Task, handle: str, others: Sequence[str], config: Message, heartbeat: Heartbeat
+    ) -> None:
+        """Note whose session it is.
+
+        Args:
+            task: the master's own.
+            handle: the session's, which all workers know it by.
+            others: the names of the other tasks that take part.
+            config: the session's ConfigProto, which goes along with graphs.
+            heartbeat: looks whether workers are still there.
+
+        """
+        self._task: Final = task
+        self._handle: Final = handle
+        self._others: Final = tuple(others)
+        self._config: Final = config
+        self._heartbeat: Final = heartbeat
+
+    # -- sessions --------------------------------------------------------------------------
+
+    def create_sessions(self, *, isolate: bool) -> None:
+        """Begin the session at all other workers; raises OpError if one refuses."""
+        for other in self._others:
+            request = request_class("CreateWorkerSession")(
+                session_handle=self._handle,
+                isolate_session_state=isolate,
+                master_task=self._task.name,
+                master_incarnation=_signed(self._task.incarnation),
+            )
+            request.server_def.cluster.CopyFrom(self._task.peers.cluster.to_proto())
+            request.server_def.job_name = other.split("/")[1].removeprefix("job:")
+            request.server_def.task_index = int(other.rpartition(":")[2])
+            request.server_def.protocol = "grpc"
+            self._task.peers.worker(other).call("CreateWorkerSession", request)
+
+    def delete_sessions(self) -> None:
+        """End the session at all other workers; nobody waits for that."""
+        for other in self._others:
+            self._aside(other, "DeleteWorkerSession", session_handle=self._handle)
+
+    def _aside(self, task: str, method: str, **fields: Any) -> None:
+        """Tell a worker something; whether it hears that does not matter."""
+        request = request_class(method)(**fields)
+        worker = self._task.peers.worker(task)
+        worker.start(method, request, lambda _error, _answer: None, timeout=_ASIDE_SECONDS)
+
+    # -- what the runtime asks for -----------------------------------------------------------
+
+    def task_of(self, device: str) -> str:
+        """The name of the task that a device belongs to."""
+        return task_of(device)
+
+    def is_own(self, device: str) -> bool:
+        """Whether a device is this task's."""
+        return device.startswith(f"{self._task.name}/")
+
+    def register(self, task: str, graph: Graph) -> RemoteGraph:
+        """Have another task get ready to run a part of a graph; raises OpError if it does not."""
+        worker = self._task.peers.worker(task)
+        request = request_class("RegisterGraph")(
+            session_handle=self._handle,
+            create_worker_session_called=True,
+            graph_def=graph_to_def(graph),
+            config_proto=self._config,
+        )
+        request.graph_options.CopyFrom(self._config.graph_options)
+        try:
+            answer = worker.call("RegisterGraph", request)
+        except OpError as error:
+            raise _from(error, task) from None
+        return _RegisteredPart(task, worker, self._handle, answer.graph_handle, self._heartbeat)
+
+    def new_rendezvous(self, remote: Sequence[RemoteGraph]) -> Rendezvous:
+        """Where the parts of one new step meet, under a number of its own."""
+        step_id = secrets.randbits(_STEP_BITS)
+        tasks = [part.task for part in remote if isinstance(part, _RegisteredPart)]
+        made = self._task.steps.find_or_make(step_id)
+        made.on_leave = partial(self._clean_up, step_id, tasks)
+        return made
+
+    def _clean_up(self, step_id: int, tasks: Sequence[str]) -> None:
+        self._task.steps.remove(step_id)
+        for task in tasks:
+            self._aside(task, "CleanupGraph", step_id=step_id)
+
+
+class _RegisteredPart:
+    """A part of a graph that another worker is ready to run."""
+
+    def __init__(
+        self, task: str, worker: Stub, session_handle: str, handle: str, heartbeat: Heartbeat
+    ) -> None:
+        self.task: Final = task
+        self._worker: Final = worker
+        self._session_handle: Final = session_handle
+        self._handle: Final = handle
+        self._heartbeat: Final = heartbeat
+
+    def run_async(self, step: StepState, stats: list[Message] | None, done: DoneCallback) -> None:
+        """Start one step there; see ``RemoteGraph``."""
+        assert isinstance(step.rendezvous, TaskRendezvous)
+        request = request_class("RunGraph")(
+            session_handle=self._session_handle,
+            create_worker_session_called=True,
+            graph_handle=self._handle,
+            step_id=step.rendezvous.step_id,
+            request_id=new_request_id(),
+            store_errors_in_response_body=True,
+        )
+        if stats is not None:
+            request.exec_opts.record_timeline = request.exec_opts.record_costs = True
+        _RemoteRun(self.task, step, stats, done).start(self._worker, request, self._heartbeat)
+
+
+class _RemoteRun:
+    """One run of a part by another worker; an activity of the step."""
+
+    def __init__(
+        self, task: str, step: StepState, stats: list[Message] | None, done: DoneCallback
+    ) -> None:
+        self._task = task
+        self._step = step
+        self._stats = stats
+        self._done = done
+        self._token = step.cancellation_manager.get_cancellation_token()
+
+    def start(self, worker: Stub, request: Message, heartbeat: Heartbeat) -> None:
+        step = self._step
+        step.interrupt.activities[id(self)] = self
+        watch = heartbeat.watch(self._task, worker, self._lost)
+        cancel = worker.start("RunGraph", request, partial(self._answered, watch))
+
+        def end() -> None:
+            cancel()
+
+        if not step.cancellation_manager.register_callback(self._token, end):
+            end()
+
+    def _lost(self, error: OpError) -> None:
+        """The worker is no longer there: nobody need wait for its answer."""
+        self._step.end(error)
+
+    def _answered(self, watch: object, error: OpError | None, answer: Any) -> None:
+        Heartbeat.forget(watch)
+        step = self._step
+        step.cancellation_manager.try_deregister_callback(self._token)
+        step.interrupt.activities.pop(id(self), None)
+        if error is None and answer.status_code:
+            error = from_wire(answer.status_code, answer.status_error_message)
+        if error is None and self._stats is not None:
+            self._stats.append(answer.step_stats)
+        if error is not None:
+            error = self._judged(error)
+        self._done(error)
+
+    def _judged(self, error: OpError) -> OpError:
+        """What the step is to know of an error; the other parts end with it."""
+        reason = self._step.interrupt.reason
+        if reason is not None:
+            return self._step.interrupt.verdict()
+        if isinstance(error, CancelledError) and self._step.cancellation_manager.is_cancelled:
+            error.derived = True
+        error = _from(error, self._task)
+        rendezvous = self._step.rendezvous
+        assert rendezvous is not None
+        self._step.interrupt.blame(error)
+        rendezvous.start_abort(error)
+        self._step.cancellation_manager.start_cancel()
+        return error
+
+    # -- as an activity --------------------------------------------------------------------
+
+    def dump_state(self) -> str:
+        """Who runs what."""
+        return f"  running  a part of the graph on {self._task}"
+
+    def forget_threads(self) -> None:
+        """The child of a fork gets no answer; its step fails for that reason already."""
+
+    def leave(self, seconds: float) -> Sequence[str]:  # noqa: ARG002
+        """Calls end when they are cancelled, whatever the worker does."""
+        return ()
+
+
+def _from(error: OpError, task: str) -> OpError:
+    """The same error, which says which task it comes from."""
+    return error.with_details([f"From {task}:"]) if task not in error.message else error
+
+
+def _signed(number: int) -> int:
+    """The 64 bits of a number, as messages have incarnations."""
+    return number - (1 << 64) if number >= 1 << 63 else number

@@ -1,0 +1,239 @@
+"""A worker: gets ready to run parts of graphs that a master cut, and runs them.
+
+In:   parts of graphs, in which every node has one of this task's devices; steps by number.
+Out:  tensors, to this task's client and to other tasks; errors.
+Not:  does not know what the rest of a graph is, and speaks no protocol.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+from typing import Final
+
+from penstock.cluster.registered_graph import RegisteredGraph
+from penstock.cluster.task import Task
+from penstock.config import Config, RunOptions
+from penstock.core.values import DEAD, Value
+from penstock.defs.schema import Message
+from penstock.errors import AbortedError, CancelledError, InvalidArgumentError, OpError
+from penstock.runtime.thread_pool import SessionPools
+from penstock.session.run import Call
+from penstock.state.cancellation import CancellationManager
+from penstock.state.rendezvous import RecvDone
+from penstock.state.resources import ResourceManager
+from penstock.state.session_state import SessionState
+
+
+class WorkerSession:
+    """What one master's session has at this worker."""
+
+    def __init__(self, handle: str, config: Config, resources: ResourceManager) -> None:
+        self.handle: Final = handle
+        self.resources: Final = resources
+        self.state: Final = SessionState()
+        self.pools: Final = SessionPools(config)
+        #: By handle.  Changed under the worker's lock.
+        self.graphs: dict[str, RegisteredGraph] = {}
+        #: What goes on.  Changed under the worker's lock.
+        self.calls: set[Call] = set()
+
+
+class Worker:
+    """Sessions, graphs and steps of one task."""
+
+    def __init__(self, task: Task, threads: ThreadPoolExecutor) -> None:
+        """Begin with nothing; ``threads`` run what may wait, as many as there are steps."""
+        self.task: Final = task
+        self._threads: Final = threads
+        #: Guards what follows.  Not held while a graph is prepared or run.
+        self._lock = Lock()
+        self._sessions: dict[str, WorkerSession] = {}
+        #: Parts that run over several calls, by step.
+        self._partial: dict[int, Future[None]] = {}
+        #: The next number of a step with collective ops, by the key of its graph.
+        self._step_ids: dict[int, int] = {}
+
+    # -- sessions ------------------------------------------------------------------------
+
+    def create_session(self, handle: str, *, isolate: bool = False) -> None:
+        """Begin a session; one that is there already stays as it is."""
+        resources = ResourceManager() if isolate else self.task.resources
+        with self._lock:
+            if handle not in self._sessions:
+                self._sessions[handle] = WorkerSession(handle, self.task.config, resources)
+
+    def delete_session(self, handle: str) -> None:
+        """End a session, its graphs, and what goes on in it."""
+        with self._lock:
+            session = self._sessions.pop(handle, None)
+            calls = list(session.calls) if session is not None else []
+        for call in calls:
+            call.cancel(CancelledError("The session was closed"))
+        if session is not None:
+            session.pools.close()
+            if session.resources is not self.task.resources:
+                session.resources.close()
+
+    def _session(self, handle: str) -> WorkerSession:
+        found = self._sessions.get(handle)
+        if found is None:
+            raise AbortedError(
+                f"Session handle is not found: {handle}. Possibly this worker "
+                f'("{self.task.name}") just restarted.'
+            )
+        return found
+
+    # -- graphs --------------------------------------------------------------------------
+
+    def register_graph(self, session_handle: str, graph_def: Message, config: Config) -> str:
+        """Get ready to run a part of a graph; returns its handle.
+
+        Raises:
+            AbortedError: there is no such session.
+            OpError: the graph is not acceptable, or cannot be run here.
+
+        """
+        session = self._session(session_handle)
+        graph = RegisteredGraph(graph_def, config, self.task, session.resources)
+        handle = secrets.token_hex(8)
+        with self._lock:
+            session.graphs[handle] = graph
+        return handle
+
+    def deregister_graph(self, session_handle: str, handle: str) -> None:
+        """Forget a graph; raises AbortedError if it is not there."""
+        session = self._session(session_handle)
+        with self._lock:
+            if session.graphs.pop(handle, None) is None:
+                raise _no_graph(handle)
+
+    # -- steps ---------------------------------------------------------------------------
+
+    def run_graph(
+        self,
+        session_handle: str,
+        graph_handle: str,
+        step_id: int,
+        sent: Mapping[str, Value],
+        wanted: Sequence[str],
+        options: RunOptions,
+        call: Call,
+    ) -> tuple[list[Value], Message | None]:
+        """Run a registered graph to its end; returns what is wanted, and what was recorded.
+
+        Args:
+            session_handle: whose graph it is.
+            graph_handle: which graph.
+            step_id: the number of the step, which the other tasks know it by.
+            sent: values by their rendezvous keys.
+            wanted: rendezvous keys of values that the graph sends.
+            options: how the run is watched.
+            call: told what goes on, so that it can be ended.
+
+        Raises:
+            OpError: the part's own error; one that follows from another task's is derived.
+
+        """
+        session = self._session(session_handle)
+        graph = session.graphs.get(graph_handle)
+        if graph is None:
+            raise _no_graph(graph_handle)
+        rendezvous = self.task.steps.find_or_make(step_id)
+        with self._lock:
+            session.calls.add(call)
+        try:
+            for key, value in sent.items():
+                rendezvous.send(key, value, is_dead=value is DEAD)
+            recorded = graph.run(rendezvous, session, options, call)
+            return [_fetched(rendezvous.recv(key, 0.0), key) for key in wanted], recorded
+        except OpError as error:
+            rendezvous.start_abort(error)
+            raise
+        finally:
+            with self._lock:
+                session.calls.discard(call)
+
+    def run_partial(
+        self,
+        session_handle: str,
+        graph_handle: str,
+        step_id: int,
+        sent: Mapping[str, Value],
+        wanted: Sequence[str],
+        call: Call,
+        *,
+        is_last: bool,
+    ) -> list[Value]:
+        """Go on with a graph that runs over several calls; the first one starts it.
+
+        Raises:
+            OpError: like ``run_graph``.
+
+        """
+        rendezvous = self.task.steps.find_or_make(step_id)
+        with self._lock:
+            if step_id not in self._partial:
+                self._partial[step_id] = self._threads.submit(
+                    self._run_to_end, session_handle, graph_handle, step_id, call
+                )
+            future = self._partial[step_id]
+        for key, value in sent.items():
+            rendezvous.send(key, value, is_dead=value is DEAD)
+        values = [_fetched(rendezvous.recv(key), key) for key in wanted]
+        if is_last:
+            with self._lock:
+                self._partial.pop(step_id, None)
+            future.result()
+        return values
+
+    def _run_to_end(self, session: str, graph: str, step_id: int, call: Call) -> None:
+        self.run_graph(session, graph, step_id, {}, (), RunOptions(), call)
+
+    def recv_tensor(
+        self, step_id: int, key: str, done: RecvDone, cancellation: CancellationManager
+    ) -> None:
+        """Call ``done`` with what this task sends under a key, now or when it has sent it.
+
+        Raises:
+            OpError: the key is none, or of another life of this task; or the step is over.
+
+        """
+        self.task.check_key(key)
+        self.task.steps.find_or_make(step_id).recv_async(key, done, cancellation)
+
+    def cleanup_graph(self, step_id: int) -> None:
+        """A step is over, whether it was known here or not."""
+        with self._lock:
+            self._partial.pop(step_id, None)
+        self.task.steps.remove(step_id)
+
+    def next_step_id(self, graph_key: int) -> int:
+        """The number of the next step of a graph with collective ops."""
+        with self._lock:
+            step_id = self._step_ids.get(graph_key, secrets.randbits(32))
+            self._step_ids[graph_key] = step_id + 1
+            return step_id
+
+    def cleanup_all(self, containers: Sequence[str]) -> None:
+        """Drop what is in some containers; in the default one if none are named."""
+        self.task.resources.cleanup(containers)
+
+    def close(self) -> None:
+        """End all sessions."""
+        for handle in list(self._sessions):
+            self.delete_session(handle)
+
+
+def _no_graph(handle: str) -> AbortedError:
+    return AbortedError(
+        f"Graph handle is not found: {handle}. Possibly, this worker just restarted."
+    )
+
+
+def _fetched(value: Value, key: str) -> Value:
+    if value is DEAD:
+        raise InvalidArgumentError(f"The tensor returned for {key} was not valid.")
+    return value

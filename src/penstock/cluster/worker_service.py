@@ -1,0 +1,170 @@
+"""TensorFlow's WorkerService: a worker, as masters and other workers call it.
+
+In:   requests of the protocol.
+Out:  its answers.
+Not:  runs nothing itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from threading import get_ident
+from typing import Any, Final
+
+from penstock.cluster.answering import in_thread, noted_in
+from penstock.cluster.request_ids import RequestIds
+from penstock.cluster.services import response_class
+from penstock.cluster.task import Task
+from penstock.cluster.tensor_wire import encode_answer, tensor_proto
+from penstock.cluster.wire_config import config_of
+from penstock.cluster.worker import Worker
+from penstock.config import RunOptions, TraceLevel
+from penstock.core.values import Value, dtype_of
+from penstock.defs.tensors import from_proto
+from penstock.errors import OpError
+from penstock.session.run import Call
+from penstock.state.cancellation import CancellationManager
+
+_RunGraphResponse: Final = response_class("RunGraph")
+
+
+class WorkerService:
+    """One coroutine for each method; raises OpError."""
+
+    def __init__(self, task: Task, worker: Worker, threads: ThreadPoolExecutor) -> None:
+        self._task: Final = task
+        self._worker: Final = worker
+        self._threads: Final = threads
+        self._request_ids: Final = RequestIds()
+
+    async def get_status(self, _request: Any) -> Any:
+        """The task's devices."""
+        return response_class("GetStatus")(device_attributes=self._task.device_attributes())
+
+    async def create_worker_session(self, request: Any) -> Any:
+        """Begin a session."""
+        self._worker.create_session(request.session_handle, isolate=request.isolate_session_state)
+        return response_class("CreateWorkerSession")()
+
+    async def delete_worker_session(self, request: Any) -> Any:
+        """End a session."""
+        await in_thread(
+            self._threads,
+            lambda r, _call: self._worker.delete_session(r.session_handle),
+            request,
+        )
+        return response_class("DeleteWorkerSession")()
+
+    async def register_graph(self, request: Any) -> Any:
+        """Get ready to run a part of a graph."""
+        return await in_thread(self._threads, self._register, request)
+
+    def _register(self, request: Any, _call: Call) -> Any:
+        proto = request.config_proto
+        if request.HasField("graph_options"):
+            proto.graph_options.CopyFrom(request.graph_options)
+        if not request.create_worker_session_called:
+            self._worker.create_session(request.session_handle)
+        handle = self._worker.register_graph(
+            request.session_handle, request.graph_def, config_of(proto, self._task.config)
+        )
+        return response_class("RegisterGraph")(graph_handle=handle)
+
+    async def deregister_graph(self, request: Any) -> Any:
+        """Forget a part of a graph."""
+        self._worker.deregister_graph(request.session_handle, request.graph_handle)
+        return response_class("DeregisterGraph")()
+
+    async def run_graph(self, request: Any) -> Any:
+        """Run a part of a graph; errors stand in the answer if the caller can read them there."""
+        try:
+            self._request_ids.track(request.request_id, "RunGraph")
+            return await in_thread(self._threads, self._run, request)
+        except Exception as error:
+            if not request.store_errors_in_response_body:
+                raise
+            return noted_in(_RunGraphResponse(), error)
+
+    def _run(self, request: Any, call: Call) -> Any:
+        sent = {item.name: from_proto(item.tensor) for item in request.send}
+        answer = _RunGraphResponse()
+        handles = request.session_handle, request.graph_handle, request.step_id
+        if request.is_partial:
+            values = self._worker.run_partial(
+                *handles, sent, request.recv_key, call, is_last=request.is_last_partial_run
+            )
+        else:
+            values, recorded = self._worker.run_graph(
+                *handles, sent, request.recv_key, _options(request.exec_opts), call
+            )
+            if recorded is not None:
+                answer.step_stats.CopyFrom(recorded)
+        for key, value in zip(request.recv_key, values, strict=True):
+            answer.recv.add(name=key, tensor=tensor_proto(value, dtype_of(value)))
+        return answer
+
+    async def cleanup_graph(self, request: Any) -> Any:
+        """A step is over."""
+        self._worker.cleanup_graph(request.step_id)
+        return response_class("CleanupGraph")()
+
+    async def cleanup_all(self, request: Any) -> Any:
+        """Drop what is in some containers."""
+        await in_thread(
+            self._threads, lambda r, _call: self._worker.cleanup_all(r.container), request
+        )
+        return response_class("CleanupAll")()
+
+    async def recv_tensor(self, request: Any) -> bytes:
+        """What this task sends under a key, when it has sent it."""
+        self._request_ids.track(request.request_id, "RecvTensor")
+        loop, here = asyncio.get_running_loop(), get_ident()
+        arrival: asyncio.Future[tuple[Value, bool]] = loop.create_future()
+        cancellation = CancellationManager()
+
+        def settle(error: OpError | None, value: Value, is_dead: bool) -> None:  # noqa: FBT001
+            if arrival.done():
+                return
+            if error is not None:
+                arrival.set_exception(error)
+            else:
+                arrival.set_result((value, is_dead))
+
+        def done(error: OpError | None, value: Value, is_dead: bool) -> None:  # noqa: FBT001
+            if get_ident() == here:
+                settle(error, value, is_dead)
+            else:
+                loop.call_soon_threadsafe(settle, error, value, is_dead)
+
+        self._worker.recv_tensor(request.step_id, request.rendezvous_key, done, cancellation)
+        try:
+            value, is_dead = await arrival
+        except asyncio.CancelledError:
+            cancellation.start_cancel()
+            raise
+        return encode_answer(value, is_dead=is_dead)
+
+    async def mark_recv_finished(self, _request: Any) -> Any:
+        """Nothing is kept for receivers that may not have got it."""
+        return response_class("MarkRecvFinished")()
+
+    async def logging(self, _request: Any) -> Any:
+        """Nothing is logged: what a step records goes back with its answer."""
+        return response_class("Logging")()
+
+    async def tracing(self, _request: Any) -> Any:
+        """Nothing is traced between steps."""
+        return response_class("Tracing")()
+
+    async def get_step_sequence(self, request: Any) -> Any:
+        """The next numbers of steps with collective ops, by their graphs' keys."""
+        answer = response_class("GetStepSequence")()
+        for key in request.graph_key:
+            answer.step_sequence.add(graph_key=key, next_step_id=self._worker.next_step_id(key))
+        return answer
+
+
+def _options(exec_opts: Any) -> RunOptions:
+    is_traced = exec_opts.record_timeline or exec_opts.record_costs
+    return RunOptions(trace_level=TraceLevel.FULL_TRACE if is_traced else TraceLevel.NO_TRACE)
