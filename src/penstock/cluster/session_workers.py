@@ -68,7 +68,7 @@ class SessionWorkers:
                 session_handle=self._handle,
                 isolate_session_state=isolate,
                 master_task=self._task.name,
-                master_incarnation=_signed(self._task.incarnation),
+                master_incarnation=self._task.incarnation,
             )
             request.server_def.cluster.CopyFrom(self._task.peers.cluster.to_proto())
             request.server_def.job_name = other.split("/")[1].removeprefix("job:")
@@ -228,8 +228,3 @@ class _RemoteRun:
 def _from(error: OpError, task: str) -> OpError:
     """The same error, which says which task it comes from."""
     return error.with_details([f"From {task}:"]) if task not in error.message else error
-
-
-def _signed(number: int) -> int:
-    """The 64 bits of a number, as messages have incarnations."""
-    return number - (1 << 64) if number >= 1 << 63 else number

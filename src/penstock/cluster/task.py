@@ -88,7 +88,13 @@ def device_to_proto(device: Device) -> Message:
 
 def device_from_proto(proto: Message) -> Device:
     """The device of a DeviceAttributes message."""
-    return Device(proto.name, proto.device_type, proto.memory_limit, proto.incarnation)
+    incarnation = signed(proto.incarnation)
+    return Device(proto.name, proto.device_type, proto.memory_limit, incarnation)
+
+
+def signed(bits: int) -> int:
+    """64 bits as the number that nodes' attributes, and other messages, have for them."""
+    return bits - (1 << 64) if bits >= 1 << 63 else bits
 
 
 def device_set(own: DeviceSet, others: list[Device]) -> DeviceSet:

@@ -63,6 +63,8 @@ def split(
     _check_complete(pruned.graph)
     names = set(map(partition_of, set(pruned.device_of.values())))
     if len(names) == 1:
+        for node in pruned.graph:
+            node.assigned_device = pruned.device_of[node.id]
         return [Partition(names.pop(), pruned.graph)]
     pruned = colocate_loop_nodes(pruned)
     return _Splitter(pruned, partition_of, incarnation_of).run()
