@@ -118,6 +118,15 @@ def test_a_loop_that_crosses_gets_a_control_loop() -> None:
         assert [edge.src for edge in recv.control_inputs] == [merge]
 
 
+def test_what_is_made_of_loop_constants_is_sent_in_every_iteration() -> None:
+    """A device that has nothing of a loop but constants goes round with it all the same."""
+    text = LOOP.replace("body = Neg(switch:1) @B", "body = Add(switch:1, made) @A") + (
+        "c = Enter[frame_name=f; is_constant=true](n) @B\nmade = Neg(c) @B"
+    )
+    remote = ops(cut(text)["B"])
+    assert remote["NextIteration"] == remote["Merge"] == 1
+
+
 def test_nested_loops_nest_their_control_loops() -> None:
     """The inner control loop is entered anew from the outer one's Merge."""
     text = (

@@ -88,6 +88,11 @@ class TaskRendezvous(Rendezvous):
         if reason is not None:
             give_up()
 
+    @property
+    def aborted(self) -> OpError | None:
+        """Why the step ended early; None as long as it did not."""
+        return self._aborted
+
     def leave(self) -> None:
         """The step that made it is over."""
         self.on_leave()

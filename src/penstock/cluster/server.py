@@ -49,10 +49,14 @@ LOOPBACK: Final = "127.0.0.1"
 _LOCAL_HOSTS: Final = frozenset({"localhost", LOOPBACK, "[::1]"})
 #: Threads of steps and queues: there is one for each that waits, so this is no limit in practice.
 _MAX_THREADS: Final = 16_384
+_MAX_PENDING: Final = 1_000_000
 _OPTIONS: Final = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.so_reuseport", 0),
+    # A step may ask for thousands of tensors at once; none of the requests is to be dropped.
+    ("grpc.server.max_pending_requests", _MAX_PENDING),
+    ("grpc.server.max_pending_requests_hard_limit", _MAX_PENDING),
     # Callers that went away without a word are noticed.
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 20_000),

@@ -11,8 +11,9 @@ there: a connection to a task that stopped looks like one to a task that compute
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from threading import Timer
 from typing import Any, Final
 
 from penstock.cluster.cluster_spec import task_of
@@ -33,6 +34,8 @@ from penstock.state.step_state import StepState
 
 #: Steps are numbered with so many random bits, as TensorFlow's masters do it.
 _STEP_BITS: Final = 56
+#: Seconds until which the error should have come that another one follows from.
+_ROOT_SECONDS: Final = 1.0
 #: Seconds to wait for a worker to take or forget something, where nobody waits for that.
 _ASIDE_SECONDS: Final = 10.0
 
@@ -174,7 +177,11 @@ class _RemoteRun:
         cancel = worker.start("RunGraph", request, partial(self._answered, watch))
 
         def end() -> None:
-            cancel()
+            """Cancel the call; but what another part's failure follows from is to be heard of."""
+            if _is_derived(step):
+                _later(cancel)
+            else:
+                cancel()
 
         if not step.cancellation_manager.register_callback(self._token, end):
             end()
@@ -204,12 +211,19 @@ class _RemoteRun:
         if isinstance(error, CancelledError) and self._step.cancellation_manager.is_cancelled:
             error.derived = True
         error = _from(error, self._task)
+        if error.derived:
+            # Whatever it follows from is on its way, and must not be cancelled.
+            _later(partial(self._end_others, error))
+        else:
+            self._step.interrupt.blame(error)
+            self._end_others(error)
+        return error
+
+    def _end_others(self, error: OpError) -> None:
         rendezvous = self._step.rendezvous
         assert rendezvous is not None
-        self._step.interrupt.blame(error)
         rendezvous.start_abort(error)
         self._step.cancellation_manager.start_cancel()
-        return error
 
     # -- as an activity --------------------------------------------------------------------
 
@@ -223,6 +237,21 @@ class _RemoteRun:
     def leave(self, seconds: float) -> Sequence[str]:  # noqa: ARG002
         """Calls end when they are cancelled, whatever the worker does."""
         return ()
+
+
+def _is_derived(step: StepState) -> bool:
+    """Whether all that is known of a step's failure is what follows from it."""
+    rendezvous = step.rendezvous
+    assert isinstance(rendezvous, TaskRendezvous)
+    reason = rendezvous.aborted
+    return step.interrupt.reason is None and reason is not None and reason.derived
+
+
+def _later(work: Callable[[], object]) -> None:
+    """Do something when what others have to say should have come."""
+    timer = Timer(_ROOT_SECONDS, work)
+    timer.daemon = True
+    timer.start()
 
 
 def _from(error: OpError, task: str) -> OpError:

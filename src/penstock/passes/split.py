@@ -15,7 +15,8 @@ Runs last, so that no other pass has to know Send and Recv.  How edges are cut:
 - An edge inside a loop: the Recv must be armed once an iteration, so every partition that
   receives inside a frame gets a copy of the loop's skeleton, the *control loop*:
   Enter → Merge → Switch on the loop's own predicate → NextIteration.  Its Merge starts the
-  Recvs of each iteration.
+  Recvs of each iteration.  A partition that only sends from inside a frame, what it makes of
+  loop constants, has a copy as well: without it, there would be no iteration but the first.
 """
 
 from __future__ import annotations
@@ -113,6 +114,8 @@ class _Splitter:
         self.incarnation_of = incarnation_of
         self.info: ControlFlowInfo = build_control_flow_info(pruned.graph)
         self.loop_cond_of = self.find_loop_conds()
+        #: Loops that need no control loop in a partition.
+        self.turning = self.find_turning()
         #: Partition graphs by name, in order of first use.
         self.graphs: dict[str, Graph] = {}
         #: The copy of each original node.
@@ -238,6 +241,7 @@ class _Splitter:
         if frame.parent is not None:
             merge = self.loop_merge(frame, device)
             self.graph_of(device).add_control_edge(merge, recv)
+            self.have_iterations(frame, src.assigned_device)
         return recv
 
     def order_reads_of_references(self) -> None:
@@ -267,6 +271,20 @@ class _Splitter:
         for missing in reversed(chain):
             self.add_control_loop(missing, device)
         return self.loop_merges[frame, self.partition_of(device)]
+
+    def have_iterations(self, frame: Frame, device: str) -> None:
+        """See to it that what ``device`` sends out of a loop is sent in every iteration."""
+        if frame not in self.loop_cond_of or (frame, self.partition_of(device)) in self.turning:
+            return
+        self.loop_merge(frame, device)
+
+    def find_turning(self) -> set[tuple[Frame, str]]:
+        """The loops that go round by themselves in a partition: it has a NextIteration of them."""
+        return {
+            (self.info.output_frame_of[node.id], self.partition_of(self.device_of[node.id]))
+            for node in self.source
+            if node.role is Role.NEXT_ITERATION and node.id in self.info.output_frame_of
+        }
 
     def add_control_loop(self, frame: Frame, device: str) -> None:
         """Copy the skeleton of a loop; its outer loop's skeleton is there already."""

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from penstock.core.values import DEAD, Value
-from penstock.errors import InternalError, OpError
+from penstock.errors import Code, InternalError, OpError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.context import Done, OpKernelContext, Waiting
 from penstock.kernels.api.registry import Cost, Kernel, async_kernel, context_kernel
@@ -111,7 +111,8 @@ def make_recv(attrs: Attrs) -> Kernel:
         def received(error: OpError | None, value: Value, is_dead: bool) -> None:  # noqa: FBT001
             if error is not None:
                 failure = error.copy()
-                failure.derived = True
+                # Who sends has an error of its own to report, unless it cannot be reached.
+                failure.derived = error.code is not Code.UNAVAILABLE
                 done(failure)
             else:
                 done(DEAD if is_dead else value)
