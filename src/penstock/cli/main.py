@@ -22,6 +22,7 @@ from penstock.cli.convert import convert
 from penstock.cli.ops import ops
 from penstock.cli.run import run
 from penstock.cli.show import show
+from penstock.cli.worker import worker
 from penstock.errors import AdvisedWarning, OpError
 from penstock.printable import printable_lines
 
@@ -65,6 +66,7 @@ def main(context: click.Context) -> None:
       penstock run model.pb --feed images:0=batch.npy --fetch digit:0
       penstock ops --names
       penstock checkpoint list model.ckpt-7
+      penstock worker --cluster worker=127.0.0.1:2222
     """
     if os.environ.get("NO_COLOR"):  # https://no-color.org
         context.color = False
@@ -78,3 +80,4 @@ main.add_command(show)
 main.add_command(ops)
 main.add_command(convert)
 main.add_command(checkpoint)
+main.add_command(worker)

@@ -85,11 +85,10 @@ def decode_answer(content: bytes) -> tuple[Value, bool, bool]:
         InvalidArgumentError: the bytes are no such answer.
 
     """
-    if len(content) >= _LARGE:
-        value = _large_tensor(content)
+    try:
+        value = _large_tensor(content) if len(content) >= _LARGE else None
         if value is not None:
             return value, False, False
-    try:
         answer = RecvTensorResponse.FromString(content)
     except DecodeError as cause:
         raise InvalidArgumentError(f"The answer to RecvTensor cannot be read: {cause}") from None
