@@ -22,13 +22,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.cluster.cluster_spec import ClusterSpec
+    from penstock.cluster.grpc_session import GrpcSession
+    from penstock.cluster.security import Security
     from penstock.cluster.server import Server
 
-__all__ = ["ClusterSpec", "Server"]
+__all__ = ["ClusterSpec", "GrpcSession", "Security", "Server"]
 
 #: Names and the modules that they come from.
 _MODULES = {
     "ClusterSpec": "penstock.cluster.cluster_spec",
+    "GrpcSession": "penstock.cluster.grpc_session",
+    "Security": "penstock.cluster.security",
     "Server": "penstock.cluster.server",
 }
 

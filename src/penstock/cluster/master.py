@@ -75,7 +75,7 @@ class Master:
             workers.create_sessions(isolate=config.isolate_session_state)
         others = [device for devices in found.values() for device in devices]
         session = MasterSession(
-            graph_def, config_of(config, self.task.config), self.task,
+            graph_def, config_of(config, self.task.config), self.task, handle,
             others=others, workers=workers, isolated=config.isolate_session_state,
         )  # fmt: skip
         client = Client(handle, session, workers)

@@ -43,6 +43,7 @@ class MasterSession(Session):
         graph_def: Any,
         config: Any,
         task: Task,
+        handle: str,
         *,
         others: Sequence[Device] = (),
         workers: Workers | None = None,
@@ -54,6 +55,7 @@ class MasterSession(Session):
             graph_def: the graph to begin with.
             config: a ConfigProto.
             task: the master's own.
+            handle: the session's.
             others: the devices of other tasks.
             workers: who runs what lies on these; None if there are none.
             isolated: whether it has variables and queues of its own.
@@ -67,13 +69,16 @@ class MasterSession(Session):
         self._workers: Final = workers
         self._kept: Final = ResourceManager() if isolated else task.resources
         self._is_isolated: Final = isolated
+        self._prefix: Final = f"_{handle}_"
         #: How often the graph was extended.  Changed under the graph's lock.
         self.graph_version = 0
         super().__init__(graph_def, target=task.name, config=config)
 
     def _new_environment(self) -> Environment:
         devices = device_set(self._task.devices, self._others)
-        return Environment(self._graph, self._config, devices, self._kept, self._workers)
+        return Environment(
+            self._graph, self._config, devices, self._kept, self._workers, session=self._prefix
+        )
 
     def extend_to(self, graph_def: Any, known_version: int) -> int:
         """Extend the graph, if the client knows all of it; returns the new version.
@@ -135,8 +140,10 @@ class MasterSession(Session):
     def close(self) -> None:
         """End what goes on; what lives in the tasks stays."""
         reason = "Step was cancelled by an explicit call to `Session::Close()`."
-        if self._end(CancelledError(reason)) and self._is_isolated:
-            self._kept.close()
+        if self._end(CancelledError(reason)):
+            self._kept.drop_named(self._prefix)
+            if self._is_isolated:
+                self._kept.close()
 
 
 def _plan(asked: Asked) -> tuple[FetchPlan, list[str]]:

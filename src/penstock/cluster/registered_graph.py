@@ -20,6 +20,7 @@ from penstock.graph.import_options import ImportOptions
 from penstock.graph.stages import Pruned
 from penstock.passes.prune import Request
 from penstock.runtime.environment import Environment
+from penstock.runtime.kernel_binder import KernelBinder
 from penstock.runtime.prepare import prepare_part
 from penstock.runtime.step_factory import StepFactory
 from penstock.runtime.thread_pool import SessionPools
@@ -32,8 +33,20 @@ _OPTIONS: Final = ImportOptions(
 )
 
 
-class RunsIn(Protocol):
-    """What a run has of its session."""
+class OfSession(Protocol):
+    """What a graph has of its session."""
+
+    @property
+    def resources(self) -> ResourceManager:
+        """Where its variables, queues and tables are."""
+
+    @property
+    def prefix(self) -> str:
+        """What names of resources begin with that are the session's own."""
+
+    @property
+    def kernels(self) -> dict[str, KernelBinder]:
+        """Those that keep something, by device."""
 
     @property
     def state(self) -> SessionState:
@@ -47,9 +60,7 @@ class RunsIn(Protocol):
 class RegisteredGraph:
     """A part of a graph, and what runs it."""
 
-    def __init__(
-        self, graph_def: Message, config: Config, task: Task, resources: ResourceManager
-    ) -> None:
+    def __init__(self, graph_def: Message, config: Config, task: Task, session: OfSession) -> None:
         """Read and prepare it.
 
         Raises:
@@ -60,7 +71,10 @@ class RegisteredGraph:
         self._graph_def: Any = graph_def
         self._task: Final = task
         graph = self._read()
-        environment = Environment(graph, config, task.devices, resources)
+        environment = Environment(
+            graph, config, task.devices, session.resources,
+            kernels=session.kernels, session=session.prefix,
+        )  # fmt: skip
         self._prepared: Final = prepare_part(Request(), self._pruned, environment)
         # Read again only if it could not be prepared; from now on it takes memory for nothing.
         self._graph_def = None
@@ -85,7 +99,7 @@ class RegisteredGraph:
         return Pruned(graph, device_of, (), ())
 
     def run(
-        self, rendezvous: TaskRendezvous, session: RunsIn, options: RunOptions, call: Call
+        self, rendezvous: TaskRendezvous, session: OfSession, options: RunOptions, call: Call
     ) -> Message | None:
         """Run it once, on this thread; returns what was recorded, if anything was.
 

@@ -19,6 +19,7 @@ from penstock.config import Config, RunOptions
 from penstock.core.values import DEAD, Value
 from penstock.defs.schema import Message
 from penstock.errors import AbortedError, CancelledError, InvalidArgumentError, OpError
+from penstock.runtime.kernel_binder import KernelBinder
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session.run import Call
 from penstock.state.cancellation import CancellationManager
@@ -34,6 +35,10 @@ class WorkerSession:
         self.handle: Final = handle
         self.resources: Final = resources
         self.state: Final = SessionState()
+        #: What names of resources begin with that are this session's own.
+        self.prefix: Final = f"_{handle}_"
+        #: By device: kernels that keep something for all graphs of the session.
+        self.kernels: Final[dict[str, KernelBinder]] = {}
         self.pools: Final = SessionPools(config)
         #: By handle.  Changed under the worker's lock.
         self.graphs: dict[str, RegisteredGraph] = {}
@@ -74,6 +79,7 @@ class Worker:
             call.cancel(CancelledError("The session was closed"))
         if session is not None:
             session.pools.close()
+            session.resources.drop_named(session.prefix)
             if session.resources is not self.task.resources:
                 session.resources.close()
 
@@ -97,7 +103,7 @@ class Worker:
 
         """
         session = self._session(session_handle)
-        graph = RegisteredGraph(graph_def, config, self.task, session.resources)
+        graph = RegisteredGraph(graph_def, config, self.task, session)
         handle = secrets.token_hex(8)
         with self._lock:
             session.graphs[handle] = graph

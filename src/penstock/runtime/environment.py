@@ -38,6 +38,8 @@ class Environment:
         devices: DeviceSet,
         resources: ResourceManager | None = None,
         workers: Workers | None = None,
+        kernels: dict[str, KernelBinder] | None = None,
+        session: str = "",
     ) -> None:
         """Note what all requests have in common.
 
@@ -47,6 +49,8 @@ class Environment:
             devices: what the graph may be placed on; without ``workers`` all of this process.
             resources: where variables, queues and tables are; a session's own if none is given.
             workers: who runs what lies on devices of other tasks; None if there are none.
+            kernels: by device, those with state that several graphs of one session share; grows.
+            session: what names of the session's own resources begin with.
 
         """
         self.config = config
@@ -57,6 +61,8 @@ class Environment:
         self.resources = ResourceManager() if resources is None else resources
         #: Who runs what lies elsewhere; None if nothing does.
         self.workers = workers
+        self._kernels = {} if kernels is None else kernels
+        self._session = session
         #: The devices of this process.
         self.own_devices = _own(devices, workers)
         client = devices.client_device
@@ -93,7 +99,7 @@ class Environment:
     def _device_params(self, device: str) -> LocalExecutorParams:
         return LocalExecutorParams(
             device=device,
-            make_kernel=self._new_binder(device).bind,
+            make_kernel=self._kernels.setdefault(device, self._new_binder(device)).bind,
             resources=self.resources,
             functions=self._functions[device],
             explain_wait=partial(explain_wait, self._graph),
@@ -112,6 +118,7 @@ class Environment:
             accelerate=self.config.accelerate,
             by_trial=self.config.adaptive and not self.config.exact_repetition,
             host=host,
+            session=self._session,
         )
 
 

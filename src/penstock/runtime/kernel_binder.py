@@ -49,8 +49,10 @@ class KernelBinder:
         accelerate: bool = False,
         by_trial: bool = False,
         host: Host = CLOSED,
+        session: str = "",
     ) -> None:
         self.device = device
+        self._session = session
         self._accelerate = accelerate
         self._by_trial = by_trial
         self._host = host
@@ -87,6 +89,7 @@ class KernelBinder:
             self._accelerate,
             self._by_trial,
             self._host,
+            self._session,
         )
         if node.op.is_function:
             return BoundKernel(make_named_call(node.op.name, attrs), Calling.ASYNC, Cost.CHEAP)

@@ -78,6 +78,10 @@ class ResourceManager:
         """Drop all resources of one container."""
         self._drop(lambda key: key[0] == (container or DEFAULT_CONTAINER))
 
+    def drop_named(self, prefix: str) -> None:
+        """Drop all resources whose names begin so."""
+        self._drop(lambda key: key[2].startswith(prefix))
+
     def end_waits(self, containers: Iterable[str] = ()) -> None:
         """Cancel whoever waits for what is in some containers, which stays; else like cleanup."""
         names = _named(containers)

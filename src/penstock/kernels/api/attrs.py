@@ -36,6 +36,14 @@ class Attrs:
     by_trial: builtins.bool = False
     #: The only way to files, and to functions of Python.
     host: Host = CLOSED
+    #: What the names of resources begin with that are their session's own, where others live in the
+    #: same place; empty where there are none.
+    session: builtins.str = ""
+
+    @property
+    def own_name(self) -> builtins.str:
+        """What a node's resource is called: its ``shared_name``, or a name in its session."""
+        return self.str("shared_name") or f"{self.session}{self.node_name}"
 
     def dtype(self, name: builtins.str) -> DType:
         """A ``type`` attribute."""

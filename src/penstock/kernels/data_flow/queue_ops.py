@@ -101,7 +101,7 @@ def _spec(
 def _maker(attrs: Attrs, spec: QueueSpec, make_store: Callable[[], ElementStore]) -> Kernel:
     """A kernel that finds or makes the queue and hands out its handle."""
     container = attrs.str("container") or DEFAULT_CONTAINER
-    name = attrs.str("shared_name") or attrs.node_name
+    name = attrs.own_name
     has_resource = attrs.output_types[0] is dtypes.resource
 
     def queue(context: OpKernelContext) -> Value:

@@ -139,7 +139,7 @@ def make_iterator_handle(attrs: Attrs) -> Kernel:
     container, name = attrs.str("container"), attrs.str("shared_name")
 
     def iterator(context: OpKernelContext) -> Value:
-        where = resource_name(attrs) if name else (container, attrs.node_name)
+        where = resource_name(attrs) if name else (container, attrs.own_name)
         context.resources.lookup_or_create(*where, ITERATOR, IteratorResource)
         return ResourceHandle(attrs.device, *where, ITERATOR)
 

@@ -116,7 +116,9 @@ def _find_or_make(
     """The handle of the node's table; an anonymous one is made anew each time."""
     container, name = "", f"_anonymous_{next(_anonymous_ids)}"
     if not attrs.op.name.startswith("Anonymous"):
-        container, name = attrs.str("container"), attrs.str("shared_name") or attrs.node_name
+        is_shared = attrs.bool("use_node_name_sharing")
+        name = attrs.str("shared_name") or (attrs.node_name if is_shared else attrs.own_name)
+        container = attrs.str("container")
     table: LookupTable = context.resources.lookup_or_create(
         container, name, _KIND, lambda: make(name)
     )

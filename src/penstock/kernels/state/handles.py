@@ -25,7 +25,7 @@ def make_handle(
     context: OpKernelContext, attrs: Attrs, kind: str, create: Callable[[str], Any]
 ) -> tuple[Value, Any]:
     """The handle of the node's resource, and the resource, made if it is not there."""
-    container, name = resource_name(attrs)
+    container, name = resource_name(attrs)[0], attrs.own_name
     found = context.resources.lookup_or_create(container, name, kind, lambda: create(name))
     if attrs.output_types[0] is dtypes.resource:
         return ResourceHandle(attrs.device, container or DEFAULT_CONTAINER, name, kind), found
