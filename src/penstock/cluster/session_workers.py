@@ -10,6 +10,7 @@ there: a connection to a task that stopped looks like one to a task that compute
 
 from __future__ import annotations
 
+import itertools
 import secrets
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -61,6 +62,8 @@ class SessionWorkers:
         self._others: Final = tuple(others)
         self._config: Final = config
         self._heartbeat: Final = heartbeat
+        #: Of nodes that are inserted.  Taken under the lock of the session's graph.
+        self.numbers: Final = itertools.count(1)
 
     # -- sessions --------------------------------------------------------------------------
 
@@ -73,7 +76,8 @@ class SessionWorkers:
                 master_task=self._task.name,
                 master_incarnation=self._task.incarnation,
             )
-            request.server_def.cluster.CopyFrom(self._task.peers.cluster.to_proto())
+            # Without a cluster in it: tasks know their own, and TensorFlow's would take one for a
+            # request to build another.
             request.server_def.job_name = other.split("/")[1].removeprefix("job:")
             request.server_def.task_index = int(other.rpartition(":")[2])
             request.server_def.protocol = "grpc"

@@ -22,7 +22,8 @@ Runs last, so that no other pass has to know Send and Recv.  How edges are cut:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -47,6 +48,7 @@ def split(
     *,
     partition_of: Callable[[str], str] = str,
     incarnation_of: Callable[[str], int] = lambda _device: 1,
+    numbers: Iterator[int] | None = None,
 ) -> list[Partition]:
     """One partition per distinct ``partition_of(device)``, in order of first use.
 
@@ -55,6 +57,7 @@ def split(
         partition_of: names the partition of a device: itself by default; a worker's name
             splits by worker.
         incarnation_of: the incarnation of a device, for rendezvous keys.
+        numbers: where the numbers in names of inserted nodes come from; 1, 2 … if not given.
 
     Raises:
         InvalidArgumentError: a data input is missing, or a loop that crosses devices has no
@@ -68,7 +71,7 @@ def split(
             node.assigned_device = pruned.device_of[node.id]
         return [Partition(names.pop(), pruned.graph)]
     pruned = colocate_loop_nodes(pruned)
-    return _Splitter(pruned, partition_of, incarnation_of).run()
+    return _Splitter(pruned, partition_of, incarnation_of, numbers or itertools.count(1)).run()
 
 
 def colocate_loop_nodes(pruned: Pruned) -> Pruned:
@@ -107,7 +110,9 @@ class _Splitter:
         pruned: Pruned,
         partition_of: Callable[[str], str],
         incarnation_of: Callable[[str], int],
+        numbers: Iterator[int],
     ) -> None:
+        self.numbers = numbers
         self.source = pruned.graph
         self.device_of = dict(pruned.device_of)
         self.partition_of = partition_of
@@ -170,7 +175,7 @@ class _Splitter:
     def fresh(self, name: str) -> str:
         """A name for a node that is inserted because of the node called ``name``."""
         while True:
-            self.next_number += 1
+            self.next_number = next(self.numbers)
             made = f"{name}/_{self.next_number}"
             if made not in self.source:
                 return made

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from penstock.core.collector import collector_paused
 from penstock.core.denormals import is_supported
 from penstock.graph.check import check_partitions, check_placed
+from penstock.graph.extract import extract
 from penstock.graph.graph import Graph
 from penstock.graph.roles import Role
 from penstock.graph.stages import Partition, Pruned
@@ -124,21 +126,27 @@ def _prepare_with(
     workers: Workers, request: Request, pruned: Callable[[], Pruned], environment: Environment
 ) -> PreparedRequest:
     """Split by task first; each task, this one like the others, sees to its own part."""
-
-    def parts() -> tuple[Pruned, dict[str, Graph]]:
-        whole = lower_request(pruned, environment.config, environment.devices)
-        cut = split(whole, partition_of=workers.task_of, incarnation_of=environment.incarnation_of)
-        graphs = {part.device: part.graph for part in cut}
-        own = graphs.pop(workers.task_of(environment.client.name), Graph(whole.graph.library))
-        device_of = {node.id: node.assigned_device for node in own}
-        return dataclasses.replace(whole, graph=own, device_of=device_of), graphs
-
-    _, others = parts()
-    if not others:
+    whole = lower_request(pruned, environment.config, environment.devices)
+    cut = split(
+        whole,
+        partition_of=workers.task_of,
+        incarnation_of=environment.incarnation_of,
+        numbers=workers.numbers,
+    )
+    graphs = {part.device: part.graph for part in cut}
+    own = graphs.pop(workers.task_of(environment.client.name), Graph(whole.graph.library))
+    if not graphs:
         return prepare_part(request, pruned, environment)
     begin("registering parts of the graph with other tasks")
-    remote = [workers.register(task, graph) for task, graph in others.items()]
-    return prepare_part(request, lambda: parts()[0], environment, remote)
+    remote = [workers.register(task, graph) for task, graph in graphs.items()]
+    return prepare_part(request, partial(_copy, whole, own), environment, remote)
+
+
+def _copy(whole: Pruned, part: Graph) -> Pruned:
+    """One part of a graph, to be changed."""
+    graph, copies = extract(part, list(part))
+    device_of = {copy.id: node.assigned_device for node, copy in copies.items()}
+    return dataclasses.replace(whole, graph=graph, device_of=device_of)
 
 
 def prepare_part(

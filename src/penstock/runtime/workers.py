@@ -7,7 +7,7 @@ Not:  knows no protocol: whoever opens a session with workers brings them along.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from penstock.defs.schema import Message
@@ -33,6 +33,13 @@ class RemoteGraph(Protocol):
 
 class Workers(Protocol):
     """The tasks of a cluster, as the session of one of them sees them."""
+
+    @property
+    def numbers(self) -> Iterator[int]:
+        """Numbers of this session's that no inserted node's name has had.
+
+        A task may know nodes of a session by their names alone, whichever graph they are of.
+        """
 
     def task_of(self, device: str) -> str:
         """The name of the task that a device belongs to."""
