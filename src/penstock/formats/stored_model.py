@@ -11,16 +11,15 @@ there, no others.  The empty set is one like any other.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from penstock.core.files import FileSystem
 from penstock.defs.schema import Message
-from penstock.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from penstock.errors import InvalidArgumentError, NotFoundError
+from penstock.formats.model_files import checkpoint_files, files_in
 
 #: The signature that is meant where none is named.
 DEFAULT_SIGNATURE: Final = "serving_default"
@@ -37,7 +36,6 @@ SERVE: Final = "serve"
 _OUTSIDE: Final = re.compile(
     r"(^|[/\\])\.\.([/\\]|$)|^[/\\]|^[A-Za-z]:|^[A-Za-z][A-Za-z0-9+.-]*://|\0"
 )
-_FILES: Final = FileSystem()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +65,12 @@ class Companions:
             )
         return os.path.join(self.assets, filename)
 
-    def fingerprint(self) -> str:
-        """What changes when the model does: a hash of the files that say which it is."""
-        digest = hashlib.sha256()
-        for path in self.files:
-            if _FILES.exists(path):
-                digest.update(_FILES.read(path))
-        return digest.hexdigest()
+    def all_files(self) -> list[str]:
+        """The files that say which model it is, those of its checkpoint, and its assets."""
+        found = [*self.files]
+        if self.checkpoint:
+            found += checkpoint_files(self.checkpoint)
+        return [*found, *files_in(self.assets)] if self.assets else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,14 +115,6 @@ class StoredModel:
             f"MetaGraphDef associated with tags {_shown(wanted)} could not be found in {self.path}",
             next_step=f"it has {self._listed()}",
         )
-
-    def check(self, fingerprint: str) -> None:
-        """Raise FailedPreconditionError unless the model still has a fingerprint."""
-        if self.companions.fingerprint() != fingerprint:
-            raise FailedPreconditionError(
-                f"{self.path} holds another model than it did when it was pickled",
-                next_step="load it anew: penstock.load_model",
-            )
 
     @property
     def is_bare(self) -> bool:
