@@ -150,6 +150,19 @@ class FileSystem:
         with file_errors(path):
             return sorted(os.listdir(local))
 
+    def files_below(self, path: str) -> list[str]:
+        """The files of a folder and of those in it, in alphabetical order; none if it is none."""
+        found = os.walk(self.locate(path))
+        return sorted(os.path.join(place, name) for place, _, names in found for name in names)
+
+    def mark(self, path: str) -> tuple[int, ...]:
+        """What changes when a file is written, or replaced by another; empty if there is none."""
+        try:
+            found = os.stat(self.locate(path))
+        except OSError:
+            return ()
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
     def matching(self, pattern: str) -> list[str]:
         """Files and folders that fit a pattern, in alphabetical order.
 

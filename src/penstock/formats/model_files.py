@@ -39,7 +39,7 @@ class ModelFiles:
         """
         self._paths: Final = tuple(dict.fromkeys(paths))
         #: What the file system said of each when the model was loaded.
-        self._marks: Final = [_mark(path) for path in self._paths]
+        self._marks: Final = [_FILES.mark(path) for path in self._paths]
         #: The hashes, once somebody asked; of two threads that ask at once, either's will do.
         self._found: Fingerprint | None = None
 
@@ -54,7 +54,7 @@ class ModelFiles:
         if self._found is None:
             hashes = [_hash(path) for path in self._paths]
             for path, mark in zip(self._paths, self._marks, strict=True):
-                if _mark(path) != mark:
+                if _FILES.mark(path) != mark:
                     raise FailedPreconditionError(
                         f"{path} was changed after the model was loaded, so that nobody else could "
                         "load the same one",
@@ -109,25 +109,9 @@ def checkpoint_files(prefix: str) -> Sequence[str]:
     ]
 
 
-def files_in(folder: str) -> Sequence[str]:
-    """All files of a folder and of those in it, in alphabetical order."""
-    return sorted(
-        os.path.join(place, name) for place, _, names in os.walk(folder) for name in names
-    )
-
-
 def _hash(path: str) -> str:
     if not _FILES.exists(path):
         return ""
     with _FILES.open(path) as file:
         content: Any = file  # typeshed asks for a method that the type of open files does not list
         return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def _mark(path: str) -> tuple[int, ...]:
-    """What changes when somebody writes into a file, or puts another one in its place."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return ()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -17,9 +17,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock.core.files import FileSystem
 from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError, NotFoundError
-from penstock.formats.model_files import checkpoint_files, files_in
+from penstock.formats.model_files import checkpoint_files
 
 #: The signature that is meant where none is named.
 DEFAULT_SIGNATURE: Final = "serving_default"
@@ -36,6 +37,7 @@ SERVE: Final = "serve"
 _OUTSIDE: Final = re.compile(
     r"(^|[/\\])\.\.([/\\]|$)|^[/\\]|^[A-Za-z]:|^[A-Za-z][A-Za-z0-9+.-]*://|\0"
 )
+_FILES: Final = FileSystem()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,7 @@ class Companions:
         found = [*self.files]
         if self.checkpoint:
             found += checkpoint_files(self.checkpoint)
-        return [*found, *files_in(self.assets)] if self.assets else found
+        return [*found, *_FILES.files_below(self.assets)] if self.assets else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
