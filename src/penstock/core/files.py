@@ -255,6 +255,31 @@ class FileSystem:
                 os.rmdir(local)
 
 
+class DurableFiles(FileSystem):
+    """Files that are still there, whole, after a machine has lost its power.
+
+    What is published was written to the disk before it gets its name, and so is the name before
+    anybody goes on.  That takes milliseconds.
+    """
+
+    def publish(self, path: str, file: BinaryIO) -> None:
+        """Write a complete draft to the disk, and then give it its name."""
+        with file_errors(path):
+            file.flush()
+            os.fsync(file.fileno())
+        super().publish(path, file)
+        self._keep_name(path)
+
+    def _keep_name(self, path: str) -> None:
+        folder = os.path.dirname(self.locate(path)) or "."
+        with suppress(OSError):  # some systems cannot open folders
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+
 class NoFiles(FileSystem):
     """A file system without files: whatever it is asked, it refuses."""
 
