@@ -29,7 +29,7 @@ from penstock.session import Session
 _GLOBAL_STEP: Final = "global_step"
 _FILES: Final = DurableFiles()
 #: What the names of a checkpoint's files end with.
-_ENDINGS: Final = re.compile(r"\.(index|data-\d{5}-of-\d{5})", re.ASCII)
+_ENDINGS: Final = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})", re.ASCII)
 
 
 def global_step_of(variable: Variable | None = None) -> Variable:
@@ -163,7 +163,7 @@ def _remove(prefix: str) -> None:
     folder, name = os.path.split(prefix)
     names = [one for one in _FILES.names(folder or ".") if _ENDINGS.fullmatch(one, len(name))]
     ours = [one for one in names if one.startswith(name)]
-    for one in sorted(ours, reverse=True):  # "…index" comes after "…data-…"
+    for one in sorted(ours, key=lambda one: not one.endswith(".index")):
         try:
             _FILES.remove(os.path.join(folder, one))
         except OpError:
