@@ -37,7 +37,9 @@ def python_functions() -> Iterator[None]:
 def test_answers_are_tensorflows(case: OpCase, tier: ps.Tier) -> None:
     """Values, types, shapes and errors are TensorFlow's, on both tiers."""
     checked = tier is ps.Tier.DATAFLOW
-    config = ps.Config(tier=tier, check_outputs=checked, check_graphs=checked)
+    config = ps.Config(
+        tier=tier, check_outputs=checked, check_graphs=checked, device_count=case.device_count
+    )
     with ps.Session(case.graph_bytes, config=config) as session:
         run_case(session, case)
 

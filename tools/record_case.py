@@ -65,7 +65,7 @@ def record(case: Case, name: str) -> dict[str, Any]:
             return {"name": name}
     steps = made if isinstance(made, Steps) else Steps((({}, made),) * case.runs)
     graph_def = graph.as_graph_def()
-    with tf.Session(graph=graph, config=config()) as session:
+    with tf.Session(graph=graph, config=config(case.cpus)) as session:
         recorded = [run(session, case, feeds, flat(fetches)) for feeds, fetches in steps.runs]
     if not case.says and "error" in recorded[0]:
         complaints.append(f"{name} gives an error, and should say nothing")
@@ -74,6 +74,8 @@ def record(case: Case, name: str) -> dict[str, Any]:
     result: dict[str, Any] = {"name": name}
     if case.tol != (1e-5, 1e-6):
         result["tol"] = case.tol
+    if case.cpus != 1:
+        result["cpus"] = case.cpus
     result["ops"] = sorted(ops_of(graph_def))
     result["steps"] = recorded
     result["graph"] = packed(graph_def.SerializeToString(deterministic=True))
@@ -88,11 +90,18 @@ def start_version(producer: int) -> None:
     tf.import_graph_def(old, name="")
 
 
-def config() -> Any:
-    proto = tf.ConfigProto(intra_op_parallelism_threads=1)
+def config(cpus: int) -> Any:
+    proto = tf.ConfigProto(intra_op_parallelism_threads=1, device_count={"CPU": cpus})
     proto.graph_options.rewrite_options.disable_meta_optimizer = True
     proto.graph_options.optimizer_options.opt_level = -1
     return proto
+
+
+def options(cpus: int) -> Any:
+    """With several devices, those that let them exchange values, whatever ops the graph has."""
+    made = tf.RunOptions()
+    made.experimental.collective_graph_key = int(cpus > 1)
+    return made
 
 
 def flat(fetches: Any) -> list[Any]:
@@ -110,9 +119,8 @@ def run(session: Any, case: Case, feeds: Any, fetches: list[Any]) -> dict[str, A
         "targets": sorted({getattr(item, "op", item).name for item in targets}),
     }
     try:
-        values = session.run([fetched, targets and [getattr(t, "op", t) for t in targets]], feeds)[
-            0
-        ]
+        operations = targets and [getattr(item, "op", item) for item in targets]
+        values = session.run([fetched, operations], feeds, options=options(case.cpus))[0]
     except tf.errors.OpError as error:
         said = re.split(r"\nNode: '.*'\n", error.message)[-1].partition("\n\t [[")[0]
         if case.says.lower() not in said.lower():

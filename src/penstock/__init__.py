@@ -56,7 +56,7 @@ from penstock.state.resources import ResourceManager
 from penstock.state.step_state import StepState
 
 if TYPE_CHECKING:
-    from penstock import checkpoint, formats, records, saved_model
+    from penstock import checkpoint, formats, records, saved_model, training
     from penstock.builder import (
         Graph,
         Operation,
@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from penstock.kernels.api.shape_context import ShapeContext
     from penstock.kernels.api.shape_rules import shape_rule
     from penstock.saved_model import load_model
+    from penstock.training import MonitoredSession
 
 __version__ = "0.1.0"
 
@@ -111,6 +112,7 @@ __all__ = [
     "KernelTraits",
     "Limits",
     "LocalExecutorParams",
+    "MonitoredSession",
     "NodeOutputContext",
     "Operation",
     "OptimizerOptions",
@@ -169,6 +171,7 @@ __all__ = [
     "send",
     "shape_rule",
     "switch_case",
+    "training",
     "tuple_",
     "unregister_pass",
     "while_loop",
@@ -176,9 +179,10 @@ __all__ = [
 ]
 
 #: Packages that are loaded when they are first used: who only runs graphs need not wait for them.
-_PACKAGES = frozenset({"checkpoint", "formats", "records", "saved_model"})
+_PACKAGES = frozenset({"checkpoint", "formats", "records", "saved_model", "training"})
 #: Names and the modules that they come from, which are loaded in the same way.
 _MODULES = {
+    "MonitoredSession": "penstock.training.monitored_session",
     "ShapeContext": "penstock.kernels.api.shape_context",
     "load_model": "penstock.saved_model.loaded_model",
     "shape_rule": "penstock.kernels.api.shape_rules",

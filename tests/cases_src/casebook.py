@@ -56,6 +56,8 @@ class Case:
     is_shaped: bool = False
     #: Arguments of the raw op; none if the case is a graph.
     args: Mapping[str, Any] = field(default_factory=dict)
+    #: How many CPU devices the session has.
+    cpus: int = 1
 
 
 def op(
@@ -81,11 +83,12 @@ def graph(
     also: tuple[str, ...] = (),
     runs: int = 1,
     producer: int = 0,
+    cpus: int = 1,
 ) -> Case:
     """A graph made by ``build(tf, *args)``, which returns tensors and operations to fetch."""
     made = functools.partial(_with_args, build, args)
     name = "_".join([build.__name__, *(arg for arg in args if isinstance(arg, str))])
-    return Case(name, made, tol, says, also, runs, producer)
+    return Case(name, made, tol, says, also, runs, producer, cpus=cpus)
 
 
 def rows(

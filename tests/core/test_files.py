@@ -278,6 +278,25 @@ def test_what_lies_in_a_mapped_file_is_kept_without_a_copy(tmp_path: Path) -> No
     assert keep(writable) is not writable
 
 
+def test_a_mark_changes_with_the_file(tmp_path: Path) -> None:
+    """When it is written, replaced, or gone; a folder's files are those of all below it."""
+    files = FileSystem()
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    path = tmp_path / "folder" / "inner" / "one"
+    path.write_bytes(b"abc")
+    (tmp_path / "folder" / "two").write_bytes(b"")
+    marks = [files.mark(str(path)), files.mark(str(path))]
+    path.write_bytes(b"abcd")
+    marks.append(files.mark(str(path)))
+    path.unlink()
+    marks.append(files.mark(str(path)))
+
+    assert marks[0] == marks[1] != marks[2]
+    assert marks[3] == ()
+    assert files.files_below(str(tmp_path)) == [str(tmp_path / "folder" / "two")]
+    assert files.files_below(str(path)) == []
+
+
 # -- no files --------------------------------------------------------------------------
 
 CALLS: dict[str, Callable[[FileSystem, str], Any]] = {
@@ -287,6 +306,8 @@ CALLS: dict[str, Callable[[FileSystem, str], Any]] = {
     "is_folder": lambda files, path: files.is_folder(path),
     "exists": lambda files, path: files.exists(path),
     "names": lambda files, path: files.names(path),
+    "files_below": lambda files, path: files.files_below(path),
+    "mark": lambda files, path: files.mark(path),
     "matching": lambda files, path: files.matching(path),
     "write": lambda files, path: files.write(path, b""),
     "extend": lambda files, path: files.extend(path, b""),

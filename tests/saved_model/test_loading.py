@@ -626,3 +626,64 @@ def test_another_model_at_the_path_is_not_taken_for_the_pickled_one(tmp_path: Pa
 
     with pytest.raises(errors.FailedPreconditionError, match="another model"):
         pickle.loads(pickled)
+
+
+@pytest.mark.parametrize("which", ["variables/variables.data-00000-of-00001", "saved_model.pb"])
+def test_the_file_that_changed_is_named(tmp_path: Path, which: str) -> None:
+    """A single byte of any file of the model tells, and the error says which file."""
+    shutil.copytree(model_at("keras_mlp"), tmp_path / "model")
+    with load(tmp_path / "model") as model:
+        pickled = pickle.dumps(model)
+    content = bytearray((tmp_path / "model" / which).read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / "model" / which).write_bytes(content)
+
+    with pytest.raises(errors.FailedPreconditionError, match=f"another model .*{which} changed"):
+        pickle.loads(pickled)
+
+
+def test_a_checkpoint_beside_a_graph_is_part_of_the_fingerprint(tmp_path: Path) -> None:
+    """The values that were given with the graph are those that it has where it is unpickled."""
+    graph = ps.Graph()
+    with graph.as_default():
+        ps.Variable([1.0, 2.0], name="w")
+    (tmp_path / "graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    prefix = ps.checkpoint.save(tmp_path / "model.ckpt-7", {"w": np.float32([3, 4])})
+    with load(tmp_path / "graph.pb", checkpoint=prefix) as model:
+        pickled = pickle.dumps(model)
+    with pickle.loads(pickled) as again:
+        assert again.variables["w"].tolist() == [3, 4]
+    ps.checkpoint.save(prefix, {"w": np.float32([5, 6])})
+
+    with pytest.raises(errors.FailedPreconditionError, match=r"model\.ckpt-7\.index.* changed"):
+        pickle.loads(pickled)
+
+
+def test_a_model_that_is_not_there_is_missed_by_name(tmp_path: Path) -> None:
+    """Who unpickles where the path leads nowhere learns which file is missing, and what to do."""
+    shutil.copytree(model_at("keras_mlp"), tmp_path / "model")
+    with load(tmp_path / "model") as model:
+        pickled = pickle.dumps(model)
+    shutil.rmtree(tmp_path / "model")
+
+    with pytest.raises(errors.NotFoundError, match=r"(?s)saved_model\.pb; .*shared file system"):
+        pickle.loads(pickled)
+
+
+def test_what_was_replaced_after_loading_is_not_pickled(tmp_path: Path) -> None:
+    """The fingerprint is that of what was loaded, not of what lies there by now."""
+    shutil.copytree(model_at("simple_save"), tmp_path / "model")
+    with load(tmp_path / "model") as model:
+        shutil.copytree(model_at("partitioned"), tmp_path / "model", dirs_exist_ok=True)
+        with pytest.raises(errors.FailedPreconditionError, match="changed after the model was"):
+            pickle.dumps(model)
+
+
+def test_a_model_of_bytes_is_not_pickled() -> None:
+    """It has no path, and the error says what to do about it."""
+    content = (model_at("simple_save") / "saved_model.pb").read_bytes()
+    with (
+        load(content) as model,
+        pytest.raises(errors.FailedPreconditionError, match="loaded from bytes"),
+    ):
+        pickle.dumps(model)

@@ -42,6 +42,11 @@ class OpCase:
         return ops
 
     @property
+    def device_count(self) -> dict[str, int]:
+        """The devices that TensorFlow's session had."""
+        return {"CPU": self.record.get("cpus", 1)}
+
+    @property
     def graph_bytes(self) -> bytes:
         return _unpacked(self.record["graph"])
 

@@ -29,7 +29,9 @@ _FILES: Final = FileSystem()
 _ALIGNMENT: Final = 64
 
 
-def save(prefix: str | os.PathLike[str], tensors: Mapping[str, Any]) -> str:
+def save(
+    prefix: str | os.PathLike[str], tensors: Mapping[str, Any], *, files: FileSystem = _FILES
+) -> str:
     """Write a checkpoint whose keys are names, as ``tf.compat.v1.train.Saver`` restores them.
 
     What has the prefix stays whole until the new checkpoint is complete, also if the process is
@@ -40,6 +42,7 @@ def save(prefix: str | os.PathLike[str], tensors: Mapping[str, Any]) -> str:
         tensors: arrays, numbers, texts or nested lists, by names.  Of type and shape as numpy
             makes them, strings as UTF-8; what ``load`` gives is written as it was, but that
             parts are put together.
+        files: where they go; ``DurableFiles`` also outlive a loss of power.
 
     Returns:
         The prefix.
@@ -51,8 +54,8 @@ def save(prefix: str | os.PathLike[str], tensors: Mapping[str, Any]) -> str:
     """
     path = os.fsdecode(prefix)
     found = {_key(name): _tensor(name, value) for name, value in tensors.items()}
-    _FILES.make_folders(folder_of(path))
-    with BundleWriter(path, _FILES, alignment=_ALIGNMENT) as writer:
+    files.make_folders(folder_of(path))
+    with BundleWriter(path, files, alignment=_ALIGNMENT) as writer:
         for key in sorted(found):
             value, dtype = found[key]
             writer.add(key, value, dtype)

@@ -78,6 +78,7 @@ def write_state(
     timestamps: Iterable[float] = (),
     last_preserved: float = 0.0,
     name: str = _NAME,
+    files: FileSystem = _FILES,
 ) -> None:
     """Write the file, in place of the one that is there, which stays whole until then.
 
@@ -88,6 +89,7 @@ def write_state(
         timestamps: when each of them was written, in seconds since 1970.
         last_preserved: when the last one was written that is kept for good.
         name: what the file is called.
+        files: where it goes; ``DurableFiles`` also outlive a loss of power.
 
     """
     place = os.fsdecode(folder)
@@ -101,8 +103,8 @@ def write_state(
     if last_preserved:
         proto.last_preserved_timestamp = last_preserved
     text_format = importlib.import_module("google.protobuf.text_format")
-    _FILES.make_folders(place)
-    with _FILES.create(os.path.join(place, name)) as file:
+    files.make_folders(place)
+    with files.create(os.path.join(place, name)) as file:
         file.write(text_format.MessageToString(proto).encode())
 
 

@@ -10,6 +10,7 @@
 | a master runs steps of whole graphs | ``master``, ``master_session``, ``session_workers`` |
 | both, listening | ``server`` |
 | a session somewhere else | ``grpc_session`` |
+| a model over data of Ray or Dask | ``batches``, ``prediction``, ``shared_model``, ``*_data`` |
 
 Whoever imports this package loads nothing: its names come from their modules when they are first
 used, and gRPC (the extra ``cluster``) when a server or a channel is.
@@ -21,12 +22,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from penstock.cluster.batches import map_batches
     from penstock.cluster.cluster_spec import ClusterSpec
     from penstock.cluster.grpc_session import GrpcSession
     from penstock.cluster.security import Security
     from penstock.cluster.server import Server
 
-__all__ = ["ClusterSpec", "GrpcSession", "Security", "Server"]
+__all__ = ["ClusterSpec", "GrpcSession", "Security", "Server", "map_batches"]
 
 #: Names and the modules that they come from.
 _MODULES = {
@@ -34,6 +36,7 @@ _MODULES = {
     "GrpcSession": "penstock.cluster.grpc_session",
     "Security": "penstock.cluster.security",
     "Server": "penstock.cluster.server",
+    "map_batches": "penstock.cluster.batches",
 }
 
 

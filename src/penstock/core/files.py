@@ -150,6 +150,19 @@ class FileSystem:
         with file_errors(path):
             return sorted(os.listdir(local))
 
+    def files_below(self, path: str) -> list[str]:
+        """The files of a folder and of those in it, in alphabetical order; none if it is none."""
+        found = os.walk(self.locate(path))
+        return sorted(os.path.join(place, name) for place, _, names in found for name in names)
+
+    def mark(self, path: str) -> tuple[int, ...]:
+        """What changes when a file is written, or replaced by another; empty if there is none."""
+        try:
+            found = os.stat(self.locate(path))
+        except OSError:
+            return ()
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
     def matching(self, pattern: str) -> list[str]:
         """Files and folders that fit a pattern, in alphabetical order.
 
@@ -240,6 +253,31 @@ class FileSystem:
         with file_errors(path):
             if not os.listdir(local):
                 os.rmdir(local)
+
+
+class DurableFiles(FileSystem):
+    """Files that are still there, whole, after a machine has lost its power.
+
+    What is published was written to the disk before it gets its name, and so is the name before
+    anybody goes on.  That takes milliseconds.
+    """
+
+    def publish(self, path: str, file: BinaryIO) -> None:
+        """Write a complete draft to the disk, and then give it its name."""
+        with file_errors(path):
+            file.flush()
+            os.fsync(file.fileno())
+        super().publish(path, file)
+        self._keep_name(path)
+
+    def _keep_name(self, path: str) -> None:
+        folder = os.path.dirname(self.locate(path)) or "."
+        with suppress(OSError):  # some systems cannot open folders
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
 
 class NoFiles(FileSystem):

@@ -11,7 +11,6 @@ there, no others.  The empty set is one like any other.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -20,7 +19,8 @@ from typing import Any, Final
 
 from penstock.core.files import FileSystem
 from penstock.defs.schema import Message
-from penstock.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from penstock.errors import InvalidArgumentError, NotFoundError
+from penstock.formats.model_files import checkpoint_files
 
 #: The signature that is meant where none is named.
 DEFAULT_SIGNATURE: Final = "serving_default"
@@ -67,13 +67,12 @@ class Companions:
             )
         return os.path.join(self.assets, filename)
 
-    def fingerprint(self) -> str:
-        """What changes when the model does: a hash of the files that say which it is."""
-        digest = hashlib.sha256()
-        for path in self.files:
-            if _FILES.exists(path):
-                digest.update(_FILES.read(path))
-        return digest.hexdigest()
+    def all_files(self) -> list[str]:
+        """The files that say which model it is, those of its checkpoint, and its assets."""
+        found = [*self.files]
+        if self.checkpoint:
+            found += checkpoint_files(self.checkpoint)
+        return [*found, *_FILES.files_below(self.assets)] if self.assets else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,14 +117,6 @@ class StoredModel:
             f"MetaGraphDef associated with tags {_shown(wanted)} could not be found in {self.path}",
             next_step=f"it has {self._listed()}",
         )
-
-    def check(self, fingerprint: str) -> None:
-        """Raise FailedPreconditionError unless the model still has a fingerprint."""
-        if self.companions.fingerprint() != fingerprint:
-            raise FailedPreconditionError(
-                f"{self.path} holds another model than it did when it was pickled",
-                next_step="load it anew: penstock.load_model",
-            )
 
     @property
     def is_bare(self) -> bool:

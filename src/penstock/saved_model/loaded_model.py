@@ -1,7 +1,7 @@
 """``load_model``, and what it returns.
 
 In:   the path of a model, and tags.
-Out:  ``LoadedModel``: signatures, functions, variables; a session.
+Out:  ``LoadedModel``: signatures, functions, variables; a session; its ``Recipe``, which travels.
 Not:  knows no format of files, which ``formats`` does, and nothing of how either generation of
       models works; see ``object_model`` and ``graph_model``.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
@@ -18,7 +19,8 @@ from penstock.checkpoint import load as open_checkpoint
 from penstock.config import Config
 from penstock.core.collector import collector_paused
 from penstock.core.values import Value
-from penstock.errors import InvalidArgumentError, NotFoundError
+from penstock.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from penstock.formats.model_files import Fingerprint, ModelFiles, check_files, checkpoint_files
 from penstock.formats.read_model import read_model
 from penstock.formats.stored_model import DEFAULT_SIGNATURE, StoredModel, tags_of
 from penstock.saved_model.function_graph import FunctionGraph
@@ -27,6 +29,36 @@ from penstock.saved_model.graph_model import GraphVariables, offers_of_graph, op
 from penstock.saved_model.object_model import offers_of, open_objects
 from penstock.saved_model.signatures import Signatures
 from penstock.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A model as it travels: where it is, and which it must be."""
+
+    #: Absolute, and the same wherever it is opened.
+    path: str
+    fingerprint: Fingerprint
+    tags: tuple[str, ...]
+    #: The prefix of a checkpoint that was given beside the model; empty for the model's own.
+    checkpoint: str
+    config: Config
+
+    def open(self, config: Config | None = None) -> LoadedModel:
+        """Load the model, after a look at its files.
+
+        Args:
+            config: the session's, in place of the model's.
+
+        Raises:
+            NotFoundError: it is not there.
+            FailedPreconditionError: files of it hold something else; the error names them.
+            OpError: like ``load_model``.
+
+        """
+        check_files(self.fingerprint, self.path)
+        config = config or self.config
+        stored = read_model(self.path)
+        return LoadedModel(stored, self.tags, checkpoint=self.checkpoint, config=config)
 
 
 class LoadedModel:
@@ -60,6 +92,7 @@ class LoadedModel:
         self._config: Final = Config.of(config)
         self._checkpoint: Final = open_checkpoint(checkpoint).prefix if checkpoint else ""
         self.what, self.path = stored.what, stored.path
+        self._files: Final = _files_of(stored, self._checkpoint)
         meta_graph = stored.graph_of(tags)
         self.tags = tags_of(meta_graph)
         # For ``freeze``: what was loaded, and its functions if it has objects.
@@ -138,6 +171,22 @@ class LoadedModel:
         """Give up the session, variables and tables.  May be called twice."""
         self.session.close()
 
+    def recipe(self) -> Recipe:
+        """What opens the same model elsewhere, or says that it is not there; small.
+
+        Raises:
+            FailedPreconditionError: the model was loaded from bytes, or its files were changed
+                since it was loaded.
+
+        """
+        if self._files is None:
+            raise FailedPreconditionError(
+                f"{self.path} was loaded from bytes, and other processes could not find it",
+                next_step="write it into a file, and load that one",
+            )
+        fingerprint = self._files.fingerprint()
+        return Recipe(self.path, fingerprint, self.tags, self._checkpoint, self._config)
+
     def __enter__(self) -> LoadedModel:
         return self
 
@@ -150,8 +199,7 @@ class LoadedModel:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        fingerprint = self._stored.companions.fingerprint()
-        return _reopen, (self.path, fingerprint, self.tags, self._checkpoint, self._config)
+        return _reopen, (self.recipe(),)
 
     def __repr__(self) -> str:
         signatures = ", ".join(self.signatures) or "none"
@@ -201,9 +249,13 @@ def load_model(
     return LoadedModel(read_model(path), tags, checkpoint=given, config=config)
 
 
-def _reopen(
-    path: str, fingerprint: str, tags: tuple[str, ...], checkpoint: str, config: Config
-) -> LoadedModel:
-    stored = read_model(path)
-    stored.check(fingerprint)
-    return LoadedModel(stored, tags, checkpoint=checkpoint, config=config)
+def _files_of(stored: StoredModel, checkpoint: str) -> ModelFiles | None:
+    """The files of a model, with those of a checkpoint beside its own; None if it has no file."""
+    if not stored.companions.files:
+        return None
+    beside = checkpoint_files(checkpoint) if checkpoint else ()
+    return ModelFiles([*stored.companions.all_files(), *beside])
+
+
+def _reopen(recipe: Recipe) -> LoadedModel:
+    return recipe.open()

@@ -93,3 +93,38 @@ def unbatch(node: ShapeContext) -> TensorShape:
     """Some of the rows."""
     given = node.input(0)
     return UNKNOWN if given.dims is None else concat(shape(None), part_of(given, 1))
+
+
+@shape_rule(
+    "CollectiveReduce", "CollectiveReduceV2", "CollectiveAllToAllV2", "CollectiveBcastSendV2"
+)
+def collective_like_input(node: ShapeContext) -> TensorShape:
+    """The input's."""
+    return node.input(0)
+
+
+@shape_rule("CollectiveGather", "CollectiveGatherV2")
+def collective_gather(node: ShapeContext) -> TensorShape:
+    """The rows of all members, which have equally many."""
+    given, attrs = node.input(0), node.attrs
+    if given.dims is None:
+        return UNKNOWN
+    rows = dim(given, 0)
+    is_known = rows is not None and "group_size" in attrs.values
+    count = rows * attrs.int("group_size") if rows is not None and is_known else None
+    return concat(shape(count), part_of(given, 1))
+
+
+@shape_rule("CollectiveBcastSend", "CollectiveBcastRecv")
+def collective_broadcast(node: ShapeContext) -> TensorShape:
+    """What the node says."""
+    return node.attrs.shape("shape")
+
+
+@shape_rule("CollectiveBcastRecvV2")
+def collective_bcast_recv(node: ShapeContext) -> TensorShape:
+    """The sizes that are the last input."""
+    return node.sizes(3)
+
+
+shape_signatures({"CollectiveAssignGroupV2": "-> [], []"})

@@ -1,0 +1,299 @@
+"""Collective operations: values that all members of a group exchange, each with all others.
+
+In:   what each member brings, as soon as it is there; a way to send values to other members.
+Out:  what each of them gets: the same sum, all values in order, the value of one.
+Not:  knows no graph and no kernels, and blocks nobody.
+
+What travels, and how values are added up, is as in TensorFlow, so that sums are the same to the
+last bit.  An array is cut into as many chunks as there are members.  In the first half of a
+reduction each chunk goes around the ring, beginning with the member of its number, and grows by
+what each member has; so the last one has all of it.  In the second half it goes around once more.
+Every member sends and receives 2 (n - 1) / n of its array, whatever the number n of members:
+Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", Journal
+of Parallel and Distributed Computing 69 (2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+from threading import TIMEOUT_MAX, Lock, Timer
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+
+from penstock.core.values import Array
+from penstock.errors import CancelledError, OpError
+from penstock.state.cancellation import CancellationManager
+from penstock.state.collective_groups import Collective, CollectiveGroups, Place
+from penstock.state.rendezvous import RecvDone, Rendezvous, RendezvousKey
+from penstock.state.waits import Wait
+
+#: Larger chunks travel in pieces, so that the next member begins before the last piece is there.
+_PIECE_BYTES: Final = 4 << 20
+#: Chunks begin at multiples of so many bytes, as TensorFlow's do.
+_ALIGNMENT: Final = 64
+
+#: A member's part: yields keys, is sent the values that come under them, returns the result.
+Exchange: TypeAlias = Generator[str, Array, Any]
+#: Called once with the result, or with what was raised.
+Exchanged: TypeAlias = Callable[[Any], None]
+Merge: TypeAlias = Callable[[Array, Array], Array]
+
+
+class Peers(Protocol):
+    """A way to the other members; keys are those of a rendezvous, and name both devices."""
+
+    def send(self, key: str, value: Any, /) -> None:
+        """Hand a value over to whoever receives under the key; does not wait."""
+
+    def recv_async(
+        self, key: str, done: RecvDone, cancellation_manager: CancellationManager | None, /
+    ) -> None:
+        """Have ``done`` called with the value, or with an error."""
+
+
+class CollectiveExecutor:
+    """The collective operations of one step."""
+
+    def __init__(self, peers: Peers | None = None, groups: CollectiveGroups | None = None) -> None:
+        """Have members meet.
+
+        Args:
+            peers: the way to other members; None if all of them are in this process.
+            groups: who decides about members; None if that is this object alone.
+
+        """
+        self._peers: Final[Peers] = peers or Rendezvous()
+        self._groups: Final = groups or CollectiveGroups()
+
+    def run(
+        self,
+        member: Collective,
+        exchange: Callable[[Member], Exchange],
+        done: Exchanged,
+        *,
+        cancellation: CancellationManager,
+        timeout_seconds: float = 0,
+        runner: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
+        """Take part in a collective operation.
+
+        Args:
+            member: who, and in what.
+            exchange: what the member does when all have come.
+            done: is called once, from any thread, with the result or an error.
+            cancellation: ends the member's waits, and with them those of all others.
+            timeout_seconds: so long it waits for other members to come; 0 is for ever.
+            runner: has what goes on after a wait run; None leaves that to who ended it.
+
+        """
+        timer: Timer | None = None
+
+        def entered(error: OpError | None, place: Place | None) -> None:
+            if timer is not None:
+                timer.cancel()
+            if error is not None or place is None:
+                done(error)
+                return
+            part = exchange(Member(place, self._peers))
+            _Conversation(part, self._peers, done, cancellation, runner).go_on(None)
+
+        wait = Wait(entered, member)
+        if timeout_seconds > 0:
+            seconds = min(timeout_seconds, TIMEOUT_MAX)
+            timer = Timer(seconds, partial(self._groups.expire, wait))
+            timer.daemon = True
+            timer.start()
+        self._groups.enter(wait, cancellation)
+
+    def end_waits(self) -> None:
+        """The step is over; whoever still waits is told so."""
+        self._groups.abort(CancelledError("the step is over", derived=True))
+
+
+class _Conversation:
+    """A member's part that goes on whenever the value has come for which it waits."""
+
+    def __init__(
+        self,
+        part: Exchange,
+        peers: Peers,
+        done: Exchanged,
+        cancellation: CancellationManager,
+        runner: Callable[[Callable[[], None]], object] | None,
+    ) -> None:
+        self._part: Final = part
+        self._peers: Final = peers
+        self._done: Final = done
+        self._cancellation: Final = cancellation
+        self._runner: Final = runner or (lambda work: work())
+
+    def go_on(self, value: Any) -> None:
+        """Work with a value, and with all that are there already, until one is missing."""
+        while True:
+            try:
+                key = self._part.send(value)
+            except StopIteration as end:
+                self._done(end.value)
+                return
+            except Exception as error:  # noqa: BLE001  (whatever it is, somebody waits for it)
+                self._done(error)
+                return
+            arrival = _Arrival()
+            self._peers.recv_async(key, arrival.come, self._cancellation)
+            if not arrival.is_here(self._later):
+                return
+            if arrival.error is not None:
+                self._done(arrival.error)
+                return
+            value = arrival.value
+
+    def _later(self, arrival: _Arrival) -> None:
+        if arrival.error is not None:
+            self._done(arrival.error)
+        else:
+            self._runner(partial(self.go_on, arrival.value))
+
+
+class _Arrival:
+    """A value that comes before somebody looks for it, or after."""
+
+    def __init__(self) -> None:
+        #: Guards what follows: who comes second goes on.  Innermost.
+        self._lock: Final = Lock()
+        self._has_come = False
+        self._later: Callable[[_Arrival], None] | None = None
+        #: Set before ``_has_come``.
+        self.error: OpError | None = None
+        self.value: Any = None
+
+    def come(self, error: OpError | None, value: Any, _is_dead: bool) -> None:  # noqa: FBT001
+        self.error, self.value = (None, value) if error is None else (_derived(error), None)
+        with self._lock:
+            self._has_come = True
+            later = self._later
+        if later is not None:
+            later(self)
+
+    def is_here(self, later: Callable[[_Arrival], None]) -> bool:
+        """Whether it has come; if not, ``later`` is called then."""
+        with self._lock:
+            if not self._has_come:
+                self._later = later
+            return self._has_come
+
+
+def _derived(error: OpError) -> OpError:
+    """What another member's end does to this one is no cause of its own."""
+    found = error.copy()
+    found.derived = True
+    return found
+
+
+# -- what members do ---------------------------------------------------------------------------
+
+
+class Member:
+    """One member, when all have come: whom it sends to, and under which keys."""
+
+    def __init__(self, place: Place, peers: Peers) -> None:
+        self.place: Final = place
+        self._peers: Final = peers
+
+    def send(self, rank: int, name: str, value: Any) -> None:
+        """Send to the member of a rank."""
+        self._peers.send(self._key(self.place.rank, rank, name), value)
+
+    def expect(self, rank: int, name: str) -> str:
+        """The key of what the member of a rank sends here; to be yielded."""
+        return self._key(rank, self.place.rank, name)
+
+    def _key(self, src: int, dst: int, name: str) -> str:
+        devices = self.place.devices
+        return str(RendezvousKey(devices[src], 0, devices[dst], f"{self.place.name}/{name}"))
+
+    # -- of all, by all ----------------------------------------------------------------------
+
+    def reduce(self, value: Array, merge: Merge, finish: Callable[[Array], Array]) -> Exchange:
+        """All members' values merged, and ``finish`` of that; of the value's shape.
+
+        The value itself is only read; what comes from others is, too.
+        """
+        rank, size = self.place.rank, self.place.size
+        chunks = _chunks(value, size)
+        for step in range(size - 1):
+            self._pass_on(f"r{step}", chunks[(rank - step) % size])
+            place = (rank - step - 1) % size
+            received = yield from self._received(f"r{step}", chunks[place])
+            chunks[place] = merge(chunks[place], received)
+        last = (rank + 1) % size
+        chunks[last] = finish(chunks[last])
+        for step in range(size - 1):
+            self._pass_on(f"g{step}", chunks[(rank + 1 - step) % size])
+            place = (rank - step) % size
+            chunks[place] = yield from self._received(f"g{step}", chunks[place])
+        return np.concatenate(chunks).reshape(value.shape)
+
+    def _pass_on(self, name: str, chunk: Array) -> None:
+        """Send a chunk to the next member; of an empty one nothing."""
+        after = (self.place.rank + 1) % self.place.size
+        for number, piece in enumerate(_pieces(chunk)):
+            self.send(after, f"{name}/{number}", piece)
+
+    def _received(self, name: str, like: Array) -> Generator[str, Array, Array]:
+        """A chunk from the member before, of a known size."""
+        before = (self.place.rank - 1) % self.place.size
+        found = []
+        for number, _ in enumerate(_pieces(like)):
+            found.append((yield self.expect(before, f"{name}/{number}")))
+        return np.concatenate(found) if len(found) > 1 else (found or [like])[0]
+
+    def gather(self, value: Array) -> Exchange:
+        """All members' values, end to end along the first axis, by rank."""
+        rank, size = self.place.rank, self.place.size
+        found = [value] * size
+        for step in range(size - 1):
+            self.send((rank + 1) % size, f"{step}", found[(rank - step) % size])
+            found[(rank - step - 1) % size] = yield self.expect((rank - 1) % size, f"{step}")
+        return np.concatenate(found)
+
+    def exchange(self, value: Array) -> Exchange:
+        """One row from each member, by rank: the member's own one of each value."""
+        rank, size = self.place.rank, self.place.size
+        for other in range(size):
+            if other != rank:
+                self.send(other, "row", value[other])
+        rows = list(value)
+        for other in range(size):
+            if other != rank:
+                rows[other] = yield self.expect(other, "row")
+        return np.stack(rows)
+
+    def broadcast(self, value: Any) -> Exchange:
+        """The value of the source, by a tree: who has it sends it on, twice as many each time."""
+        size, source = self.place.size, self.place.source
+        own = (self.place.rank - source) % size
+        if own:
+            above = own - (1 << (own.bit_length() - 1))
+            value = yield self.expect((above + source) % size, "value")
+        step = 1 << own.bit_length()
+        while own + step < size:
+            self.send((own + step + source) % size, "value", value)
+            step <<= 1
+        return value
+
+
+def _chunks(value: Array, count: int) -> list[Array]:
+    """The elements of an array in so many parts, all but the last ones of equal size."""
+    flat = np.asarray(value).reshape(-1)
+    elements = -(-flat.size // count)
+    # As TensorFlow rounds: what is a multiple already gets one more.
+    elements += (_ALIGNMENT - elements * flat.itemsize % _ALIGNMENT) // flat.itemsize
+    return [flat[start * elements : (start + 1) * elements] for start in range(count)]
+
+
+def _pieces(chunk: Array) -> Iterator[Array]:
+    elements = max(_PIECE_BYTES // max(chunk.itemsize, 1), 1)
+    for start in range(0, chunk.size, elements):
+        yield chunk[start : start + elements]
