@@ -63,6 +63,7 @@ def main() -> None:
             values = session.run(fetches, feeds, options)
         except error_class as error:
             print(json.dumps({"error": code_of(error)}), flush=True)
+            print(error, file=sys.stderr)
         except (ValueError, KeyError):  # TensorFlow's client knows what the graph has not
             print(json.dumps({"error": [5, None]}), flush=True)
         else:

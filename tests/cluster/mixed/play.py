@@ -84,8 +84,8 @@ def main() -> None:
         ]
         done = subprocess.run(command, env=environ, timeout=40, capture_output=True, text=True)
         sys.stdout.write(done.stdout)
+        sys.stderr.write(done.stderr[-20_000:])
         if done.returncode:
-            sys.stderr.write(done.stderr[-4000:])
             sys.exit(done.returncode)
     finally:
         for server in servers:
