@@ -56,16 +56,24 @@ class Peers(Protocol):
 class CollectiveExecutor:
     """The collective operations of one step."""
 
-    def __init__(self, peers: Peers | None = None, groups: CollectiveGroups | None = None) -> None:
+    def __init__(
+        self,
+        peers: Peers | None = None,
+        groups: CollectiveGroups | None = None,
+        *,
+        piece_bytes: int = _PIECE_BYTES,
+    ) -> None:
         """Have members meet.
 
         Args:
             peers: the way to other members; None if all of them are in this process.
             groups: who decides about members; None if that is this object alone.
+            piece_bytes: larger chunks travel in pieces; the same number for all members.
 
         """
         self._peers: Final[Peers] = peers or Rendezvous()
         self._groups: Final = groups or CollectiveGroups()
+        self._piece_bytes: Final = piece_bytes
 
     def run(
         self,
@@ -96,7 +104,7 @@ class CollectiveExecutor:
             if error is not None or place is None:
                 done(error)
                 return
-            part = exchange(Member(place, self._peers))
+            part = exchange(Member(place, self._peers, self._piece_bytes))
             _Conversation(part, self._peers, done, cancellation, runner).go_on(None)
 
         wait = Wait(entered, member)
@@ -197,8 +205,9 @@ def _derived(error: OpError) -> OpError:
 class Member:
     """One member, when all have come: whom it sends to, and under which keys."""
 
-    def __init__(self, place: Place, peers: Peers) -> None:
+    def __init__(self, place: Place, peers: Peers, piece_bytes: int = _PIECE_BYTES) -> None:
         self.place: Final = place
+        self._piece_bytes: Final = piece_bytes
         self._peers: Final = peers
 
     def send(self, rank: int, name: str, value: Any) -> None:
@@ -238,14 +247,14 @@ class Member:
     def _pass_on(self, name: str, chunk: Array) -> None:
         """Send a chunk to the next member; of an empty one nothing."""
         after = (self.place.rank + 1) % self.place.size
-        for number, piece in enumerate(_pieces(chunk)):
+        for number, piece in enumerate(_pieces(chunk, self._piece_bytes)):
             self.send(after, f"{name}/{number}", piece)
 
     def _received(self, name: str, like: Array) -> Generator[str, Array, Array]:
         """A chunk from the member before, of a known size."""
         before = (self.place.rank - 1) % self.place.size
         found = []
-        for number, _ in enumerate(_pieces(like)):
+        for number, _ in enumerate(_pieces(like, self._piece_bytes)):
             found.append((yield self.expect(before, f"{name}/{number}")))
         return np.concatenate(found) if len(found) > 1 else (found or [like])[0]
 
@@ -293,7 +302,7 @@ def _chunks(value: Array, count: int) -> list[Array]:
     return [flat[start * elements : (start + 1) * elements] for start in range(count)]
 
 
-def _pieces(chunk: Array) -> Iterator[Array]:
-    elements = max(_PIECE_BYTES // max(chunk.itemsize, 1), 1)
+def _pieces(chunk: Array, most: int) -> Iterator[Array]:
+    elements = max(most // chunk.itemsize, 1)
     for start in range(0, chunk.size, elements):
         yield chunk[start : start + elements]
