@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from penstock.core import dtypes
 from penstock.errors import CancelledError, DeadlineExceededError, InternalError, OpError
-from penstock.state import collectives
 from penstock.state.cancellation import CancellationManager
 from penstock.state.collective_groups import Collective, CollectiveGroups, CollectiveKind
 from penstock.state.collectives import CollectiveExecutor, Member
@@ -38,10 +37,14 @@ def member(number: int, size: int, shape: tuple[int, ...] = (), **facts: Any) ->
 
 
 def all_together(
-    values: list[Any], exchange: Callable[[Member, Any], Any], *, seed: int | None = None
+    values: list[Any],
+    exchange: Callable[[Member, Any], Any],
+    *,
+    seed: int | None = None,
+    **options: int,
 ) -> list[Any]:
     """What each member gets; they come in turn or, with a seed, in threads of their own."""
-    executor, cancellation = CollectiveExecutor(), CancellationManager()
+    executor, cancellation = CollectiveExecutor(**options), CancellationManager()
     results: list[Any] = [None] * len(values)
     all_done = threading.Semaphore(0)
 
@@ -81,9 +84,7 @@ def added(place: Member, value: Any) -> Any:
 def test_everybody_has_the_sum(members: int, size: int, seed: int, piece: int) -> None:
     """Of whole numbers, which add up to the same in any order; in pieces of any size."""
     values = list(np.random.default_rng(seed).integers(-99, 99, (members, size)).astype(float))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(collectives, "_PIECE_BYTES", piece)
-        found = all_together(values, added)
+    found = all_together(values, added, piece_bytes=piece)
     for one in found:
         np.testing.assert_array_equal(one, np.sum(values, axis=0))
 

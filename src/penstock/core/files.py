@@ -152,13 +152,15 @@ class FileSystem:
 
     def files_below(self, path: str) -> list[str]:
         """The files of a folder and of those in it, in alphabetical order; none if it is none."""
-        found = os.walk(self.locate(path))
+        local = self.locate(path)
+        found = os.walk(local)
         return sorted(os.path.join(place, name) for place, _, names in found for name in names)
 
     def mark(self, path: str) -> tuple[int, ...]:
         """What changes when a file is written, or replaced by another; empty if there is none."""
+        local = self.locate(path)
         try:
-            found = os.stat(self.locate(path))
+            found = os.stat(local)
         except OSError:
             return ()
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

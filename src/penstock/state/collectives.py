@@ -15,6 +15,7 @@ of Parallel and Distributed Computing 69 (2009).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from threading import TIMEOUT_MAX, Lock, Timer
@@ -38,7 +39,6 @@ _ALIGNMENT: Final = 64
 Exchange: TypeAlias = Generator[str, Array, Any]
 #: Called once with the result, or with what was raised.
 Exchanged: TypeAlias = Callable[[Any], None]
-Merge: TypeAlias = Callable[[Array, Array], Array]
 
 
 class Peers(Protocol):
@@ -56,16 +56,24 @@ class Peers(Protocol):
 class CollectiveExecutor:
     """The collective operations of one step."""
 
-    def __init__(self, peers: Peers | None = None, groups: CollectiveGroups | None = None) -> None:
+    def __init__(
+        self,
+        peers: Peers | None = None,
+        groups: CollectiveGroups | None = None,
+        *,
+        piece_bytes: int = _PIECE_BYTES,
+    ) -> None:
         """Have members meet.
 
         Args:
             peers: the way to other members; None if all of them are in this process.
             groups: who decides about members; None if that is this object alone.
+            piece_bytes: larger chunks travel in pieces; the same number for all members.
 
         """
         self._peers: Final[Peers] = peers or Rendezvous()
         self._groups: Final = groups or CollectiveGroups()
+        self._piece_bytes: Final = piece_bytes
 
     def run(
         self,
@@ -96,7 +104,7 @@ class CollectiveExecutor:
             if error is not None or place is None:
                 done(error)
                 return
-            part = exchange(Member(place, self._peers))
+            part = exchange(Member(place, self._peers, self._piece_bytes))
             _Conversation(part, self._peers, done, cancellation, runner).go_on(None)
 
         wait = Wait(entered, member)
@@ -197,8 +205,9 @@ def _derived(error: OpError) -> OpError:
 class Member:
     """One member, when all have come: whom it sends to, and under which keys."""
 
-    def __init__(self, place: Place, peers: Peers) -> None:
+    def __init__(self, place: Place, peers: Peers, piece_bytes: int = _PIECE_BYTES) -> None:
         self.place: Final = place
+        self._piece_bytes: Final = piece_bytes
         self._peers: Final = peers
 
     def send(self, rank: int, name: str, value: Any) -> None:
@@ -215,39 +224,62 @@ class Member:
 
     # -- of all, by all ----------------------------------------------------------------------
 
-    def reduce(self, value: Array, merge: Merge, finish: Callable[[Array], Array]) -> Exchange:
+    def reduce(
+        self, value: Array, merge: Callable[..., Array], finish: Callable[[Array], Array]
+    ) -> Exchange:
         """All members' values merged, and ``finish`` of that; of the value's shape.
 
-        The value itself is only read; what comes from others is, too.
+        The value itself is only read; what comes from others is, too.  A chunk of the result is
+        written twice, and what it held first was sent on: nobody looks at that any more when the
+        second value comes, which is made of it.
+
+        Args:
+            value: the member's own.
+            merge: of two arrays the third, which is its ``out``, as numpy's ufuncs have it.
+            finish: what is done with each merged chunk, such as a division.
+
         """
-        rank, size = self.place.rank, self.place.size
-        chunks = _chunks(value, size)
+        flat, size = np.asarray(value).reshape(-1), self.place.size
+        chunks, rank = _chunks(flat, size), self.place.rank
+        merged = flat.copy() if size == 1 else np.empty_like(flat)
+
+        def add(part: slice, received: Array) -> None:
+            merge(flat[part], received, out=merged[part])
+
+        def keep(part: slice, received: Array) -> None:
+            merged[part] = received
+
         for step in range(size - 1):
-            self._pass_on(f"r{step}", chunks[(rank - step) % size])
-            place = (rank - step - 1) % size
-            received = yield from self._received(f"r{step}", chunks[place])
-            chunks[place] = merge(chunks[place], received)
-        last = (rank + 1) % size
-        chunks[last] = finish(chunks[last])
+            sent = (merged if step else flat)[chunks[(rank - step) % size]]
+            self._pass_on(f"r{step}", sent)
+            part = chunks[(rank - step - 1) % size]
+            yield from self._take(f"r{step}", part, flat.itemsize, add)
+        last = chunks[(rank + 1) % size]
+        merged[last] = finish(merged[last])
         for step in range(size - 1):
-            self._pass_on(f"g{step}", chunks[(rank + 1 - step) % size])
-            place = (rank - step) % size
-            chunks[place] = yield from self._received(f"g{step}", chunks[place])
-        return np.concatenate(chunks).reshape(value.shape)
+            self._pass_on(f"g{step}", merged[chunks[(rank + 1 - step) % size]])
+            part = chunks[(rank - step) % size]
+            yield from self._take(f"g{step}", part, flat.itemsize, keep)
+        return merged.reshape(np.shape(value))
 
     def _pass_on(self, name: str, chunk: Array) -> None:
         """Send a chunk to the next member; of an empty one nothing."""
         after = (self.place.rank + 1) % self.place.size
-        for number, piece in enumerate(_pieces(chunk)):
-            self.send(after, f"{name}/{number}", piece)
+        for number, part in enumerate(self._pieces(slice(0, chunk.size), chunk.itemsize)):
+            self.send(after, f"{name}/{number}", chunk[part])
 
-    def _received(self, name: str, like: Array) -> Generator[str, Array, Array]:
-        """A chunk from the member before, of a known size."""
+    def _take(
+        self, name: str, chunk: slice, itemsize: int, use: Callable[[slice, Array], None]
+    ) -> Generator[str, Array, None]:
+        """What the member before sends of a chunk, piece by piece."""
         before = (self.place.rank - 1) % self.place.size
-        found = []
-        for number, _ in enumerate(_pieces(like)):
-            found.append((yield self.expect(before, f"{name}/{number}")))
-        return np.concatenate(found) if len(found) > 1 else (found or [like])[0]
+        for number, part in enumerate(self._pieces(chunk, itemsize)):
+            use(part, (yield self.expect(before, f"{name}/{number}")))
+
+    def _pieces(self, chunk: slice, itemsize: int) -> Iterator[slice]:
+        elements = max(self._piece_bytes // itemsize, 1)
+        for start in range(chunk.start, chunk.stop, elements):
+            yield slice(start, min(start + elements, chunk.stop))
 
     def gather(self, value: Array) -> Exchange:
         """All members' values, end to end along the first axis, by rank."""
@@ -284,16 +316,10 @@ class Member:
         return value
 
 
-def _chunks(value: Array, count: int) -> list[Array]:
+def _chunks(flat: Array, count: int) -> list[slice]:
     """The elements of an array in so many parts, all but the last ones of equal size."""
-    flat = np.asarray(value).reshape(-1)
     elements = -(-flat.size // count)
     # As TensorFlow rounds: what is a multiple already gets one more.
     elements += (_ALIGNMENT - elements * flat.itemsize % _ALIGNMENT) // flat.itemsize
-    return [flat[start * elements : (start + 1) * elements] for start in range(count)]
-
-
-def _pieces(chunk: Array) -> Iterator[Array]:
-    elements = max(_PIECE_BYTES // max(chunk.itemsize, 1), 1)
-    for start in range(0, chunk.size, elements):
-        yield chunk[start : start + elements]
+    bounds = [min(number * elements, flat.size) for number in range(count + 1)]
+    return [slice(start, stop) for start, stop in itertools.pairwise(bounds)]

@@ -7,6 +7,7 @@
 | what is called around steps | ``hooks`` |
 | checkpoints every so many steps or seconds | ``checkpoint_hook`` |
 | variables into checkpoints, and back | ``saver`` |
+| several workers' gradients as one update | ``sync_replicas`` |
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from penstock.training.hooks import (
 from penstock.training.monitored_session import MonitoredSession, StepContext
 from penstock.training.saver import Saver
 from penstock.training.scaffold import Scaffold
+from penstock.training.sync_replicas import SyncReplicas
 
 __all__ = [
     "CheckpointSaverHook",
@@ -34,4 +36,5 @@ __all__ = [
     "SessionRunValues",
     "StepContext",
     "StopAtStepHook",
+    "SyncReplicas",
 ]

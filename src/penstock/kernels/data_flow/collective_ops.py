@@ -24,11 +24,11 @@ from penstock.kernels.api.context import Done, OpKernelContext, Waiting
 from penstock.kernels.api.registry import Kernel, async_kernel, kernel
 from penstock.kernels.values.arrays import as_array, number_in, shape_text
 from penstock.state.collective_groups import Collective, CollectiveKind
-from penstock.state.collectives import CollectiveExecutor, Exchange, Member, Merge
+from penstock.state.collectives import CollectiveExecutor, Exchange, Member
 
 #: Name and kind of the step's executor in its container.
 COLLECTIVES: Final = ("collectives", "CollectiveExecutor")
-_MERGES: Final[Mapping[str, Merge]] = {
+_MERGES: Final[Mapping[str, np.ufunc]] = {
     "Add": np.add,
     "Mul": np.multiply,
     "Max": np.maximum,
