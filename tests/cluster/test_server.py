@@ -530,7 +530,7 @@ def test_wrong_files_are_told(tmp_path: Path) -> None:
     with pytest.raises(ps.errors.InvalidArgumentError, match="certificate and its key"):
         Security(tls_certificate=missing)
     security = Security(tls_certificate=missing, tls_key=missing)
-    with pytest.raises(ps.errors.InvalidArgumentError, match=r"none\.pem"):
+    with pytest.raises(ps.errors.NotFoundError, match=r"none\.pem"):
         Server(new_cluster(worker=1), security=security)
 
 

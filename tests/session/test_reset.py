@@ -46,6 +46,6 @@ def test_other_processes_are_out_of_reach() -> None:
     """A target that is not this process is refused, and nothing is closed."""
     with Session(graph_def(GRAPH)) as session:
         with pytest.raises(errors.NotFoundError, match="No session factory registered"):
-            Session.reset("grpc://somewhere:2222")
+            Session.reset("http://somewhere:2222")
 
         session.run("init")

@@ -19,17 +19,17 @@ from penstock.cluster.peers import new_request_id
 from penstock.cluster.remote_master import RemoteMaster
 from penstock.cluster.security import Security
 from penstock.cluster.services import request_class
+from penstock.cluster.step_messages import feed_messages, fetched_values, fill
 from penstock.cluster.task import device_from_proto
 from penstock.cluster.wire_config import config_to_proto, options_to_proto
 from penstock.cluster.wire_errors import from_wire
 from penstock.config import Config, RunMetadata, RunOptions
-from penstock.core.values import KEPT_TENSOR, Value, dtype_of
+from penstock.core.values import Value
 from penstock.defs.codec import load_graph_def
 from penstock.defs.schema import GraphDef, Message
-from penstock.defs.tensors import from_proto, to_proto
+from penstock.defs.tensors import from_proto
 from penstock.errors import (
     CancelledError,
-    Code,
     InvalidArgumentError,
     NotFoundError,
     OpError,
@@ -44,7 +44,6 @@ from penstock.session.extend import extend_graph
 from penstock.session.feeds import Feeds, output_of
 from penstock.session.fetches import FetchPlan, handed_out, plan_fetches
 from penstock.session.graphs import DEFAULT, graph_of
-from penstock.session.handles import handle_in
 from penstock.session.run import Call, Run
 from penstock.session.session import Session
 from penstock.state.devices import Device, DeviceSet
@@ -105,7 +104,7 @@ class GrpcSession(Session):
     ) -> Any:
         """Run what ``fetches`` need, and return their values in the same nesting."""
         plan = self._plan(fetches)
-        feeds = self._fed(feed_dict or {})
+        feeds = feed_messages(self._feeds, feed_dict or {})
         return self._run(plan, feeds, RunOptions.of(options), run_metadata, Call())
 
     def run_async(
@@ -119,7 +118,7 @@ class GrpcSession(Session):
         self._check_open()
         plan = plan_fetches(fetches, self._graph)
         run_options = RunOptions.of(options)
-        feeds = self._fed(feed_dict or {})
+        feeds = feed_messages(self._feeds, feed_dict or {})
         return Run(lambda run: self._run(plan, feeds, run_options, run_metadata, run))
 
     def _run(
@@ -152,8 +151,8 @@ class GrpcSession(Session):
         values = {name: from_proto(proto) for name, proto in feeds.items()}
         if request.fetch or request.target:
             answer = self._asked("RunStep", request, call, timeout)
-            _fill(metadata, answer)
-            values.update(_received(answer, request.fetch))
+            fill(metadata, answer)
+            values.update(fetched_values(answer, request.fetch))
         names = plan.endpoints
         return plan.rebuild(handed_out([values[name] for name in names], names))
 
@@ -172,21 +171,6 @@ class GrpcSession(Session):
             advise(error, self._graph)
             raise
         return answer
-
-    def _fed(self, feed_dict: Mapping[Any, Any]) -> dict[str, Message]:
-        """Feeds as messages; the handle of a tensor that the server keeps stands for that."""
-        handles = {key: handle_in(value) for key, value in feed_dict.items()}
-        kept = {
-            key: handle
-            for key, handle in handles.items()
-            if handle is not None and handle.container == KEPT_TENSOR
-        }
-        plain = {key: value for key, value in feed_dict.items() if key not in kept}
-        fed = {
-            name: to_proto(value, dtype_of(value))
-            for name, value in self._feeds.values(plain).items()
-        }
-        return {**fed, **{self._feeds.endpoint(key): to_proto(h) for key, h in kept.items()}}
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, options: Any = None
@@ -210,7 +194,7 @@ class GrpcSession(Session):
                 raise InvalidArgumentError(
                     f"Expected {len(keys)} feed tensors, but got {len(values)}"
                 )
-            fed = self._fed(dict(zip(keys, values, strict=True)))
+            fed = feed_messages(self._feeds, dict(zip(keys, values, strict=True)))
             return self._call_callable(plan, handle, [fed[key] for key in keys], keys, timeout)
 
         release = request_class("ReleaseCallable")(session_handle=self._handle, handle=handle)
@@ -279,7 +263,7 @@ class GrpcSession(Session):
         plan = plan_fetches(fetches, self._graph)
         if plan.targets:
             raise InvalidArgumentError("partial_run() requires empty target_list.")
-        feeds = self._fed(feed_dict or {})
+        feeds = feed_messages(self._feeds, feed_dict or {})
         return self._run(plan, feeds, RunOptions(), None, Call(), handle)
 
     # -- life --------------------------------------------------------------------------------
@@ -390,32 +374,5 @@ class GrpcSession(Session):
         return False
 
 
-def _received(answer: Any, wanted: Sequence[str]) -> dict[str, Value]:
-    """Fetched values by name.
-
-    Raises:
-        InternalError: one is missing.
-
-    """
-    values = {item.name: from_proto(item.tensor) for item in answer.tensor}
-    missing = [name for name in wanted if name not in values]
-    if missing:
-        raise from_wire(Code.INTERNAL, f"The server's answer has no value for {missing[0]}")
-    return values
-
-
-def _fill(metadata: RunMetadata | None, answer: Any) -> None:
-    """Put what a run recorded where the caller wants it."""
-    if metadata is not None and answer.HasField("metadata"):
-        metadata.step_stats = answer.metadata.step_stats
-        metadata.cost_graph = answer.metadata.cost_graph
-        metadata.partition_graphs = list(answer.metadata.partition_graphs)
-
-
 def _not_here(handle: str) -> Value:
     raise NotFoundError(f"The tensor of the handle '{handle}' is at the server")
-
-
-def _close_milliseconds() -> int:
-    """How long a server may take to end a session."""
-    return 10_000

@@ -10,12 +10,12 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import grpc
 
 from penstock.cluster.services import CHANNEL_OPTIONS
+from penstock.core.files import FileSystem, file_errors
 from penstock.errors import InvalidArgumentError
 
 _AUTHORIZATION = "authorization"
@@ -81,10 +81,8 @@ class Security:
 
 
 def _read(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as cause:
-        raise InvalidArgumentError(f"The file '{path}' cannot be read: {cause.strerror}") from None
+    with file_errors(path):
+        return FileSystem().read(path)
 
 
 def _read_or_none(path: str) -> bytes | None:

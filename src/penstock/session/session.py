@@ -8,12 +8,10 @@ Not:  does no work of its own: it keeps what the runtime prepared, and the sessi
 from __future__ import annotations
 
 import math
-import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from penstock.config import Config, RunMetadata, RunOptions
 from penstock.core.memory import keep_freed_memory
@@ -26,7 +24,6 @@ from penstock.errors import (
     OpError,
 )
 from penstock.habits import add_hints
-from penstock.kernels.parallel.contention import contention
 from penstock.passes.prune import Medium, Request
 from penstock.runtime.environment import Environment
 from penstock.runtime.prepare import PreparedRequest
@@ -34,6 +31,7 @@ from penstock.runtime.step_factory import StepFactory
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session import registry
 from penstock.session.advise import advise
+from penstock.session.claims import Claims
 from penstock.session.compiled_callable import CompiledCallable
 from penstock.session.extend import extend_graph
 from penstock.session.factories import session_class
@@ -44,8 +42,8 @@ from penstock.session.job import Job
 from penstock.session.metadata import watched
 from penstock.session.requests import Requests
 from penstock.session.run import Call, Run
+from penstock.session.scoped import Scoped
 from penstock.session.under_way import UnderWay
-from penstock.state import default_session
 from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import Device, local_devices
 from penstock.state.session_state import SessionState
@@ -56,7 +54,7 @@ if TYPE_CHECKING:
     from penstock.state.resources import ResourceManager
 
 
-class Session:
+class Session(Scoped):
     """Runs one graph; see ``run``.  Use it as a context manager, or ``close`` it."""
 
     def __new__(cls, *_args: Any, target: str = "", **_options: Any) -> Session:
@@ -91,7 +89,7 @@ class Session:
         self._feeds = Feeds(self._graph, self._session_state.get)
         #: What single names mean as fetches.  Only grows; lost updates do no harm.
         self._plans: dict[str, FetchPlan] = {}
-        self._claims = _claims_of(self, self._config)
+        self._claims = Claims(self, self._config)
         registry.remember(self)
 
     def _new_environment(self) -> Environment:
@@ -371,33 +369,9 @@ class Session:
         """Begin nothing more, and end what goes on; whether that had yet to be done."""
         if not self._under_way.close(reason):
             return False
-        for give_up in self._claims:
-            give_up()
+        self._claims.give_up()
         self._pools.close()
         return True
-
-    @contextmanager
-    def as_default(self) -> Iterator[Session]:
-        """A block in which ``tensor.eval()`` uses this session, which stays open; yields it."""
-        default_session.enter(self)
-        try:
-            yield self
-        finally:
-            default_session.leave(self)
-
-    def __enter__(self) -> Session:
-        default_session.enter(self)
-        return self
-
-    def __exit__(self, *_raised: object) -> None:
-        default_session.leave(self)
-        self.close()
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "a Session cannot be pickled or copied: it holds threads, and the values of variables; "
-            "send its graph, and open a session there"
-        )
 
     def __repr__(self) -> str:
         return f"<Session on {self._graph!r}, {'closed' if self._under_way.is_closed else 'open'}>"
@@ -411,19 +385,6 @@ class Session:
         if not _is_free(self._graph.lock):
             self._graph.lock = RLock()  # for sessions that the child opens
         return self._under_way.forget_threads(is_usable=is_usable)
-
-
-def _claims_of(session: Session, config: Config) -> list[Callable[[], Any]]:
-    """What a session asks of the process, as functions that give it up; so does its end."""
-    claims: list[Callable[[], Any]] = []
-    if not config.adaptive:
-        contention.pin()
-        claims.append(weakref.finalize(session, contention.unpin))
-    if config.intra_op_parallelism_threads:
-        threads = max(config.intra_op_parallelism_threads, 1)
-        contention.limit(threads)
-        claims.append(weakref.finalize(session, contention.lift, threads))
-    return claims
 
 
 def _is_free(lock: Any) -> bool:

@@ -77,7 +77,7 @@ class Place:
 
 
 @dataclass(slots=True)
-class _GroupMembers:
+class _KnownGroupMembers:
     size: int
     devices: list[str] = field(default_factory=list)
     #: How often each device has entered each instance.
@@ -91,7 +91,7 @@ class CollectiveGroups(Monitor[Wait]):
         super().__init__()
         # All that follows is guarded by the monitor's lock.
         #: Groups by key; they only grow.
-        self._groups: Final[dict[int, _GroupMembers]] = {}
+        self._groups: Final[dict[int, _KnownGroupMembers]] = {}
         #: Exchanges for which not all have come, by group, instance and the number of the use.
         self._instances: Final[dict[tuple[int, int, int], list[Wait]]] = {}
         #: Why nobody can take part in anything any more.  Set once.
@@ -137,9 +137,9 @@ class CollectiveGroups(Monitor[Wait]):
                 settled.append(wait)
             return settled
 
-    def _joined(self, member: Collective) -> _GroupMembers:
+    def _joined(self, member: Collective) -> _KnownGroupMembers:
         """The group of a member, with the member in it."""
-        group = self._groups.setdefault(member.group_key, _GroupMembers(member.group_size))
+        group = self._groups.setdefault(member.group_key, _KnownGroupMembers(member.group_size))
         where = f"(group_key={member.group_key})"
         if group.size != member.group_size:
             raise InternalError(
