@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from penstock.kernels.nn import correlation, depthwise, toeplitz
+from penstock.kernels.parallel import image_tiles
 from support.ops import run_op
 
 
@@ -108,13 +109,36 @@ def test_convolution_and_gradients(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize("dilations", [(1, 1), (2, 1), (1, 2)])
-@pytest.mark.parametrize("filters", [(3, 3, 70, 200), (1, 5, 90, 201), (3, 1, 90, 197)], ids=str)
+@pytest.mark.parametrize("filters", [(3, 3, 230, 200), (1, 5, 420, 201), (3, 1, 690, 197)], ids=str)
 def test_more_filters_than_places(filters: Any, dilations: tuple[int, int]) -> None:
     """Threads share the filters, also where they do not fall into equal parts."""
     none = ((0, 0), (0, 0))
     for batch in (1, 2):
         images = (batch, 6, 7, filters[2])
         check_convolution(Setting(images, filters, (1, 1), dilations, "SAME", none))
+
+
+@pytest.mark.parametrize(
+    ("images", "filters", "is_shared"),
+    [
+        ((1, 16, 16, 128), (3, 3, 128, 32), False),
+        ((1, 7, 5, 384), (3, 1, 384, 384), False),
+        ((1, 18, 12, 192), (7, 1, 192, 192), True),
+        ((1, 7, 7, 448), (3, 3, 448, 384), True),
+    ],
+    ids=str,
+)
+def test_threads_are_woken_for_what_is_worth_it(
+    images: Any, filters: Any, is_shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A convolution that one core has done before another one is awake is that core's alone."""
+    woken: list[int] = []
+    for module in (correlation, image_tiles):
+        monkeypatch.setattr(module, "parallel_for", lambda count, _body: woken.append(count))
+
+    correlation.correlate(np.ones(images), np.ones(filters), (1, 1), (1, 1))
+
+    assert bool(woken) == (is_shared and image_tiles.PIECES > 1)
 
 
 def check_convolution(setting: Setting) -> None:

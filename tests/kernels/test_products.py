@@ -21,7 +21,7 @@ from penstock.kernels.parallel.products import (
 
 SIZES = [
     *((128, 256, 64), (100, 777, 33), (33, 20_000, 3), (1, 1280, 1000), (1000, 1280, 1)),
-    *((1, 30_000, 1), (3, 5, 7), (2, 2, 200_000), (1, 1, 1), (500, 300, 200), (97, 400, 801)),
+    *((1, 30_000, 1), (3, 5, 7), (2, 2, 200_000), (1, 1, 1), (500, 400, 200), (97, 500, 801)),
 ]
 
 
@@ -49,7 +49,7 @@ def test_parts_make_the_whole(size: tuple[int, int, int], turned: bool) -> None:
 @pytest.mark.parametrize("kind", [np.float64, np.complex64, np.complex128])
 def test_parts_keep_the_type(kind: Any) -> None:
     """Other floating types go the same way."""
-    x, y = factors(400, 300, 90, kind)
+    x, y = factors(400, 500, 90, kind)
     result = matrix_product(x, y)
     np.testing.assert_array_equal(result, x.astype(np.complex128) @ y.astype(np.complex128))
     assert result.dtype == kind
@@ -65,7 +65,7 @@ def test_large_products_are_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "parallel_equal", count)
     for helpers in (0, 1, 3):
         monkeypatch.setattr(products, "HELPERS", helpers)
-        for size in (500, 300, 200), (97, 400, 801), (100, 777, 33):
+        for size in (500, 400, 200), (97, 500, 801), (100, 777, 33), (200, 400, 200):
             matrix_product(*factors(*size))
     assert counts == [2, 2, 4, 4]
 
@@ -90,6 +90,7 @@ UNEVEN: dict[str, Callable[[], Any]] = {
     "a row": lambda: matrix_product(uneven(1, 2048), uneven(2048, 1000)),
     "its own transpose": lambda: gram(uneven(35, 113)),
     "a batch": lambda: batch_product(uneven(3, 257, 300), uneven(3, 300, 129)),
+    "pairs": lambda: batch_product(uneven(2, 257, 600), uneven(2, 600, 129)),
     "complex": lambda: matrix_product(uneven(25, 806) + 1j, uneven(806, 4) + 1j),
     "images": lambda: into(uneven(2, 257, 300), uneven(300, 129)),
     "sums": lambda: sum_of_rows(uneven(40_001, 7)),

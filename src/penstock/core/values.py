@@ -161,6 +161,9 @@ def keep(value: Value) -> Value:
     Only what lies in someone else's writable memory is copied, such as a view of an array
     that the user fed.
     """
+    if type(value) is np.ndarray and value.base is None:  # the usual case
+        value.setflags(False)  # type: ignore[call-arg]  # noqa: FBT003
+        return value
     if isinstance(value, np.ndarray) and not owns_memory(value):
         owner: Any = value.base
         while isinstance(owner, np.ndarray) and not owns_memory(owner):

@@ -80,6 +80,8 @@ class Runnable:
         """A step with ``region``, or by executors, took so long; ``interrupt`` is its own."""
         if self._tuner is not None:
             self._tuner.note(region, seconds, interrupt)
+        elif self.trials is not None:
+            self.trials.note_untried(seconds)
 
     @property
     def trials(self) -> Trials | None:

@@ -112,7 +112,7 @@ class Step:
         state.raise_escaping()
         if self._error is not None:
             raise state.told(self._error)
-        if self.stats is None:  # nobody watched each node
+        if self.stats is None and tried is None:  # nobody watched each node
             self._prepared.runnable.note(None, perf_counter() - start, interrupt)
         return list(frame.consume_retvals(allow_dead=True))
 

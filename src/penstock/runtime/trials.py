@@ -1,17 +1,20 @@
 """When a request is tried as one function that is left if a kernel must wait.
 
-In:   how each trial ended.
+In:   how each trial ended, and how long steps took on the executor.
 Out:  the function for the next step, or None: then the step begins on the executor.
 Not:  runs nothing.
 
 A function that is left has the rest of its step done node by node, without compiled regions.  So a
 request that has to wait is run by the executor as a whole, which has them: for one step after the
 first time, and for twice as many after each time that follows without a success between.  Steps
-that take long gain nothing, and the executor can do their parts side by side.
+that take long gain little, and the executor can do their parts side by side: three of them in a
+row have some steps run there, and whichever was faster goes on.  The fewest seconds of each are
+compared, since on a busy machine any step may take long.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from threading import Lock
 from typing import Final
@@ -22,8 +25,12 @@ from penstock.state.interrupt import Interrupt
 
 #: After so many steps at most it is tried again.
 _LONGEST_PAUSE: Final = 64
-#: After so many slow trials in a row it is not tried any more: one may be slow by chance.
+#: After so many slow trials in a row the executor is asked: one may be slow by chance.
 _SLOW_STEPS: Final = 3
+#: So many steps of the executor are compared with them.
+_COMPARED_STEPS: Final = 3
+#: So many come before those and are not compared: they make kernels.
+_FIRST_STEPS: Final = 1
 
 
 class Trials:
@@ -37,12 +44,17 @@ class Trials:
         self._slow = limits.slow_step
         #: Guards what follows; not held while the function is made.
         self._lock = Lock()
-        #: How many steps come before the next trial; None if there is none any more.
+        #: How many steps come before the next trial; None if there is none any more.  Read without
+        #: the lock, too, by who then has nothing to do.
         self._pause: int | None = limits.untried_steps if is_wanted else None
         #: How many there were before the last one.
         self._last_pause = 0
         #: Trials in a row that took long.
         self._slow_steps = 0
+        #: The fewest seconds of a trial, and of a step on the executor.
+        self._fewest = self._fewest_elsewhere = math.inf
+        #: How many steps of the executor are yet to be seen, the first ones included.
+        self._unseen = _FIRST_STEPS + _COMPARED_STEPS
         #: The function; None before it is made, and when it is not of use.
         self._trial: Trial | None = None
 
@@ -72,9 +84,27 @@ class Trials:
         """A trial went to its end, and took so long."""
         with self._lock:
             self._last_pause = 0
+            self._fewest = min(self._fewest, seconds)
             self._slow_steps = self._slow_steps + 1 if seconds > self._slow else 0
             if self._slow_steps >= _SLOW_STEPS:
-                self._pause = self._trial = None
+                self._compare()
+
+    def _compare(self) -> None:
+        """Leave it to the executor from now on, or until it is known which is faster."""
+        self._slow_steps = 0
+        if self._unseen:
+            self._pause = self._unseen
+        elif self._fewest >= self._fewest_elsewhere:
+            self._pause = self._trial = None
+
+    def note_untried(self, seconds: float) -> None:
+        """A step that was no trial succeeded, and took so long."""
+        if self._pause is None:  # which it stays
+            return
+        with self._lock:
+            if self._unseen <= _COMPARED_STEPS:
+                self._fewest_elsewhere = min(self._fewest_elsewhere, seconds)
+            self._unseen = max(self._unseen - 1, 0)
 
     def note_left(self) -> None:
         """A trial was left."""

@@ -34,8 +34,8 @@ _Sizes: TypeAlias = Sequence[int]
 _FEW: Final = 5
 #: Bytes that are laid out at a time.
 _AT_ONCE: Final = 4 << 20
-#: With fewer multiplications it is not worthwhile to wake other threads.
-_SHARED: Final = 1 << 21
+#: With fewer multiplications it is not worthwhile to wake other threads (see ``products``).
+_SHARED: Final = 1 << 24
 #: Filters that a thread has at least, and multiples of which it has.
 _NARROWEST: Final = 16
 

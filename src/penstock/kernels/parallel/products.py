@@ -20,8 +20,9 @@ from penstock.core.values import Array, Value
 from penstock.kernels.parallel.blas import ALONE, ALONE_BY_DOT, ALONE_BY_VECTOR, ALWAYS_ALONE, alone
 from penstock.kernels.parallel.intra_op import HELPERS, parallel_equal
 
-#: A part of a product has so many multiplications at least, or it is not worth waking a thread.
-_WORTH_WAKING: Final = 1 << 22
+#: A part of a product has so many multiplications at least, or it is not worth waking a thread:
+#: some 80 µs of a core with long vectors, as long as a core that sleeps may take to wake up.
+_WORTH_WAKING: Final = 1 << 23
 #: A part has so many rows, or columns, at least: all of the other factor is read for each part.
 _LONG: Final = 96
 #: Rows and columns of parts are multiples of what OpenBLAS works on at once.

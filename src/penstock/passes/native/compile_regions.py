@@ -14,10 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final
 
 from penstock.core import dtypes
-from penstock.core.names import Endpoint
 from penstock.core.values import size_in_bytes
-from penstock.defs.schema import GraphDef
-from penstock.graph.export import node_to_def
 from penstock.graph.graph import Node
 from penstock.graph.roles import CONTROL_FLOW, Role
 from penstock.kernels.native.rules import TYPES, may_be_written
@@ -26,6 +23,7 @@ from penstock.passes.graph_rewriter import GraphRewriter, value_of
 from penstock.passes.native.find_loops import LoopForm, outside
 from penstock.passes.native.replace_loops import LOOP, replace_loops
 from penstock.passes.offload.find_regions import find_regions
+from penstock.passes.region_node import Output, listed, names_of, put_in_place, types_of
 
 _OP: Final = "_NativeRegion"
 #: What begins a TensorArray, and how the names of all ops begin that do something with one.
@@ -159,43 +157,28 @@ def _put_in_place(draft: GraphRewriter, nodes: Sequence[Node]) -> None:
     if not gives:
         return
     constants: dict[Node, None] = {}
-    reads: dict[tuple[Node, int], None] = {}
+    reads: dict[Output, None] = {}
     for edge in (edge for node in nodes for edge in node.in_edges() if edge.src not in inside):
         value = value_of(edge.src)
         if value is not None and size_in_bytes(value) <= MAX_CONSTANT:
             constants[edge.src] = None
         else:
             reads[edge.src, edge.src_slot] = None
-    last = next(reversed(gives))[0]
     ordered = sorted(reads, key=lambda place: place[0].role is Role.CONSTANT)
     attrs = _attrs([*constants, *nodes], ordered, list(gives))
     draft.release(nodes)
-    made = draft.take_name(last, _OP, attrs)
-    for slot, (src, src_slot) in enumerate(ordered):
-        draft.graph.add_edge(src, src_slot, made, slot)
-    places = {endpoint: slot for slot, endpoint in enumerate(gives)}
-    moves: dict[Node, Any] = {}
-    for node in nodes:
-        slots = range(len(node.output_types))
-        moves[node] = [(made, places.get((node, slot), 0)) for slot in slots]
-        if not any((node, slot) in places for slot in slots):
-            moves[node] = ()
-    draft.replace(moves)
+    made = draft.take_name(next(reversed(gives))[0], _OP, attrs)
+    put_in_place(draft, nodes, made, ordered, gives)
 
 
 def _attrs(
-    nodes: Sequence[Node], reads: Sequence[tuple[Node, int]], gives: Sequence[tuple[Node, int]]
+    nodes: Sequence[Node], reads: Sequence[Output], gives: Sequence[Output]
 ) -> dict[str, Any]:
-    graph = GraphDef(node=[node_to_def(node, "") for node in nodes])
-    for proto in graph.node:  # what a constant waits for is of no account here
-        kept = [name for name in proto.input if not name.startswith("^")]
-        del proto.input[:]
-        proto.input.extend(kept)
     return {
-        "Tin": tuple(node.output_types[slot] for node, slot in reads),
-        "Tout": tuple(node.output_types[slot] for node, slot in gives),
+        "Tin": types_of(reads),
+        "Tout": types_of(gives),
         "constants": sum(node.role is Role.CONSTANT for node, _ in reads),
-        "nodes": graph.SerializeToString(deterministic=True),
-        "reads": tuple(str(Endpoint(node.name, slot)).encode() for node, slot in reads),
-        "gives": tuple(str(Endpoint(node.name, slot)).encode() for node, slot in gives),
+        "nodes": listed(nodes),
+        "reads": names_of(reads),
+        "gives": names_of(gives),
     }

@@ -16,14 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.core.names import Endpoint
-from penstock.defs.schema import GraphDef
-from penstock.graph.export import node_to_def
-from penstock.graph.graph import Edge, Node
+from penstock.graph.graph import Node
 from penstock.passes.graph_rewriter import GraphRewriter, value_of
 from penstock.passes.offload.find_regions import find_regions
 from penstock.passes.offload.rules import HEAVY
 from penstock.passes.offload.write_model import Exporter, RegionModel
+from penstock.passes.region_node import Output, listed, names_of, put_in_place, types_of
 from penstock.shapes.infer import Shapes
 
 _OP: Final = "_OnnxRegion"
@@ -74,35 +72,21 @@ def _count(sizes: Sequence[int | None]) -> int:
 
 def _put_in_place(draft: GraphRewriter, nodes: Sequence[Node], model: RegionModel) -> int:
     """One node, under the name of the last of the region that others read."""
-    last = model.outputs[-1][0]
     edges = [reader.input(slot) for reader, slot in (*model.inputs, *model.weights)]
-    made = draft.take_name(last, _OP, _attrs(nodes, model, edges))
-    for slot, edge in enumerate(edges):
-        draft.graph.add_edge(edge.src, edge.src_slot, made, slot)
-    places = {endpoint: slot for slot, endpoint in enumerate(model.outputs)}
-    moves: dict[Node, Any] = {}
-    for node in nodes:
-        slots = range(len(node.output_types))
-        moves[node] = [(made, places.get((node, slot), 0)) for slot in slots]
-        if not any((node, slot) in places for slot in slots):
-            moves[node] = ()
-    draft.replace(moves)
+    reads = [(edge.src, edge.src_slot) for edge in edges]
+    made = draft.take_name(model.outputs[-1][0], _OP, _attrs(nodes, model, reads))
+    put_in_place(draft, nodes, made, reads, model.outputs)
     return len(nodes) - 1
 
 
-def _attrs(nodes: Sequence[Node], model: RegionModel, edges: Sequence[Edge]) -> dict[str, Any]:
-    graph = GraphDef(node=[node_to_def(node, "") for node in (*model.constants, *nodes)])
-    for node in graph.node:  # what a constant waits for is of no account here
-        controls = [name for name in node.input if name.startswith("^")]
-        for name in controls:
-            node.input.remove(name)
-    types = [edge.src.output_types[edge.src_slot] for edge in edges]
+def _attrs(nodes: Sequence[Node], model: RegionModel, reads: Sequence[Output]) -> dict[str, Any]:
+    types = types_of(reads)
     return {
-        "Tin": tuple(types[: len(model.inputs)]),
-        "Tweights": tuple(types[len(model.inputs) :]),
-        "Tout": tuple(node.output_types[slot] for node, slot in model.outputs),
+        "Tin": types[: len(model.inputs)],
+        "Tweights": types[len(model.inputs) :],
+        "Tout": types_of(model.outputs),
         "model": model.model,
-        "reads": tuple(str(Endpoint(e.src.name, e.src_slot)).encode() for e in edges),
-        "gives": tuple(str(Endpoint(node.name, slot)).encode() for node, slot in model.outputs),
-        "nodes": graph.SerializeToString(deterministic=True),
+        "reads": names_of(reads),
+        "gives": names_of(model.outputs),
+        "nodes": listed((*model.constants, *nodes)),
     }
