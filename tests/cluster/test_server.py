@@ -170,7 +170,8 @@ def test_queues_without_a_name_are_the_sessions_own(pair: list[Server], device: 
 
 
 def _queues(server: Server) -> list[Any]:
-    return [key for key in server.task.resources._resources if key[1] == "Queue"]
+    kept = [key for of in server.task.resources.managers for key in of._resources]
+    return [key for key in kept if key[1] == "Queue"]
 
 
 @pytest.mark.parametrize("device", ["", "/job:worker/task:1"])

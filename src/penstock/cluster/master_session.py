@@ -22,8 +22,8 @@ from penstock.runtime.workers import Workers
 from penstock.session.fetches import FetchPlan
 from penstock.session.run import Call
 from penstock.session.session import Session
+from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import Device
-from penstock.state.resources import ResourceManager
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class MasterSession(Session):
         self._task: Final = task
         self._others: Final = list(others)
         self._workers: Final = workers
-        self._kept: Final = ResourceManager() if isolated else task.resources
+        self._kept: Final = DeviceResources() if isolated else task.resources
         self._is_isolated: Final = isolated
         self._prefix: Final = f"_{handle}_"
         #: How often the graph was extended.  Changed under the graph's lock.

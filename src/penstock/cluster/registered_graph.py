@@ -25,7 +25,7 @@ from penstock.runtime.prepare import prepare_part
 from penstock.runtime.step_factory import StepFactory
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session.run import Call
-from penstock.state.resources import ResourceManager
+from penstock.state.device_resources import DeviceResources
 from penstock.state.session_state import SessionState
 
 _OPTIONS: Final = ImportOptions(
@@ -37,7 +37,7 @@ class OfSession(Protocol):
     """What a graph has of its session."""
 
     @property
-    def resources(self) -> ResourceManager:
+    def resources(self) -> DeviceResources:
         """Where its variables, queues and tables are."""
 
     @property

@@ -19,9 +19,9 @@ from penstock.cluster.rendezvous import StepTable, TaskRendezvous
 from penstock.config import Config
 from penstock.defs.schema import Message, message_class
 from penstock.errors import AbortedError, InvalidArgumentError
+from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import Device, DeviceSet, local_devices
 from penstock.state.rendezvous import parse_key
-from penstock.state.resources import ResourceManager
 
 _DeviceAttributes: Final = message_class("DeviceAttributes")
 
@@ -41,7 +41,7 @@ class Task:
             config.device_count, task=self.name, incarnation=incarnation
         )
         self.incarnation: Final = incarnation
-        self.resources: Final = ResourceManager()
+        self.resources: Final = DeviceResources()
         self.steps: Final = StepTable(self._new_rendezvous)
 
     @property

@@ -23,15 +23,15 @@ from penstock.runtime.kernel_binder import KernelBinder
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session.run import Call
 from penstock.state.cancellation import CancellationManager
+from penstock.state.device_resources import DeviceResources
 from penstock.state.rendezvous import RecvDone
-from penstock.state.resources import ResourceManager
 from penstock.state.session_state import SessionState
 
 
 class WorkerSession:
     """What one master's session has at this worker."""
 
-    def __init__(self, handle: str, config: Config, resources: ResourceManager) -> None:
+    def __init__(self, handle: str, config: Config, resources: DeviceResources) -> None:
         self.handle: Final = handle
         self.resources: Final = resources
         self.state: Final = SessionState()
@@ -65,7 +65,7 @@ class Worker:
 
     def create_session(self, handle: str, *, isolate: bool = False) -> None:
         """Begin a session; one that is there already stays as it is."""
-        resources = ResourceManager() if isolate else self.task.resources
+        resources = DeviceResources() if isolate else self.task.resources
         with self._lock:
             if handle not in self._sessions:
                 self._sessions[handle] = WorkerSession(handle, self.task.config, resources)

@@ -24,8 +24,8 @@ from penstock.runtime.placement import Placement
 from penstock.runtime.ready_order import ready_queues
 from penstock.runtime.thread_pool import thread_count
 from penstock.runtime.workers import Workers
+from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import DeviceSet
-from penstock.state.resources import ResourceManager
 
 
 class Environment:
@@ -36,7 +36,7 @@ class Environment:
         graph: Graph,
         config: Config,
         devices: DeviceSet,
-        resources: ResourceManager | None = None,
+        resources: DeviceResources | None = None,
         workers: Workers | None = None,
         kernels: dict[str, KernelBinder] | None = None,
         session: str = "",
@@ -58,7 +58,7 @@ class Environment:
         self._graph = graph
         #: Where the nodes of the graph lie.
         self.placement = Placement(graph, devices, config)
-        self.resources = ResourceManager() if resources is None else resources
+        self.resources = DeviceResources() if resources is None else resources
         #: Who runs what lies elsewhere; None if nothing does.
         self.workers = workers
         self._kernels = {} if kernels is None else kernels
@@ -100,7 +100,7 @@ class Environment:
         return LocalExecutorParams(
             device=device,
             make_kernel=self._kernels.setdefault(device, self._new_binder(device)).bind,
-            resources=self.resources,
+            resources=self.resources.on(device),
             functions=self._functions[device],
             explain_wait=partial(explain_wait, self._graph),
             make_ready_queue=ready_queues(self.config.ready_order_seed),

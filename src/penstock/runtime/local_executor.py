@@ -25,6 +25,7 @@ from penstock.runtime.environment import Environment
 from penstock.runtime.executor.executor import Executor
 from penstock.runtime.executor.executor import new_local_executor as new_executor
 from penstock.runtime.executor.params import LocalExecutorParams
+from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import Device, DeviceSet, local_devices
 from penstock.state.resources import ResourceManager
 
@@ -66,7 +67,8 @@ def new_local_executor(
     if not isinstance(graph, Graph):
         graph = graph_from_def(load_graph_def(graph), allow_internal_names=True)
     where = _device(device)
-    environment = Environment(graph, Config.of(config), DeviceSet([where]), resources)
+    given = None if resources is None else DeviceResources(only=resources)
+    environment = Environment(graph, Config.of(config), DeviceSet([where]), given)
     params = environment.params_of(where.name)
     if make_kernel is not None:
         params = dataclasses.replace(params, make_kernel=make_kernel)

@@ -63,6 +63,18 @@ class Placement:
             self._whole = (size, self._grown() or self._placed_anew())
         return self._whole[1]
 
+    def device_of(self, node: Node) -> str:
+        """Where a node of the graph lies; the caller holds the graph's lock.
+
+        Raises:
+            InvalidArgumentError: a node cannot be placed.
+
+        """
+        if len(self._devices) == 1:
+            return self._devices.devices[0].name
+        known = self._stateful_devices.get(node.name)
+        return known or self.placed_for(Request(targets=(node.name,))).device_of[node.id]
+
     def _placed_anew(self) -> Placed:
         placed = place_whole(self._graph, self._devices, self._config, self._options())
         self._device_of = dict(placed.device_of)

@@ -40,6 +40,7 @@ class Captures:
         constants: Mapping[str, Any],
         asset: Callable[[int], str],
         handle: Callable[[int], Value],
+        device: str,
     ) -> None:
         """Make no node yet.
 
@@ -49,6 +50,7 @@ class Captures:
             constants: nodes of the model's main graph by name, of which some are constants.
             asset: the path of an asset by its place in the model's list.
             handle: the handle of a resource by the number of its object; it makes the resource.
+            device: where variables are to lie; empty if there is one device only.
 
         """
         self._graph: Final = graph
@@ -56,6 +58,7 @@ class Captures:
         self._constants: Final = constants
         self._asset: Final = asset
         self._handle: Final = handle
+        self._device: Final = device
         #: Nodes that were made.  Grows under the graph's lock.
         self._nodes: Final[dict[int, Node]] = {}
 
@@ -98,7 +101,7 @@ class Captures:
             "allowed_devices": (),
             "debug_name": b"",
         }
-        return self._add(number, "VarHandleOp", attrs)
+        return self._add(number, "VarHandleOp", attrs, self._device)
 
     def _const(self, number: int, value: Value) -> Node:
         attr = TensorAttr(value=value)
@@ -124,8 +127,9 @@ class Captures:
         body = self._graph.library.get(facts.concrete_function)
         return next((node for node in body.node_def if node.name == name), None)
 
-    def _add(self, number: int, op: str, attrs: Mapping[str, Attr]) -> Node:
-        return self._graph.add_node(f"captured/{number}", self._graph.op_def(op), attrs)
+    def _add(self, number: int, op: str, attrs: Mapping[str, Attr], device: str = "") -> Node:
+        name = f"captured/{number}"
+        return self._graph.add_node(name, self._graph.op_def(op), attrs, device=device)
 
 
 _KINDS: Final = (VARIABLE, RESOURCE, ASSET, CONSTANT, CAPTURED_TENSOR)

@@ -11,6 +11,7 @@ may use no files are restored as well.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -110,8 +111,17 @@ def _texts(node: Node) -> list[str] | None:
     return [item.decode("utf-8", "surrogateescape") for item in items]
 
 
-def restore_all(plan: list[Restored], checkpoint: Checkpoint, resources: ResourceManager) -> None:
+def restore_all(
+    plan: list[Restored],
+    checkpoint: Checkpoint,
+    resources_of: Callable[[Node], ResourceManager],
+) -> None:
     """Give variables their values.
+
+    Args:
+        plan: what is restored.
+        checkpoint: where the values are.
+        resources_of: the resources among which a node keeps its variable.
 
     Raises:
         NotFoundError: the checkpoint lacks a tensor.
@@ -119,7 +129,7 @@ def restore_all(plan: list[Restored], checkpoint: Checkpoint, resources: Resourc
 
     """
     for one in plan:
-        _restore(one, _value(one, checkpoint), resources)
+        _restore(one, _value(one, checkpoint), resources_of(one.variable))
 
 
 def _value(one: Restored, checkpoint: Checkpoint) -> Value:

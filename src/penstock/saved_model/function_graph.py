@@ -56,10 +56,15 @@ class FunctionGraph:
         self.graph: Final = _graph_of(meta_graph)
         self.session: Final = Session(self.graph, config=config)
         self.stored: Final = StoredValues(companions, objects)
-        self.variables: Final = Variables(objects, self.stored, self.session.resources)
+        devices = self.session.list_devices()
+        home = devices[0].name
+        #: Variables are restored before anything is placed, so that they ask for their device.
+        wanted = home if len(devices) > 1 else ""
+        resources = self.session.resources.on(home)
+        self.variables: Final = Variables(objects, self.stored, resources)
         constants = {node.name: node for node in meta_graph.graph_def.node if node.op == "Const"}
         self._captures: Final = Captures(
-            self.graph, objects, constants, self.asset, self.resource_handle
+            self.graph, objects, constants, self.asset, self.resource_handle, wanted
         )
         #: Held while a function is made ready or a resource is made.  Outermost, above the
         #: graph's.

@@ -176,7 +176,7 @@ class GraphVariables(Mapping[str, Value]):
     """Values by the names of variables, as they are now; an array that is given is a copy."""
 
     def __init__(self, session: Session, graph: Graph) -> None:
-        self._resources: Final = session.resources
+        self._resources_of: Final = session.resources_of
         self._nodes: Final[Mapping[str, Node]] = {
             node.name: node for node in graph if node.op.name in VARIABLES
         }
@@ -197,7 +197,7 @@ class GraphVariables(Mapping[str, Value]):
             )
         kind = RESOURCE_VARIABLE if node.op.name == "VarHandleOp" else REFERENCE_VARIABLE
         container, shared = (_text(node, key) for key in ("container", "shared_name"))
-        ref = self._resources.find(container, shared or node.name, kind)
+        ref = self._resources_of(node).find(container, shared or node.name, kind)
         if ref is None or ref.value is None:
             raise FailedPreconditionError(f"The variable {name} has no value")
         return copied(ref.value)

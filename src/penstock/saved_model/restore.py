@@ -47,7 +47,7 @@ def restore(session: Session, graph: Graph, meta_graph: Any, prefix: str) -> Non
     elif meta_graph.collection_def[_VARIABLES].bytes_list.value:
         _initialize(session, graph, meta_graph, open_checkpoint(prefix))
     else:
-        restore_all(_by_own_names(graph), open_checkpoint(prefix), session.resources)
+        restore_all(_by_own_names(graph), open_checkpoint(prefix), session.resources_of)
 
 
 def table_initializers(meta_graph: Any) -> list[str]:
@@ -76,7 +76,7 @@ def _run(restorer: Restorer, session: Session, graph: Graph, prefix: str) -> Non
     if plan is None:
         session.run(restorer.node, {restorer.prefix: prefix})
     else:
-        restore_all(plan, open_checkpoint(prefix), session.resources)
+        restore_all(plan, open_checkpoint(prefix), session.resources_of)
 
 
 def _by_own_names(graph: Graph) -> list[Restored]:

@@ -1,6 +1,6 @@
 """The variables of a model, restored when they are first needed.
 
-In:   objects, the checkpoint's values, the resources of a session.
+In:   objects, the checkpoint's values, the resources of a device.
 Out:  the names of resources that hold values; values by object paths.
 Not:  runs no graph.
 

@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 from penstock.core.forks import in_children, process_lock
 from penstock.state.callbacks import call_all
-from penstock.state.resources import ResourceManager
+from penstock.state.device_resources import DeviceResources
 
 
 class Resettable(Protocol):
@@ -26,7 +26,7 @@ class Resettable(Protocol):
         """Where it runs; empty for this process."""
 
     @property
-    def resources(self) -> ResourceManager:
+    def resources(self) -> DeviceResources:
         """What is in its containers."""
 
     def close(self) -> None:

@@ -46,12 +46,14 @@ from penstock.session.requests import Requests
 from penstock.session.run import Call, Run
 from penstock.session.under_way import UnderWay
 from penstock.state import default_session
+from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import Device, local_devices
-from penstock.state.resources import ResourceManager
 from penstock.state.session_state import SessionState
 
 if TYPE_CHECKING:
     from penstock.builder.graph import Graph as BuiltGraph
+    from penstock.graph.graph import Node
+    from penstock.state.resources import ResourceManager
 
 
 class Session:
@@ -102,9 +104,19 @@ class Session:
         return opened(self._graph)
 
     @property
-    def resources(self) -> ResourceManager:
-        """Its variables, queues and tables."""
+    def resources(self) -> DeviceResources:
+        """Its variables, queues and tables, seen across devices; ``.on(device)`` has one's own."""
         return self._environment.resources
+
+    def resources_of(self, node: Node) -> ResourceManager:
+        """The resources of the device that a node of its graph lies on.
+
+        Raises:
+            InvalidArgumentError: the graph cannot be placed.
+
+        """
+        with self._graph.lock:
+            return self._environment.resources.on(self._environment.placement.device_of(node))
 
     # -- running ---------------------------------------------------------------------
 
@@ -394,7 +406,7 @@ class Session:
         """Start anew in the child of a fork; whether the session can be used there."""
         if self._under_way.is_closed:
             return False
-        locks = self._graph.lock, self._environment.resources.lock, self._session_state.lock
+        locks = self._graph.lock, *self._environment.resources.locks, self._session_state.lock
         is_usable = all(map(_is_free, locks))
         if not _is_free(self._graph.lock):
             self._graph.lock = RLock()  # for sessions that the child opens

@@ -1,4 +1,4 @@
-"""Named resources: those of a session, and those of a single step.
+"""Named resources: those of a device, and those of a single step.
 
 In:   a container, a name, a type, and how to make the resource.
 Out:  the one resource of that container, type and name.
@@ -8,7 +8,7 @@ Not:  knows no kinds of resources.  When one is dropped, it is told so by ``end_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import RLock
 from typing import Any, Final
 
@@ -19,19 +19,34 @@ DEFAULT_CONTAINER: Final = "localhost"
 
 
 class ResourceManager:
-    """Resources that live as long as their session: variables, queues, tables.
+    """Resources of one device that live as long as their session: variables, queues, tables.
 
     The empty container name stands for the default one.  ``end_waits`` and ``dispose`` of a
     resource, if it has them, are called without arguments and outside the lock.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, device: str = "", beside: Mapping[str, ResourceManager] | None = None
+    ) -> None:
+        """Begin with nothing.
+
+        Args:
+            device: whose resources these are, by its full name; empty if it is the only one.
+            beside: those of all devices of the process, this one's included, by device.
+
+        """
+        self.device: Final = device
+        self._beside: Final = {} if beside is None else beside
         #: Held while ``_resources`` changes, and while a resource is made, so that it is made
         #: once.  Making one may look others up, hence re-entrant; it must not wait for
         #: another thread.  Taken before any resource's own lock.
         self.lock = RLock()
         #: Resources by (container, type, name).  Read without the lock.
         self._resources: dict[tuple[str, str, str], Any] = {}
+
+    def at(self, device: str) -> ResourceManager:
+        """The resources of the device that a handle names; these if it names none that is known."""
+        return self if device == self.device else self._beside.get(device, self)
 
     def lookup(self, container: str, name: str, type_name: str) -> Any:
         """The resource; raises NotFoundError if there is none."""

@@ -95,7 +95,8 @@ class StepContext:
 
     state: StepState
     device: str
-    #: Resources that live as long as the session: variables, queues, tables.
+    #: The device's resources that live as long as the session: variables, queues, tables.  What a
+    #: handle means is ``resources.at(handle.device)``'s.
     resources: ResourceManager
     functions: FunctionCaller | None = None
     #: Arguments and results of the graph, or of the function that it is the body of.
@@ -167,7 +168,7 @@ class OpKernelContext:
 
     @property
     def resources(self) -> ResourceManager:
-        """Resources of the session."""
+        """The device's resources; those of a handle are ``resources.at(handle.device)``."""
         return self.step.resources
 
     @property

@@ -60,11 +60,13 @@ def queue_of(context: OpKernelContext, handle: Value) -> Queue:
 
 def queue_in(step: StepContext, handle: Value) -> Queue:
     """The queue that a handle of either generation means in a step."""
+    resources = step.resources
     if type(handle) is ResourceHandle:
+        resources = resources.at(handle.device)
         container, name = handle.container, handle.name
     else:
         container, name = place_of(handle, _KIND)
-    found: Queue = step.resources.lookup(container, name, _KIND)
+    found: Queue = resources.lookup(container, name, _KIND)
     return found
 
 

@@ -129,7 +129,8 @@ def _not_initialized(what: str, doing: str) -> FailedPreconditionError:
 
 def _find(context: OpKernelContext, handle: Value) -> IteratorResource:
     found = single_handle(handle)
-    resource: IteratorResource = context.resources.lookup(found.container, found.name, ITERATOR)
+    resources = context.resources.at(found.device)
+    resource: IteratorResource = resources.lookup(found.container, found.name, ITERATOR)
     return resource
 
 
@@ -167,7 +168,8 @@ def make_delete_iterator(_: Attrs) -> Kernel:
 
     def delete_iterator(context: OpKernelContext, handle: Value, _deleter: Value) -> None:
         found = single_handle(handle)
-        context.resources.delete(found.container, found.name, ITERATOR)
+        resources = context.resources.at(found.device)
+        resources.delete(found.container, found.name, ITERATOR)
 
     return delete_iterator
 
@@ -286,7 +288,7 @@ def make_iterator_to_string_handle(_: Attrs) -> Kernel:
     def to_string(context: OpKernelContext, handle: Value) -> Value:
         found = single_handle(handle)
         _find(context, found)
-        return f"{found.container}\n{found.name}".encode()
+        return "\n".join((found.device, found.container, found.name)).encode()
 
     return to_string
 
@@ -296,8 +298,14 @@ def make_iterator_from_string_handle(attrs: Attrs) -> Kernel:
     """The handle that was made into a string."""
 
     def from_string(context: OpKernelContext, text: Value) -> Value:
-        container, has_name, name = as_value(text).decode("utf-8", "replace").partition("\n")
-        if not has_name or context.resources.find(container, name, ITERATOR) is None:
+        parts = as_value(text).decode("utf-8", "replace").split("\n", 2)
+        where, container, name = parts if len(parts) == 3 else ("", "", "")
+        if where not in ("", attrs.device):
+            raise InvalidArgumentError(
+                f'Attempted create an iterator on device "{attrs.device}" from handle defined on '
+                f'device "{where}"'
+            )
+        if context.resources.find(container, name, ITERATOR) is None:
             raise NotFoundError(f"No iterator is known by the string handle {as_value(text)!r}")
         return ResourceHandle(attrs.device, container, name, ITERATOR)
 

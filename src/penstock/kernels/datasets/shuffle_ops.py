@@ -79,7 +79,8 @@ def _found_generator(context: OpKernelContext, handle: Value) -> SeedGenerator |
     handle = as_value(handle)
     if not isinstance(handle, ResourceHandle):
         return None
-    found = context.resources.find(handle.container, handle.name, SEED_GENERATOR)
+    resources = context.resources.at(handle.device)
+    found = resources.find(handle.container, handle.name, SEED_GENERATOR)
     return found if isinstance(found, SeedGenerator) else None
 
 
@@ -112,7 +113,8 @@ def make_delete_seed_generator(_: Attrs) -> Kernel:
 
     def delete(context: OpKernelContext, handle: Value, _deleter: Value) -> None:
         found = as_value(handle)
-        context.resources.delete(found.container, found.name, SEED_GENERATOR)
+        resources = context.resources.at(found.device)
+        resources.delete(found.container, found.name, SEED_GENERATOR)
 
     return delete
 

@@ -58,7 +58,8 @@ def make_create_summary_file_writer(attrs: Attrs) -> Kernel:
         def begin() -> EventFile:
             return EventFile(files, path, ending, int(most_waiting))
 
-        context.resources.lookup_or_create(handle.container, handle.name, _KIND, begin)
+        resources = context.resources.at(handle.device)
+        resources.lookup_or_create(handle.container, handle.name, _KIND, begin)
 
     return create
 
@@ -80,7 +81,8 @@ def make_close_summary_writer(_attrs: Attrs) -> Kernel:
 
     def close(context: OpKernelContext, writer: Value) -> None:
         handle = single_handle(writer)
-        context.resources.delete(handle.container, handle.name, _KIND)
+        resources = context.resources.at(handle.device)
+        resources.delete(handle.container, handle.name, _KIND)
 
     return close
 

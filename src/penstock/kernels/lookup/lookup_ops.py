@@ -64,8 +64,11 @@ _anonymous_ids: Final = itertools.count()
 
 def table_of(context: OpKernelContext, handle: Value) -> LookupTable:
     """The table that a handle of either generation means."""
+    resources = context.resources
+    if isinstance(handle, ResourceHandle):
+        resources = resources.at(handle.device)
     container, name = _place(handle)
-    found: LookupTable = context.resources.lookup(container, name, _KIND)
+    found: LookupTable = resources.lookup(container, name, _KIND)
     return found
 
 

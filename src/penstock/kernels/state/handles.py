@@ -18,7 +18,7 @@ from penstock.kernels.api.context import OpKernelContext
 from penstock.kernels.state.variables import resource_name
 from penstock.kernels.values.arrays import shape_text
 from penstock.kernels.values.strings import string_array
-from penstock.state.resources import DEFAULT_CONTAINER
+from penstock.state.resources import DEFAULT_CONTAINER, ResourceManager
 
 
 def make_handle(
@@ -35,7 +35,16 @@ def make_handle(
 
 def resource_of(context: OpKernelContext, handle: Value, kind: str) -> Any:
     """The resource that a handle of either generation means."""
-    return context.resources.lookup(*place_of(handle, kind), kind)
+    return home_of(context.resources, handle).lookup(*place_of(handle, kind), kind)
+
+
+def home_of(resources: ResourceManager, handle: Value) -> ResourceManager:
+    """Where the resource of a handle of either generation is.
+
+    A handle of strings names no device.  Its consumers are placed where its maker is.
+    """
+    handle = as_value(handle)
+    return resources.at(handle.device) if isinstance(handle, ResourceHandle) else resources
 
 
 def place_of(handle: Value, kind: str = "Resource") -> tuple[str, str]:

@@ -169,7 +169,7 @@ def _make(context: OpKernelContext, handle: ResourceHandle, dtype: DType, value:
         made.assign(value)
         return made
 
-    found: Ref = context.resources.lookup_or_create(
+    found: Ref = context.resources.at(handle.device).lookup_or_create(
         handle.container, handle.name, handle.type_name, new
     )
     return found
@@ -215,7 +215,8 @@ def make_destroy_resource(attrs: Attrs) -> Kernel:
     def destroy_resource(context: OpKernelContext, handle: Value) -> None:
         handle = single_handle(handle)
         try:
-            context.resources.delete(handle.container, handle.name, handle.type_name)
+            resources = context.resources.at(handle.device)
+            resources.delete(handle.container, handle.name, handle.type_name)
         except NotFoundError:
             if not is_lenient:
                 raise

@@ -175,5 +175,5 @@ def make_destroy_temporary_variable(attrs: Attrs) -> Kernel:
 
 
 def _unique_name(context: OpKernelContext, name: str) -> str:
-    """Each iteration of a loop has temporary variables of its own."""
-    return f"{name}/frame:{context.frame.id}/iter:{context.iteration}"
+    """Each device, and each iteration of a loop, has temporary variables of its own."""
+    return f"{context.step.device}/{name}/frame:{context.frame.id}/iter:{context.iteration}"

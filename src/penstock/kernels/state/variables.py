@@ -4,9 +4,9 @@ In:   a context, and the handle of a resource variable.
 Out:  the ``Ref`` that holds the value; or an error that names the variable.
 Not:  registers no kernel.
 
-A resource variable is a ``Ref`` among the session's resources, and is there if and only if it
-has a value: its first assignment makes it.  A reference variable is there before; what it may
-be assigned first is in its ``ReferenceVariable``.
+A resource variable is a ``Ref`` among the resources of its handle's device, and is there if and
+only if it has a value: its first assignment makes it.  A reference variable is there before; what
+it may be assigned first is in its ``ReferenceVariable``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def single_handle(value: Value) -> ResourceHandle:
 def find_variable(context: OpKernelContext, handle: Value) -> Ref | None:
     """The variable, if it has a value."""
     handle = single_handle(handle)
-    found = context.resources.find(handle.container, handle.name, handle.type_name)
+    resources = context.resources.at(handle.device)
+    found = resources.find(handle.container, handle.name, handle.type_name)
     if found is None or isinstance(found, Ref):
         return found
     raise InvalidArgumentError(f"{handle.name} is a {handle.type_name} and no variable")
