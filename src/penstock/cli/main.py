@@ -22,6 +22,7 @@ from penstock.cli.convert import convert
 from penstock.cli.ops import ops
 from penstock.cli.run import run
 from penstock.cli.show import show
+from penstock.cli.simulate import simulate
 from penstock.cli.worker import worker
 from penstock.errors import AdvisedWarning, OpError
 from penstock.printable import printable_lines
@@ -67,6 +68,7 @@ def main(context: click.Context) -> None:
       penstock ops --names
       penstock checkpoint list model.ckpt-7
       penstock worker --cluster worker=127.0.0.1:2222
+      penstock simulate train.pb --target train --cluster ps=4x8,worker=1000x8
     """
     if os.environ.get("NO_COLOR"):  # https://no-color.org
         context.color = False
@@ -81,3 +83,4 @@ main.add_command(ops)
 main.add_command(convert)
 main.add_command(checkpoint)
 main.add_command(worker)
+main.add_command(simulate)

@@ -39,7 +39,7 @@ _SLACK: Final = 1.0
 _HEARTBEAT_SECONDS: Final = 10.0
 
 
-class _Answer:
+class _UnderWay:
     """A call of the server that is under way; can be ended."""
 
     __slots__ = ("_answered", "_cancel", "_lost", "answer", "error", "peer")
@@ -112,7 +112,7 @@ class RemoteMaster:
 
     def wait(self, method: str, request: Message, call: Call, timeout: int) -> Any:
         """Like ``call``; but ``call`` can be ended, and so does a server that is gone."""
-        waiting = _Answer(self._master.peer)
+        waiting = _UnderWay(self._master.peer)
         call.turn_to(waiting)
         watch = self._heartbeat.watch(self._master.peer, self._worker, waiting.cancel)
         try:

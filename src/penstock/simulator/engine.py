@@ -1,0 +1,201 @@
+"""A discrete-event simulation of one step.
+
+In:   activations, the cores of tasks, bandwidth and latency.
+Out:  when each activation starts and ends, and each transfer; who was how busy.
+Not:  knows no graph, and no clock.
+
+Cores.  Whoever has waited for all that it waits for takes a free core of its task, in the order in
+which activations became ready, as the executor has it.  What takes no time needs no core.
+
+Links.  A transfer goes out by its sender's link and comes in by its receiver's, and either link
+serves one transfer after the other, in the order in which they come (FIFO); an uncontended one
+takes latency + bytes / bandwidth.  A fair share of the link would end a batch of transfers at the
+same time, and keep the link as busy; FIFO takes one event where fair shares take one for each
+transfer under way, which is what lets ten thousand tasks meet at one link.
+
+Replicas.  The same activations may happen many times, with the devices of one job being another
+task's each time: what is static is shared, and a replica is only its counters and times.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Final
+
+from penstock.simulator.activations import Activations
+
+
+@dataclass(slots=True)
+class Transfer:
+    """What went over a link."""
+
+    sender: int
+    receiver: int
+    size: int
+    #: When its first byte left, and its last byte came.
+    start: float = 0.0
+    end: float = 0.0
+
+
+@dataclass(slots=True)
+class Schedule:
+    """When everything happened; activations are numbered replica by replica."""
+
+    starts: array[float]
+    ends: array[float]
+    #: The seconds that cores of each task were busy.
+    busy: list[float]
+    transfers: list[Transfer] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float:
+        """The end of the step."""
+        return max(self.ends, default=0.0)
+
+
+class _Simulation:
+    """The state of a step that is simulated."""
+
+    def __init__(
+        self,
+        work: Activations,
+        tasks_of: Sequence[Sequence[int]],
+        cores: Sequence[int],
+        bandwidth: float,
+        latency: float,
+    ) -> None:
+        self._work: Final = work
+        self._count: Final = len(work)
+        self._tasks_of: Final = tasks_of
+        self._bandwidth: Final = bandwidth
+        self._latency: Final = latency
+        replicas = len(tasks_of)
+        #: What each activation still waits for.
+        self._waits: Final = work.waits * replicas
+        nothing = bytes(8 * self._count * replicas)
+        self.schedule: Final = Schedule(
+            array("d", nothing), array("d", nothing), [0.0] * len(cores)
+        )
+        self._free: Final = list(cores)
+        self._ready: Final = [deque[int]() for _ in cores]
+        #: When each link has served all that came to it, outwards and inwards.
+        self._out: Final = [0.0] * len(cores)
+        self._in: Final = [0.0] * len(cores)
+        #: What happens next: when, in which order among what happens then, and what: the end of
+        #: an activation, or, below zero, the arrival of a transfer's first byte (-1 - 2t) or of
+        #: its last one (-2 - 2t).
+        self._events: Final[list[tuple[float, int, int]]] = []
+        self._number = 0
+
+    def run(self) -> Schedule:
+        for number, waits in enumerate(self._waits):
+            if waits == 0:
+                self._begin(number, 0.0)
+        events = self._events
+        while events:
+            now, _, what = heappop(events)
+            if what >= 0:
+                self._end(what, now)
+            elif what % 2:
+                self._come_in((-1 - what) // 2, now)
+            else:
+                self._received((-2 - what) // 2)
+        return self.schedule
+
+    def _at(self, when: float, what: int) -> None:
+        self._number += 1
+        heappush(self._events, (when, self._number, what))
+
+    def _task(self, number: int) -> int:
+        replica, one = divmod(number, self._count)
+        return self._tasks_of[replica][self._work.place[one]]
+
+    def _begin(self, number: int, now: float) -> None:
+        """All that an activation waits for is there."""
+        if self._work.seconds[number % self._count] == 0.0:
+            self.schedule.starts[number] = now
+            self._at(now, number)
+            return
+        task = self._task(number)
+        if self._free[task]:
+            self._free[task] -= 1
+            self._start(number, task, now)
+        else:
+            self._ready[task].append(number)
+
+    def _start(self, number: int, task: int, now: float) -> None:
+        seconds = self._work.seconds[number % self._count]
+        self.schedule.starts[number] = now
+        self.schedule.busy[task] += seconds
+        self._at(now + seconds, number)
+
+    def _end(self, number: int, now: float) -> None:
+        self.schedule.ends[number] = now
+        replica, one = divmod(number, self._count)
+        task = self._tasks_of[replica][self._work.place[one]]
+        if self._work.seconds[one] != 0.0:
+            if self._ready[task]:
+                self._start(self._ready[task].popleft(), task, now)
+            else:
+                self._free[task] += 1
+        first, waits = number - one, self._waits
+        for after in self._work.successors[one]:
+            waits[first + after] -= 1
+            if waits[first + after] == 0:
+                self._begin(first + after, now)
+        if one in self._work.sends:
+            self._send(number, task, now)
+
+    def _send(self, number: int, task: int, now: float) -> None:
+        """A Send is done: to another task what it sends takes a link."""
+        replica, one = divmod(number, self._count)
+        receiver, size = self._work.sends[one]
+        receiver += replica * self._count
+        if self._task(receiver) == task:
+            self._arrived(receiver, now)
+            return
+        start = max(now, self._out[task])
+        self._out[task] = start + size / self._bandwidth
+        self.schedule.transfers.append(Transfer(number, receiver, size, start))
+        self._at(start + self._latency, 1 - 2 * len(self.schedule.transfers))
+
+    def _come_in(self, transfer: int, now: float) -> None:
+        """The first byte of a transfer is there."""
+        found = self.schedule.transfers[transfer]
+        task = self._task(found.receiver)
+        found.end = self._in[task] = max(now, self._in[task]) + found.size / self._bandwidth
+        self._at(found.end, -2 - 2 * transfer)
+
+    def _received(self, transfer: int) -> None:
+        found = self.schedule.transfers[transfer]
+        self._arrived(found.receiver, found.end)
+
+    def _arrived(self, receiver: int, now: float) -> None:
+        self._waits[receiver] -= 1
+        if self._waits[receiver] == 0:
+            self._begin(receiver, now)
+
+
+def simulate(
+    work: Activations,
+    tasks_of: Sequence[Sequence[int]],
+    cores: Sequence[int],
+    *,
+    bandwidth: float,
+    latency: float,
+) -> Schedule:
+    """When everything in a step happens.
+
+    Args:
+        work: the activations of one replica.
+        tasks_of: for each replica, the number of the task that each device is.
+        cores: how many each task has.
+        bandwidth: bytes in a second of each task's link, in each direction.
+        latency: seconds.
+
+    """
+    return _Simulation(work, tasks_of, cores, bandwidth, latency).run()
