@@ -14,7 +14,7 @@ import itertools
 import secrets
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import Timer
+from threading import Semaphore, Timer
 from typing import Any, Final
 
 from penstock.cluster.cluster_spec import task_of
@@ -84,9 +84,22 @@ class SessionWorkers:
             self._task.peers.worker(other).call("CreateWorkerSession", request)
 
     def delete_sessions(self) -> None:
-        """End the session at all other workers; nobody waits for that."""
+        """End the session at all other workers that answer, and wait until nothing of it goes on.
+
+        What a step of it still did to a variable would be done to the next session's.
+        """
+        arrived = Semaphore(0)
+        request = request_class("DeleteWorkerSession")(session_handle=self._handle)
         for other in self._others:
-            self._aside(other, "DeleteWorkerSession", session_handle=self._handle)
+            worker = self._task.peers.worker(other)
+            worker.start(
+                "DeleteWorkerSession",
+                request,
+                lambda _error, _answer: arrived.release(),
+                timeout=_ASIDE_SECONDS,
+            )
+        for _ in self._others:
+            arrived.acquire(timeout=_ASIDE_SECONDS)
 
     def _aside(self, task: str, method: str, **fields: Any) -> None:
         """Tell a worker something; whether it hears that does not matter."""

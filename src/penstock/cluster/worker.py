@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
+from threading import Condition
 from typing import Final
 
 from penstock.cluster.registered_graph import RegisteredGraph
@@ -26,6 +26,9 @@ from penstock.state.cancellation import CancellationManager
 from penstock.state.device_resources import DeviceResources
 from penstock.state.rendezvous import RecvDone
 from penstock.state.session_state import SessionState
+
+#: Seconds that steps of a session have to end when it does.
+_CLOSING_SECONDS: Final = 8.0
 
 
 class WorkerSession:
@@ -53,8 +56,8 @@ class Worker:
         """Begin with nothing; ``threads`` run what may wait, as many as there are steps."""
         self.task: Final = task
         self._threads: Final = threads
-        #: Guards what follows.  Not held while a graph is prepared or run.
-        self._lock = Lock()
+        #: Guards what follows; told when a call ends.  Not held while a graph is prepared or run.
+        self._lock = Condition()
         self._sessions: dict[str, WorkerSession] = {}
         #: Parts that run over several calls, by step.
         self._partial: dict[int, Future[None]] = {}
@@ -71,13 +74,15 @@ class Worker:
                 self._sessions[handle] = WorkerSession(handle, self.task.config, resources)
 
     def delete_session(self, handle: str) -> None:
-        """End a session, its graphs, and what goes on in it."""
+        """End a session, its graphs, and what goes on in it; waits until nothing does."""
         with self._lock:
             session = self._sessions.pop(handle, None)
             calls = list(session.calls) if session is not None else []
         for call in calls:
             call.cancel(CancelledError("The session was closed"))
         if session is not None:
+            with self._lock:
+                self._lock.wait_for(lambda: not session.calls, _CLOSING_SECONDS)
             session.pools.close()
             session.resources.drop_named(session.prefix)
             if session.resources is not self.task.resources:
@@ -161,6 +166,7 @@ class Worker:
         finally:
             with self._lock:
                 session.calls.discard(call)
+                self._lock.notify_all()
 
     def run_partial(
         self,
