@@ -18,7 +18,9 @@ SIGNS = re.compile(
     r"\bDEAD\b|\b(is|may_be|takes|allow)_(input_)?dead\b|ONE_DEAD|\.live\b|SurelyLive|dead_exits"
     r"|\.gated\(|Role\.SWITCH, Role\.RECV"
 )
-NAMED = set(re.findall(r"`((?:core|graph|kernels|passes|runtime|session|state)/[\w/]+\.py)`", PAGE))
+NAMED = set(
+    re.findall(r"`((?:cluster|core|graph|kernels|passes|runtime|session|state)/[\w/]+\.py)`", PAGE)
+)
 
 
 def test_every_place_is_named() -> None:
