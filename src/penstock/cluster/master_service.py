@@ -129,9 +129,7 @@ class MasterService:
             options = self._master.callable_options(client, request.handle)
             asked = Asked(_in_order(options.feed, request.feed), options.fetch, options.target)
             run_options = RunOptions.of(options.run_options)
-            fetched = client.session.run_named(
-                asked, run_options, call, metadata, allow_dead=True
-            )
+            fetched = client.session.run_named(asked, run_options, call, metadata, allow_dead=True)
         finally:
             self._master.end(client, call)
         answer = _RunCallableResponse(fetch=[to_proto(value, dtype) for value, dtype in fetched])
