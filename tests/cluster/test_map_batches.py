@@ -17,6 +17,7 @@ import penstock as ps
 from penstock import errors
 from penstock.cluster import map_batches, shared_model
 from penstock.cluster.prediction import Prediction, prediction
+from penstock.kernels.parallel.contention import contention
 from penstock.saved_model.loaded_model import LoadedModel, Recipe
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -29,9 +30,9 @@ EXPECTED = DIGITS["digits_cnn_logits"].argmax(axis=1)
 @pytest.fixture(autouse=True)
 def _no_model_is_open() -> Iterator[None]:
     """Each test begins as a new process would."""
-    shared_model._open.clear()
+    shared_model.close_models()
     yield
-    shared_model._open.clear()
+    shared_model.close_models()
 
 
 def digits_by(outputs: Any = "digit:0", **options: Any) -> Prediction:
@@ -201,6 +202,20 @@ def test_models_that_nobody_asked_for_lately_are_given_up() -> None:
             ps.ops.add_v2(x, float(batch), name="y")
         assert prediction_of(graph, "y:0")({"a": [1.0]})["y"].tolist() == [1.0 + batch]
     assert len(shared_model._open) == shared_model._KEPT
+
+
+def test_models_limit_threads_no_longer_than_they_are_open() -> None:
+    """One that is given up while a call uses it is closed when that ends, the others at once."""
+    free, predict = contention.threads(1000), digits_by()
+    images = {"images": DIGITS["images"][:3]}
+    predict(images)
+    assert contention.threads(1000) == 1
+    with predict.model.computing(predict.route) as compute:
+        shared_model.close_models()
+        assert compute([DIGITS["images"][:3]])[0].tolist() == EXPECTED[:3].tolist()
+        assert contention.threads(1000) == 1
+    assert contention.threads(1000) == free
+    assert predict(images)["digit"].tolist() == EXPECTED[:3].tolist()
 
 
 def test_a_model_that_changed_on_the_way_is_refused(tmp_path: Path) -> None:

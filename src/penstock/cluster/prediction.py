@@ -62,8 +62,10 @@ class Prediction:
         [count] = rows
         if not count:
             return dict(zip(self.names, map(_no_rows, self.specs), strict=True))
-        compute = self.model.computation(self.route)
-        parts = [self._checked(compute(pieces), len(pieces[0])) for pieces in self._pieces(columns)]
+        with self.model.computing(self.route) as compute:
+            parts = [
+                self._checked(compute(pieces), len(pieces[0])) for pieces in self._pieces(columns)
+            ]
         found = [np.concatenate(part) for part in zip(*parts, strict=True)]
         return dict(zip(self.names, found, strict=True))
 

@@ -26,7 +26,8 @@ class Predictor:
     def __init__(self, predict: Prediction) -> None:
         self._predict = predict
         # Opened before the first batch, so that Ray counts it as part of the actor's start.
-        predict.model.computation(predict.route)
+        with predict.model.computing(predict.route):
+            pass
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """The batch's columns, and the outputs."""

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final, TypeAlias
@@ -59,7 +60,8 @@ class SharedModel:
     #: Threads that one call may use; what the engine runs side by side is not known here.
     threads: int
 
-    def computation(self, route: Route) -> Computation:
+    @contextmanager
+    def computing(self, route: Route) -> Iterator[Computation]:
         """What computes a route here; opens the model if nobody in this process has yet.
 
         Raises:
@@ -68,7 +70,11 @@ class SharedModel:
             OpError: like ``load_model``.
 
         """
-        return _open_model(self).computation(route)
+        model = _taken(self)
+        try:
+            yield model.computation(route)
+        finally:
+            _give_back(model)
 
 
 class _OpenModel:
@@ -76,6 +82,10 @@ class _OpenModel:
 
     def __init__(self, shared: SharedModel) -> None:
         self._shared: Final = shared
+        #: How many calls use it, and whether nobody will any more.  Guarded by ``_lock`` of the
+        #: module.
+        self.calls = 0
+        self.is_given_up = False
         #: Guards the other two while the model is opened: who comes second waits.  Sessions and
         #: models have their own locks, which are taken under it.
         self._lock: Final = Lock()
@@ -89,6 +99,12 @@ class _OpenModel:
             if route not in self._computations:
                 self._computations[route] = route.through(self._model)
             return self._computations[route]
+
+    def close(self) -> None:
+        """End its session, if there is one."""
+        with self._lock:
+            if self._model is not None:
+                self._model.close()
 
     def _opened(self) -> LoadedModel:
         recipe, threads = self._shared.recipe, self._shared.threads
@@ -107,11 +123,33 @@ _lock: Final = process_lock()
 _open: Final[OrderedDict[str, _OpenModel]] = OrderedDict()
 
 
-def _open_model(shared: SharedModel) -> _OpenModel:
+def close_models(*, keep: int = 0) -> None:
+    """Close the models of this process but for the last ones asked for, each when no call uses it.
+
+    An open model limits the threads of the whole process to those that its calls may use.
+    """
+    with _lock:
+        given_up = [_open.popitem(last=False)[1] for _ in range(len(_open) - keep)]
+        for model in given_up:
+            model.is_given_up = True
+        unused = [model for model in given_up if not model.calls]
+    for model in unused:
+        model.close()
+
+
+def _taken(shared: SharedModel) -> _OpenModel:
     key = repr(shared)  # a Config has parts that cannot be hashed
     with _lock:
         found = _open.pop(key, None) or _OpenModel(shared)
         _open[key] = found
-        while len(_open) > _KEPT:
-            _open.popitem(last=False)
+        found.calls += 1
+    close_models(keep=_KEPT)
     return found
+
+
+def _give_back(model: _OpenModel) -> None:
+    with _lock:
+        model.calls -= 1
+        is_unused = model.is_given_up and not model.calls
+    if is_unused:
+        model.close()
