@@ -4,9 +4,9 @@
         python -m benchmarks.cluster --tensorflow PYTHON [--rounds 5] [--json FILE]
 
 Four processes are two clusters of two tasks; TensorFlow's listen at every address, whatever they
-are told, hence the network of its own.  A client of either kind asks either cluster in turns, so that
-all meet the same machine.  A row is the time of one step, in milliseconds: the least of the rounds'
-medians.
+are told, hence the network of its own.  A client of either kind asks either cluster in turns, so
+that all meet the same machine.  A row is the time of one step in milliseconds: the least of the
+rounds' medians.
 """
 
 from __future__ import annotations

@@ -7,11 +7,13 @@ Not:  runs nothing itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
 from typing import Any, Final
 
 from penstock.cluster.answering import in_thread, noted_in
+from penstock.cluster.brief import BriefRequests
 from penstock.cluster.master import Client, Master
 from penstock.cluster.master_session import Asked
 from penstock.cluster.services import response_class
@@ -33,6 +35,7 @@ class MasterService:
     def __init__(self, master: Master, threads: ThreadPoolExecutor) -> None:
         self._master: Final = master
         self._threads: Final = threads
+        self._brief: Final = BriefRequests()
 
     async def create_session(self, request: Any) -> Any:
         """Open a session."""
@@ -68,6 +71,8 @@ class MasterService:
         """Run a step; errors stand in the answer if the client can read them there."""
         try:
             self._master.request_ids.track(request.request_id, "RunStep")
+            if self._brief.include(_kind(request), request.ByteSize()):
+                return self._run(request, Call())
             return await in_thread(self._threads, self._run, request)
         except Exception as error:
             if not request.store_errors_in_response_body:
@@ -75,21 +80,28 @@ class MasterService:
             return noted_in(_RunStepResponse(), error)
 
     def _run(self, request: Any, call: Call) -> Any:
+        start = perf_counter()
         client = self._master.begin(request.session_handle, call)
-        metadata = RunMetadata()
+        metadata, is_straight = RunMetadata(), False
         try:
             asked = Asked(_feeds(request.feed), request.fetch, request.target)
             if request.partial_run_handle:
                 fetched = client.session.go_on_with(request.partial_run_handle, asked)
             else:
                 options = RunOptions.of(request.options)
-                fetched = client.session.run_named(asked, options, call, metadata)
+                fetched, is_straight = client.session.run_named(asked, options, call, metadata)
         finally:
             self._master.end(client, call)
         answer = _RunStepResponse()
         for name, (value, dtype) in zip(request.fetch, fetched, strict=True):
             answer.tensor.add(name=name, tensor=to_proto(value, dtype))
         _note(metadata, answer)
+        self._brief.note(
+            _kind(request),
+            request.ByteSize(),
+            perf_counter() - start,
+            is_straight=is_straight and not request.options.ByteSize(),
+        )
         return answer
 
     async def close_session(self, request: Any) -> Any:
@@ -129,7 +141,9 @@ class MasterService:
             options = self._master.callable_options(client, request.handle)
             asked = Asked(_in_order(options.feed, request.feed), options.fetch, options.target)
             run_options = RunOptions.of(options.run_options)
-            fetched = client.session.run_named(asked, run_options, call, metadata, allow_dead=True)
+            fetched, _ = client.session.run_named(
+                asked, run_options, call, metadata, allow_dead=True
+            )
         finally:
             self._master.end(client, call)
         answer = _RunCallableResponse(fetch=[to_proto(value, dtype) for value, dtype in fetched])
@@ -140,6 +154,13 @@ class MasterService:
         """Forget a callable."""
         self._master.release_callable(request.session_handle, request.handle)
         return response_class("ReleaseCallable")()
+
+
+def _kind(request: Any) -> Hashable:
+    """What makes steps alike."""
+    feeds = tuple([item.name for item in request.feed])
+    names = tuple(request.fetch), tuple(request.target)
+    return request.session_handle, feeds, *names, request.options.ByteSize()
 
 
 def _feeds(named: Iterable[Any]) -> dict[str, Value]:

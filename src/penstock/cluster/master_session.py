@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from penstock.cluster.task import Task, device_set
 from penstock.config import RunMetadata, RunOptions
@@ -33,6 +33,15 @@ class Asked:
     feeds: Mapping[str, Value]
     fetches: Sequence[str]
     targets: Sequence[str] = ()
+
+
+class Ran(NamedTuple):
+    """What came of a run."""
+
+    #: The fetched values, in order, with their types.
+    fetched: list[tuple[Value, DType]]
+    #: Whether a run like it can neither wait nor repeat anything.
+    is_straight: bool
 
 
 class MasterSession(Session):
@@ -111,8 +120,8 @@ class MasterSession(Session):
         metadata: RunMetadata | None = None,
         *,
         allow_dead: bool = False,
-    ) -> list[tuple[Value, DType]]:
-        """Run what is asked for; the fetched values, in order, with their types.
+    ) -> Ran:
+        """Run what is asked for.
 
         Raises:
             OpError: the step's error, or why ``call`` was ended.
@@ -124,7 +133,8 @@ class MasterSession(Session):
         call.turn_to(job.step)
         values = job.values(self._graph, self._under_way, metadata, allow_dead=allow_dead)
         types = dict(zip(job.prepared.request.fetches, job.prepared.fetch_types, strict=True))
-        return [(values[name], types.get(name) or dtype_of(values[name])) for name in names]
+        fetched = [(values[name], types.get(name) or dtype_of(values[name])) for name in names]
+        return Ran(fetched, job.prepared.is_straight)
 
     def set_up_partial(self, asked: Asked) -> str:
         """Start a run whose feeds come, and fetches go, over several calls; returns its handle."""

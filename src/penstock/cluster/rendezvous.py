@@ -11,7 +11,7 @@ What other tasks' devices send is asked for there, when somebody here wants it, 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Final, TypeAlias
 
@@ -48,18 +48,43 @@ class TaskRendezvous(Rendezvous):
         self._pull = pull
         #: What is done when the step that made it is over.  Set before the step begins.
         self.on_leave: Callable[[], object] = _nothing
-        #: What gives up each pull under way.  Guarded by the monitor's lock.
+        # What follows is guarded by the monitor's lock.
+        #: What gives up each pull under way.
         self._pulls: dict[object, Callable[[], object]] = {}
+        #: Keys of others' values that come by ``send`` nevertheless.
+        self._expected: set[str] = set()
+        #: The tasks that have forgotten the step already.
+        self.over_at: Final[set[str]] = set()
 
     def recv_async(
         self, key: str, done: RecvDone, cancellation_manager: CancellationManager | None = None
     ) -> None:
         """Call ``done`` with the next value of ``key``, wherever it comes from."""
         key = self._full(key)
-        if key.startswith(self._prefix):
+        if key.startswith(self._prefix) or key in self._expected:
             super().recv_async(key, done, cancellation_manager)
         else:
             self._pull_async(key, done)
+
+    def expect(self, keys: Iterable[str]) -> None:
+        """Ask nobody for the values of some keys: they come along with something else.
+
+        Must be said before anybody asks here; then each of them comes by ``send``, or is to be
+        asked for after all.
+        """
+        with self._lock:
+            self._expected.update(keys)
+
+    def ask_for(self, key: str) -> None:
+        """Have the other task asked for a value that was expected and did not come along."""
+
+        def arrived(error: OpError | None, value: Value, is_dead: bool) -> None:  # noqa: FBT001
+            if error is not None:
+                self.start_abort(error)
+            elif self._aborted is None:
+                self.send(key, value, is_dead=is_dead)
+
+        self._pull_async(key, arrived)
 
     def _pull_async(self, key: str, done: RecvDone) -> None:
         token = object()

@@ -23,15 +23,22 @@ from penstock.cluster.peers import new_request_id
 from penstock.cluster.rendezvous import TaskRendezvous
 from penstock.cluster.services import Stub, request_class
 from penstock.cluster.task import Task
+from penstock.cluster.tensor_wire import is_small, tensor_proto
 from penstock.cluster.wire_errors import from_wire
+from penstock.core.values import DEAD, Value, dtype_of
 from penstock.defs.schema import Message
+from penstock.defs.tensors import from_proto
 from penstock.errors import CancelledError, OpError
+from penstock.exceptions import from_exception
 from penstock.graph.export import graph_to_def
 from penstock.graph.graph import Graph
+from penstock.passes.exchange import NO_EXCHANGE, Exchange
 from penstock.runtime.executor.params import DoneCallback
 from penstock.runtime.workers import RemoteGraph
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.step_state import StepState
+
+_RunGraphRequest: Final = request_class("RunGraph")
 
 #: Steps are numbered with so many random bits, as TensorFlow's masters do it.
 _STEP_BITS: Final = 56
@@ -117,7 +124,7 @@ class SessionWorkers:
         """Whether a device is this task's."""
         return device.startswith(f"{self._task.name}/")
 
-    def register(self, task: str, graph: Graph) -> RemoteGraph:
+    def register(self, task: str, graph: Graph, exchange: Exchange) -> RemoteGraph:
         """Have another task get ready to run a part of a graph; raises OpError if it does not."""
         worker = self._task.peers.worker(task)
         request = request_class("RegisterGraph")(
@@ -125,44 +132,61 @@ class SessionWorkers:
             create_worker_session_called=True,
             graph_def=graph_to_def(graph),
             config_proto=self._config,
+            given_key=exchange.given,
+            wanted_key=exchange.wanted,
         )
         request.graph_options.CopyFrom(self._config.graph_options)
         try:
             answer = worker.call("RegisterGraph", request)
         except OpError as error:
             raise _from(error, task) from None
-        return _RegisteredPart(task, worker, self._handle, answer.graph_handle, self._heartbeat)
+        if not answer.exchanges_with_calls:
+            exchange = NO_EXCHANGE
+        handles = self._handle, answer.graph_handle
+        return _RegisteredPart(task, worker, handles, exchange, self._heartbeat)
 
     def new_rendezvous(self, remote: Sequence[RemoteGraph]) -> Rendezvous:
         """Where the parts of one new step meet, under a number of its own."""
         step_id = secrets.randbits(_STEP_BITS)
         tasks = [part.task for part in remote if isinstance(part, _RegisteredPart)]
         made = self._task.steps.find_or_make(step_id)
-        made.on_leave = partial(self._clean_up, step_id, tasks)
+        made.on_leave = partial(self._clean_up, made, tasks)
         return made
 
-    def _clean_up(self, step_id: int, tasks: Sequence[str]) -> None:
-        self._task.steps.remove(step_id)
+    def _clean_up(self, step: TaskRendezvous, tasks: Sequence[str]) -> None:
+        self._task.steps.remove(step.step_id)
         for task in tasks:
-            self._aside(task, "CleanupGraph", step_id=step_id)
+            if task not in step.over_at:
+                self._aside(task, "CleanupGraph", step_id=step.step_id)
 
 
 class _RegisteredPart:
     """A part of a graph that another worker is ready to run."""
 
     def __init__(
-        self, task: str, worker: Stub, session_handle: str, handle: str, heartbeat: Heartbeat
+        self,
+        task: str,
+        worker: Stub,
+        handles: tuple[str, str],
+        exchange: Exchange,
+        heartbeat: Heartbeat,
     ) -> None:
         self.task: Final = task
+        self.exchange: Final = exchange
         self._worker: Final = worker
-        self._session_handle: Final = session_handle
-        self._handle: Final = handle
+        self._session_handle, self._handle = handles
         self._heartbeat: Final = heartbeat
 
-    def run_async(self, step: StepState, stats: list[Message] | None, done: DoneCallback) -> None:
+    def run_async(
+        self,
+        step: StepState,
+        feeds: Sequence[Value],
+        stats: list[Message] | None,
+        done: DoneCallback,
+    ) -> None:
         """Start one step there; see ``RemoteGraph``."""
         assert isinstance(step.rendezvous, TaskRendezvous)
-        request = request_class("RunGraph")(
+        request = _RunGraphRequest(
             session_handle=self._session_handle,
             create_worker_session_called=True,
             graph_handle=self._handle,
@@ -172,16 +196,30 @@ class _RegisteredPart:
         )
         if stats is not None:
             request.exec_opts.record_timeline = request.exec_opts.record_costs = True
-        _RemoteRun(self.task, step, stats, done).start(self._worker, request, self._heartbeat)
+        for key, feed in zip(self.exchange.given, self.exchange.feeds, strict=True):
+            value = feeds[feed]
+            if is_small(value):
+                request.given.add(name=key, tensor=tensor_proto(value, dtype_of(value)))
+            else:
+                step.rendezvous.send(key, value)
+        step.rendezvous.expect(self.exchange.wanted)
+        run = _RemoteRun(self.task, self.exchange.wanted, step, stats, done)
+        run.start(self._worker, request, self._heartbeat)
 
 
 class _RemoteRun:
     """One run of a part by another worker; an activity of the step."""
 
     def __init__(
-        self, task: str, step: StepState, stats: list[Message] | None, done: DoneCallback
+        self,
+        task: str,
+        wanted: Sequence[str],
+        step: StepState,
+        stats: list[Message] | None,
+        done: DoneCallback,
     ) -> None:
         self._task = task
+        self._wanted = wanted
         self._step = step
         self._stats = stats
         self._done = done
@@ -214,11 +252,31 @@ class _RemoteRun:
         step.interrupt.activities.pop(id(self), None)
         if error is None and answer.status_code:
             error = from_wire(answer.status_code, answer.status_error_message)
-        if error is None and self._stats is not None:
-            self._stats.append(answer.step_stats)
+        if error is None:
+            error = self._noted(answer)
         if error is not None:
             error = self._judged(error)
         self._done(error)
+
+    def _noted(self, answer: Any) -> OpError | None:
+        """Take what came with an answer; the error, if it is not acceptable."""
+        rendezvous = self._step.rendezvous
+        assert isinstance(rendezvous, TaskRendezvous)
+        if self._stats is not None:
+            self._stats.append(answer.step_stats)
+        if answer.is_over:
+            rendezvous.over_at.add(self._task)
+        missing = set(self._wanted)
+        try:
+            for item in answer.passed:
+                missing.remove(item.key)
+                value = DEAD if item.is_dead else from_proto(item.tensor)
+                rendezvous.send(item.key, value, is_dead=item.is_dead)
+        except Exception as cause:  # noqa: BLE001  (whatever a stranger sent)
+            return from_exception(cause)
+        for key in missing:
+            rendezvous.ask_for(key)
+        return None
 
     def _judged(self, error: OpError) -> OpError:
         """What the step is to know of an error; the other parts end with it."""

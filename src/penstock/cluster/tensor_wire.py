@@ -30,6 +30,8 @@ from penstock.errors import InvalidArgumentError
 RecvTensorResponse: Final = message_class("RecvTensorResponse")
 #: From so many bytes on, a copy takes longer than to do without.
 _LARGE: Final = 1 << 14
+#: So many bytes, or so many strings at most, and the copies of a message in a message do not count.
+_SMALL, _FEW = 1 << 16, 1 << 8
 #: Where content begins, counted from that of the message, which Python aligns to 16 bytes.
 _ALIGNMENT: Final = 16
 _TENSOR, _IS_DEAD, _SENT, _CONTENT = 1, 2, 3, 4
@@ -47,6 +49,18 @@ def encode_answer(value: Value, *, is_dead: bool) -> bytes:
     if dtype.is_object or array.nbytes < _LARGE:
         return bytes(RecvTensorResponse(tensor=tensor_proto(value, dtype)).SerializeToString())
     return _encode_large(array, dtype)
+
+
+def is_small(value: Value) -> bool:
+    """Whether a value may go along with something else; a large one has an answer of its own."""
+    array = np.asarray(value)
+    if not array.dtype.hasobject:
+        return array.nbytes <= _SMALL
+    return array.size <= _FEW and sum(map(_length, array.flat)) <= _SMALL
+
+
+def _length(item: Any) -> int:
+    return len(item) if isinstance(item, bytes) else 0
 
 
 def tensor_proto(value: Value, dtype: DType) -> Any:

@@ -19,6 +19,7 @@ from penstock.config import Config, RunOptions
 from penstock.core.values import DEAD, Value
 from penstock.defs.schema import Message
 from penstock.errors import AbortedError, CancelledError, InvalidArgumentError, OpError
+from penstock.passes.exchange import NO_EXCHANGE, Exchange
 from penstock.runtime.kernel_binder import KernelBinder
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session.run import Call
@@ -99,8 +100,20 @@ class Worker:
 
     # -- graphs --------------------------------------------------------------------------
 
-    def register_graph(self, session_handle: str, graph_def: Message, config: Config) -> str:
+    def register_graph(
+        self,
+        session_handle: str,
+        graph_def: Message,
+        config: Config,
+        exchange: Exchange = NO_EXCHANGE,
+    ) -> str:
         """Get ready to run a part of a graph; returns its handle.
+
+        Args:
+            session_handle: whose graph it is.
+            graph_def: the part.
+            config: the session's options.
+            exchange: the values that go along with its runs.
 
         Raises:
             AbortedError: there is no such session.
@@ -108,7 +121,7 @@ class Worker:
 
         """
         session = self._session(session_handle)
-        graph = RegisteredGraph(graph_def, config, self.task, session)
+        graph = RegisteredGraph(graph_def, config, self.task, session, exchange)
         handle = secrets.token_hex(8)
         with self._lock:
             session.graphs[handle] = graph
@@ -129,37 +142,39 @@ class Worker:
         graph_handle: str,
         step_id: int,
         sent: Mapping[str, Value],
-        wanted: Sequence[str],
+        given: Mapping[str, Value],
         options: RunOptions,
         call: Call,
-    ) -> tuple[list[Value], Message | None]:
-        """Run a registered graph to its end; returns what is wanted, and what was recorded.
+    ) -> tuple[Sequence[Value | None], Message | None]:
+        """Run a registered graph to its end.
 
         Args:
             session_handle: whose graph it is.
             graph_handle: which graph.
             step_id: the number of the step, which the other tasks know it by.
             sent: values by their rendezvous keys.
-            wanted: rendezvous keys of values that the graph sends.
+            given: those that go along with the run; what is missing is asked for.
             options: how the run is watched.
             call: told what goes on, so that it can be ended.
+
+        Returns:
+            The results that go along with the run, and what was recorded.
 
         Raises:
             OpError: the part's own error; one that follows from another task's is derived.
 
         """
         session = self._session(session_handle)
-        graph = session.graphs.get(graph_handle)
-        if graph is None:
-            raise _no_graph(graph_handle)
+        graph = self.graph(session_handle, graph_handle)
         rendezvous = self.task.steps.find_or_make(step_id)
         with self._lock:
             session.calls.add(call)
         try:
             for key, value in sent.items():
                 rendezvous.send(key, value, is_dead=value is DEAD)
-            recorded = graph.run(rendezvous, session, options, call)
-            return [_fetched(rendezvous.recv(key, 0.0), key) for key in wanted], recorded
+            keys = graph.exchange.given
+            arguments = [given[key] if key in given else rendezvous.recv(key) for key in keys]
+            return graph.run(rendezvous, arguments, session, options, call)
         except OpError as error:
             rendezvous.start_abort(error)
             raise
@@ -167,6 +182,23 @@ class Worker:
             with self._lock:
                 session.calls.discard(call)
                 self._lock.notify_all()
+
+    def graph(self, session_handle: str, handle: str) -> RegisteredGraph:
+        """A graph that was registered; raises AbortedError if there is none."""
+        found = self._session(session_handle).graphs.get(handle)
+        if found is None:
+            raise _no_graph(handle)
+        return found
+
+    def sent(self, step_id: int, keys: Sequence[str]) -> list[Value]:
+        """What this task has sent in a step; raises InvalidArgumentError for what is dead."""
+        rendezvous = self.task.steps.find_or_make(step_id)
+        return [_fetched(rendezvous.recv(key, 0.0), key) for key in keys]
+
+    def send(self, step_id: int, key: str, value: Value | None) -> None:
+        """Let other tasks ask for a value."""
+        rendezvous = self.task.steps.find_or_make(step_id)
+        rendezvous.send(key, DEAD if value is None else value, is_dead=value is None)
 
     def run_partial(
         self,
@@ -202,7 +234,7 @@ class Worker:
         return values
 
     def _run_to_end(self, session: str, graph: str, step_id: int, call: Call) -> None:
-        self.run_graph(session, graph, step_id, {}, (), RunOptions(), call)
+        self.run_graph(session, graph, step_id, {}, {}, RunOptions(), call)
 
     def recv_tensor(
         self, step_id: int, key: str, done: RecvDone, cancellation: CancellationManager

@@ -8,21 +8,26 @@ Not:  runs nothing itself.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import get_ident
+from time import perf_counter
 from typing import Any, Final
 
 from penstock.cluster.answering import in_thread, noted_in
+from penstock.cluster.brief import BriefRequests
+from penstock.cluster.registered_graph import RegisteredGraph
 from penstock.cluster.request_ids import RequestIds
 from penstock.cluster.services import response_class
 from penstock.cluster.task import Task
-from penstock.cluster.tensor_wire import encode_answer, tensor_proto
+from penstock.cluster.tensor_wire import encode_answer, is_small, tensor_proto
 from penstock.cluster.wire_config import config_of
 from penstock.cluster.worker import Worker
 from penstock.config import RunOptions, TraceLevel
 from penstock.core.values import Value, dtype_of
 from penstock.defs.tensors import from_proto
 from penstock.errors import OpError
+from penstock.passes.exchange import Exchange
 from penstock.session.run import Call
 from penstock.state.cancellation import CancellationManager
 
@@ -37,6 +42,7 @@ class WorkerService:
         self._worker: Final = worker
         self._threads: Final = threads
         self._request_ids: Final = RequestIds()
+        self._brief: Final = BriefRequests()
 
     async def get_status(self, _request: Any) -> Any:
         """The task's devices."""
@@ -66,10 +72,12 @@ class WorkerService:
             proto.graph_options.CopyFrom(request.graph_options)
         if not request.create_worker_session_called:
             self._worker.create_session(request.session_handle)
+        exchange = Exchange(given=tuple(request.given_key), wanted=tuple(request.wanted_key))
+        config = config_of(proto, self._task.config)
         handle = self._worker.register_graph(
-            request.session_handle, request.graph_def, config_of(proto, self._task.config)
+            request.session_handle, request.graph_def, config, exchange
         )
-        return response_class("RegisterGraph")(graph_handle=handle)
+        return response_class("RegisterGraph")(graph_handle=handle, exchanges_with_calls=True)
 
     async def deregister_graph(self, request: Any) -> Any:
         """Forget a part of a graph."""
@@ -80,6 +88,9 @@ class WorkerService:
         """Run a part of a graph; errors stand in the answer if the caller can read them there."""
         try:
             self._request_ids.track(request.request_id, "RunGraph")
+            kind, size = (request.session_handle, request.graph_handle), request.ByteSize()
+            if self._brief.include(kind, size):
+                return self._run(request, Call())
             return await in_thread(self._threads, self._run, request)
         except Exception as error:
             if not request.store_errors_in_response_body:
@@ -87,6 +98,20 @@ class WorkerService:
             return noted_in(_RunGraphResponse(), error)
 
     def _run(self, request: Any, call: Call) -> Any:
+        start = perf_counter()
+        answer = self._answer(request, call)
+        self._brief.note(
+            (request.session_handle, request.graph_handle),
+            request.ByteSize(),
+            perf_counter() - start,
+            is_straight=answer.is_over and self._graph_of(request).is_straight,
+        )
+        return answer
+
+    def _graph_of(self, request: Any) -> RegisteredGraph:
+        return self._worker.graph(request.session_handle, request.graph_handle)
+
+    def _answer(self, request: Any, call: Call) -> Any:
         sent = {item.name: from_proto(item.tensor) for item in request.send}
         answer = _RunGraphResponse()
         handles = request.session_handle, request.graph_handle, request.step_id
@@ -95,14 +120,31 @@ class WorkerService:
                 *handles, sent, request.recv_key, call, is_last=request.is_last_partial_run
             )
         else:
-            values, recorded = self._worker.run_graph(
-                *handles, sent, request.recv_key, _options(request.exec_opts), call
+            given = {item.name: from_proto(item.tensor) for item in request.given}
+            results, recorded = self._worker.run_graph(
+                *handles, sent, given, _options(request.exec_opts), call
             )
             if recorded is not None:
                 answer.step_stats.CopyFrom(recorded)
+            values = self._worker.sent(request.step_id, request.recv_key)
+            self._pass_on(request, results, answer)
         for key, value in zip(request.recv_key, values, strict=True):
             answer.recv.add(name=key, tensor=tensor_proto(value, dtype_of(value)))
         return answer
+
+    def _pass_on(self, request: Any, results: Sequence[Value | None], answer: Any) -> None:
+        """Let small results go along with the answer, and large ones be asked for."""
+        graph = self._graph_of(request)
+        for key, value in zip(graph.exchange.wanted, results, strict=True):
+            if value is None:
+                answer.passed.add(key=key, is_dead=True)
+            elif is_small(value):
+                answer.passed.add(key=key, tensor=tensor_proto(value, dtype_of(value)))
+            else:
+                self._worker.send(request.step_id, key, value)
+        if len(answer.passed) == len(results) and not graph.has_transfers:
+            self._worker.cleanup_graph(request.step_id)
+            answer.is_over = True
 
     async def cleanup_graph(self, request: Any) -> Any:
         """A step is over."""

@@ -61,7 +61,7 @@ class PartialRun:
         barrier = ExecutorBarrier(len(executors) + len(remote), self._rendezvous, self._finish)
         with NotingCtrlC(state.interrupt):
             for part in remote:
-                part.run_async(state, None, barrier.arrive)
+                part.run_async(state, (), None, barrier.arrive)
             for executor in executors:
                 executor.run_async(ExecutorArgs(state), barrier.arrive)
         if state.interrupt.escaping is not None:

@@ -19,6 +19,7 @@ from penstock.graph.extract import extract
 from penstock.graph.graph import Graph
 from penstock.graph.roles import Role
 from penstock.graph.stages import Partition, Pruned
+from penstock.passes.exchange import find_exchange, leave_to_calls
 from penstock.passes.prune import Request, prune
 from penstock.passes.split import split
 from penstock.passes.tell_apart import tell_apart
@@ -87,6 +88,17 @@ class PreparedRequest:
             partitions[0].device if len(partitions) == 1 else environment.client.name
         )
 
+    @property
+    def is_straight(self) -> bool:
+        """Whether a step, at present, can neither wait nor repeat anything."""
+        whole = self.runnable.whole
+        return (
+            whole is not None
+            and whole.source.is_straight
+            and not self.has_transfers
+            and not self.remote
+        )
+
     def new_rendezvous(self) -> Rendezvous:
         """Where the parts of one step meet."""
         if self._workers is not None and self.remote:
@@ -138,7 +150,11 @@ def _prepare_with(
     if not graphs:
         return prepare_part(request, pruned, environment)
     begin("registering parts of the graph with other tasks")
-    remote = [workers.register(task, graph) for task, graph in graphs.items()]
+    remote = [
+        workers.register(task, graph, find_exchange(own, graph)) for task, graph in graphs.items()
+    ]
+    for part in remote:
+        leave_to_calls(own, part.exchange)
     return prepare_part(request, partial(_copy, whole, own), environment, remote)
 
 

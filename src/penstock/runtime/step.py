@@ -101,7 +101,7 @@ class Step:
                 if isinstance(tried, tuple):
                     interrupt.check()
                     return list(tried)
-                self._start(frame, tried)
+                self._start(frame, feeds, tried)
                 with flushing(state.flush):
                     self._work()
         except OpError:
@@ -143,7 +143,7 @@ class Step:
         trials.note_done(perf_counter() - start)
         return results
 
-    def _start(self, frame: CallFrame, begun: Unfinished | None) -> None:
+    def _start(self, frame: CallFrame, feeds: Sequence[Value], begun: Unfinished | None) -> None:
         """Start all executors; they run when the loop does."""
         state, stats = self._state, self.stats
         is_compiled = stats is None and begun is None
@@ -152,7 +152,8 @@ class Step:
         remote = self._prepared.remote
         barrier = ExecutorBarrier(len(executors) + len(remote), state.rendezvous, self._finished)
         for part in remote:
-            part.run_async(state, stats.remote if stats is not None else None, barrier.arrive)
+            noted = stats.remote if stats is not None else None
+            part.run_async(state, feeds, noted, barrier.arrive)
         for executor in executors:
             observer = stats.devices[executor.params.device] if stats is not None else None
             args = ExecutorArgs(

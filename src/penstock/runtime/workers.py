@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from penstock.core.values import Value
 from penstock.defs.schema import Message
 from penstock.graph.graph import Graph
+from penstock.passes.exchange import Exchange
 from penstock.runtime.executor.params import DoneCallback
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.step_state import StepState
@@ -20,11 +22,22 @@ from penstock.state.step_state import StepState
 class RemoteGraph(Protocol):
     """A part of a request's graph, ready to be run by another task any number of times."""
 
-    def run_async(self, step: StepState, stats: list[Message] | None, done: DoneCallback) -> None:
+    @property
+    def exchange(self) -> Exchange:
+        """The values that go along with its runs, and need not be sent."""
+
+    def run_async(
+        self,
+        step: StepState,
+        feeds: Sequence[Value],
+        stats: list[Message] | None,
+        done: DoneCallback,
+    ) -> None:
         """Start one step there.
 
         Args:
             step: the step, whose rendezvous is one that these workers made.
+            feeds: the request's, by number.
             stats: gets what the task recorded, as StepStats messages; None if nobody asks.
             done: called once, with None or the error, when the task is done.
 
@@ -47,8 +60,13 @@ class Workers(Protocol):
     def is_own(self, device: str) -> bool:
         """Whether a device is this task's."""
 
-    def register(self, task: str, graph: Graph) -> RemoteGraph:
+    def register(self, task: str, graph: Graph, exchange: Exchange) -> RemoteGraph:
         """Have another task get ready to run a part of a graph.
+
+        Args:
+            task: the task's name.
+            graph: the part.
+            exchange: the values that may go along with its runs, if the task can do that.
 
         Raises:
             OpError: the task cannot be reached, or refuses the graph.

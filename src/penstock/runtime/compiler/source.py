@@ -118,6 +118,11 @@ class Source:
     names: Mapping[Var, str] = field(default_factory=dict)
 
     @property
+    def is_straight(self) -> bool:
+        """Whether each line runs once at most, and nothing in them has effects or waits."""
+        return self.is_pure and not self.needs_context and not any(x.loops for x in self.lines)
+
+    @property
     def listing(self) -> str:
         """Code and labels side by side, as ``penstock show --python`` prints them."""
         return "".join(Listing(self.lines))
