@@ -15,7 +15,7 @@ from typing import Any, Final
 from penstock.cluster.answering import in_thread, noted_in
 from penstock.cluster.brief import BriefRequests
 from penstock.cluster.master import Client, Master
-from penstock.cluster.master_session import Asked
+from penstock.cluster.master_session import Asked, Ran
 from penstock.cluster.services import response_class
 from penstock.cluster.task import device_to_proto
 from penstock.config import RunMetadata, RunOptions
@@ -71,8 +71,9 @@ class MasterService:
         """Run a step; errors stand in the answer if the client can read them there."""
         try:
             self._master.request_ids.track(request.request_id, "RunStep")
-            if self._brief.include(_kind(request), request.ByteSize()):
-                return self._run(request, Call())
+            kind = _kind(request)
+            if self._brief.include(kind, request.ByteSize()):
+                return await self._run_on_loop(request, kind)
             return await in_thread(self._threads, self._run, request)
         except Exception as error:
             if not request.store_errors_in_response_body:
@@ -82,27 +83,36 @@ class MasterService:
     def _run(self, request: Any, call: Call) -> Any:
         start = perf_counter()
         client = self._master.begin(request.session_handle, call)
-        metadata, is_straight = RunMetadata(), False
+        metadata = RunMetadata()
         try:
-            asked = Asked(_feeds(request.feed), request.fetch, request.target)
+            asked = _asked(request)
             if request.partial_run_handle:
-                fetched = client.session.go_on_with(request.partial_run_handle, asked)
+                handle = request.partial_run_handle
+                ran = Ran(client.session.go_on_with(handle, asked), is_straight=False, elsewhere=0)
             else:
                 options = RunOptions.of(request.options)
-                fetched, is_straight = client.session.run_named(asked, options, call, metadata)
+                ran = client.session.run_named(asked, options, call, metadata)
         finally:
             self._master.end(client, call)
-        answer = _RunStepResponse()
-        for name, (value, dtype) in zip(request.fetch, fetched, strict=True):
-            answer.tensor.add(name=name, tensor=to_proto(value, dtype))
+        answer = _answer(request, ran)
         _note(metadata, answer)
-        self._brief.note(
-            _kind(request),
-            request.ByteSize(),
-            perf_counter() - start,
-            is_straight=is_straight and not request.options.ByteSize(),
-        )
+        self._note_seconds(_kind(request), request, ran, perf_counter() - start)
         return answer
+
+    async def _run_on_loop(self, request: Any, kind: Hashable) -> Any:
+        start, call = perf_counter(), Call()
+        client = self._master.begin(request.session_handle, call)
+        try:
+            ran = await client.session.run_on_loop(_asked(request), call)
+        finally:
+            self._master.end(client, call)
+        answer = _answer(request, ran)
+        self._note_seconds(kind, request, ran, perf_counter() - start)
+        return answer
+
+    def _note_seconds(self, kind: Hashable, request: Any, ran: Ran, seconds: float) -> None:
+        is_straight = ran.is_straight and not request.options.ByteSize()
+        self._brief.note(kind, request.ByteSize(), seconds - ran.elsewhere, is_straight=is_straight)
 
     async def close_session(self, request: Any) -> Any:
         """End a session, and what goes on in it."""
@@ -141,12 +151,12 @@ class MasterService:
             options = self._master.callable_options(client, request.handle)
             asked = Asked(_in_order(options.feed, request.feed), options.fetch, options.target)
             run_options = RunOptions.of(options.run_options)
-            fetched, _ = client.session.run_named(
-                asked, run_options, call, metadata, allow_dead=True
-            )
+            ran = client.session.run_named(asked, run_options, call, metadata, allow_dead=True)
         finally:
             self._master.end(client, call)
-        answer = _RunCallableResponse(fetch=[to_proto(value, dtype) for value, dtype in fetched])
+        answer = _RunCallableResponse(
+            fetch=[to_proto(value, dtype) for value, dtype in ran.fetched]
+        )
         _note(metadata, answer)
         return answer
 
@@ -161,6 +171,17 @@ def _kind(request: Any) -> Hashable:
     feeds = tuple([item.name for item in request.feed])
     names = tuple(request.fetch), tuple(request.target)
     return request.session_handle, feeds, *names, request.options.ByteSize()
+
+
+def _asked(request: Any) -> Asked:
+    return Asked(_feeds(request.feed), request.fetch, request.target)
+
+
+def _answer(request: Any, ran: Ran) -> Any:
+    answer = _RunStepResponse()
+    for name, (value, dtype) in zip(request.fetch, ran.fetched, strict=True):
+        answer.tensor.add(name=name, tensor=to_proto(value, dtype))
+    return answer
 
 
 def _feeds(named: Iterable[Any]) -> dict[str, Value]:

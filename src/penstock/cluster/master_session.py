@@ -11,19 +11,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from penstock.cluster.exchanged_step import ExchangedStep
 from penstock.cluster.task import Task, device_set
 from penstock.config import RunMetadata, RunOptions
 from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
 from penstock.core.values import Value, dtype_of
-from penstock.errors import AbortedError, CancelledError
+from penstock.errors import AbortedError, CancelledError, OpError
+from penstock.runtime.deadline import milliseconds_to
 from penstock.runtime.environment import Environment
+from penstock.runtime.step_factory import AnyStep
 from penstock.runtime.workers import Workers
+from penstock.session.advise import advise
 from penstock.session.fetches import FetchPlan
+from penstock.session.job import Job
 from penstock.session.run import Call
 from penstock.session.session import Session
 from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import Device
+
+#: So many plans are remembered, and then none.
+_MAX_PLANS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +48,10 @@ class Ran(NamedTuple):
 
     #: The fetched values, in order, with their types.
     fetched: list[tuple[Value, DType]]
-    #: Whether a run like it can neither wait nor repeat anything.
+    #: Whether a run like it can neither wait nor repeat anything here.
     is_straight: bool
+    #: How long was waited for other tasks.
+    elsewhere: float
 
 
 class MasterSession(Session):
@@ -79,6 +89,8 @@ class MasterSession(Session):
         self._kept: Final = DeviceResources() if isolated else task.resources
         self._is_isolated: Final = isolated
         self._prefix: Final = f"_{handle}_"
+        #: Plans by fetches and targets.  Any thread adds to it: a lost one is made again.
+        self._known_plans: Final[dict[Any, tuple[FetchPlan, list[str]]]] = {}
         #: How often the graph was extended.  Changed under the graph's lock.
         self.graph_version = 0
         super().__init__(graph_def, target=task.name, config=config)
@@ -127,14 +139,54 @@ class MasterSession(Session):
             OpError: the step's error, or why ``call`` was ended.
 
         """
-        plan, names = _plan(asked)
+        job = self._begun(asked, options, call)
+        return self._ended(asked, job, metadata, allow_dead=allow_dead)
+
+    async def run_on_loop(self, asked: Asked, call: Call) -> Ran:
+        """Run what is brief, on the event loop: wait for nobody but other tasks.
+
+        Raises:
+            OpError: like ``run_named``.
+
+        """
+        job = self._begun(asked, RunOptions(), call)
+        if isinstance(job.step, ExchangedStep):
+            self._under_way.add_step(job.step)
+            try:
+                feeds = [job.fed[name] for name in job.prepared.request.feeds]
+                await job.step.ask(feeds, milliseconds_to(job.deadline))
+            except OpError as error:
+                advise(error, self._graph)
+                raise
+            finally:
+                self._under_way.remove_step(job.step)
+        return self._ended(asked, job, None)
+
+    def _plan_of(self, asked: Asked) -> tuple[FetchPlan, list[str]]:
+        """See ``_plan``; what was asked before is not looked at again."""
+        key = tuple(asked.fetches), tuple(asked.targets)
+        found = self._known_plans.get(key)
+        if found is None:
+            if len(self._known_plans) >= _MAX_PLANS:
+                self._known_plans.clear()
+            found = self._known_plans[key] = _plan(asked)
+        return found
+
+    def _begun(self, asked: Asked, options: RunOptions, call: Call) -> Job:
+        plan, _ = self._plan_of(asked)
         job = self._job(plan, asked.feeds, options)
         self._set_step(job, self._prepared_for(job, call))
         call.turn_to(job.step)
+        return job
+
+    def _ended(
+        self, asked: Asked, job: Job, metadata: RunMetadata | None, *, allow_dead: bool = False
+    ) -> Ran:
         values = job.values(self._graph, self._under_way, metadata, allow_dead=allow_dead)
+        _, names = self._plan_of(asked)
         types = dict(zip(job.prepared.request.fetches, job.prepared.fetch_types, strict=True))
         fetched = [(values[name], types.get(name) or dtype_of(values[name])) for name in names]
-        return Ran(fetched, job.prepared.is_straight)
+        return Ran(fetched, job.prepared.is_straight, _seconds_elsewhere(job.step))
 
     def set_up_partial(self, asked: Asked) -> str:
         """Start a run whose feeds come, and fetches go, over several calls; returns its handle."""
@@ -143,7 +195,7 @@ class MasterSession(Session):
     def go_on_with(self, handle: str, asked: Asked) -> list[tuple[Value, DType]]:
         """Go on with such a run; raises OpError like ``partial_run``."""
         self._under_way.check_open()
-        plan, names = _plan(asked)
+        plan, names = self._plan_of(asked)
         values = self._partial_values(handle, plan, self._feeds.values(asked.feeds))
         return [(values[name], dtype_of(values[name])) for name in names]
 
@@ -154,6 +206,10 @@ class MasterSession(Session):
             self._kept.drop_named(self._prefix)
             if self._is_isolated:
                 self._kept.close()
+
+
+def _seconds_elsewhere(step: AnyStep) -> float:
+    return step.seconds if isinstance(step, ExchangedStep) else 0.0
 
 
 def _plan(asked: Asked) -> tuple[FetchPlan, list[str]]:

@@ -7,6 +7,7 @@ Not:  decides nothing: who is called when is for masters and workers to say.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any, Final
 
 from penstock.cluster.cluster_spec import ClusterSpec, task_of
 from penstock.cluster.security import Security
-from penstock.cluster.services import RECV_TENSOR, WORKER, Stub, request_class
+from penstock.cluster.services import RECV_TENSOR, WORKER, AsyncStub, Stub, request_class
 from penstock.cluster.tensor_wire import decode_answer
 from penstock.core.values import Value
 from penstock.errors import OpError
@@ -42,6 +43,9 @@ class Peers:
         #: By task.  Grows, until all are closed.
         self._stubs: dict[str, Stub] = {}
         self._channels: list[Any] = []
+        #: The event loop of the server, which knows the next one alone; None before it runs.
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._async_stubs: Final[dict[str, AsyncStub]] = {}
 
     def worker(self, task: str) -> Stub:
         """The worker of a task; raises NotFoundError if the cluster has no such task."""
@@ -56,6 +60,22 @@ class Peers:
                 peer = f"{task} at {address}"
                 self._stubs[task] = Stub(channel, WORKER, peer, self._security.metadata)
             return self._stubs[task]
+
+    def worker_on_loop(self, task: str) -> AsyncStub:
+        """The same for the server's event loop, which calls this."""
+        found = self._async_stubs.get(task)
+        if found is None:
+            address = self.cluster.address(task)
+            channel = self._security.async_channel(address)
+            peer = f"{task} at {address}"
+            found = AsyncStub(channel, WORKER, peer, self._security.metadata)
+            self._async_stubs[task] = found
+        return found
+
+    async def close_on_loop(self) -> None:
+        """Close what the event loop uses, which calls this."""
+        for stub in self._async_stubs.values():
+            await stub.close()
 
     def pull(self, step_id: int, key: str, done: RecvDone) -> Callable[[], object]:
         """Ask the task whose device sends under a key for the value; returns what gives up."""

@@ -162,6 +162,11 @@ class StepTable:
                 found = self._steps[step_id] = self._new(step_id)
             return found
 
+    def remove_if_known(self, step_id: int) -> None:
+        """The step is over, if anything of it was here."""
+        if step_id in self._steps:
+            self.remove(step_id)
+
     def remove(self, step_id: int) -> None:
         """The step is over: whoever still waits is told, and whoever still comes."""
         with self._lock:

@@ -59,12 +59,19 @@ class Security:
 
     def channel(self, address: str) -> Any:
         """A channel to an address; connects when it is first used."""
+        return self._channel(grpc, address)
+
+    def async_channel(self, address: str) -> Any:
+        """The same for the event loop that runs where this is called."""
+        return self._channel(grpc.aio, address)
+
+    def _channel(self, kind: Any, address: str) -> Any:
         if not self.tls_ca:
-            return grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
+            return kind.insecure_channel(address, options=CHANNEL_OPTIONS)
         credentials = grpc.ssl_channel_credentials(
             _read(self.tls_ca), _read_or_none(self.tls_key), _read_or_none(self.tls_certificate)
         )
-        return grpc.secure_channel(address, credentials, options=CHANNEL_OPTIONS)
+        return kind.secure_channel(address, credentials, options=CHANNEL_OPTIONS)
 
     def add_port(self, server: Any, address: str) -> int:
         """Have a server listen; returns the port, 0 if it cannot be had."""

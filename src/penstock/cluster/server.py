@@ -157,7 +157,7 @@ class Server:
             )
         if self._loop is not None:
             return
-        self._loop = asyncio.new_event_loop()
+        self._loop = self.task.peers.loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._serve, name="penstock-grpc", daemon=True)
         self._thread.start()
         try:
@@ -240,6 +240,7 @@ class Server:
         if self._collecting is not None:
             self._collecting.cancel()
         await self._grpc.stop(self._grace)
+        await self.task.peers.close_on_loop()
 
     async def _collect(self) -> None:
         """End unused sessions now and then."""

@@ -115,7 +115,7 @@ class Stub:
                 request, timeout=timeout, wait_for_ready=waits, metadata=self._metadata
             )
         except grpc.RpcError as error:
-            raise self._error(error) from None
+            raise _error(self.peer, error) from None
 
     def start(
         self, method: str, request: Message, done: Answered, *, timeout: float | None = None
@@ -129,7 +129,7 @@ class Stub:
             except grpc.FutureCancelledError:
                 done(from_wire(Code.CANCELLED, "[_Derived_]The call was cancelled"), None)
             except grpc.RpcError as error:
-                done(self._error(error), None)
+                done(_error(self.peer, error), None)
             else:
                 done(None, answer)
 
@@ -137,11 +137,48 @@ class Stub:
         cancel: Callable[[], object] = future.cancel
         return cancel
 
-    def _error(self, error: Any) -> OpError:
-        code, details = error.code().value[0], error.details() or ""
-        if code == Code.UNAVAILABLE:
-            return from_wire(code, f"{self.peer} cannot be reached: {details}")
-        return from_wire(code, details)
+
+class AsyncStub:
+    """One service of one task, as an event loop calls it."""
+
+    def __init__(self, channel: Any, service: str, peer: str, metadata: Sequence[Any] = ()) -> None:
+        """Get ready to call; see ``Stub``."""
+        self.peer: Final = peer
+        self._channel: Final = channel
+        self._metadata: Final = tuple(metadata)
+        self._calls: Final = {
+            method: channel.unary_unary(
+                f"/{service}/{method}",
+                request_serializer=request_class(method).SerializeToString,
+                response_deserializer=response_class(method).FromString,
+            )
+            for method in METHODS[service]
+            if method != RECV_TENSOR
+        }
+
+    async def call(self, method: str, request: Message) -> Any:
+        """Call a method; its answer.
+
+        Raises:
+            OpError: like ``Stub.call``.
+
+        """
+        try:
+            return await self._calls[method](request, metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise _error(self.peer, error) from None
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._channel.close()
+
+
+def _error(peer: str, error: Any) -> OpError:
+    """What a failed call means."""
+    code, details = error.code().value[0], error.details() or ""
+    if code == Code.UNAVAILABLE:
+        return from_wire(code, f"{peer} cannot be reached: {details}")
+    return from_wire(code, details)
 
 
 def status_of(code: int) -> Any:

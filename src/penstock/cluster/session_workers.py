@@ -10,6 +10,7 @@ there: a connection to a task that stopped looks like one to a task that compute
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import secrets
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from threading import Semaphore, Timer
 from typing import Any, Final
 
 from penstock.cluster.cluster_spec import task_of
+from penstock.cluster.exchanged_step import ExchangedStep
 from penstock.cluster.heartbeat import Heartbeat
 from penstock.cluster.peers import new_request_id
 from penstock.cluster.rendezvous import TaskRendezvous
@@ -25,16 +27,16 @@ from penstock.cluster.services import Stub, request_class
 from penstock.cluster.task import Task
 from penstock.cluster.tensor_wire import is_small, tensor_proto
 from penstock.cluster.wire_errors import from_wire
-from penstock.core.values import DEAD, Value, dtype_of
+from penstock.core.values import Value, dtype_of
 from penstock.defs.schema import Message
 from penstock.defs.tensors import from_proto
-from penstock.errors import CancelledError, OpError
+from penstock.errors import CancelledError, InternalError, OpError
 from penstock.exceptions import from_exception
 from penstock.graph.export import graph_to_def
 from penstock.graph.graph import Graph
 from penstock.passes.exchange import NO_EXCHANGE, Exchange
 from penstock.runtime.executor.params import DoneCallback
-from penstock.runtime.workers import RemoteGraph
+from penstock.runtime.workers import EndableStep, RemoteGraph
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.step_state import StepState
 
@@ -143,7 +145,7 @@ class SessionWorkers:
         if not answer.exchanges_with_calls:
             exchange = NO_EXCHANGE
         handles = self._handle, answer.graph_handle
-        return _RegisteredPart(task, worker, handles, exchange, self._heartbeat)
+        return _RegisteredPart(task, worker, handles, exchange, self._heartbeat, self._task)
 
     def new_rendezvous(self, remote: Sequence[RemoteGraph]) -> Rendezvous:
         """Where the parts of one new step meet, under a number of its own."""
@@ -152,6 +154,13 @@ class SessionWorkers:
         made = self._task.steps.find_or_make(step_id)
         made.on_leave = partial(self._clean_up, made, tasks)
         return made
+
+    def exchanged_step(self, remote: Sequence[RemoteGraph], own: EndableStep) -> EndableStep:
+        """A step in which all values of others go along with calls."""
+        loop = self._task.peers.loop
+        assert loop is not None
+        parts = [part for part in remote if isinstance(part, _RegisteredPart)]
+        return ExchangedStep(parts, own, loop)
 
     def _clean_up(self, step: TaskRendezvous, tasks: Sequence[str]) -> None:
         self._task.steps.remove(step.step_id)
@@ -170,8 +179,10 @@ class _RegisteredPart:
         handles: tuple[str, str],
         exchange: Exchange,
         heartbeat: Heartbeat,
+        master: Task,
     ) -> None:
         self.task: Final = task
+        self._master: Final = master
         self.exchange: Final = exchange
         self._worker: Final = worker
         self._session_handle, self._handle = handles
@@ -185,12 +196,26 @@ class _RegisteredPart:
         done: DoneCallback,
     ) -> None:
         """Start one step there; see ``RemoteGraph``."""
-        assert isinstance(step.rendezvous, TaskRendezvous)
+        rendezvous = step.rendezvous
+        assert isinstance(rendezvous, TaskRendezvous)
+        request = self._request(rendezvous.step_id, feeds, stats, rendezvous.send)
+        rendezvous.expect(self.exchange.wanted)
+        run = _RemoteRun(self.task, self.exchange.wanted, step, stats, done)
+        run.start(self._worker, request, self._heartbeat)
+
+    def _request(
+        self,
+        step_id: int,
+        feeds: Sequence[Value],
+        stats: list[Message] | None,
+        send: Callable[[str, Value], object],
+    ) -> Any:
+        """The request for a run; what is too large to go along with it is sent."""
         request = _RunGraphRequest(
             session_handle=self._session_handle,
             create_worker_session_called=True,
             graph_handle=self._handle,
-            step_id=step.rendezvous.step_id,
+            step_id=step_id,
             request_id=new_request_id(),
             store_errors_in_response_body=True,
         )
@@ -201,10 +226,74 @@ class _RegisteredPart:
             if is_small(value):
                 request.given.add(name=key, tensor=tensor_proto(value, dtype_of(value)))
             else:
-                step.rendezvous.send(key, value)
-        step.rendezvous.expect(self.exchange.wanted)
-        run = _RemoteRun(self.task, self.exchange.wanted, step, stats, done)
-        run.start(self._worker, request, self._heartbeat)
+                send(key, value)
+        return request
+
+    async def ask(
+        self,
+        feeds: Sequence[Value],
+        stats: list[Message] | None,
+        lost: Callable[[OpError], None],
+    ) -> list[Value]:
+        """Have it run; its results in order; see ``Askable``."""
+        step_id, steps = secrets.randbits(_STEP_BITS), self._master.steps
+
+        def send(key: str, value: Value) -> None:
+            steps.find_or_make(step_id).send(key, value)
+
+        request = self._request(step_id, feeds, stats, send)
+        watch = self._heartbeat.watch(self.task, self._worker, lost)
+        is_over = False
+        try:
+            answer = await self._master.peers.worker_on_loop(self.task).call("RunGraph", request)
+            if answer.status_code:
+                raise from_wire(answer.status_code, answer.status_error_message)
+            if stats is not None:
+                stats.append(answer.step_stats)
+            is_over = answer.is_over
+            found = {item.name: from_proto(item.tensor) for item in answer.passed}
+            for key in self.exchange.wanted:
+                if key not in found:
+                    found[key] = await self._pulled(step_id, key)
+            return [found[key] for key in self.exchange.wanted]
+        except OpError as error:
+            raise _from(error, self.task) from None
+        finally:
+            Heartbeat.forget(watch)
+            steps.remove_if_known(step_id)
+            if not is_over:
+                self._forget(step_id)
+
+    async def _pulled(self, step_id: int, key: str) -> Value:
+        """A result that was too large to come with the answer."""
+        loop = asyncio.get_running_loop()
+        arrival: asyncio.Future[Value] = loop.create_future()
+
+        def settle(error: OpError | None, value: Value, is_dead: bool) -> None:  # noqa: FBT001
+            if arrival.done():
+                return
+            if error is None and is_dead:
+                error = InternalError(f"{self.task} sends a dead tensor for '{key}'")
+            if error is not None:
+                arrival.set_exception(error)
+            else:
+                arrival.set_result(value)
+
+        def done(error: OpError | None, value: Value, is_dead: bool) -> None:  # noqa: FBT001
+            loop.call_soon_threadsafe(settle, error, value, is_dead)
+
+        give_up = self._master.peers.pull(step_id, key, done)
+        try:
+            return await arrival
+        finally:
+            give_up()
+
+    def _forget(self, step_id: int) -> None:
+        """Have the worker forget a step, whether it hears of that or not."""
+        request = request_class("CleanupGraph")(step_id=step_id)
+        self._worker.start(
+            "CleanupGraph", request, lambda _error, _answer: None, timeout=_ASIDE_SECONDS
+        )
 
 
 class _RemoteRun:
@@ -269,9 +358,8 @@ class _RemoteRun:
         missing = set(self._wanted)
         try:
             for item in answer.passed:
-                missing.remove(item.key)
-                value = DEAD if item.is_dead else from_proto(item.tensor)
-                rendezvous.send(item.key, value, is_dead=item.is_dead)
+                missing.remove(item.name)
+                rendezvous.send(item.name, from_proto(item.tensor))
         except Exception as cause:  # noqa: BLE001  (whatever a stranger sent)
             return from_exception(cause)
         for key in missing:

@@ -136,10 +136,8 @@ class WorkerService:
         """Let small results go along with the answer, and large ones be asked for."""
         graph = self._graph_of(request)
         for key, value in zip(graph.exchange.wanted, results, strict=True):
-            if value is None:
-                answer.passed.add(key=key, is_dead=True)
-            elif is_small(value):
-                answer.passed.add(key=key, tensor=tensor_proto(value, dtype_of(value)))
+            if value is not None and is_small(value):
+                answer.passed.add(name=key, tensor=tensor_proto(value, dtype_of(value)))
             else:
                 self._worker.send(request.step_id, key, value)
         if len(answer.passed) == len(results) and not graph.has_transfers:

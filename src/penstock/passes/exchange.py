@@ -13,6 +13,7 @@ the answer comes last; and if the part waits for nobody, or both would wait for 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,8 +26,10 @@ from penstock.state.rendezvous import RendezvousKey
 
 #: So many results come together at most: who waits for the last one has none of the others.
 _MAX_WANTED: Final = 8
-#: What nothing in such a part may be: loops take their time.
-_OF_LOOPS: Final = frozenset({Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND})
+#: What nothing in such a part may be: loops take their time, and what is dead cannot be told.
+_UNSUITED: Final = frozenset(
+    {Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND, Role.SWITCH}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,24 @@ def leave_to_calls(own: Graph, exchange: Exchange) -> None:
     own.remove_nodes(node for node in fed if not node.out_edges)
 
 
-def take_from_calls(part: Graph, exchange: Exchange) -> tuple[tuple[DType, ...], tuple[DType, ...]]:
+def is_all_exchanged(own: Graph, wanted: Collection[str]) -> bool:
+    """Whether a part exchanges nothing with others but what comes with their answers."""
+    return all(
+        node.role is Role.RECV and _key(node) in wanted and not node.control_inputs
+        for node in own
+        if node.role in (Role.SEND, Role.RECV)
+    )
+
+
+def take_from_calls(
+    part: Graph, exchange: Exchange, first: int = 0
+) -> tuple[tuple[DType, ...], tuple[DType, ...]]:
     """Give a part arguments for what is given, and results for what is wanted; their types.
+
+    Args:
+        part: the part, which is changed.
+        exchange: what is given and wanted.
+        first: the number of the first argument.
 
     Raises:
         InvalidArgumentError: the part exchanges no such value, or only after something else.
@@ -79,7 +98,7 @@ def take_from_calls(part: Graph, exchange: Exchange) -> tuple[tuple[DType, ...],
         tuple(node.input(0).src.output_types[node.input(0).src_slot].base for node in results),
     )
     moved = {}
-    for index, (node, dtype) in enumerate(zip(arguments, types[0], strict=True)):
+    for index, (node, dtype) in enumerate(zip(arguments, types[0], strict=True), first):
         made = _new(part, node, "_Arg", dtype, index)
         moved[node] = [(made, 0)]
     part.redirect(moved)
@@ -135,7 +154,7 @@ def _feed_of(send: Node) -> int:
 
 def _is_all_for(part: Graph, results: list[Node]) -> bool:
     """Whether there are some results, not too many, and nothing else."""
-    if not 0 < len(results) <= _MAX_WANTED or any(node.role in _OF_LOOPS for node in part):
+    if not 0 < len(results) <= _MAX_WANTED or any(node.role in _UNSUITED for node in part):
         return False
     needed, waiting = set(results), list(results)
     while waiting:

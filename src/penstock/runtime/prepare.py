@@ -19,7 +19,13 @@ from penstock.graph.extract import extract
 from penstock.graph.graph import Graph
 from penstock.graph.roles import Role
 from penstock.graph.stages import Partition, Pruned
-from penstock.passes.exchange import find_exchange, leave_to_calls
+from penstock.passes.exchange import (
+    Exchange,
+    find_exchange,
+    is_all_exchanged,
+    leave_to_calls,
+    take_from_calls,
+)
 from penstock.passes.prune import Request, prune
 from penstock.passes.split import split
 from penstock.passes.tell_apart import tell_apart
@@ -30,7 +36,7 @@ from penstock.runtime.flushing import Flushing
 from penstock.runtime.join_devices import join_devices
 from penstock.runtime.optimize_request import lower_request, optimize_request
 from penstock.runtime.runnable import Runnable
-from penstock.runtime.workers import RemoteGraph, Workers
+from penstock.runtime.workers import EndableStep, RemoteGraph, Workers
 from penstock.state.checkpoints import begin
 from penstock.state.rendezvous import Rendezvous
 
@@ -46,6 +52,8 @@ class PreparedRequest:
         runnable: Runnable,
         environment: Environment,
         remote: Sequence[RemoteGraph] = (),
+        *,
+        is_exchanged: bool = False,
     ) -> None:
         """Note what the steps of a request have in common.
 
@@ -56,9 +64,11 @@ class PreparedRequest:
             runnable: the same, ready to run.
             environment: the session's.
             remote: the parts that other tasks run.
+            is_exchanged: whether these are run before all else, and answer with arguments.
 
         """
         self.request = request
+        self.is_exchanged = is_exchanged
         self.remote = tuple(remote)
         self._workers = environment.workers
         self._client = environment.client
@@ -96,12 +106,22 @@ class PreparedRequest:
             whole is not None
             and whole.source.is_straight
             and not self.has_transfers
-            and not self.remote
+            and not self.meets_others
         )
+
+    @property
+    def meets_others(self) -> bool:
+        """Whether parts of a step meet that run in several tasks."""
+        return bool(self.remote) and not self.is_exchanged
+
+    def exchanged(self, own: EndableStep) -> EndableStep:
+        """A step that has other tasks run their parts, and then ``own`` with what they answer."""
+        assert self._workers is not None
+        return self._workers.exchanged_step(self.remote, own)
 
     def new_rendezvous(self) -> Rendezvous:
         """Where the parts of one step meet."""
-        if self._workers is not None and self.remote:
+        if self._workers is not None and self.meets_others:
             return self._workers.new_rendezvous(self.remote)
         return Rendezvous(self._client.name, self._client.incarnation)
 
@@ -155,7 +175,14 @@ def _prepare_with(
     ]
     for part in remote:
         leave_to_calls(own, part.exchange)
-    return prepare_part(request, partial(_copy, whole, own), environment, remote)
+    answers = [key for part in remote for key in part.exchange.wanted]
+    is_exchanged = all(part.exchange.wanted for part in remote) and is_all_exchanged(own, answers)
+    if is_exchanged:
+        given = Exchange(given=tuple(answers))
+        types, _ = take_from_calls(own, given, first=len(whole.feed_types))
+        whole = dataclasses.replace(whole, feed_types=(*whole.feed_types, *types))
+    again = partial(_copy, whole, own)
+    return prepare_part(request, again, environment, remote, is_exchanged=is_exchanged)
 
 
 def _copy(whole: Pruned, part: Graph) -> Pruned:
@@ -170,6 +197,8 @@ def prepare_part(
     pruned: Callable[[], Pruned],
     environment: Environment,
     remote: Sequence[RemoteGraph] = (),
+    *,
+    is_exchanged: bool = False,
 ) -> PreparedRequest:
     """Get ready to run what lies on devices of this process.
 
@@ -178,6 +207,7 @@ def prepare_part(
         pruned: makes the graph, again if need be.
         environment: the session's.
         remote: the parts of the request's graph that other tasks run.
+        is_exchanged: whether all values of these go along with calls.
 
     """
     config = environment.config
@@ -187,7 +217,7 @@ def prepare_part(
     if config.check_graphs:
         check_partitions(partitions)
     begin("choosing tiers")
-    return _prepared(request, made, partitions, environment, remote)
+    return _prepared(request, made, partitions, environment, remote, is_exchanged=is_exchanged)
 
 
 def _prepared(
@@ -196,13 +226,18 @@ def _prepared(
     partitions: Sequence[Partition],
     environment: Environment,
     remote: Sequence[RemoteGraph] = (),
+    *,
+    is_exchanged: bool = False,
 ) -> PreparedRequest:
     """On the compiled tier what can be, and the rest on the executor."""
     ends = len(pruned.feed_types), len(pruned.fetch_types)
-    joined = _joined(pruned, environment) if len(partitions) > 1 and not remote else None
+    is_here = is_exchanged or not remote
+    joined = _joined(pruned, environment) if len(partitions) > 1 and is_here else None
     tier, params_of = environment.config.tier, environment.params_of
     runnable = Runnable(partitions, params_of, tier, ends, joined=joined)
-    return PreparedRequest(request, pruned, partitions, runnable, environment, remote)
+    return PreparedRequest(
+        request, pruned, partitions, runnable, environment, remote, is_exchanged=is_exchanged
+    )
 
 
 def _joined(pruned: Pruned, environment: Environment) -> Region | None:

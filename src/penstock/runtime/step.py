@@ -149,7 +149,7 @@ class Step:
         is_compiled = stats is None and begun is None
         tier = Tier.COMPILED if is_compiled else Tier.DATAFLOW
         executors = self._prepared.runnable.executors(state.interrupt, tier)
-        remote = self._prepared.remote
+        remote = self._prepared.remote if self._prepared.meets_others else ()
         barrier = ExecutorBarrier(len(executors) + len(remote), state.rendezvous, self._finished)
         for part in remote:
             noted = stats.remote if stats is not None else None

@@ -18,12 +18,13 @@ from penstock.runtime.partial_run import PartialRun
 from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.stats import StatsCollector
 from penstock.runtime.step import Step
+from penstock.runtime.workers import EndableStep
 from penstock.state.interrupt import Interrupt
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.session_state import SessionState
 from penstock.state.step_state import Runner, StepState
 
-AnyStep: TypeAlias = Step | CompiledStep
+AnyStep: TypeAlias = Step | CompiledStep | EndableStep
 
 
 class StepFactory:
@@ -66,7 +67,12 @@ class StepFactory:
 
     def new(self) -> AnyStep:
         """One run of the request, ready to start."""
-        is_whole = not self._is_traced and not self._prepared.remote
+        own = self._new_own()
+        return self._prepared.exchanged(own) if self._prepared.is_exchanged else own
+
+    def _new_own(self) -> Step | CompiledStep:
+        """One run of what this process does itself."""
+        is_whole = not self._is_traced and not self._prepared.meets_others
         region = self._prepared.runnable.take() if is_whole else None
         if region is not None:
             return CompiledStep(region, self._facts)
@@ -103,4 +109,4 @@ class StepFactory:
 
     def _meets(self) -> bool:
         """Whether something in a step sends or receives."""
-        return self._prepared.has_transfers or bool(self._prepared.remote)
+        return self._prepared.has_transfers or self._prepared.meets_others

@@ -7,20 +7,26 @@ Not:  knows no protocol: whoever opens a session with workers brings them along.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from penstock.core.values import Value
 from penstock.defs.schema import Message
+from penstock.errors import OpError
 from penstock.graph.graph import Graph
 from penstock.passes.exchange import Exchange
 from penstock.runtime.executor.params import DoneCallback
+from penstock.runtime.stats import StatsCollector
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.step_state import StepState
 
 
 class RemoteGraph(Protocol):
     """A part of a request's graph, ready to be run by another task any number of times."""
+
+    @property
+    def task(self) -> str:
+        """The task's name."""
 
     @property
     def exchange(self) -> Exchange:
@@ -42,6 +48,34 @@ class RemoteGraph(Protocol):
             done: called once, with None or the error, when the task is done.
 
         """
+
+
+class EndableStep(Protocol):
+    """One run of a request, in this process and in others; used once."""
+
+    #: Whether somebody may go before the step is done, though no deadline is given.
+    is_async: bool
+
+    @property
+    def stats(self) -> StatsCollector | None:
+        """What is recorded; None if nothing is."""
+
+    def cancel(self, reason: OpError | None = None) -> None:
+        """End the step early; ``run`` raises ``reason``, unless it is done already."""
+
+    def dump_state(self) -> str:
+        """What it is doing, or waits for."""
+
+    def run(self, feeds: Sequence[Value], timeout_in_ms: int) -> Sequence[Value | None]:
+        """Run to the end; returns fetched values, None for dead ones.
+
+        Raises:
+            OpError: the step's error, DeadlineExceededError or CancelledError included.
+
+        """
+
+    def keep_fetched(self, fetches: Iterable[str]) -> None:
+        """Let the session keep the tensors whose handles were fetched."""
 
 
 class Workers(Protocol):
@@ -70,6 +104,15 @@ class Workers(Protocol):
 
         Raises:
             OpError: the task cannot be reached, or refuses the graph.
+
+        """
+
+    def exchanged_step(self, remote: Sequence[RemoteGraph], own: EndableStep) -> EndableStep:
+        """A step of which the other tasks' parts are run first, and then the own one.
+
+        Args:
+            remote: the parts, all of whose values go along with calls.
+            own: what takes the request's feeds, and after them what the parts answer.
 
         """
 

@@ -94,6 +94,8 @@ class CodeBuffer:
         self.needs_context = False
         #: Whether all kernels do nothing but compute.
         self.is_pure = True
+        #: Whether all kernels do nothing but compute, and look at variables.
+        self.only_reads = True
         #: Whether some kernel may have to wait.
         self.may_wait = False
         #: The step, and the iteration of a loop that the region as a whole stands in.
@@ -141,6 +143,7 @@ class CodeBuffer:
             self._objects,
             needs_context=self.needs_context,
             is_pure=self.is_pure,
+            only_reads=self.only_reads,
             name_of=self._name_of if self.may_wait else None,
         )
         # Python takes seconds for a long text, and cannot be told to stop.

@@ -113,6 +113,8 @@ class Source:
     needs_context: bool
     #: Whether it does nothing but compute.
     is_pure: bool
+    #: Whether it does nothing but compute, and look at variables.
+    only_reads: bool = False
     #: The names of variables in the code, if it may have to wait: then it is left, and somebody
     #: else goes on with their values.
     names: Mapping[Var, str] = field(default_factory=dict)
@@ -120,7 +122,7 @@ class Source:
     @property
     def is_straight(self) -> bool:
         """Whether each line runs once at most, and nothing in them has effects or waits."""
-        return self.is_pure and not self.needs_context and not any(x.loops for x in self.lines)
+        return self.only_reads and not self.names and not any(line.loops for line in self.lines)
 
     @property
     def listing(self) -> str:
@@ -211,6 +213,7 @@ def make_source(
     *,
     needs_context: bool,
     is_pure: bool = False,
+    only_reads: bool = False,
     name_of: Mapping[Var, str] | None = None,
 ) -> Source:
     """Compile code and take a function out of it.
@@ -224,6 +227,7 @@ def make_source(
         objects: what else it may refer to, and call.
         needs_context: see ``Source``.
         is_pure: see ``Source``.
+        only_reads: see ``Source``.
         name_of: see ``Source.names``.
 
     Raises:
@@ -236,7 +240,13 @@ def make_source(
     namespace = {**objects, "__builtins__": {}}
     exec(_compiled(code, filename), namespace)
     source = Source(
-        tuple(lines), namespace[function], filename, needs_context, is_pure, name_of or {}
+        tuple(lines),
+        namespace[function],
+        filename,
+        needs_context,
+        is_pure,
+        only_reads,
+        name_of or {},
     )
     # The cache wants a list; few will ever look at a line.
     linecache.cache[filename] = (len(code), None, cast("list[str]", Listing(lines)), filename)

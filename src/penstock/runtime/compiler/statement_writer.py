@@ -176,7 +176,7 @@ class StatementWriter(Branches):
     def _called(self, call: KernelCall) -> str:
         """A kernel's call as an expression."""
         arguments = [self._operand(operand) for operand in call.inputs]
-        self.text.is_pure &= call.kernel.is_pure
+        self._note_effects(call)
         # What is checked is no operator any more.
         compute = self.text.checked(call.node, call.kernel)
         text = operator_text(compute, arguments)
@@ -194,10 +194,17 @@ class StatementWriter(Branches):
             arguments.insert(0, self._context(call))
         return f"{self.text.object(compute, call.node.name)}({', '.join(arguments)})"
 
+    def _note_effects(self, call: KernelCall) -> None:
+        """See whether a kernel does nothing but compute."""
+        is_pure = call.kernel.is_pure
+        self.text.is_pure &= is_pure
+        self.text.only_reads &= is_pure or call.node.op.traits.reads_variable
+
     def _write_row(self, row: UnaryChain) -> None:
         """Many functions in one line."""
         self._unasked += 1
-        self.text.is_pure &= all(call.kernel.is_pure for call in row.calls)
+        for call in row.calls:
+            self._note_effects(call)
         runs = runs_of(call.kernel.compute for call in row.calls)
         name = self.text.object(runs, f"{row.calls[0].node.name}_to_{row.node.name}")
         target = self.text.name(row.target)
