@@ -10,20 +10,21 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any, Final
 
 from penstock.cluster.cluster_spec import ClusterSpec, task_of
 from penstock.cluster.security import Security
 from penstock.cluster.services import RECV_TENSOR, WORKER, AsyncStub, Stub, request_class
-from penstock.cluster.tensor_wire import decode_answer
-from penstock.core.values import Value
+from penstock.cluster.tensor_wire import Arrived, decode_answer, join_pieces
 from penstock.errors import OpError
 from penstock.exceptions import from_exception
 from penstock.state.rendezvous import RecvDone
 
 _RecvTensorRequest: Final = request_class(RECV_TENSOR)
+#: So many large tensors are read at a time.
+_READERS: Final = 8
 _MarkRecvFinishedRequest: Final = request_class("MarkRecvFinished")
 
 
@@ -43,6 +44,8 @@ class Peers:
         #: By task.  Grows, until all are closed.
         self._stubs: dict[str, Stub] = {}
         self._channels: list[Any] = []
+        #: Threads that read large tensors.
+        self._readers: Final = ThreadPoolExecutor(_READERS, "penstock-pieces")
         #: The event loop of the server, which knows the next one alone; None before it runs.
         self.loop: asyncio.AbstractEventLoop | None = None
         self._async_stubs: Final[dict[str, AsyncStub]] = {}
@@ -85,32 +88,73 @@ class Peers:
             done(error, None, False)  # noqa: FBT003
             return lambda: None
         request = _RecvTensorRequest(
-            step_id=step_id, rendezvous_key=key, request_id=new_request_id()
+            step_id=step_id, rendezvous_key=key, request_id=new_request_id(), takes_pieces=True
         )
-        return worker.start(RECV_TENSOR, request, partial(_arrived, worker, request, done))
+        pull = _Pull(worker, request, done, self._readers)
+        pull.start()
+        return pull.give_up
 
     def close(self) -> None:
         """Close all channels; calls under way fail."""
         with self._lock:
             channels, self._channels = self._channels, []
             self._stubs = {}
+        self._readers.shutdown(wait=False)
         for channel in channels:
             channel.close()
 
 
-def _arrived(
-    worker: Stub, request: Any, done: RecvDone, error: OpError | None, content: bytes | None
-) -> None:
-    """Hand on what a task answered."""
-    value: Value = None
-    is_dead = wants_ack = False
-    if error is None:
-        assert content is not None
+class _Pull:
+    """One value that another task is asked for."""
+
+    def __init__(
+        self, worker: Stub, request: Any, done: RecvDone, readers: ThreadPoolExecutor
+    ) -> None:
+        self._worker: Final = worker
+        self._request: Final = request
+        self._done: Final = done
+        self._readers: Final = readers
+        self._is_given_up = False
+        #: Ends the call under way.  Set before ``_is_given_up`` is looked at, which is set before
+        #: this is called.
+        self._cancel: Callable[[], object] = lambda: None
+
+    def start(self) -> None:
+        """Ask; ``done`` is told on a thread of the channel, or on one that reads pieces."""
+        self._cancel = self._worker.start(RECV_TENSOR, self._request, self._answered)
+        if self._is_given_up:
+            self._cancel()
+
+    def give_up(self) -> None:
+        """Wait for the value no longer."""
+        self._is_given_up = True
+        self._cancel()
+
+    def _answered(self, error: OpError | None, content: bytes | None) -> None:
+        arrived = Arrived(None)
+        if error is None:
+            assert content is not None
+            try:
+                arrived = decode_answer(content)
+                if arrived.announced is not None:
+                    self._readers.submit(self._read_pieces, arrived.announced)
+                    return
+            except Exception as cause:  # noqa: BLE001  (whatever a stranger sent)
+                error = from_exception(cause)
+        if arrived.wants_ack:
+            finished = _MarkRecvFinishedRequest(request_id=self._request.request_id)
+            self._worker.start("MarkRecvFinished", finished, lambda _error, _answer: None)
+        self._done(error, arrived.value, arrived.is_dead)
+
+    def _read_pieces(self, announced: Any) -> None:
+        error, value = None, None
         try:
-            value, is_dead, wants_ack = decode_answer(content)
+            pieces = self._worker.pieces(self._request)
+            self._cancel = pieces.cancel
+            if self._is_given_up:
+                pieces.cancel()
+            with self._worker.stream_errors():
+                value = join_pieces(announced, pieces)
         except Exception as cause:  # noqa: BLE001  (whatever a stranger sent)
             error = from_exception(cause)
-    if wants_ack:
-        finished = _MarkRecvFinishedRequest(request_id=request.request_id)
-        worker.start("MarkRecvFinished", finished, lambda _error, _answer: None)
-    done(error, value, is_dead)
+        self._done(error, value, False)  # noqa: FBT003

@@ -53,6 +53,8 @@ class TaskRendezvous(Rendezvous):
         self._pulls: dict[object, Callable[[], object]] = {}
         #: Keys of others' values that come by ``send`` nevertheless.
         self._expected: set[str] = set()
+        #: What is sent in pieces, by the number of the request that asked for it.
+        self._aside: dict[int, memoryview] = {}
         #: The tasks that have forgotten the step already.
         self.over_at: Final[set[str]] = set()
 
@@ -113,6 +115,17 @@ class TaskRendezvous(Rendezvous):
         if reason is not None:
             give_up()
 
+    def set_aside(self, request_id: int, content: memoryview) -> None:
+        """Keep what is sent in pieces, until somebody takes it or the step is over."""
+        with self._lock:
+            if self._aborted is None:
+                self._aside[request_id] = content
+
+    def take_aside(self, request_id: int) -> memoryview | None:
+        """What was set aside for a request; None if there is nothing."""
+        with self._lock:
+            return self._aside.pop(request_id, None)
+
     @property
     def aborted(self) -> OpError | None:
         """Why the step ended early; None as long as it did not."""
@@ -127,6 +140,7 @@ class TaskRendezvous(Rendezvous):
         super().start_abort(reason)
         with self._lock:
             pulls = list(self._pulls.values())
+            self._aside.clear()
         for give_up in pulls:
             give_up()
 

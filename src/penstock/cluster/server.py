@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
 from types import TracebackType
@@ -31,6 +31,7 @@ from penstock.cluster.security import Security
 from penstock.cluster.services import (
     MASTER,
     METHODS,
+    PIECES,
     RECV_TENSOR,
     WORKER,
     request_class,
@@ -275,7 +276,7 @@ _Method = Callable[[Any], Awaitable[Any]]
 
 def _handlers(server: Server) -> Any:
     """All methods of both services, as gRPC wants them."""
-    services = {
+    services: dict[str, Any] = {
         MASTER: MasterService(server.master, server._threads),  # noqa: SLF001  (its own parts)
         WORKER: WorkerService(server.task, server.worker, server._threads),  # noqa: SLF001
     }
@@ -290,6 +291,11 @@ def _handlers(server: Server) -> Any:
                 if method == RECV_TENSOR
                 else response_class(method).SerializeToString,
             )
+    pieces = services[WORKER].pieces
+    handlers[PIECES] = grpc.unary_stream_rpc_method_handler(
+        _guarded_stream(server, "Pieces", pieces),
+        request_deserializer=request_class(RECV_TENSOR).FromString,
+    )
     return _Generic(handlers)
 
 
@@ -308,11 +314,30 @@ def _guarded(server: Server, name: str, method: _Method) -> Any:
     security, metrics = server._security, server.metrics  # noqa: SLF001  (its own parts)
 
     async def answer(request: Any, context: Any) -> Any:
-        if not security.admits(context.invocation_metadata() or ()):
+        if security.token and not security.admits(context.invocation_metadata() or ()):
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, "The token is missing or wrong")
         with metrics.call(name):
             try:
                 return await method(request)
+            except Exception as error:  # noqa: BLE001  (whatever it is, the caller is told)
+                await refuse(context, error)
+
+    return answer
+
+
+def _guarded_stream(
+    server: Server, name: str, method: Callable[[Any], AsyncIterator[bytes]]
+) -> Any:
+    """The same for a method that answers bit by bit."""
+    security, metrics = server._security, server.metrics  # noqa: SLF001  (its own parts)
+
+    async def answer(request: Any, context: Any) -> AsyncIterator[bytes]:
+        if security.token and not security.admits(context.invocation_metadata() or ()):
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "The token is missing or wrong")
+        with metrics.call(name):
+            try:
+                async for item in method(request):
+                    yield item
             except Exception as error:  # noqa: BLE001  (whatever it is, the caller is told)
                 await refuse(context, error)
 

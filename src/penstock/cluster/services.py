@@ -10,7 +10,8 @@ RecvTensor is left as bytes, since it may be large.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 from penstock.cluster.wire_errors import from_wire
@@ -40,6 +41,8 @@ METHODS: Final[dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 #: The method whose answer stays as bytes.
 RECV_TENSOR: Final = "RecvTensor"
+#: Penstock's own: takes the request of a RecvTensor again, and answers by pieces of the content.
+PIECES: Final = "/penstock.TensorService/Pieces"
 
 #: How long a lost connection waits before it is tried again, in milliseconds, at most.
 _BACKOFF: Final = 1000
@@ -94,6 +97,21 @@ class Stub:
             )
             for method in METHODS[service]
         }
+        self._pieces: Final = channel.unary_stream(
+            PIECES, request_serializer=request_class(RECV_TENSOR).SerializeToString
+        )
+
+    def pieces(self, request: Message) -> Any:
+        """The pieces of a tensor's content; they can be cancelled, and fail as gRPC's errors."""
+        return self._pieces(request, metadata=self._metadata)
+
+    @contextmanager
+    def stream_errors(self) -> Iterator[None]:
+        """What ``pieces`` raises, as OpError."""
+        try:
+            yield
+        except grpc.RpcError as error:
+            raise _error(self.peer, error) from None
 
     def call(
         self, method: str, request: Message, *, timeout: float | None = None, waits: bool = False

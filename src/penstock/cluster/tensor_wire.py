@@ -12,7 +12,8 @@ before it.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -25,7 +26,7 @@ from penstock.defs.schema import TensorProto
 from penstock.defs.tensors import from_proto, to_content_proto, to_proto
 from penstock.defs.varint import read_varint, write_varint
 from penstock.defs.wire import BYTES, VARINT, fields_of
-from penstock.errors import InvalidArgumentError
+from penstock.errors import InvalidArgumentError, ResourceExhaustedError
 
 RecvTensorResponse: Final = message_class("RecvTensorResponse")
 #: From so many bytes on, a copy takes longer than to do without.
@@ -37,6 +38,9 @@ _ALIGNMENT: Final = 16
 _TENSOR, _IS_DEAD, _SENT, _CONTENT = 1, 2, 3, 4
 _DTYPE, _SHAPE = 1, 2
 _EMPTY: Final = np.zeros(0, np.float32)
+#: From so many bytes on, content goes in pieces of so many: what is copied from one buffer into the
+#: next should fit into the cache, and the sender should still be at work when the receiver begins.
+_FOR_PIECES, PIECE = 1 << 22, 1 << 19
 
 
 def encode_answer(value: Value, *, is_dead: bool) -> bytes:
@@ -61,6 +65,62 @@ def is_small(value: Value) -> bool:
 
 def _length(item: Any) -> int:
     return len(item) if isinstance(item, bytes) else 0
+
+
+def content_for_pieces(value: Value) -> memoryview | None:
+    """The content of a value that is sent in pieces; None if it is sent as a whole."""
+    dtype = dtype_of(value)
+    array = np.asarray(value)
+    if array.nbytes < _FOR_PIECES or dtype.is_object or dtype is dtypes.bool_:
+        return None
+    little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+    return little.reshape(-1).view(np.uint8).data
+
+
+def announce_pieces(value: Value) -> bytes:
+    """The answer to RecvTensor that says what a value is whose content comes in pieces."""
+    answer = RecvTensorResponse(comes_in_pieces=True)
+    answer.tensor.dtype = dtype_of(value).number
+    for size in np.shape(value):
+        answer.tensor.tensor_shape.dim.add(size=size)
+    return bytes(answer.SerializeToString())
+
+
+def join_pieces(announced: Any, pieces: Iterable[bytes]) -> Value:
+    """The value of which the pieces are.
+
+    Args:
+        announced: the TensorProto without content that came before.
+        pieces: the content, in order.
+
+    Raises:
+        InvalidArgumentError: these are not the pieces of such a tensor.
+        ResourceExhaustedError: there is no memory for it.
+
+    """
+    dtype = dtypes.of_number(announced.dtype)
+    shape = [dim.size for dim in announced.tensor_shape.dim]
+    if dtype.is_object or dtype.is_ref or dtype is dtypes.bool_ or min(shape, default=0) < 0:
+        raise InvalidArgumentError(f"No {dtype} of shape {shape} comes in pieces")
+    array = _room_for(shape, dtype)
+    content, at = memoryview(array.reshape(-1).view(np.uint8)), 0
+    for piece in pieces:
+        if at + len(piece) > len(content):
+            break
+        content[at : at + len(piece)] = piece
+        at += len(piece)
+    else:
+        if at == len(content):
+            array.flags.writeable = False
+            return array.astype(dtype.numpy, copy=False).view(dtype.numpy)
+    raise InvalidArgumentError(f"The pieces of a {dtype} of shape {shape} do not fit it")
+
+
+def _room_for(shape: Sequence[int], dtype: DType) -> Any:
+    try:
+        return np.empty(shape, dtype.numpy.newbyteorder("<"))
+    except (MemoryError, ValueError) as cause:
+        raise ResourceExhaustedError(f"No memory for a {dtype} of shape {shape}") from cause
 
 
 def tensor_proto(value: Value, dtype: DType) -> Any:
@@ -92,8 +152,19 @@ def _tag(number: int, kind: int) -> bytes:
     return bytes([number << 3 | kind])
 
 
-def decode_answer(content: bytes) -> tuple[Value, bool, bool]:
-    """The value, whether it is dead, and whether the sender wants to hear that it has come.
+class Arrived(NamedTuple):
+    """What an answer to RecvTensor says."""
+
+    value: Value
+    is_dead: bool = False
+    #: Whether the sender wants to hear that it has come.
+    wants_ack: bool = False
+    #: A TensorProto without content, which comes in pieces; None for all other answers.
+    announced: Any = None
+
+
+def decode_answer(content: bytes) -> Arrived:
+    """What an answer says.
 
     Raises:
         InvalidArgumentError: the bytes are no such answer.
@@ -102,13 +173,15 @@ def decode_answer(content: bytes) -> tuple[Value, bool, bool]:
     try:
         value = _large_tensor(content) if len(content) >= _LARGE else None
         if value is not None:
-            return value, False, False
+            return Arrived(value)
         answer = RecvTensorResponse.FromString(content)
     except DecodeError as cause:
         raise InvalidArgumentError(f"The answer to RecvTensor cannot be read: {cause}") from None
+    if answer.comes_in_pieces:
+        return Arrived(None, announced=answer.tensor)
     if answer.is_dead:
-        return DEAD, True, answer.require_ack
-    return from_proto(answer.tensor), False, answer.require_ack
+        return Arrived(DEAD, is_dead=True, wants_ack=answer.require_ack)
+    return Arrived(from_proto(answer.tensor), wants_ack=answer.require_ack)
 
 
 def _large_tensor(content: bytes) -> Value | None:

@@ -18,7 +18,13 @@ from penstock.cluster.task import Task
 from penstock.config import Config, RunOptions
 from penstock.core.values import DEAD, Value
 from penstock.defs.schema import Message
-from penstock.errors import AbortedError, CancelledError, InvalidArgumentError, OpError
+from penstock.errors import (
+    AbortedError,
+    CancelledError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+)
 from penstock.passes.exchange import NO_EXCHANGE, Exchange
 from penstock.runtime.kernel_binder import KernelBinder
 from penstock.runtime.thread_pool import SessionPools
@@ -247,6 +253,23 @@ class Worker:
         """
         self.task.check_key(key)
         self.task.steps.find_or_make(step_id).recv_async(key, done, cancellation)
+
+    def set_aside(self, step_id: int, request_id: int, content: memoryview) -> None:
+        """Keep what is sent in pieces; raises AbortedError if the step is over."""
+        self.task.steps.find_or_make(step_id).set_aside(request_id, content)
+
+    def take_aside(self, step_id: int, request_id: int) -> memoryview:
+        """What is sent in pieces.
+
+        Raises:
+            AbortedError: the step is over.
+            NotFoundError: nothing was announced for that request, or it was taken already.
+
+        """
+        found = self.task.steps.find_or_make(step_id).take_aside(request_id)
+        if found is None:
+            raise NotFoundError(f"Nothing was announced for request {request_id}")
+        return found
 
     def cleanup_graph(self, step_id: int) -> None:
         """A step is over, whether it was known here or not."""

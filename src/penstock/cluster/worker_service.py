@@ -8,7 +8,7 @@ Not:  runs nothing itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import get_ident
 from time import perf_counter
@@ -20,7 +20,14 @@ from penstock.cluster.registered_graph import RegisteredGraph
 from penstock.cluster.request_ids import RequestIds
 from penstock.cluster.services import response_class
 from penstock.cluster.task import Task
-from penstock.cluster.tensor_wire import encode_answer, is_small, tensor_proto
+from penstock.cluster.tensor_wire import (
+    PIECE,
+    announce_pieces,
+    content_for_pieces,
+    encode_answer,
+    is_small,
+    tensor_proto,
+)
 from penstock.cluster.wire_config import config_of
 from penstock.cluster.worker import Worker
 from penstock.config import RunOptions, TraceLevel
@@ -183,7 +190,18 @@ class WorkerService:
         except asyncio.CancelledError:
             cancellation.start_cancel()
             raise
+        if not is_dead and request.takes_pieces:
+            content = content_for_pieces(value)
+            if content is not None:
+                self._worker.set_aside(request.step_id, request.request_id, content)
+                return announce_pieces(value)
         return encode_answer(value, is_dead=is_dead)
+
+    async def pieces(self, request: Any) -> AsyncIterator[bytes]:
+        """The content of what ``recv_tensor`` announced, for the same request."""
+        content = self._worker.take_aside(request.step_id, request.request_id)
+        for start in range(0, len(content), PIECE):
+            yield bytes(content[start : start + PIECE])
 
     async def mark_recv_finished(self, _request: Any) -> Any:
         """Nothing is kept for receivers that may not have got it."""
