@@ -8,6 +8,7 @@
 | where the parts of a step meet | ``rendezvous``, ``peers`` |
 | a worker runs parts of graphs | ``worker`` |
 | a master runs steps of whole graphs | ``master``, ``master_session``, ``session_workers`` |
+| … whose parts others run | ``registered_part``, ``exchanged_step`` |
 | both, listening | ``server`` |
 | a session somewhere else | ``grpc_session`` |
 | a model over data of Ray or Dask | ``batches``, ``prediction``, ``shared_model``, ``*_data`` |
