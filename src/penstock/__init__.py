@@ -86,6 +86,7 @@ if TYPE_CHECKING:
         while_loop,
         with_dependencies,
     )
+    from penstock.checks.check_graph import check
     from penstock.kernels.api.shape_context import ShapeContext
     from penstock.kernels.api.shape_rules import shape_rule
     from penstock.saved_model import load_model
@@ -134,6 +135,7 @@ __all__ = [
     "Variable",
     "async_kernel",
     "case",
+    "check",
     "checkpoint",
     "colocate_with",
     "cond",
@@ -182,6 +184,7 @@ __all__ = [
 _PACKAGES = frozenset({"checkpoint", "formats", "records", "saved_model", "training"})
 #: Names and the modules that they come from, which are loaded in the same way.
 _MODULES = {
+    "check": "penstock.checks.check_graph",
     "MonitoredSession": "penstock.training.monitored_session",
     "ShapeContext": "penstock.kernels.api.shape_context",
     "load_model": "penstock.saved_model.loaded_model",

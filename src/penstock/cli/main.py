@@ -17,6 +17,7 @@ import click
 
 from penstock import __version__
 from penstock.cli.advice import in_options
+from penstock.cli.check import check_command
 from penstock.cli.checkpoint import checkpoint
 from penstock.cli.convert import convert
 from penstock.cli.ops import ops
@@ -64,6 +65,7 @@ def main(context: click.Context) -> None:
     \b
     Examples:
       penstock show model.pb
+      penstock check model.pb
       penstock run model.pb --feed images:0=batch.npy --fetch digit:0
       penstock ops --names
       penstock checkpoint list model.ckpt-7
@@ -79,6 +81,7 @@ def main(context: click.Context) -> None:
 
 main.add_command(run)
 main.add_command(show)
+main.add_command(check_command)
 main.add_command(ops)
 main.add_command(convert)
 main.add_command(checkpoint)
