@@ -153,7 +153,7 @@ def test_processes_share_groups_and_send_by_peers_of_their_own() -> None:
 
     groups, wire, found = CollectiveGroups(), Wire(), []
     for task in range(2):
-        CollectiveExecutor(wire, groups).run(
+        CollectiveExecutor(lambda _: wire, groups).run(
             member(0, 2, (3,), device=device(0, task)),
             lambda place: added(place, np.float64([1, 2, 3])),
             found.append,

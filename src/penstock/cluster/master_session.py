@@ -98,8 +98,9 @@ class MasterSession(Session):
     def _new_environment(self) -> Environment:
         devices = device_set(self._task.devices, self._others)
         return Environment(
-            self._graph, self._config, devices, self._kept, self._workers, session=self._prefix
-        )
+            self._graph, self._config, devices, self._kept, self._workers,
+            session=self._prefix, new_container=self._task.new_container,
+        )  # fmt: skip
 
     def extend_to(self, graph_def: Any, known_version: int) -> int:
         """Extend the graph, if the client knows all of it; returns the new version.

@@ -41,9 +41,9 @@ class Peers:
         self._security: Final = security
         #: Guards what follows.  Innermost.
         self._lock = Lock()
-        #: By task.  Grows, until all are closed.
-        self._stubs: dict[str, Stub] = {}
-        self._channels: list[Any] = []
+        #: By service and task, and by task.  Grow, until all are closed.
+        self._stubs: dict[tuple[str, str], Stub] = {}
+        self._channels: dict[str, Any] = {}
         #: Threads that read large tensors.
         self._readers: Final = ThreadPoolExecutor(_READERS, "penstock-pieces")
         #: The event loop of the server, which knows the next one alone; None before it runs.
@@ -52,17 +52,23 @@ class Peers:
 
     def worker(self, task: str) -> Stub:
         """The worker of a task; raises NotFoundError if the cluster has no such task."""
-        found = self._stubs.get(task)
+        return self.stub(WORKER, task)
+
+    def stub(self, service: str, task: str) -> Stub:
+        """A service of a task; raises NotFoundError if the cluster has no such task."""
+        found = self._stubs.get((service, task))
         if found is not None:
             return found
         address = self.cluster.address(task)
         with self._lock:
-            if task not in self._stubs:
-                channel = self._security.channel(address)
-                self._channels.append(channel)
+            if (service, task) not in self._stubs:
+                if task not in self._channels:
+                    self._channels[task] = self._security.channel(address)
                 peer = f"{task} at {address}"
-                self._stubs[task] = Stub(channel, WORKER, peer, self._security.metadata)
-            return self._stubs[task]
+                self._stubs[service, task] = Stub(
+                    self._channels[task], service, peer, self._security.metadata
+                )
+            return self._stubs[service, task]
 
     def worker_on_loop(self, task: str) -> AsyncStub:
         """The same for the server's event loop, which calls this."""
@@ -97,7 +103,7 @@ class Peers:
     def close(self) -> None:
         """Close all channels; calls under way fail."""
         with self._lock:
-            channels, self._channels = self._channels, []
+            channels, self._channels = list(self._channels.values()), {}
             self._stubs = {}
         self._readers.shutdown(wait=False)
         for channel in channels:

@@ -93,6 +93,7 @@ class RegisteredGraph:
         environment = Environment(
             graph, config, task.devices, session.resources,
             kernels=session.kernels, session=session.prefix,
+            new_container=task.new_container,
         )  # fmt: skip
         self.exchange: Final = exchange
         request = Request(exchange.given, exchange.wanted)

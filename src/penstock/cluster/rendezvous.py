@@ -127,6 +127,12 @@ class TaskRendezvous(Rendezvous):
             return self._aside.pop(request_id, None)
 
     @property
+    def is_taken(self) -> bool:
+        """Whether all that was sent here has been taken, and nobody waits for anything."""
+        with self._lock:
+            return not (self._values or self._receivers or self._pulls or self._aside)
+
+    @property
     def aborted(self) -> OpError | None:
         """Why the step ended early; None as long as it did not."""
         return self._aborted

@@ -21,6 +21,7 @@ import grpc
 
 from penstock.cluster.answering import refuse
 from penstock.cluster.cluster_spec import ClusterSpec, check_address, task_name
+from penstock.cluster.collectives import ExchangeService, TaskCollectives
 from penstock.cluster.health import health_handler
 from penstock.cluster.heartbeat import Heartbeat
 from penstock.cluster.master import Master
@@ -29,6 +30,7 @@ from penstock.cluster.metrics import Metrics
 from penstock.cluster.peers import Peers
 from penstock.cluster.security import Security
 from penstock.cluster.services import (
+    EXCHANGE,
     MASTER,
     METHODS,
     PIECES,
@@ -114,6 +116,7 @@ class Server:
         self._security: Final = security or Security()
         peers = Peers(self.cluster, self._security)
         self.task: Final = Task(job, index, Config.of(config), peers)
+        self.task.new_container = TaskCollectives(self.task).new_container
         self._threads: Final = ThreadPoolExecutor(_MAX_THREADS, "penstock-server")
         self._heartbeat: Final = Heartbeat(heartbeat_seconds)
         self.master: Final = Master(self.task, self._heartbeat, session_gc_seconds)
@@ -278,6 +281,7 @@ def _handlers(server: Server) -> Any:
     """All methods of both services, as gRPC wants them."""
     services: dict[str, Any] = {
         MASTER: MasterService(server.master, server._threads),  # noqa: SLF001  (its own parts)
+        EXCHANGE: ExchangeService(server.task),
         WORKER: WorkerService(server.task, server.worker, server._threads),  # noqa: SLF001
     }
     handlers = {}

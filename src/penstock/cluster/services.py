@@ -28,7 +28,10 @@ except ImportError as cause:  # pragma: no cover (the tests have it)
 
 MASTER: Final = "tensorflow.MasterService"
 WORKER: Final = "tensorflow.WorkerService"
+#: Penstock's own.
+EXCHANGE: Final = "penstock.ExchangeService"
 METHODS: Final[dict[str, tuple[str, ...]]] = {
+    EXCHANGE: ("EnterCollective", "AbortCollectives"),
     MASTER: (
         "CreateSession", "ExtendSession", "PartialRunSetup", "RunStep", "CloseSession",
         "ListDevices", "Reset", "MakeCallable", "RunCallable", "ReleaseCallable",

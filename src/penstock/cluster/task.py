@@ -11,6 +11,7 @@ it, unless they ask for state of their own.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from typing import Final
 
 from penstock.cluster.cluster_spec import task_name
@@ -22,6 +23,7 @@ from penstock.errors import AbortedError, InvalidArgumentError
 from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import Device, DeviceSet, local_devices
 from penstock.state.rendezvous import parse_key
+from penstock.state.resources import StepContainer
 
 _DeviceAttributes: Final = message_class("DeviceAttributes")
 
@@ -43,6 +45,8 @@ class Task:
         self.incarnation: Final = incarnation
         self.resources: Final = DeviceResources()
         self.steps: Final = StepTable(self._new_rendezvous)
+        #: Makes the container of a step.  Set before there is one.
+        self.new_container: Callable[[], StepContainer] = StepContainer
 
     @property
     def client_device(self) -> Device:

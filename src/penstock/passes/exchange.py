@@ -21,7 +21,7 @@ from penstock.catalogue.registry import get_op
 from penstock.core.dtypes import DType
 from penstock.errors import InvalidArgumentError
 from penstock.graph.graph import Graph, Node
-from penstock.graph.roles import Role
+from penstock.graph.roles import OF_THE_STEP, Role
 from penstock.state.rendezvous import RendezvousKey
 
 #: So many results come together at most: who waits for the last one has none of the others.
@@ -153,8 +153,8 @@ def _feed_of(send: Node) -> int:
 
 
 def _is_all_for(part: Graph, results: list[Node]) -> bool:
-    """Whether there are some results, not too many, and nothing else."""
-    if not 0 < len(results) <= _MAX_WANTED or any(node.role in _UNSUITED for node in part):
+    """Whether there are some results, not too many, and nothing else that waits or has effects."""
+    if not 0 < len(results) <= _MAX_WANTED or any(map(_may_wait, part)):
         return False
     needed, waiting = set(results), list(results)
     while waiting:
@@ -163,3 +163,12 @@ def _is_all_for(part: Graph, results: list[Node]) -> bool:
                 needed.add(edge.src)
                 waiting.append(edge.src)
     return len(needed) == len(part)
+
+
+def _may_wait(node: Node) -> bool:
+    """Whether a node may wait for something that another part does, whatever way that takes."""
+    if node.role in _UNSUITED:
+        return True
+    only_reads = node.op.traits.reads_variable or node.op.traits.makes_handle
+    is_open = node.op.is_stateful or node.op.is_function or node.op.traits.is_impure
+    return is_open and node.role not in OF_THE_STEP and not only_reads

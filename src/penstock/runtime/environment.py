@@ -7,7 +7,7 @@ Not:  prepares and runs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from penstock.config import Config
@@ -26,6 +26,7 @@ from penstock.runtime.thread_pool import thread_count
 from penstock.runtime.workers import Workers
 from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import DeviceSet
+from penstock.state.resources import StepContainer
 
 
 class Environment:
@@ -40,6 +41,7 @@ class Environment:
         workers: Workers | None = None,
         kernels: dict[str, KernelBinder] | None = None,
         session: str = "",
+        new_container: Callable[[], StepContainer] = StepContainer,
     ) -> None:
         """Note what all requests have in common.
 
@@ -51,9 +53,11 @@ class Environment:
             workers: who runs what lies on devices of other tasks; None if there are none.
             kernels: by device, those with state that several graphs of one session share; grows.
             session: what names of the session's own resources begin with.
+            new_container: makes the container of a step.
 
         """
         self.config = config
+        self.new_container = new_container
         self.devices = devices
         self._graph = graph
         #: Where the nodes of the graph lie.

@@ -70,6 +70,7 @@ class PreparedRequest:
         self.request = request
         self.is_exchanged = is_exchanged
         self.remote = tuple(remote)
+        self.new_container = environment.new_container
         self._workers = environment.workers
         self._client = environment.client
         self.partitions = tuple(partitions)

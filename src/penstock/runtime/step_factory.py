@@ -82,6 +82,7 @@ class StepFactory:
         state = StepState(
             rendezvous=self._new_rendezvous() if self._meets() else None,
             session_state=self._session_state,
+            container=self._prepared.new_container(),
             pool=self._pool,
             observers=stats.functions if stats is not None else None,
         )
@@ -93,6 +94,7 @@ class StepFactory:
         state = StepState(
             rendezvous=rendezvous,
             session_state=self._session_state,
+            container=self._prepared.new_container(),
             pool=self._pool,
             flush=self._prepared.flushing.is_wanted,
         )
@@ -104,6 +106,7 @@ class StepFactory:
             rendezvous=self._new_rendezvous() if self._meets() else None,
             interrupt=interrupt,
             session_state=self._session_state,
+            container=self._prepared.new_container(),
             pool=self._pool,
         )
 

@@ -16,7 +16,7 @@ import enum
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from penstock.core.dtypes import DType
 from penstock.errors import (
@@ -56,6 +56,8 @@ class Collective:
     device: str
     #: Whether it has the value that is broadcast.
     is_source: bool = False
+    #: That of the device, which keys have if several processes take part.
+    incarnation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,10 @@ class Place:
     source: int
     #: What no other exchange of the step has; a part of the keys of its values.
     name: str
+    #: Those of the devices.
+    incarnations: tuple[int, ...] = ()
+    #: The number under which processes meet for this exchange; 0 if there is only one.
+    step_id: int = 0
 
     @property
     def size(self) -> int:
@@ -82,6 +88,22 @@ class _KnownGroupMembers:
     devices: list[str] = field(default_factory=list)
     #: How often each device has entered each instance.
     entered: Counter[tuple[str, int]] = field(default_factory=Counter)
+
+
+class Groups(Protocol):
+    """Who decides about the members of exchanges."""
+
+    def enter(self, wait: Wait, cancellation: CancellationManager | None) -> None:
+        """Have a wait settled with (error, None), or (None, place) when all have come."""
+
+    def expire(self, wait: Wait) -> None:
+        """The time of a member is up; if it still waits, all is over."""
+
+    def abort(self, reason: OpError) -> None:
+        """End the waits of all members, and of those that come later."""
+
+    def failed(self, place: Place) -> None:
+        """A member has failed in an exchange: nobody need wait for it there."""
 
 
 class CollectiveGroups(Monitor[Wait]):
@@ -109,6 +131,14 @@ class CollectiveGroups(Monitor[Wait]):
     def abort(self, reason: OpError) -> None:
         """End the waits of all members, and of those that come later."""
         self._change(lambda: self._abort(reason))
+
+    def failed(self, place: Place) -> None:
+        """A member has failed in an exchange: its step ends, and so do the others' waits."""
+
+    @property
+    def is_aborted(self) -> bool:
+        """Whether nobody can take part in anything any more."""
+        return self._aborted is not None
 
     # -- under the lock ----------------------------------------------------------------------
 
@@ -179,14 +209,16 @@ class CollectiveGroups(Monitor[Wait]):
 def _settle(waiting: list[Wait], key: tuple[int, int, int]) -> None:
     """Tell all members of an exchange that all have come; raises if that makes no sense."""
     members: list[Collective] = [wait.wanted for wait in waiting]
+    incarnation_of = {member.device: member.incarnation for member in members}
     devices = tuple(sorted((member.device for member in members), key=_in_order))
+    incarnations = tuple(incarnation_of[device] for device in devices)
     sources = sorted(devices.index(member.device) for member in members if member.is_source)
     if members[0].kind is CollectiveKind.BROADCAST:
         _check_sources(sources, members[0])
     source = sources[0] if sources else 0
     for wait, member in zip(waiting, members, strict=True):
         rank = devices.index(member.device)
-        wait.settle(None, Place(devices, rank, source, "/".join(map(str, key))))
+        wait.settle(None, Place(devices, rank, source, "/".join(map(str, key)), incarnations))
 
 
 def _check_sources(sources: list[int], member: Collective) -> None:

@@ -26,7 +26,7 @@ import numpy as np
 from penstock.core.values import Array
 from penstock.errors import CancelledError, OpError
 from penstock.state.cancellation import CancellationManager
-from penstock.state.collective_groups import Collective, CollectiveGroups, Place
+from penstock.state.collective_groups import Collective, CollectiveGroups, Groups, Place
 from penstock.state.rendezvous import RecvDone, Rendezvous, RendezvousKey
 from penstock.state.waits import Wait
 
@@ -58,20 +58,22 @@ class CollectiveExecutor:
 
     def __init__(
         self,
-        peers: Peers | None = None,
-        groups: CollectiveGroups | None = None,
+        peers_of: Callable[[Place], Peers] | None = None,
+        groups: Groups | None = None,
         *,
         piece_bytes: int = _PIECE_BYTES,
     ) -> None:
         """Have members meet.
 
         Args:
-            peers: the way to other members; None if all of them are in this process.
+            peers_of: the way to the other members of an exchange; None if all of them are in this
+                process.
             groups: who decides about members; None if that is this object alone.
             piece_bytes: larger chunks travel in pieces; the same number for all members.
 
         """
-        self._peers: Final[Peers] = peers or Rendezvous()
+        rendezvous = Rendezvous()
+        self._peers_of: Final = peers_of or (lambda _place: rendezvous)
         self._groups: Final = groups or CollectiveGroups()
         self._piece_bytes: Final = piece_bytes
 
@@ -104,8 +106,14 @@ class CollectiveExecutor:
             if error is not None or place is None:
                 done(error)
                 return
-            part = exchange(Member(place, self._peers, self._piece_bytes))
-            _Conversation(part, self._peers, done, cancellation, runner).go_on(None)
+            try:
+                peers = self._peers_of(place)
+            except OpError as over:
+                done(over)
+                return
+            part = exchange(Member(place, peers, self._piece_bytes))
+            ended = partial(self._ended, place, done)
+            _Conversation(part, peers, ended, cancellation, runner).go_on(None)
 
         wait = Wait(entered, member)
         if timeout_seconds > 0:
@@ -114,6 +122,11 @@ class CollectiveExecutor:
             timer.daemon = True
             timer.start()
         self._groups.enter(wait, cancellation)
+
+    def _ended(self, place: Place, done: Exchanged, result: Any) -> None:
+        if isinstance(result, Exception):
+            self._groups.failed(place)
+        done(result)
 
     def end_waits(self) -> None:
         """The step is over; whoever still waits is told so."""
@@ -219,8 +232,10 @@ class Member:
         return self._key(rank, self.place.rank, name)
 
     def _key(self, src: int, dst: int, name: str) -> str:
-        devices = self.place.devices
-        return str(RendezvousKey(devices[src], 0, devices[dst], f"{self.place.name}/{name}"))
+        place = self.place
+        incarnation = place.incarnations[src] if place.incarnations else 0
+        full_name = f"{place.name}/{name}"
+        return str(RendezvousKey(place.devices[src], incarnation, place.devices[dst], full_name))
 
     # -- of all, by all ----------------------------------------------------------------------
 
