@@ -188,8 +188,8 @@ def cut(graph_def: Message, seed: int) -> Message:
     special = (dtypes.resource, dtypes.variant)
     for node in graph_def.node:
         op = find_op(node.op)
-        # What has no handle finds its map by name, on its own device.
-        if op is None or not _is_free(node, special) or "TensorsMap" in node.op:
+        # What has no handle finds its map or its staging area by name, on its own device.
+        if op is None or not _is_free(node, special) or "shared_name" in op.attrs:
             continue
         node.device = f"/device:CPU:{draw.randrange(2)}"
         node.attr.pop("_class", None)
