@@ -80,7 +80,9 @@ def test_native_regions_give_tensorflows_answers(case: OpCase) -> None:
     pytest.importorskip("jaxlib")
     if case.family == "fifty_steps":
         pytest.skip("what differs by rounding is used to go on")
-    config = ps.Config(limits=ALL, graph_options=JIT, check_graphs=True)
+    config = ps.Config(
+        limits=ALL, graph_options=JIT, check_graphs=True, device_count=case.device_count
+    )
     with at_once(), ps.Session(case.graph_bytes, config=config) as session:
         run_case(session, case)
 
