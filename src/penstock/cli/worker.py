@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from threading import Event
+import sys
+from threading import Event, Thread
 from types import FrameType
 from typing import Any
 
@@ -49,6 +50,11 @@ _LOOPBACK = "127.0.0.1"
               help="How often to ask tasks that one waits for whether they are there.")  # fmt: skip
 @click.option("--grace-seconds", type=float, default=5, show_default=True,
               help="How long calls may take to end when it is told to.")  # fmt: skip
+@click.option(
+    "--until-stdin-ends",
+    is_flag=True,
+    help="Stop also when standard input ends, as it does with who started this.",
+)
 def worker(cluster: str | None, job: str, task: int | None, **options: Any) -> None:
     """Serve one task of a cluster: a master and a worker that speak TensorFlow's protocol.
 
@@ -85,7 +91,10 @@ def worker(cluster: str | None, job: str, task: int | None, **options: Any) -> N
         heartbeat_seconds=options["heartbeat_seconds"],
         grace_seconds=options["grace_seconds"],
     )
-    _serve(server, options["bind"], options["status_port"])
+    told = Event()
+    if options["until_stdin_ends"]:
+        Thread(target=_tell_at_end_of_input, args=(told,), daemon=True).start()
+    _serve(server, options["bind"], options["status_port"], told)
 
 
 def _place(cluster: str | None, job: str, task: int | None) -> tuple[Any, str, int | None]:
@@ -103,11 +112,15 @@ def _place(cluster: str | None, job: str, task: int | None) -> tuple[Any, str, i
     return place.cluster, place.job, place.task
 
 
-def _serve(server: Any, bind: str, status_port: int | None) -> None:
-    """Wait for the signal to end; then stop."""
-    from penstock.cluster.status_pages import StatusPages  # noqa: PLC0415
+def _tell_at_end_of_input(told: Event) -> None:
+    while sys.stdin.buffer.read(1 << 16):
+        pass
+    told.set()
 
-    told = Event()
+
+def _serve(server: Any, bind: str, status_port: int | None, told: Event) -> None:
+    """Wait to be told to end, by a signal or otherwise; then stop."""
+    from penstock.cluster.status_pages import StatusPages  # noqa: PLC0415
 
     def tell(_number: int, _frame: FrameType | None) -> None:
         told.set()

@@ -36,6 +36,16 @@ def task_of(device: str) -> str:
     return f"/job:{name.job}/replica:{name.replica or 0}/task:{name.task}"
 
 
+def check_jobs(jobs: Mapping[str, int]) -> None:
+    """Raise InvalidArgumentError unless these are jobs with numbers of tasks."""
+    for job, count in jobs.items():
+        if not _JOB.fullmatch(job) or count < 0:
+            raise InvalidArgumentError(
+                f"There is no job '{job}' of {count} tasks",
+                next_step="give how many tasks each job has: {'ps': 1, 'worker': 4}",
+            )
+
+
 class ClusterSpec:
     """The tasks of a cluster, and their addresses; does not change."""
 

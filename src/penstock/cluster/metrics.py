@@ -12,9 +12,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 from time import perf_counter
-from typing import Final
+from typing import Final, NamedTuple
 
 from penstock.cluster.task import Task
+
+
+class Sample(NamedTuple):
+    """One number."""
+
+    name: str
+    #: The method whose calls are counted; empty if it is not about calls.
+    method: str
+    value: float
+
+    @property
+    def text(self) -> str:
+        """Name and method, as Prometheus writes them."""
+        return f'{self.name}{{method="{self.method}"}}' if self.method else self.name
 
 
 class Metrics:
@@ -46,18 +60,24 @@ class Metrics:
                 self._failures[method] += failed
                 self._seconds[method] += perf_counter() - start  # type: ignore[assignment]
 
-    def counts(self) -> dict[str, float]:
-        """Every number, by name and method."""
+    def samples(self) -> list[Sample]:
+        """Every number."""
         with self._lock:
-            found: dict[str, float] = {
-                "calls_under_way": self._under_way,
-                "steps_known": len(self._task.steps),
-            }
+            found = [
+                Sample("calls_under_way", "", self._under_way),
+                Sample("steps_known", "", len(self._task.steps)),
+            ]
             for method in self._calls:
-                found[f'calls_total{{method="{method}"}}'] = self._calls[method]
-                found[f'failed_calls_total{{method="{method}"}}'] = self._failures[method]
-                found[f'call_seconds_total{{method="{method}"}}'] = self._seconds[method]
+                found += [
+                    Sample("calls_total", method, self._calls[method]),
+                    Sample("failed_calls_total", method, self._failures[method]),
+                    Sample("call_seconds_total", method, self._seconds[method]),
+                ]
         return found
+
+    def counts(self) -> dict[str, float]:
+        """The same, by name and method."""
+        return {sample.text: sample.value for sample in self.samples()}
 
     def text(self) -> str:
         """The same, as Prometheus reads it."""
