@@ -42,6 +42,13 @@ REASONS: Final = {
     ("defs/file_kinds.py", "tarfile"): "reads bytes",
     ("defs/file_kinds.py", "zipfile"): "reads bytes",
     ("formats/keras/archive.py", "zipfile"): "reads bytes",
+    (
+        "cluster/carriers/local_processes.py",
+        "subprocess",
+    ): "a task is a process that no graph names",
+    ("cluster/carriers/local_processes.py", "pathlib"): "what tasks write to their output",
+    ("cluster/carriers/local_processes.py", "shutil"): "the folder of that, in the end",
+    ("cluster/carriers/local_processes.py", "tempfile"): "the folder of that",
     ("core/forks.py", "os.write"): "tells stderr why a child ends",
     ("core/forks.py", "os._exit"): "ends a child in which nobody waits for anything",
     ("core/memory.py", "pathlib"): "asks the system how much memory there is",

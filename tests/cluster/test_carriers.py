@@ -128,7 +128,7 @@ def test_nobody_waits_longer_than_was_said() -> None:
     carrier.ended = lambda _task: None  # type: ignore[method-assign]  # so it says
     with (
         launch({"worker": 1}, carrier, settings=SETTINGS) as cluster,
-        pytest.raises(ps.errors.DeadlineExceededError, match="Not all tasks answer after 0.5 s"),
+        pytest.raises(ps.errors.DeadlineExceededError, match="Not all tasks answer after"),
     ):
         cluster.wait_until_ready(0.5)
     with pytest.raises(ps.errors.FailedPreconditionError, match="closed"):
@@ -217,7 +217,7 @@ def is_running(process_id: int) -> bool:
 
 
 def test_the_environment_has_its_own_task() -> None:
-    """This process is the first worker; the second one is another's affair."""
+    """The process is the first worker; the second one is another's affair."""
     cluster = new_cluster(worker=2)
     config = {"cluster": cluster, "task": {"type": "worker", "index": 0}}
     first, second = (
