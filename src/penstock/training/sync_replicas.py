@@ -126,6 +126,10 @@ class SyncReplicas:
         ]
         return group(*locals_, *known)
 
+    def stop(self) -> Operation:
+        """What the chief runs in the end: workers that wait get OutOfRangeError, for good."""
+        return group(ops.queue_close_v2(self._tokens))
+
     def _going_on(self, step: Tensor) -> Operation:
         """Accumulators drop what is older than a step; every worker gets a token for it."""
         known = [
