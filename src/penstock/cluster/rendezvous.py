@@ -11,7 +11,8 @@ What other tasks' devices send is asked for there, when somebody here wants it, 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Final, TypeAlias
 
@@ -55,6 +56,8 @@ class TaskRendezvous(Rendezvous):
         self._expected: set[str] = set()
         #: What is sent in pieces, by the number of the request that asked for it.
         self._aside: dict[int, memoryview] = {}
+        #: How many requests of other tasks are being answered.
+        self._answering = 0
         #: The tasks that have forgotten the step already.
         self.over_at: Final[set[str]] = set()
 
@@ -115,6 +118,17 @@ class TaskRendezvous(Rendezvous):
         if reason is not None:
             give_up()
 
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Another task asks for a value: not all is taken until it has it, or its pieces wait."""
+        with self._lock:
+            self._answering += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._answering -= 1
+
     def set_aside(self, request_id: int, content: memoryview) -> None:
         """Keep what is sent in pieces, until somebody takes it or the step is over."""
         with self._lock:
@@ -130,7 +144,8 @@ class TaskRendezvous(Rendezvous):
     def is_taken(self) -> bool:
         """Whether all that was sent here has been taken, and nobody waits for anything."""
         with self._lock:
-            return not (self._values or self._receivers or self._pulls or self._aside)
+            waits = self._receivers or self._pulls or self._answering
+            return not (waits or self._values or self._aside)
 
     @property
     def aborted(self) -> OpError | None:

@@ -14,6 +14,7 @@ from threading import Condition
 from typing import Final
 
 from penstock.cluster.registered_graph import RegisteredGraph
+from penstock.cluster.rendezvous import TaskRendezvous
 from penstock.cluster.task import Task
 from penstock.config import Config, RunOptions
 from penstock.core.values import DEAD, Value
@@ -29,9 +30,7 @@ from penstock.passes.exchange import NO_EXCHANGE, Exchange
 from penstock.runtime.kernel_binder import KernelBinder
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session.run import Call
-from penstock.state.cancellation import CancellationManager
 from penstock.state.device_resources import DeviceResources
-from penstock.state.rendezvous import RecvDone
 from penstock.state.session_state import SessionState
 
 #: Seconds that steps of a session have to end when it does.
@@ -242,21 +241,15 @@ class Worker:
     def _run_to_end(self, session: str, graph: str, step_id: int, call: Call) -> None:
         self.run_graph(session, graph, step_id, {}, {}, RunOptions(), call)
 
-    def recv_tensor(
-        self, step_id: int, key: str, done: RecvDone, cancellation: CancellationManager
-    ) -> None:
-        """Call ``done`` with what this task sends under a key, now or when it has sent it.
+    def sender(self, step_id: int, key: str) -> TaskRendezvous:
+        """Where what this task sends under a key in a step is to be had, now or later.
 
         Raises:
             OpError: the key is none, or of another life of this task; or the step is over.
 
         """
         self.task.check_key(key)
-        self.task.steps.find_or_make(step_id).recv_async(key, done, cancellation)
-
-    def set_aside(self, step_id: int, request_id: int, content: memoryview) -> None:
-        """Keep what is sent in pieces; raises AbortedError if the step is over."""
-        self.task.steps.find_or_make(step_id).set_aside(request_id, content)
+        return self.task.steps.find_or_make(step_id)
 
     def take_aside(self, step_id: int, request_id: int) -> memoryview:
         """What is sent in pieces.

@@ -184,18 +184,20 @@ class WorkerService:
             else:
                 loop.call_soon_threadsafe(settle, error, value, is_dead)
 
-        self._worker.recv_tensor(request.step_id, request.rendezvous_key, done, cancellation)
-        try:
-            value, is_dead = await arrival
-        except asyncio.CancelledError:
-            cancellation.start_cancel()
-            raise
-        if not is_dead and request.takes_pieces:
-            content = content_for_pieces(value)
-            if content is not None:
-                self._worker.set_aside(request.step_id, request.request_id, content)
-                return announce_pieces(value)
-        return encode_answer(value, is_dead=is_dead)
+        step = self._worker.sender(request.step_id, request.rendezvous_key)
+        with step.answering():
+            step.recv_async(request.rendezvous_key, done, cancellation)
+            try:
+                value, is_dead = await arrival
+            except asyncio.CancelledError:
+                cancellation.start_cancel()
+                raise
+            if not is_dead and request.takes_pieces:
+                content = content_for_pieces(value)
+                if content is not None:
+                    step.set_aside(request.request_id, content)
+                    return announce_pieces(value)
+            return encode_answer(value, is_dead=is_dead)
 
     async def pieces(self, request: Any) -> AsyncIterator[bytes]:
         """The content of what ``recv_tensor`` announced, for the same request."""
