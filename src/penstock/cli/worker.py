@@ -49,6 +49,9 @@ _LOOPBACK = "127.0.0.1"
               help="How often to ask tasks that one waits for whether they are there.")  # fmt: skip
 @click.option("--grace-seconds", type=float, default=5, show_default=True,
               help="How long calls may take to end when it is told to.")  # fmt: skip
+@click.option("--max-message-bytes", type=click.IntRange(1, (1 << 31) - 1),
+              default=(1 << 31) - 1, show_default=True,
+              help="Refuse larger requests.")  # fmt: skip
 def worker(cluster: str | None, job: str, task: int | None, **options: Any) -> None:
     """Serve one task of a cluster: a master and a worker that speak TensorFlow's protocol.
 
@@ -84,6 +87,7 @@ def worker(cluster: str | None, job: str, task: int | None, **options: Any) -> N
         session_gc_seconds=options["session_gc_seconds"],
         heartbeat_seconds=options["heartbeat_seconds"],
         grace_seconds=options["grace_seconds"],
+        max_message_bytes=options["max_message_bytes"],
     )
     _serve(server, options["bind"], options["status_port"])
 

@@ -36,6 +36,7 @@ from penstock.errors import (
     DeadlineExceededError,
     InvalidArgumentError,
     OpError,
+    ResourceExhaustedError,
 )
 from penstock.kernels.data_flow.collective_ops import COLLECTIVES
 from penstock.state.cancellation import CancellationManager
@@ -49,6 +50,8 @@ _AbortRequest: Final = request_class("AbortCollectives")
 _ASIDE_SECONDS: Final = 10.0
 #: So many exchanges that were given up are remembered.
 _MAX_TOLD: Final = 1_000
+#: So many members of groups and instances are known.
+_MAX_MEMBERS: Final = 262_144
 #: Exchanges have numbers like steps.
 _STEP_MASK: Final = (1 << 56) - 1
 
@@ -59,7 +62,7 @@ def leader_of(task: Task) -> str:
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownExchange:
     """An exchange that members in this task are in, or that others may still ask for."""
 
     rendezvous: TaskRendezvous
@@ -75,7 +78,7 @@ class TaskCollectives:
         #: Guards what follows.  A rendezvous' own is taken under it.
         self._lock = Lock()
         #: Exchanges by number, from the first of this task's members on.
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _KnownExchange] = {}
 
     def new_container(self) -> StepContainer:
         """A container for a step, whose collective operations are those of the cluster."""
@@ -88,7 +91,7 @@ class TaskCollectives:
         found = self._task.steps.find_or_make(place.step_id)
         members = sum(task_of(device) == self._task.name for device in place.devices)
         with self._lock:
-            self._known.setdefault(place.step_id, _Known(found, members))
+            self._known.setdefault(place.step_id, _KnownExchange(found, members))
         return found
 
     def finished(self, place: Place) -> None:
@@ -250,6 +253,8 @@ class ExchangeService:
         self._task: Final = task
         #: What follows is looked at on the event loop alone.
         self._groups = CollectiveGroups()
+        #: By group and instance, the devices that ever were in them, as the groups know them, too.
+        self._members: Final[set[tuple[int, int, str]]] = set()
         #: Tells apart the exchanges before and after everything was aborted.
         self._epoch = secrets.token_hex(8)
         #: By group and instance: who was told that it was aborted.  Entries last until all members
@@ -262,9 +267,11 @@ class ExchangeService:
             raise InvalidArgumentError(
                 f"{self._task.name} does not lead the groups: {leader_of(self._task)} does"
             )
+        self._check(request)
         self._tell_once(request)
         if self._groups.is_aborted:
             self._groups, self._epoch = CollectiveGroups(), secrets.token_hex(8)
+            self._members.clear()
         groups, epoch = self._groups, self._epoch
         loop, cancellation = asyncio.get_running_loop(), CancellationManager()
         arrival: asyncio.Future[Place] = loop.create_future()
@@ -300,6 +307,18 @@ class ExchangeService:
             step_id=_number(epoch, place.name),
         )
 
+    def _check(self, request: Any) -> None:
+        """Raise OpError for a member of no task of the cluster, and for one too many."""
+        if task_of(request.device) not in set(self._task.peers.cluster):
+            raise InvalidArgumentError(f"The cluster has no device {request.device}")
+        key = request.group_key, request.instance_key, request.device
+        if key not in self._members and len(self._members) >= _MAX_MEMBERS:
+            raise ResourceExhaustedError(
+                f"There are {_MAX_MEMBERS} members of exchanges already",
+                next_step="use fewer groups and instances of collective operations",
+            )
+        self._members.add(key)
+
     def _tell_once(self, request: Any) -> None:
         """Raise AbortedError for a member whose exchange the others have given up meanwhile."""
         told = self._told.get((request.group_key, request.instance_key))
@@ -315,7 +334,7 @@ class ExchangeService:
         key = request.group_key, request.instance_key
         told = self._told.setdefault(key, set())
         told.add(request.device)
-        if len(told) >= request.group_size or len(self._told) > _MAX_TOLD:
+        if len(told) >= min(request.group_size, _MAX_TOLD) or len(self._told) > _MAX_TOLD:
             del self._told[key]
 
     async def abort_collectives(self, request: Any) -> Any:

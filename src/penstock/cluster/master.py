@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
@@ -23,11 +24,21 @@ from penstock.cluster.session_workers import SessionWorkers
 from penstock.cluster.task import Task
 from penstock.cluster.wire_config import config_of
 from penstock.defs.schema import Message
-from penstock.errors import AbortedError, InvalidArgumentError, NotFoundError
+from penstock.errors import (
+    AbortedError,
+    InvalidArgumentError,
+    NotFoundError,
+    ResourceExhaustedError,
+)
 from penstock.session.run import Call
 
 #: Seconds that a worker has for dropping what is in its containers.
 RESET_SECONDS: Final = 10.0
+#: Clients name a session as soon as they have it.  One that nobody has named for so many seconds
+#: was made for somebody who had gone when it was there.
+FIRST_USE_SECONDS: Final = 600.0
+#: So many sessions, and callables of each, are kept.
+MAX_KEPT: Final = 65_536
 
 
 @dataclass(frozen=False, slots=True, eq=False)
@@ -42,6 +53,8 @@ class Client:
     #: Calls under way.  Changed under the master's lock.
     calls: set[Call] = field(default_factory=set)
     used: float = field(default_factory=monotonic)
+    #: Whether anybody has named it: the answer with its handle may have been lost.
+    is_known: bool = False
 
 
 class Master:
@@ -67,6 +80,7 @@ class Master:
 
         """
         self._check(config)
+        self._check_room()
         handle = secrets.token_hex(8)
         found = find_devices(self.task, config.device_filters, call)
         workers = None
@@ -82,6 +96,13 @@ class Master:
         with self._lock:
             self._clients[handle] = client
         return client
+
+    def _check_room(self) -> None:
+        if len(self._clients) >= MAX_KEPT:
+            raise ResourceExhaustedError(
+                f"There are {MAX_KEPT} sessions already, and no room for another one",
+                next_step="close sessions; session_gc_seconds ends those that nobody uses",
+            )
 
     def _check(self, config: Message) -> None:
         if config.session_inter_op_thread_pool or config.use_per_session_threads:
@@ -101,7 +122,7 @@ class Master:
             raise AbortedError(
                 f"Session {handle} is not found. Possibly, this master has restarted."
             )
-        found.used = monotonic()
+        found.used, found.is_known = monotonic(), True
         return found
 
     def begin(self, handle: str, call: Call) -> Client:
@@ -126,6 +147,11 @@ class Master:
         if client.workers is not None:
             client.workers.delete_sessions()
 
+    def discard(self, client: Client) -> None:
+        """End a session of which nobody has heard."""
+        with suppress(AbortedError):  # it has ended meanwhile
+            self.close_session(client.handle)
+
     def reset(self, containers: Sequence[str]) -> None:
         """End all sessions, and drop what is in some containers of all tasks."""
         self.task.resources.end_waits(containers)
@@ -137,13 +163,12 @@ class Master:
                 self.task.peers.worker(other).call("CleanupAll", request, timeout=RESET_SECONDS)
 
     def collect(self) -> None:
-        """End the sessions that nobody used for long."""
-        if self._gc_seconds <= 0:
-            return
-        limit = monotonic() - self._gc_seconds
+        """End the sessions that nobody used for long, or never."""
+        now = monotonic()
         for client in list(self._clients.values()):
-            if not client.calls and client.used < limit:
-                self.close_session(client.handle)
+            seconds = self._gc_seconds if client.is_known else FIRST_USE_SECONDS
+            if seconds > 0 and not client.calls and client.used < now - seconds:
+                self.discard(client)
 
     def close(self) -> None:
         """End all sessions."""
@@ -156,6 +181,11 @@ class Master:
         """Note what a callable feeds, fetches and runs; returns its handle."""
         client = self.client(handle)
         with self._lock:
+            if len(client.callables) >= MAX_KEPT:
+                raise ResourceExhaustedError(
+                    f"The session has {MAX_KEPT} callables already",
+                    next_step="release those that are not needed any more",
+                )
             self._next_callable += 1
             client.callables[self._next_callable] = options
             return self._next_callable

@@ -17,12 +17,14 @@ from threading import Lock
 from typing import Final, TypeAlias
 
 from penstock.core.values import Value
-from penstock.errors import AbortedError, OpError
+from penstock.errors import AbortedError, OpError, ResourceExhaustedError
 from penstock.state.cancellation import CancellationManager
 from penstock.state.rendezvous import RecvDone, Rendezvous
 
 #: Asks another task for the value of a key in a step; returns what gives up waiting for it.
 Pull: TypeAlias = Callable[[int, str, RecvDone], Callable[[], object]]
+#: So many steps are known at a time; more are refused.
+MAX_STEPS: Final = 65_536
 #: How many steps that are over are remembered: who asks for what they sent is told so.
 _MAX_OVER: Final = 10_000
 
@@ -47,6 +49,10 @@ class TaskRendezvous(Rendezvous):
         self.step_id: Final = step_id
         self._prefix = f"{task}/"
         self._pull = pull
+        #: Whether anybody here runs the step; if not, others only ask.  Set under the table's lock.
+        self.is_begun = False
+        #: The session that runs a part of it for another task's master.  Set before it runs.
+        self.session = ""
         #: What is done when the step that made it is over.  Set before the step begins.
         self.on_leave: Callable[[], object] = _nothing
         # What follows is guarded by the monitor's lock.
@@ -56,8 +62,8 @@ class TaskRendezvous(Rendezvous):
         self._expected: set[str] = set()
         #: What is sent in pieces, by the number of the request that asked for it.
         self._aside: dict[int, memoryview] = {}
-        #: How many requests of other tasks are being answered.
-        self._answering = 0
+        #: How many requests of other tasks are being answered.  Guarded by the table's lock.
+        self.askers = 0
         #: The tasks that have forgotten the step already.
         self.over_at: Final[set[str]] = set()
 
@@ -118,17 +124,6 @@ class TaskRendezvous(Rendezvous):
         if reason is not None:
             give_up()
 
-    @contextmanager
-    def answering(self) -> Iterator[None]:
-        """Another task asks for a value: not all is taken until it has it, or its pieces wait."""
-        with self._lock:
-            self._answering += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._answering -= 1
-
     def set_aside(self, request_id: int, content: memoryview) -> None:
         """Keep what is sent in pieces, until somebody takes it or the step is over."""
         with self._lock:
@@ -144,7 +139,7 @@ class TaskRendezvous(Rendezvous):
     def is_taken(self) -> bool:
         """Whether all that was sent here has been taken, and nobody waits for anything."""
         with self._lock:
-            waits = self._receivers or self._pulls or self._answering
+            waits = self._receivers or self._pulls or self.askers
             return not (waits or self._values or self._aside)
 
     @property
@@ -183,19 +178,55 @@ class StepTable:
         self._over: OrderedDict[int, None] = OrderedDict()
 
     def find_or_make(self, step_id: int) -> TaskRendezvous:
-        """The meeting place of a step; whoever comes first makes it.
+        """The meeting place of a step that is run here; whoever comes first makes it.
 
         Raises:
             AbortedError: the step is over.
+            ResourceExhaustedError: there are too many steps.
 
         """
         with self._lock:
-            if step_id in self._over:
-                raise AbortedError(f"Cleanup {step_id}", derived=True)
-            found = self._steps.get(step_id)
-            if found is None:
-                found = self._steps[step_id] = self._new(step_id)
+            found = self._found_or_made(step_id)
+            found.is_begun = True
             return found
+
+    @contextmanager
+    def asked(self, step_id: int) -> Iterator[TaskRendezvous]:
+        """The same for another task, which asks for a value of a step that may yet begin.
+
+        A step that nobody has begun is forgotten when nobody asks for it any more.
+        """
+        with self._lock:
+            found = self._found_or_made(step_id)
+            found.askers += 1
+        try:
+            yield found
+        finally:
+            with self._lock:
+                found.askers -= 1
+                is_unused = not found.askers and not found.is_begun
+                if is_unused and self._steps.get(step_id) is found:
+                    del self._steps[step_id]
+
+    def _found_or_made(self, step_id: int) -> TaskRendezvous:
+        if step_id in self._over:
+            raise AbortedError(f"Cleanup {step_id}", derived=True)
+        found = self._steps.get(step_id)
+        if found is None:
+            if len(self._steps) >= MAX_STEPS:
+                raise ResourceExhaustedError(
+                    f"There are {MAX_STEPS} steps already, and no room for step {step_id}",
+                    next_step="look which master does not say that its steps are over",
+                )
+            found = self._steps[step_id] = self._new(step_id)
+        return found
+
+    def remove_of(self, session: str) -> None:
+        """All steps of a session are over."""
+        with self._lock:
+            over = [step.step_id for step in self._steps.values() if step.session == session]
+        for step_id in over:
+            self.remove(step_id)
 
     def remove_if_known(self, step_id: int) -> None:
         """The step is over, if anything of it was here."""

@@ -8,8 +8,10 @@ Not:  does not know what the rest of a graph is, and speaks no protocol.
 from __future__ import annotations
 
 import secrets
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from threading import Condition
 from typing import Final
 
@@ -25,6 +27,7 @@ from penstock.errors import (
     InvalidArgumentError,
     NotFoundError,
     OpError,
+    ResourceExhaustedError,
 )
 from penstock.passes.exchange import NO_EXCHANGE, Exchange
 from penstock.runtime.kernel_binder import KernelBinder
@@ -35,13 +38,19 @@ from penstock.state.session_state import SessionState
 
 #: Seconds that steps of a session have to end when it does.
 _CLOSING_SECONDS: Final = 8.0
+#: So many sessions, graphs, and numbers of steps to come, are kept.
+MAX_KEPT: Final = 65_536
 
 
 class WorkerSession:
     """What one master's session has at this worker."""
 
-    def __init__(self, handle: str, config: Config, resources: DeviceResources) -> None:
+    def __init__(
+        self, handle: str, config: Config, resources: DeviceResources, master: tuple[str, int]
+    ) -> None:
         self.handle: Final = handle
+        #: The master's task and its incarnation; "" and 0 if it did not say.
+        self.master: Final = master
         self.resources: Final = resources
         self.state: Final = SessionState()
         #: What names of resources begin with that are this session's own.
@@ -68,16 +77,41 @@ class Worker:
         #: Parts that run over several calls, by step.
         self._partial: dict[int, Future[None]] = {}
         #: The next number of a step with collective ops, by the key of its graph.
-        self._step_ids: dict[int, int] = {}
+        self._step_ids: OrderedDict[int, int] = OrderedDict()
 
     # -- sessions ------------------------------------------------------------------------
 
-    def create_session(self, handle: str, *, isolate: bool = False) -> None:
-        """Begin a session; one that is there already stays as it is."""
-        resources = DeviceResources() if isolate else self.task.resources
+    def create_session(
+        self, handle: str, *, isolate: bool = False, master: tuple[str, int] = ("", 0)
+    ) -> list[str]:
+        """Begin a session; one that is there already stays as it is.
+
+        Args:
+            handle: what its master calls it.
+            isolate: whether it has variables of its own.
+            master: the master's task, and the incarnation of it; "" and 0 if that is not known.
+
+        Returns:
+            The sessions of past lives of that task, which nobody will end.
+
+        Raises:
+            ResourceExhaustedError: there are too many sessions.
+
+        """
         with self._lock:
             if handle not in self._sessions:
-                self._sessions[handle] = WorkerSession(handle, self.task.config, resources)
+                _check_room("sessions", len(self._sessions))
+                resources = DeviceResources() if isolate else self.task.resources
+                made = WorkerSession(handle, self.task.config, resources, master)
+                self._sessions[handle] = made
+            task, incarnation = master
+            if not task or not incarnation:
+                return []
+            return [
+                other.handle
+                for other in self._sessions.values()
+                if other.master[0] == task and other.master[1] not in (0, incarnation)
+            ]
 
     def delete_session(self, handle: str) -> None:
         """End a session, its graphs, and what goes on in it; waits until nothing does."""
@@ -89,6 +123,7 @@ class Worker:
         if session is not None:
             with self._lock:
                 self._lock.wait_for(lambda: not session.calls, _CLOSING_SECONDS)
+            self.task.steps.remove_of(handle)
             session.pools.close()
             session.resources.drop_named(session.prefix)
             if session.resources is not self.task.resources:
@@ -122,10 +157,12 @@ class Worker:
 
         Raises:
             AbortedError: there is no such session.
+            ResourceExhaustedError: there are too many graphs.
             OpError: the graph is not acceptable, or cannot be run here.
 
         """
         session = self._session(session_handle)
+        _check_room("graphs", sum(len(one.graphs) for one in list(self._sessions.values())))
         graph = RegisteredGraph(graph_def, config, self.task, session, exchange)
         handle = secrets.token_hex(8)
         with self._lock:
@@ -172,6 +209,7 @@ class Worker:
         session = self._session(session_handle)
         graph = self.graph(session_handle, graph_handle)
         rendezvous = self.task.steps.find_or_make(step_id)
+        rendezvous.session = session_handle
         with self._lock:
             session.calls.add(call)
         try:
@@ -241,7 +279,7 @@ class Worker:
     def _run_to_end(self, session: str, graph: str, step_id: int, call: Call) -> None:
         self.run_graph(session, graph, step_id, {}, {}, RunOptions(), call)
 
-    def sender(self, step_id: int, key: str) -> TaskRendezvous:
+    def sender(self, step_id: int, key: str) -> AbstractContextManager[TaskRendezvous]:
         """Where what this task sends under a key in a step is to be had, now or later.
 
         Raises:
@@ -249,7 +287,7 @@ class Worker:
 
         """
         self.task.check_key(key)
-        return self.task.steps.find_or_make(step_id)
+        return self.task.steps.asked(step_id)
 
     def take_aside(self, step_id: int, request_id: int) -> memoryview:
         """What is sent in pieces.
@@ -259,7 +297,8 @@ class Worker:
             NotFoundError: nothing was announced for that request, or it was taken already.
 
         """
-        found = self.task.steps.find_or_make(step_id).take_aside(request_id)
+        with self.task.steps.asked(step_id) as step:
+            found = step.take_aside(request_id)
         if found is None:
             raise NotFoundError(f"Nothing was announced for request {request_id}")
         return found
@@ -275,6 +314,8 @@ class Worker:
         with self._lock:
             step_id = self._step_ids.get(graph_key, secrets.randbits(32))
             self._step_ids[graph_key] = step_id + 1
+            if len(self._step_ids) > MAX_KEPT:
+                self._step_ids.popitem(last=False)
             return step_id
 
     def cleanup_all(self, containers: Sequence[str]) -> None:
@@ -285,6 +326,14 @@ class Worker:
         """End all sessions."""
         for handle in list(self._sessions):
             self.delete_session(handle)
+
+
+def _check_room(what: str, count: int) -> None:
+    if count >= MAX_KEPT:
+        raise ResourceExhaustedError(
+            f"This worker has {count} {what} already, and no room for another one",
+            next_step="look which master does not end its sessions",
+        )
 
 
 def _no_graph(handle: str) -> AbortedError:
