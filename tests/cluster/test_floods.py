@@ -14,7 +14,8 @@ import pytest
 grpc = pytest.importorskip("grpc")
 
 import penstock as ps
-from penstock.cluster import Server, master, rendezvous, repeats, server, worker
+from penstock.cluster import Server, repeats
+from penstock.cluster.bounds import Bounds
 from penstock.cluster.repeats import Repeats
 from penstock.cluster.services import EXCHANGE, MASTER, WORKER, Stub, request_class
 from support import strangers
@@ -97,10 +98,9 @@ def until(holds: Any) -> None:
     raise AssertionError
 
 
-def test_more_calls_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_calls_than_allowed_are_refused() -> None:
     """At once, and as long as the others are under way."""
-    monkeypatch.setattr(server, "MAX_CALLS", 10)
-    with serving(new_cluster(worker=1)) as (alone,):
+    with serving(new_cluster(worker=1), bounds=Bounds(calls=10)) as (alone,):
         device = alone.task.client_device
         key = f"{device.name};{device.incarnation:016x};{device.name};edge_1_x;0:0"
         asked, refused, ends = stub(alone, WORKER), [], []
@@ -118,15 +118,17 @@ def test_more_calls_than_allowed_are_refused(monkeypatch: pytest.MonkeyPatch) ->
 # -- what is kept ------------------------------------------------------------------------------
 
 
-def test_so_many_steps_are_known_and_no_more(
-    monkeypatch: pytest.MonkeyPatch, alone: Server
-) -> None:
+def test_so_many_steps_are_known_and_no_more() -> None:
     """A master that does not say that its steps are over is told; its sessions' end frees them."""
-    monkeypatch.setattr(rendezvous, "MAX_STEPS", 10)
+    with serving(new_cluster(worker=1), bounds=Bounds(steps=10)) as (alone,):
+        _steps(alone)
+
+
+def _steps(alone: Server) -> None:
     called, run = stub(alone, WORKER), registered(alone)
     for step in range(10):  # as steps that send something stay until they are said to be over
         alone.task.steps.find_or_make(step).session = "a"
-    with pytest.raises(ps.errors.ResourceExhaustedError, match="no room for step 10"):
+    with pytest.raises(ps.errors.ResourceExhaustedError, match="10 steps already"):
         called.call("RunGraph", request_class("RunGraph")(**run, step_id=10))
     called.call("CleanupGraph", request_class("CleanupGraph")(step_id=3))
     called.call("RunGraph", request_class("RunGraph")(**run, step_id=10))
@@ -147,12 +149,14 @@ def registered(at: Server, handle: str = "a") -> dict[str, str]:
     return {"session_handle": handle, "graph_handle": answer.graph_handle}
 
 
-def test_so_many_graphs_and_sessions_are_kept_and_no_more(
-    monkeypatch: pytest.MonkeyPatch, alone: Server
-) -> None:
+def test_so_many_graphs_and_sessions_are_kept_and_no_more() -> None:
     """At a worker, of all its sessions; at a master; and callables of each session."""
-    monkeypatch.setattr(worker, "MAX_KEPT", 3)
-    monkeypatch.setattr(master, "MAX_KEPT", 3)
+    with serving(new_cluster(worker=1), bounds=Bounds(kept=3)) as (alone,):
+        _graphs(alone)
+        _sessions(alone)
+
+
+def _graphs(alone: Server) -> None:
     for handle in ("a", "b", "b"):
         registered(alone, handle)
     with pytest.raises(ps.errors.ResourceExhaustedError, match="3 graphs already"):
@@ -161,6 +165,13 @@ def test_so_many_graphs_and_sessions_are_kept_and_no_more(
     stub(alone, WORKER).call("CreateWorkerSession", create(session_handle="c"))
     with pytest.raises(ps.errors.ResourceExhaustedError, match="3 sessions already"):
         stub(alone, WORKER).call("CreateWorkerSession", create(session_handle="d"))
+    for key in range(9):
+        sequence = request_class("GetStepSequence")(graph_key=[key])
+        stub(alone, WORKER).call("GetStepSequence", sequence)
+    assert len(alone.worker._step_ids) == 3
+
+
+def _sessions(alone: Server) -> None:
     called = stub(alone, MASTER)
     for _ in range(3):
         made = called.call("CreateSession", request_class("CreateSession")())
@@ -171,18 +182,15 @@ def test_so_many_graphs_and_sessions_are_kept_and_no_more(
         called.call("MakeCallable", request_class("MakeCallable")(session_handle=handle))
     with pytest.raises(ps.errors.ResourceExhaustedError, match="3 callables already"):
         called.call("MakeCallable", request_class("MakeCallable")(session_handle=handle))
-    for key in range(9):
-        stub(alone, WORKER).call(
-            "GetStepSequence", request_class("GetStepSequence")(graph_key=[key])
-        )
-    assert len(alone.worker._step_ids) == 3
 
 
-def test_so_many_members_of_groups_are_known(
-    monkeypatch: pytest.MonkeyPatch, alone: Server
-) -> None:
+def test_so_many_members_of_groups_are_known() -> None:
     """Whoever makes up groups fills no memory with them."""
-    monkeypatch.setattr("penstock.cluster.collectives._MAX_MEMBERS", 5)
+    with serving(new_cluster(worker=1), bounds=Bounds(members=5)) as (alone,):
+        _members(alone)
+
+
+def _members(alone: Server) -> None:
     called = stub(alone, EXCHANGE)
     for key in range(5):
         called.call("EnterCollective", member(alone, key))

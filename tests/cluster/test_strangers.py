@@ -17,6 +17,7 @@ grpc = pytest.importorskip("grpc")
 
 import penstock as ps
 from penstock.cluster import Security, Server
+from penstock.cluster.bounds import Bounds
 from penstock.cluster.services import EXCHANGE, MASTER, PIECES, WORKER, Stub, request_class
 from penstock.defs.tensors import to_proto
 from support import strangers
@@ -337,14 +338,14 @@ def until(holds: Any) -> None:
         time.sleep(0.02)
 
 
-def test_a_session_that_nobody_names_ends(
-    monkeypatch: pytest.MonkeyPatch, customer: Customer
-) -> None:
+def test_a_session_that_nobody_names_ends() -> None:
     """The answer with its handle was lost; one that was used stays."""
-    monkeypatch.setattr("penstock.cluster.master.FIRST_USE_SECONDS", 0.1)
-    master = customer.server.master
-    stub(customer.server, MASTER).call("CreateSession", request_class("CreateSession")())
-    until(lambda: set(master._clients) == {customer.session._handle})
+    with serving(new_cluster(worker=1), bounds=Bounds(first_use_seconds=0.1)) as (server,):
+        customer = Customer(server)
+        stub(server, MASTER).call("CreateSession", request_class("CreateSession")())
+        until(lambda: set(server.master._clients) == {customer.session._handle})
+        customer.is_served()
+        customer.session.close()
 
 
 def test_sessions_of_a_masters_past_life_end(customer: Customer) -> None:

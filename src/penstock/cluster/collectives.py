@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final
 
+from penstock.cluster.bounds import check_room
 from penstock.cluster.cluster_spec import task_of
 from penstock.cluster.rendezvous import TaskRendezvous
 from penstock.cluster.services import EXCHANGE, WORKER, request_class, response_class
@@ -36,7 +37,6 @@ from penstock.errors import (
     DeadlineExceededError,
     InvalidArgumentError,
     OpError,
-    ResourceExhaustedError,
 )
 from penstock.kernels.data_flow.collective_ops import COLLECTIVES
 from penstock.state.cancellation import CancellationManager
@@ -50,8 +50,6 @@ _AbortRequest: Final = request_class("AbortCollectives")
 _ASIDE_SECONDS: Final = 10.0
 #: So many exchanges that were given up are remembered.
 _MAX_TOLD: Final = 1_000
-#: So many members of groups and instances are known.
-_MAX_MEMBERS: Final = 262_144
 #: Exchanges have numbers like steps.
 _STEP_MASK: Final = (1 << 56) - 1
 
@@ -312,11 +310,10 @@ class ExchangeService:
         if task_of(request.device) not in set(self._task.peers.cluster):
             raise InvalidArgumentError(f"The cluster has no device {request.device}")
         key = request.group_key, request.instance_key, request.device
-        if key not in self._members and len(self._members) >= _MAX_MEMBERS:
-            raise ResourceExhaustedError(
-                f"There are {_MAX_MEMBERS} members of exchanges already",
-                next_step="use fewer groups and instances of collective operations",
-            )
+        if key not in self._members:
+            advice = "use fewer groups and instances of collective operations"
+            bound = self._task.bounds.members
+            check_room("members of collective groups", len(self._members), bound, advice)
         self._members.add(key)
 
     def _tell_once(self, request: Any) -> None:

@@ -15,6 +15,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any, Final
 
+from penstock.cluster.bounds import check_room
 from penstock.cluster.discovery import find_devices
 from penstock.cluster.heartbeat import Heartbeat
 from penstock.cluster.master_session import MasterSession
@@ -28,17 +29,11 @@ from penstock.errors import (
     AbortedError,
     InvalidArgumentError,
     NotFoundError,
-    ResourceExhaustedError,
 )
 from penstock.session.run import Call
 
 #: Seconds that a worker has for dropping what is in its containers.
 RESET_SECONDS: Final = 10.0
-#: Clients name a session as soon as they have it.  One that nobody has named for so many seconds
-#: was made for somebody who had gone when it was there.
-FIRST_USE_SECONDS: Final = 600.0
-#: So many sessions, and callables of each, are kept.
-MAX_KEPT: Final = 65_536
 
 
 @dataclass(frozen=False, slots=True, eq=False)
@@ -80,7 +75,8 @@ class Master:
 
         """
         self._check(config)
-        self._check_room()
+        advice = "close sessions; session_gc_seconds ends those that nobody uses"
+        check_room("sessions", len(self._clients), self.task.bounds.kept, advice)
         handle = secrets.token_hex(8)
         found = find_devices(self.task, config.device_filters, call)
         workers = None
@@ -96,13 +92,6 @@ class Master:
         with self._lock:
             self._clients[handle] = client
         return client
-
-    def _check_room(self) -> None:
-        if len(self._clients) >= MAX_KEPT:
-            raise ResourceExhaustedError(
-                f"There are {MAX_KEPT} sessions already, and no room for another one",
-                next_step="close sessions; session_gc_seconds ends those that nobody uses",
-            )
 
     def _check(self, config: Message) -> None:
         if config.session_inter_op_thread_pool or config.use_per_session_threads:
@@ -164,9 +153,9 @@ class Master:
 
     def collect(self) -> None:
         """End the sessions that nobody used for long, or never."""
-        now = monotonic()
+        now, first = monotonic(), self.task.bounds.first_use_seconds
         for client in list(self._clients.values()):
-            seconds = self._gc_seconds if client.is_known else FIRST_USE_SECONDS
+            seconds = self._gc_seconds if client.is_known else first
             if seconds > 0 and not client.calls and client.used < now - seconds:
                 self.discard(client)
 
@@ -181,11 +170,8 @@ class Master:
         """Note what a callable feeds, fetches and runs; returns its handle."""
         client = self.client(handle)
         with self._lock:
-            if len(client.callables) >= MAX_KEPT:
-                raise ResourceExhaustedError(
-                    f"The session has {MAX_KEPT} callables already",
-                    next_step="release those that are not needed any more",
-                )
+            advice = "release those that are not needed any more"
+            check_room("callables", len(client.callables), self.task.bounds.kept, advice)
             self._next_callable += 1
             client.callables[self._next_callable] = options
             return self._next_callable

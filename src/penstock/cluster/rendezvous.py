@@ -16,15 +16,14 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Final, TypeAlias
 
+from penstock.cluster.bounds import check_room
 from penstock.core.values import Value
-from penstock.errors import AbortedError, OpError, ResourceExhaustedError
+from penstock.errors import AbortedError, OpError
 from penstock.state.cancellation import CancellationManager
 from penstock.state.rendezvous import RecvDone, Rendezvous
 
 #: Asks another task for the value of a key in a step; returns what gives up waiting for it.
 Pull: TypeAlias = Callable[[int, str, RecvDone], Callable[[], object]]
-#: So many steps are known at a time; more are refused.
-MAX_STEPS: Final = 65_536
 #: How many steps that are over are remembered: who asks for what they sent is told so.
 _MAX_OVER: Final = 10_000
 
@@ -168,9 +167,10 @@ def _nothing() -> None:
 class StepTable:
     """The steps that a task knows, by number."""
 
-    def __init__(self, new: Callable[[int], TaskRendezvous]) -> None:
-        """``new`` makes the meeting place of a step."""
+    def __init__(self, new: Callable[[int], TaskRendezvous], max_steps: int) -> None:
+        """``new`` makes the meeting place of a step; so many are known at a time."""
         self._new: Final = new
+        self._max_steps: Final = max_steps
         #: Guards what follows.  Taken before a rendezvous' own.
         self._lock = Lock()
         self._steps: dict[int, TaskRendezvous] = {}
@@ -213,11 +213,8 @@ class StepTable:
             raise AbortedError(f"Cleanup {step_id}", derived=True)
         found = self._steps.get(step_id)
         if found is None:
-            if len(self._steps) >= MAX_STEPS:
-                raise ResourceExhaustedError(
-                    f"There are {MAX_STEPS} steps already, and no room for step {step_id}",
-                    next_step="look which master does not say that its steps are over",
-                )
+            advice = "look which master does not say that its steps are over"
+            check_room("steps", len(self._steps), self._max_steps, advice)
             found = self._steps[step_id] = self._new(step_id)
         return found
 

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 
 import grpc
 
+from penstock.cluster.bounds import Bounds
 from penstock.cluster.cluster_spec import ClusterSpec, check_address, task_name
 from penstock.cluster.collectives import ExchangeService, TaskCollectives
 from penstock.cluster.handlers import Handlers
@@ -49,8 +50,6 @@ _LOCAL_HOSTS: Final = frozenset({"localhost", LOOPBACK, "[::1]"})
 #: Threads of steps and queues: there is one for each that waits, so this is no limit in practice.
 _MAX_THREADS: Final = 16_384
 _MAX_PENDING: Final = 1_000_000
-#: So many calls are under way at a time, and no more.
-MAX_CALLS: Final = 65_536
 #: Protobuf reads no larger messages.
 MAX_MESSAGE_BYTES: Final = (1 << 31) - 1
 _OPTIONS: Final = [
@@ -65,6 +64,7 @@ _OPTIONS: Final = [
     ("grpc.keepalive_permit_without_calls", 1),
 ]
 _GC_SECONDS: Final = 1.0
+_BOUNDS: Final = Bounds()
 
 
 class Server:
@@ -85,6 +85,7 @@ class Server:
         grace_seconds: float = 5,
         max_message_bytes: int = MAX_MESSAGE_BYTES,
         handshake_seconds: float = 20,
+        bounds: Bounds = _BOUNDS,
     ) -> None:
         """Set up one task of a cluster.
 
@@ -104,6 +105,7 @@ class Server:
             max_message_bytes: larger requests are refused before they are read.
             handshake_seconds: who connects, and has not said by then that it speaks the protocol,
                 is hung up on.
+            bounds: how much is kept of what others send.
 
         Raises:
             InvalidArgumentError: the cluster has no such task, or an address is none, or a limit
@@ -120,7 +122,8 @@ class Server:
         self._bind: Final = bind
         self._security: Final = security or Security()
         peers = Peers(self.cluster, self._security)
-        self.task: Final = Task(job, index, Config.of(config), peers)
+        self.task: Final = Task(job, index, Config.of(config), peers, bounds)
+        self._max_calls: Final = bounds.calls
         self.task.new_container = TaskCollectives(self.task).new_container
         self._threads: Final = ThreadPoolExecutor(_MAX_THREADS, "penstock-server")
         self._heartbeat: Final = Heartbeat(heartbeat_seconds)
@@ -239,7 +242,7 @@ class Server:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _listen(self) -> None:
-        server = grpc.aio.server(options=self._options, maximum_concurrent_rpcs=MAX_CALLS)
+        server = grpc.aio.server(options=self._options, maximum_concurrent_rpcs=self._max_calls)
         services = {
             MASTER: MasterService(self.master, self._threads),
             EXCHANGE: ExchangeService(self.task),

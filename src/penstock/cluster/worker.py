@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 from threading import Condition
 from typing import Final
 
+from penstock.cluster.bounds import check_room
 from penstock.cluster.registered_graph import RegisteredGraph
 from penstock.cluster.rendezvous import TaskRendezvous
 from penstock.cluster.task import Task
@@ -27,7 +28,6 @@ from penstock.errors import (
     InvalidArgumentError,
     NotFoundError,
     OpError,
-    ResourceExhaustedError,
 )
 from penstock.passes.exchange import NO_EXCHANGE, Exchange
 from penstock.runtime.kernel_binder import KernelBinder
@@ -38,8 +38,7 @@ from penstock.state.session_state import SessionState
 
 #: Seconds that steps of a session have to end when it does.
 _CLOSING_SECONDS: Final = 8.0
-#: So many sessions, graphs, and numbers of steps to come, are kept.
-MAX_KEPT: Final = 65_536
+_END: Final = "look which master does not end its sessions"
 
 
 class WorkerSession:
@@ -100,7 +99,7 @@ class Worker:
         """
         with self._lock:
             if handle not in self._sessions:
-                _check_room("sessions", len(self._sessions))
+                check_room("sessions", len(self._sessions), self.task.bounds.kept, _END)
                 resources = DeviceResources() if isolate else self.task.resources
                 made = WorkerSession(handle, self.task.config, resources, master)
                 self._sessions[handle] = made
@@ -162,7 +161,8 @@ class Worker:
 
         """
         session = self._session(session_handle)
-        _check_room("graphs", sum(len(one.graphs) for one in list(self._sessions.values())))
+        graphs = sum(len(one.graphs) for one in list(self._sessions.values()))
+        check_room("graphs", graphs, self.task.bounds.kept, _END)
         graph = RegisteredGraph(graph_def, config, self.task, session, exchange)
         handle = secrets.token_hex(8)
         with self._lock:
@@ -314,7 +314,7 @@ class Worker:
         with self._lock:
             step_id = self._step_ids.get(graph_key, secrets.randbits(32))
             self._step_ids[graph_key] = step_id + 1
-            if len(self._step_ids) > MAX_KEPT:
+            if len(self._step_ids) > self.task.bounds.kept:
                 self._step_ids.popitem(last=False)
             return step_id
 
@@ -326,14 +326,6 @@ class Worker:
         """End all sessions."""
         for handle in list(self._sessions):
             self.delete_session(handle)
-
-
-def _check_room(what: str, count: int) -> None:
-    if count >= MAX_KEPT:
-        raise ResourceExhaustedError(
-            f"This worker has {count} {what} already, and no room for another one",
-            next_step="look which master does not end its sessions",
-        )
 
 
 def _no_graph(handle: str) -> AbortedError:
