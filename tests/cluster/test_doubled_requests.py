@@ -161,12 +161,10 @@ def test_every_method_is_used_here_or_known_not_to_be() -> None:
 CASES = [(method, fate) for method in USED for fate in (Fate.TWICE, Fate.AGAIN, Fate.LATE)]
 
 
-@pytest.mark.parametrize(
-    ("method", "fate"), sampled(CASES, 7), ids=lambda one: getattr(one, "name", one)
-)
-def test_one_method_twice_or_late(pair: Pair, method: str, fate: Fate) -> None:
+@pytest.mark.parametrize("case", sampled(CASES, 7), ids=lambda case: f"{case[0]}-{case[1].name}")
+def test_one_method_twice_or_late(pair: Pair, case: tuple[str, Fate]) -> None:
     """A client's whole life gives what it gives without, and leaves nothing behind."""
-    servers, relays = pair
+    (servers, relays), (method, fate) = pair, case
     for relay in relays:
         relay.rule = only(method, fate)
     assert life(relays) == WANTED
@@ -227,7 +225,11 @@ def test_a_step_whose_answer_is_lost_is_not_run_again(pair: Pair, fate: Fate, co
 
 
 @pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED])
-@pytest.mark.parametrize("method", ["CreateWorkerSession", "RegisterGraph", "RunGraph"])
+@pytest.mark.parametrize(
+    "method",
+    # The client opens its session ten times.
+    [pytest.param("CreateWorkerSession", marks=pytest.mark.slow), "RegisterGraph", "RunGraph"],
+)
 def test_errors_name_the_task(pair: Pair, method: str, fate: Fate) -> None:
     """Whatever request of a master is lost, or its answer; then all goes on."""
     _, relays = pair

@@ -109,7 +109,8 @@ class Master:
         found = self._clients.get(handle)
         if found is None:
             raise AbortedError(
-                f"Session {handle} is not found. Possibly, this master has restarted."
+                f"Session {handle} is not found. Possibly, this master "
+                f'("{self.task.name}") has restarted.'
             )
         found.used, found.is_known = monotonic(), True
         return found

@@ -56,6 +56,7 @@ RECV_TENSOR: Final = "RecvTensor"
 #: Penstock's own: takes the request of a RecvTensor again, and answers by pieces of the content.
 PIECES: Final = "/penstock.TensorService/Pieces"
 
+_UNREACHED: Final = "cannot be reached"
 #: How long a lost connection waits before it is tried again, in milliseconds, at most.
 _BACKOFF: Final = 1000
 CHANNEL_OPTIONS: Final[list[tuple[str, int]]] = [
@@ -227,8 +228,9 @@ class AsyncStub:
 def _error(peer: str, error: Any) -> OpError:
     """What a failed call means."""
     code, details = error.code().value[0], error.details() or ""
-    if code == Code.UNAVAILABLE:
-        return from_wire(code, f"{peer} cannot be reached: {details}")
+    # What a server says of somebody whom it cannot reach itself is left as it is.
+    if code == Code.UNAVAILABLE and _UNREACHED not in details:
+        return from_wire(code, f"{peer} {_UNREACHED}: {details}")
     return from_wire(code, details)
 
 
