@@ -1,9 +1,9 @@
-"""A small network that learns handwritten digits on several tasks of a cluster, in one of three ways.
+"""A small network learns handwritten digits on several tasks of a cluster, in one of three ways.
 
     pip install 'penstock[cluster]'
-    python examples/train_digits.py async          # parameter tasks; each worker at its own pace
-    python examples/train_digits.py sync           # parameter tasks; one update of all workers' mean
-    python examples/train_digits.py collectives    # no parameter tasks: workers add up gradients
+    python examples/train_digits.py async         # parameter tasks; each worker at its own pace
+    python examples/train_digits.py sync          # parameter tasks; updates of all workers' mean
+    python examples/train_digits.py collectives   # no parameter tasks: workers add up gradients
 
     python examples/train_digits.py sync --workers 4 --parameter-tasks 2 --backup-workers 1
     python examples/train_digits.py async --carrier ray            # penstock[ray]
@@ -163,10 +163,10 @@ def work(cluster: LaunchedCluster, args: argparse.Namespace, worker: int) -> flo
         train = replica.train
         if train.start is not None:
             session.run(train.start)
-        with leading(session, replica, args.steps, leads=worker == 0):
-            with suppress(ps.errors.OutOfRangeError):
-                while session.run(replica.global_step) < args.steps:
-                    session.run(train.step)
+        led = leading(session, replica, args.steps, leads=worker == 0)
+        with led, suppress(ps.errors.OutOfRangeError):
+            while session.run(replica.global_step) < args.steps:
+                session.run(train.step)
         return right(session, replica)
 
 

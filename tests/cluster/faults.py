@@ -10,12 +10,16 @@ are what the count says, no update lost or doubled.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import logging
 import random
+import re
 import signal
+import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
@@ -23,6 +27,7 @@ import numpy as np
 import penstock as ps
 from penstock.training import StopAtStepHook
 from support.cluster_processes import Processes
+from support.relay import Fate, all_pass
 
 MASTER: Final = "worker:0"
 WORKER: Final = "worker:1"
@@ -72,6 +77,27 @@ def slow(tasks: Processes) -> None:
     tasks.wires[PARAMETERS].delay = 0.0
 
 
+def freeze(tasks: Processes) -> None:
+    """So does the one that has the variables."""
+    tasks.signal(PARAMETERS, signal.SIGSTOP)
+    time.sleep(2.5)
+    tasks.signal(PARAMETERS, signal.SIGCONT)
+
+
+def now_and_then(fate: Fate, share: float) -> Callable[[Processes], None]:
+    """For a while, something becomes of a share of the requests to all tasks."""
+
+    def inject(tasks: Processes) -> None:
+        draw = random.Random(share)
+        for relay in tasks.relays.values():
+            relay.rule = lambda _method: fate if draw.random() < share else Fate.PASS
+        time.sleep(1.0)
+        for relay in tasks.relays.values():
+            relay.rule = all_pass
+
+    return inject
+
+
 FAULTS: Final[dict[str, Callable[[Processes], None]]] = {
     "worker killed": kill(WORKER),
     "parameters killed": kill(PARAMETERS),
@@ -79,14 +105,47 @@ FAULTS: Final[dict[str, Callable[[Processes], None]]] = {
     "worker stopped": stop,
     "connections cut": cut,
     "slow link": slow,
+    "parameters stopped": freeze,
+    "requests doubled": now_and_then(Fate.TWICE, 0.5),
+    "requests again": now_and_then(Fate.AGAIN, 0.5),
+    "requests reordered": now_and_then(Fate.LATE, 0.3),
+    "requests lost": now_and_then(Fate.LOST, 0.05),
+    "answers lost": now_and_then(Fate.UNANSWERED, 0.05),
 }
+#: For these there are relays between the tasks.
+RELAYED: Final = {kind for kind in FAULTS if kind.startswith(("requests", "answers"))}
+
+
+class _Told(logging.Handler):
+    """What was said of sessions that were lost; each must say whose fault it was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.vague: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if not re.search(r"/job:\w+/|The server at 127\.0\.0\.1:", text):
+            self.vague.append(text)
+
+
+@contextlib.contextmanager
+def errors_name_tasks() -> Iterator[None]:
+    """Fail unless all that is said of lost sessions names a task, or an address."""
+    told, log = _Told(), logging.getLogger("penstock.training")
+    log.addHandler(told)
+    try:
+        yield
+    finally:
+        log.removeHandler(told)
+    assert not told.vague, told.vague
 
 
 def train(tasks: Processes, fault: Callable[[Processes], None], draw: random.Random) -> float:
     """One training run with one fault; returns its seconds."""
     made, op = graph()
     start = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, errors_name_tasks():
         injected = threading.Timer(draw.uniform(0.1, 0.8), fault, (tasks,))
         injected.start()
         with ps.MonitoredSession(
@@ -111,6 +170,11 @@ def train(tasks: Processes, fault: Callable[[Processes], None], draw: random.Ran
     return seconds
 
 
+def processes(kind: str) -> Processes:
+    """The three processes, for a fault of some kind."""
+    return Processes({"ps": 1, "worker": 2}, relayed=kind in RELAYED)
+
+
 def main() -> None:
     """Inject each fault a number of times."""
     parser = argparse.ArgumentParser()
@@ -120,12 +184,16 @@ def main() -> None:
     args = parser.parse_args()
     draw = random.Random(args.seed)
     for kind in args.kinds:
-        with Processes({"ps": 1, "worker": 2}) as tasks:
+        with processes(kind) as tasks:
             took = []
             for _ in range(args.times):
                 tasks.wait()
                 took.append(train(tasks, FAULTS[kind], draw))
-            print(f"{kind}: {args.times} runs, longest {max(took):.1f} s", flush=True)
+            print(
+                f"{kind}: {args.times} runs, median {statistics.median(took):.1f} s, "
+                f"longest {max(took):.1f} s",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

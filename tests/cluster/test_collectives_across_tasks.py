@@ -15,6 +15,8 @@ pytest.importorskip("grpc")
 
 import penstock as ps
 from penstock.cluster import Server
+from penstock.cluster.collectives import TaskCollectives
+from penstock.state.collective_groups import Place
 from support.clusters import new_cluster, serving
 
 
@@ -110,6 +112,71 @@ def test_nothing_is_left_of_exchanges(three: list[Server]) -> None:
     in_steps_of_their_own(three, work)
     for server in three:
         assert len(server.task.steps) <= 2
+
+
+def many(task: int, keys: range) -> tuple[ps.Graph, list[Any]]:
+    """A graph with a reduction for each key, none of which waits for another."""
+    graph = ps.Graph()
+    with graph.as_default(), ps.device(f"/job:worker/task:{task}"):
+        return graph, [reduced(ps.constant(np.full(5, key, np.float32)), key) for key in keys]
+
+
+def test_many_exchanges_of_one_step_go_on_side_by_side(three: list[Server]) -> None:
+    """One that has only just begun is not taken for one that is over."""
+    keys = range(100, 140)
+
+    def work(task: int, server: Server) -> list[float]:
+        graph, sums = many(task, keys)
+        with ps.Session(graph, target=server.target) as session:
+            for _ in range(3):
+                found = [float(total[0]) for total in session.run(sums)]
+        return found
+
+    assert in_steps_of_their_own(three, work) == [[3.0 * key for key in keys]] * 3
+    found = in_steps_of_their_own(three, lambda task, server: outcome(server, task))
+    assert found == [[3.0] * 4] * 3
+    assert all(len(task_collectives(server)._known) <= 2 for server in three)
+
+
+def test_exchanges_of_many_steps_go_on_side_by_side(three: list[Server]) -> None:
+    """Steps of several sessions of each task, each with a group's exchange of its own."""
+
+    def work(key: int, task: int) -> list[float]:
+        graph, (total,) = many(task, range(key, key + 1))
+        with ps.Session(graph, target=three[task].target) as session:
+            return [float(session.run(total)[0]) for _ in range(10)]
+
+    with ThreadPoolExecutor(24) as pool:
+        found = [
+            (key, pool.submit(work, key, task)) for key in range(200, 208) for task in range(3)
+        ]
+        for key, sums in found:
+            assert sums.result(timeout=60) == [3.0 * key] * 10
+
+
+def test_an_exchange_is_known_until_its_last_member_here_has_finished() -> None:
+    """Whether anything was sent in it, or two devices of one task are in it."""
+    with serving(new_cluster(worker=1), config=ps.Config(device_count={"CPU": 2})) as (server,):
+        collectives, steps = task_collectives(server), server.task.steps
+        devices = tuple(device.name for device in server.task.devices)
+        one, other = (Place(devices, 0, 0, str(n), (1, 1), n) for n in (7, 8))
+        first = collectives._peers_of(one)
+        collectives._peers_of(other)
+        assert steps.find_or_make(7) is first
+        collectives.finished(one)
+        collectives.finished(other)
+        assert steps.find_or_make(7) is first
+        collectives.finished(one)
+        assert (len(steps), list(collectives._known)) == (1, [8])
+        with pytest.raises(ps.errors.AbortedError):
+            steps.find_or_make(7)
+
+
+def task_collectives(server: Server) -> TaskCollectives:
+    """The exchanges that a server's task knows."""
+    bound: Any = server.task.new_container
+    found: TaskCollectives = bound.__self__
+    return found
 
 
 def outcome(server: Server, task: int, **attrs: Any) -> Any:

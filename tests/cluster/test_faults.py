@@ -1,6 +1,6 @@
 """Whatever happens to a task, training ends in time, and no update is lost or doubled.
 
-``python -m cluster.faults --times 50`` injects each fault more often, and others.
+``python -m cluster.faults --times 50`` injects each fault more often.
 """
 
 from __future__ import annotations
@@ -11,15 +11,12 @@ import pytest
 
 pytest.importorskip("grpc")
 
-from cluster.faults import FAULTS, train
-from support.cluster_processes import Processes
-
-KINDS = {"worker killed", "parameters killed", "connections cut"}
+from cluster.faults import FAULTS, processes, train
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind in KINDS])
+@pytest.mark.parametrize("kind", FAULTS)
 def test_training_survives(kind: str) -> None:
-    """Variables are what the count of steps says, though a process was lost on the way."""
-    with Processes({"ps": 1, "worker": 2}) as tasks:
+    """Variables are what the count of steps says, and all that went wrong names a task."""
+    with processes(kind) as tasks:
         train(tasks, FAULTS[kind], random.Random(kind))

@@ -14,18 +14,24 @@ from collections.abc import Mapping
 from types import TracebackType
 
 from support.clusters import free_ports
+from support.relay import Relay
 
 
 class Processes:
     """The tasks of a cluster, each in a process that is started anew when it has died."""
 
-    def __init__(self, jobs: Mapping[str, int], *, heartbeat: float = 0.5) -> None:
+    def __init__(
+        self, jobs: Mapping[str, int], *, heartbeat: float = 0.5, relayed: bool = False
+    ) -> None:
+        """Start all tasks; ``relayed`` puts a relay between each task and its wire."""
         self._heartbeat = heartbeat
-        ports = iter(free_ports(2 * sum(jobs.values())))
+        ports = iter(free_ports(3 * sum(jobs.values())))
         names = [f"{job}:{index}" for job, count in jobs.items() for index in range(count)]
         #: Where each task listens, and where others believe that it does: a wire in between.
         self.ports = {name: next(ports) for name in names}
-        self.wires = {name: Wire(next(ports), self.ports[name]) for name in names}
+        self.relays = {name: Relay(next(ports), self.ports[name]) for name in names if relayed}
+        behind = {name: relay.port for name, relay in self.relays.items()}
+        self.wires = {name: Wire(next(ports), behind.get(name, self.ports[name])) for name in names}
         self._jobs = jobs
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._closed = threading.Event()
@@ -94,6 +100,8 @@ class Processes:
             process.wait()
         for wire in self.wires.values():
             wire.close()
+        for relay in self.relays.values():
+            relay.close()
 
 
 class Wire:

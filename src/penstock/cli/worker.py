@@ -55,6 +55,9 @@ _LOOPBACK = "127.0.0.1"
     is_flag=True,
     help="Stop also when standard input ends, as it does with who started this.",
 )
+@click.option("--max-message-bytes", type=click.IntRange(1, (1 << 31) - 1),
+              default=(1 << 31) - 1, show_default=True,
+              help="Refuse larger requests.")  # fmt: skip
 def worker(cluster: str | None, job: str, task: int | None, **options: Any) -> None:
     """Serve one task of a cluster: a master and a worker that speak TensorFlow's protocol.
 
@@ -90,6 +93,7 @@ def worker(cluster: str | None, job: str, task: int | None, **options: Any) -> N
         session_gc_seconds=options["session_gc_seconds"],
         heartbeat_seconds=options["heartbeat_seconds"],
         grace_seconds=options["grace_seconds"],
+        max_message_bytes=options["max_message_bytes"],
     )
     told = Event()
     if options["until_stdin_ends"]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from penstock.cluster.services import status_of
@@ -27,16 +28,30 @@ _log: Final = logging.getLogger("penstock.cluster")
 
 
 async def in_thread(
-    threads: ThreadPoolExecutor, work: Callable[[Any, Call], _Result], request: Any
+    threads: ThreadPoolExecutor,
+    work: Callable[[Any, Call], _Result],
+    request: Any,
+    *,
+    unwanted: Callable[[_Result], object] | None = None,
 ) -> _Result:
-    """What ``work`` returns for a request; if nobody waits for it any more, its call ends."""
+    """What ``work`` returns for a request; if nobody waits for it any more, its call ends.
+
+    If it returns something all the same, that is given to ``unwanted``, on the same thread.
+    """
     call = Call()
-    loop = asyncio.get_running_loop()
+    future = threads.submit(work, request, call)
     try:
-        return await loop.run_in_executor(threads, work, request, call)
+        return await asyncio.wrap_future(future)
     except asyncio.CancelledError:
         call.cancel(CancelledError("The request was cancelled by its caller"))
+        if unwanted is not None:
+            future.add_done_callback(partial(_take_back, unwanted))
         raise
+
+
+def _take_back(unwanted: Callable[[_Result], object], future: Future[_Result]) -> None:
+    if not future.cancelled() and future.exception() is None:
+        unwanted(future.result())
 
 
 async def refuse(context: Any, error: BaseException) -> None:

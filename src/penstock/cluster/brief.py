@@ -42,12 +42,14 @@ class BriefRequests:
         self._known: OrderedDict[Hashable, _Record] = OrderedDict()
 
     def include(self, kind: Hashable, size: int) -> bool:
-        """Whether a request of some kind, of so many bytes, is brief."""
+        """Whether a request of some kind, of so many bytes, is brief; None is never."""
         record = self._known.get(kind)
         return record is not None and record.brief >= _IN_A_ROW and size <= record.size
 
     def note(self, kind: Hashable, size: int, seconds: float, *, is_straight: bool) -> None:
         """A request took so long; ``is_straight`` says that it cannot wait or go round."""
+        if kind is None:
+            return
         is_brief = is_straight and seconds <= _SECONDS
         with self._lock:
             record = self._known.setdefault(kind, _Record(size))

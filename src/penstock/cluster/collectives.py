@@ -10,8 +10,8 @@ is told the same, once; then all may begin anew.  Each exchange has a number of 
 tasks ask each other for its values as they do in steps.  A member that fails has all other tasks
 give that number up, so that nobody waits for what it would have sent.
 
-What a task has sent may be asked for when its own step is long over; so it stays until it has been
-taken.
+What a task has sent may be asked for when its own step is long over; so it stays until all members
+in the task have finished and it has been taken.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final
 
+from penstock.cluster.bounds import check_room
 from penstock.cluster.cluster_spec import task_of
 from penstock.cluster.rendezvous import TaskRendezvous
 from penstock.cluster.services import EXCHANGE, WORKER, request_class, response_class
@@ -57,37 +59,54 @@ def leader_of(task: Task) -> str:
     return next(iter(task.peers.cluster))
 
 
+@dataclass(slots=True)
+class _KnownExchange:
+    """An exchange that members in this task are in, or that others may still ask for."""
+
+    rendezvous: TaskRendezvous
+    #: How many of this task's members have not finished in it.
+    members: int
+
+
 class TaskCollectives:
     """The collective operations of one task's steps."""
 
     def __init__(self, task: Task) -> None:
         self._task: Final = task
-        #: Guards what follows.  Taken before that of the table of steps.
+        #: Guards what follows.  A rendezvous' own is taken under it.
         self._lock = Lock()
-        #: Exchanges that others may still ask for.
-        self._known: dict[int, TaskRendezvous] = {}
+        #: Exchanges by number, from the first of this task's members on.
+        self._known: dict[int, _KnownExchange] = {}
 
     def new_container(self) -> StepContainer:
         """A container for a step, whose collective operations are those of the cluster."""
         container = StepContainer()
-        executor = CollectiveExecutor(self._peers_of, _RemoteGroups(self._task, self.give_up))
+        executor = CollectiveExecutor(self._peers_of, _RemoteGroups(self._task, self))
         container.create(*COLLECTIVES, executor)
         return container
 
     def _peers_of(self, place: Place) -> TaskRendezvous:
-        self._forget_taken()
         found = self._task.steps.find_or_make(place.step_id)
+        members = sum(task_of(device) == self._task.name for device in place.devices)
         with self._lock:
-            self._known[place.step_id] = found
+            self._known.setdefault(place.step_id, _KnownExchange(found, members))
         return found
 
-    def _forget_taken(self) -> None:
-        """Forget exchanges of which all has been taken."""
+    def finished(self, place: Place) -> None:
+        """A member has finished in an exchange; those that nobody needs are forgotten."""
         with self._lock:
-            taken = [number for number, known in self._known.items() if known.is_taken]
-            for number in taken:
+            known = self._known.get(place.step_id)
+            if known is not None:
+                known.members -= 1
+            # Before its member has finished, one that looks taken may only just have begun.
+            over = [
+                number
+                for number, known in self._known.items()
+                if known.members <= 0 and known.rendezvous.is_taken
+            ]
+            for number in over:
                 del self._known[number]
-        for number in taken:
+        for number in over:
             self._task.steps.remove_if_known(number)
 
     def give_up(self, place: Place) -> None:
@@ -111,9 +130,9 @@ def _tell(stub: Any, method: str, request: Any) -> None:
 class _RemoteGroups:
     """The groups of the cluster, as the steps of one task see them."""
 
-    def __init__(self, task: Task, give_up: Callable[[Place], None]) -> None:
+    def __init__(self, task: Task, exchanges: TaskCollectives) -> None:
         self._task: Final = task
-        self._give_up: Final = give_up
+        self._exchanges: Final = exchanges
         #: Guards what follows.  Innermost.
         self._lock = Lock()
         self._entering: dict[Wait, _Entering] = {}
@@ -142,7 +161,11 @@ class _RemoteGroups:
 
     def failed(self, place: Place) -> None:
         """A member of this step has failed in an exchange."""
-        self._give_up(place)
+        self._exchanges.give_up(place)
+
+    def finished(self, place: Place) -> None:
+        """A member of this step has finished in an exchange."""
+        self._exchanges.finished(place)
 
     def _forget(self, wait: Wait) -> None:
         with self._lock:
@@ -228,6 +251,8 @@ class ExchangeService:
         self._task: Final = task
         #: What follows is looked at on the event loop alone.
         self._groups = CollectiveGroups()
+        #: By group and instance, the devices that ever were in them, as the groups know them, too.
+        self._members: Final[set[tuple[int, int, str]]] = set()
         #: Tells apart the exchanges before and after everything was aborted.
         self._epoch = secrets.token_hex(8)
         #: By group and instance: who was told that it was aborted.  Entries last until all members
@@ -240,9 +265,11 @@ class ExchangeService:
             raise InvalidArgumentError(
                 f"{self._task.name} does not lead the groups: {leader_of(self._task)} does"
             )
+        self._check(request)
         self._tell_once(request)
         if self._groups.is_aborted:
             self._groups, self._epoch = CollectiveGroups(), secrets.token_hex(8)
+            self._members.clear()
         groups, epoch = self._groups, self._epoch
         loop, cancellation = asyncio.get_running_loop(), CancellationManager()
         arrival: asyncio.Future[Place] = loop.create_future()
@@ -278,6 +305,17 @@ class ExchangeService:
             step_id=_number(epoch, place.name),
         )
 
+    def _check(self, request: Any) -> None:
+        """Raise OpError for a member of no task of the cluster, and for one too many."""
+        if task_of(request.device) not in set(self._task.peers.cluster):
+            raise InvalidArgumentError(f"The cluster has no device {request.device}")
+        key = request.group_key, request.instance_key, request.device
+        if key not in self._members:
+            advice = "use fewer groups and instances of collective operations"
+            bound = self._task.bounds.members
+            check_room("members of collective groups", len(self._members), bound, advice)
+        self._members.add(key)
+
     def _tell_once(self, request: Any) -> None:
         """Raise AbortedError for a member whose exchange the others have given up meanwhile."""
         told = self._told.get((request.group_key, request.instance_key))
@@ -293,7 +331,7 @@ class ExchangeService:
         key = request.group_key, request.instance_key
         told = self._told.setdefault(key, set())
         told.add(request.device)
-        if len(told) >= request.group_size or len(self._told) > _MAX_TOLD:
+        if len(told) >= min(request.group_size, _MAX_TOLD) or len(self._told) > _MAX_TOLD:
             del self._told[key]
 
     async def abort_collectives(self, request: Any) -> Any:

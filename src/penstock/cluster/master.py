@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
 from typing import Any, Final
 
+from penstock.cluster.bounds import check_room
 from penstock.cluster.discovery import find_devices
 from penstock.cluster.heartbeat import Heartbeat
 from penstock.cluster.master_session import MasterSession
@@ -23,7 +25,11 @@ from penstock.cluster.session_workers import SessionWorkers
 from penstock.cluster.task import Task
 from penstock.cluster.wire_config import config_of
 from penstock.defs.schema import Message
-from penstock.errors import AbortedError, InvalidArgumentError, NotFoundError
+from penstock.errors import (
+    AbortedError,
+    InvalidArgumentError,
+    NotFoundError,
+)
 from penstock.session.run import Call
 
 #: Seconds that a worker has for dropping what is in its containers.
@@ -42,6 +48,8 @@ class Client:
     #: Calls under way.  Changed under the master's lock.
     calls: set[Call] = field(default_factory=set)
     used: float = field(default_factory=monotonic)
+    #: Whether anybody has named it: the answer with its handle may have been lost.
+    is_known: bool = False
 
 
 class Master:
@@ -67,6 +75,8 @@ class Master:
 
         """
         self._check(config)
+        advice = "close sessions; session_gc_seconds ends those that nobody uses"
+        check_room("sessions", len(self._clients), self.task.bounds.kept, advice)
         handle = secrets.token_hex(8)
         found = find_devices(self.task, config.device_filters, call)
         workers = None
@@ -99,9 +109,10 @@ class Master:
         found = self._clients.get(handle)
         if found is None:
             raise AbortedError(
-                f"Session {handle} is not found. Possibly, this master has restarted."
+                f"Session {handle} is not found. Possibly, this master "
+                f'("{self.task.name}") has restarted.'
             )
-        found.used = monotonic()
+        found.used, found.is_known = monotonic(), True
         return found
 
     def begin(self, handle: str, call: Call) -> Client:
@@ -126,6 +137,11 @@ class Master:
         if client.workers is not None:
             client.workers.delete_sessions()
 
+    def discard(self, client: Client) -> None:
+        """End a session of which nobody has heard."""
+        with suppress(AbortedError):  # it has ended meanwhile
+            self.close_session(client.handle)
+
     def reset(self, containers: Sequence[str]) -> None:
         """End all sessions, and drop what is in some containers of all tasks."""
         self.task.resources.end_waits(containers)
@@ -137,13 +153,12 @@ class Master:
                 self.task.peers.worker(other).call("CleanupAll", request, timeout=RESET_SECONDS)
 
     def collect(self) -> None:
-        """End the sessions that nobody used for long."""
-        if self._gc_seconds <= 0:
-            return
-        limit = monotonic() - self._gc_seconds
+        """End the sessions that nobody used for long, or never."""
+        now, first = monotonic(), self.task.bounds.first_use_seconds
         for client in list(self._clients.values()):
-            if not client.calls and client.used < limit:
-                self.close_session(client.handle)
+            seconds = self._gc_seconds if client.is_known else first
+            if seconds > 0 and not client.calls and client.used < now - seconds:
+                self.discard(client)
 
     def close(self) -> None:
         """End all sessions."""
@@ -156,6 +171,8 @@ class Master:
         """Note what a callable feeds, fetches and runs; returns its handle."""
         client = self.client(handle)
         with self._lock:
+            advice = "release those that are not needed any more"
+            check_room("callables", len(client.callables), self.task.bounds.kept, advice)
             self._next_callable += 1
             client.callables[self._next_callable] = options
             return self._next_callable

@@ -15,7 +15,7 @@ from typing import Any, Final
 from penstock.cluster.answering import in_thread, noted_in
 from penstock.cluster.brief import BriefRequests
 from penstock.cluster.master import Client, Master
-from penstock.cluster.master_session import Asked, Ran
+from penstock.cluster.master_session import MAX_NAMES, Asked, Ran
 from penstock.cluster.services import response_class
 from penstock.cluster.task import device_to_proto
 from penstock.config import RunMetadata, RunOptions
@@ -39,7 +39,12 @@ class MasterService:
 
     async def create_session(self, request: Any) -> Any:
         """Open a session."""
-        client = await in_thread(self._threads, self._create, request)
+        client = await in_thread(
+            self._threads,
+            self._create,
+            request,
+            unwanted=lambda client: self._threads.submit(self._master.discard, client),
+        )
         return response_class("CreateSession")(
             session_handle=client.handle, graph_version=client.session.graph_version
         )
@@ -167,7 +172,9 @@ class MasterService:
 
 
 def _kind(request: Any) -> Hashable:
-    """What makes steps alike."""
+    """What makes steps alike; None if that is too much to remember."""
+    if len(request.feed) + len(request.fetch) + len(request.target) > MAX_NAMES:
+        return None
     feeds = tuple([item.name for item in request.feed])
     names = tuple(request.fetch), tuple(request.target)
     return request.session_handle, feeds, *names, request.options.ByteSize()

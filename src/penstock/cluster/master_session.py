@@ -30,8 +30,9 @@ from penstock.session.session import Session
 from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import Device
 
-#: So many plans are remembered, and then none.
+#: So many plans are remembered, and then none; those of more names never.
 _MAX_PLANS: Final = 1_000
+MAX_NAMES: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,8 @@ class MasterSession(Session):
 
     def _plan_of(self, asked: Asked) -> tuple[FetchPlan, list[str]]:
         """See ``_plan``; what was asked before is not looked at again."""
+        if len(asked.fetches) + len(asked.targets) > MAX_NAMES:
+            return _plan(asked)
         key = tuple(asked.fetches), tuple(asked.targets)
         found = self._known_plans.get(key)
         if found is None:

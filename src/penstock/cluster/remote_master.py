@@ -18,7 +18,7 @@ from typing import Any, Final
 from penstock.cluster.cluster_spec import check_address
 from penstock.cluster.heartbeat import Heartbeat
 from penstock.cluster.security import Security
-from penstock.cluster.services import MASTER, WORKER, Stub
+from penstock.cluster.services import MASTER, WORKER, Stub, new_key
 from penstock.defs.schema import Message
 from penstock.errors import (
     CancelledError,
@@ -110,14 +110,17 @@ class RemoteMaster:
         with contextlib.suppress(ValueError):  # the channel is closed
             self._master.start(method, request, lambda _error, _answer: None, timeout=_SLACK)
 
-    def wait(self, method: str, request: Message, call: Call, timeout: int) -> Any:
+    def wait(
+        self, method: str, request: Message, call: Call, timeout: int, *, key: str = ""
+    ) -> Any:
         """Like ``call``; but ``call`` can be ended, and so does a server that is gone."""
         waiting = _UnderWay(self._master.peer)
         call.turn_to(waiting)
         watch = self._heartbeat.watch(self._master.peer, self._worker, waiting.cancel)
         try:
+            seconds = _seconds(timeout)
             waiting.begun(
-                self._master.start(method, request, waiting.done, timeout=_seconds(timeout))
+                self._master.start(method, request, waiting.done, timeout=seconds, key=key)
             )
             return waiting.result()
         except ValueError:
@@ -128,11 +131,15 @@ class RemoteMaster:
             Heartbeat.forget(watch)
 
     def first_call(self, method: str, request: Message, call: Call, timeout: int) -> Any:
-        """Like ``wait``; a server that cannot be reached is called again, a number of times."""
+        """Like ``wait``; a server that cannot be reached is called again, a number of times.
+
+        All of these calls have one key, so that what was done once is not done again.
+        """
+        key = new_key()
         pause, end = _FIRST_PAUSE, monotonic() + (timeout / 1000 if timeout > 0 else float("inf"))
         for tries in range(1, _TRIES + 1):
             try:
-                return self.wait(method, request, call, timeout)
+                return self.wait(method, request, call, timeout, key=key)
             except UnavailableError as error:
                 if tries == _TRIES or monotonic() + pause > end:
                     raise UnavailableError(

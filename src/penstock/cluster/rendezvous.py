@@ -11,10 +11,12 @@ What other tasks' devices send is asked for there, when somebody here wants it, 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Final, TypeAlias
 
+from penstock.cluster.bounds import check_room
 from penstock.core.values import Value
 from penstock.errors import AbortedError, OpError
 from penstock.state.cancellation import CancellationManager
@@ -46,6 +48,10 @@ class TaskRendezvous(Rendezvous):
         self.step_id: Final = step_id
         self._prefix = f"{task}/"
         self._pull = pull
+        #: Whether anybody here runs the step; if not, others only ask.  Set under the table's lock.
+        self.is_begun = False
+        #: The session that runs a part of it for another task's master.  Set before it runs.
+        self.session = ""
         #: What is done when the step that made it is over.  Set before the step begins.
         self.on_leave: Callable[[], object] = _nothing
         # What follows is guarded by the monitor's lock.
@@ -55,6 +61,8 @@ class TaskRendezvous(Rendezvous):
         self._expected: set[str] = set()
         #: What is sent in pieces, by the number of the request that asked for it.
         self._aside: dict[int, memoryview] = {}
+        #: How many requests of other tasks are being answered.  Guarded by the table's lock.
+        self.askers = 0
         #: The tasks that have forgotten the step already.
         self.over_at: Final[set[str]] = set()
 
@@ -130,7 +138,8 @@ class TaskRendezvous(Rendezvous):
     def is_taken(self) -> bool:
         """Whether all that was sent here has been taken, and nobody waits for anything."""
         with self._lock:
-            return not (self._values or self._receivers or self._pulls or self._aside)
+            waits = self._receivers or self._pulls or self.askers
+            return not (waits or self._values or self._aside)
 
     @property
     def aborted(self) -> OpError | None:
@@ -158,9 +167,10 @@ def _nothing() -> None:
 class StepTable:
     """The steps that a task knows, by number."""
 
-    def __init__(self, new: Callable[[int], TaskRendezvous]) -> None:
-        """``new`` makes the meeting place of a step."""
+    def __init__(self, new: Callable[[int], TaskRendezvous], max_steps: int) -> None:
+        """``new`` makes the meeting place of a step; so many are known at a time."""
         self._new: Final = new
+        self._max_steps: Final = max_steps
         #: Guards what follows.  Taken before a rendezvous' own.
         self._lock = Lock()
         self._steps: dict[int, TaskRendezvous] = {}
@@ -168,19 +178,52 @@ class StepTable:
         self._over: OrderedDict[int, None] = OrderedDict()
 
     def find_or_make(self, step_id: int) -> TaskRendezvous:
-        """The meeting place of a step; whoever comes first makes it.
+        """The meeting place of a step that is run here; whoever comes first makes it.
 
         Raises:
             AbortedError: the step is over.
+            ResourceExhaustedError: there are too many steps.
 
         """
         with self._lock:
-            if step_id in self._over:
-                raise AbortedError(f"Cleanup {step_id}", derived=True)
-            found = self._steps.get(step_id)
-            if found is None:
-                found = self._steps[step_id] = self._new(step_id)
+            found = self._found_or_made(step_id)
+            found.is_begun = True
             return found
+
+    @contextmanager
+    def asked(self, step_id: int) -> Iterator[TaskRendezvous]:
+        """The same for another task, which asks for a value of a step that may yet begin.
+
+        A step that nobody has begun is forgotten when nobody asks for it any more.
+        """
+        with self._lock:
+            found = self._found_or_made(step_id)
+            found.askers += 1
+        try:
+            yield found
+        finally:
+            with self._lock:
+                found.askers -= 1
+                is_unused = not found.askers and not found.is_begun
+                if is_unused and self._steps.get(step_id) is found:
+                    del self._steps[step_id]
+
+    def _found_or_made(self, step_id: int) -> TaskRendezvous:
+        if step_id in self._over:
+            raise AbortedError(f"Cleanup {step_id}", derived=True)
+        found = self._steps.get(step_id)
+        if found is None:
+            advice = "look which master does not say that its steps are over"
+            check_room("steps", len(self._steps), self._max_steps, advice)
+            found = self._steps[step_id] = self._new(step_id)
+        return found
+
+    def remove_of(self, session: str) -> None:
+        """All steps of a session are over."""
+        with self._lock:
+            over = [step.step_id for step in self._steps.values() if step.session == session]
+        for step_id in over:
+            self.remove(step_id)
 
     def remove_if_known(self, step_id: int) -> None:
         """The step is over, if anything of it was here."""

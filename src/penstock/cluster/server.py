@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
 from types import TracebackType
@@ -19,9 +19,10 @@ from typing import Any, Final, TypeVar
 
 import grpc
 
-from penstock.cluster.answering import refuse
+from penstock.cluster.bounds import Bounds
 from penstock.cluster.cluster_spec import ClusterSpec, check_address, task_name
 from penstock.cluster.collectives import ExchangeService, TaskCollectives
+from penstock.cluster.handlers import Handlers
 from penstock.cluster.health import health_handler
 from penstock.cluster.heartbeat import Heartbeat
 from penstock.cluster.master import Master
@@ -29,21 +30,17 @@ from penstock.cluster.master_service import MasterService
 from penstock.cluster.metrics import Metrics
 from penstock.cluster.peers import Peers
 from penstock.cluster.security import Security
-from penstock.cluster.services import (
-    EXCHANGE,
-    MASTER,
-    METHODS,
-    PIECES,
-    RECV_TENSOR,
-    WORKER,
-    request_class,
-    response_class,
-)
+from penstock.cluster.services import EXCHANGE, MASTER, WORKER
 from penstock.cluster.task import Task
 from penstock.cluster.worker import Worker
 from penstock.cluster.worker_service import WorkerService
 from penstock.config import Config
-from penstock.errors import CancelledError, FailedPreconditionError, UnavailableError
+from penstock.errors import (
+    CancelledError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    UnavailableError,
+)
 
 _Result = TypeVar("_Result")
 _log: Final = logging.getLogger("penstock.cluster")
@@ -53,8 +50,9 @@ _LOCAL_HOSTS: Final = frozenset({"localhost", LOOPBACK, "[::1]"})
 #: Threads of steps and queues: there is one for each that waits, so this is no limit in practice.
 _MAX_THREADS: Final = 16_384
 _MAX_PENDING: Final = 1_000_000
+#: Protobuf reads no larger messages.
+MAX_MESSAGE_BYTES: Final = (1 << 31) - 1
 _OPTIONS: Final = [
-    ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.so_reuseport", 0),
     # A step may ask for thousands of tensors at once; none of the requests is to be dropped.
@@ -66,6 +64,7 @@ _OPTIONS: Final = [
     ("grpc.keepalive_permit_without_calls", 1),
 ]
 _GC_SECONDS: Final = 1.0
+_BOUNDS: Final = Bounds()
 
 
 class Server:
@@ -84,6 +83,9 @@ class Server:
         session_gc_seconds: float = 0,
         heartbeat_seconds: float = 10,
         grace_seconds: float = 5,
+        max_message_bytes: int = MAX_MESSAGE_BYTES,
+        handshake_seconds: float = 20,
+        bounds: Bounds = _BOUNDS,
     ) -> None:
         """Set up one task of a cluster.
 
@@ -100,9 +102,14 @@ class Server:
             heartbeat_seconds: how often workers are asked whether they are there while steps of
                 this master wait for them; two periods without an answer end the step.
             grace_seconds: how long ``stop`` lets calls that are under way end by themselves.
+            max_message_bytes: larger requests are refused before they are read.
+            handshake_seconds: who connects, and has not said by then that it speaks the protocol,
+                is hung up on.
+            bounds: how much is kept of what others send.
 
         Raises:
-            InvalidArgumentError: the cluster has no such task, or an address is none.
+            InvalidArgumentError: the cluster has no such task, or an address is none, or a limit
+                makes no sense.
             UnavailableError: the port cannot be had.
 
         """
@@ -115,7 +122,8 @@ class Server:
         self._bind: Final = bind
         self._security: Final = security or Security()
         peers = Peers(self.cluster, self._security)
-        self.task: Final = Task(job, index, Config.of(config), peers)
+        self.task: Final = Task(job, index, Config.of(config), peers, bounds)
+        self._max_calls: Final = bounds.calls
         self.task.new_container = TaskCollectives(self.task).new_container
         self._threads: Final = ThreadPoolExecutor(_MAX_THREADS, "penstock-server")
         self._heartbeat: Final = Heartbeat(heartbeat_seconds)
@@ -123,6 +131,16 @@ class Server:
         self.worker: Final = Worker(self.task, self._threads)
         self.metrics: Final = Metrics(self.task)
         self._grace: Final = grace_seconds
+        if not 0 < max_message_bytes <= MAX_MESSAGE_BYTES or not handshake_seconds > 0:
+            raise InvalidArgumentError(
+                f"max_message_bytes={max_message_bytes}, handshake_seconds={handshake_seconds:g}: "
+                f"the former is from 1 to {MAX_MESSAGE_BYTES}, the latter more than 0"
+            )
+        self._options: Final = [
+            *_OPTIONS,
+            ("grpc.max_receive_message_length", max_message_bytes),
+            ("grpc.server_handshake_timeout_ms", max(int(handshake_seconds * 1000), 1)),
+        ]
         #: The event loop while it runs, and gRPC's server on it.
         self._loop: asyncio.AbstractEventLoop | None = None
         self._grpc: Any = None
@@ -224,8 +242,14 @@ class Server:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _listen(self) -> None:
-        server = grpc.aio.server(options=_OPTIONS)
-        server.add_generic_rpc_handlers((_handlers(self), health_handler(self)))
+        server = grpc.aio.server(options=self._options, maximum_concurrent_rpcs=self._max_calls)
+        services = {
+            MASTER: MasterService(self.master, self._threads),
+            EXCHANGE: ExchangeService(self.task),
+            WORKER: WorkerService(self.task, self.worker, self._threads),
+        }
+        handlers = Handlers(services, self._security, self.metrics)
+        server.add_generic_rpc_handlers((handlers, health_handler(self)))
         address = check_address(f"{self._bind}:{self._address.rpartition(':')[2]}")
         try:
             port = self._security.add_port(server, address)
@@ -272,82 +296,3 @@ def _own_task(cluster: ClusterSpec, job: str, index: int | None) -> tuple[str, i
         index = indices[0] if len(indices) == 1 else -1
     cluster.address(task_name(job, max(index, 0)) if index >= 0 else f"/job:{job or '?'}/task:?")
     return job, index
-
-
-_Method = Callable[[Any], Awaitable[Any]]
-
-
-def _handlers(server: Server) -> Any:
-    """All methods of both services, as gRPC wants them."""
-    services: dict[str, Any] = {
-        MASTER: MasterService(server.master, server._threads),  # noqa: SLF001  (its own parts)
-        EXCHANGE: ExchangeService(server.task),
-        WORKER: WorkerService(server.task, server.worker, server._threads),  # noqa: SLF001
-    }
-    handlers = {}
-    for service, methods in METHODS.items():
-        for method in methods:
-            answer = _guarded(server, method, getattr(services[service], _snake(method)))
-            handlers[f"/{service}/{method}"] = grpc.unary_unary_rpc_method_handler(
-                answer,
-                request_deserializer=request_class(method).FromString,
-                response_serializer=None
-                if method == RECV_TENSOR
-                else response_class(method).SerializeToString,
-            )
-    pieces = services[WORKER].pieces
-    handlers[PIECES] = grpc.unary_stream_rpc_method_handler(
-        _guarded_stream(server, "Pieces", pieces),
-        request_deserializer=request_class(RECV_TENSOR).FromString,
-    )
-    return _Generic(handlers)
-
-
-class _Generic(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpcio has no types
-    """Finds handlers by path; what is not there is unimplemented."""
-
-    def __init__(self, handlers: dict[str, Any]) -> None:
-        self._handlers = handlers
-
-    def service(self, details: Any) -> Any:
-        return self._handlers.get(details.method)
-
-
-def _guarded(server: Server, name: str, method: _Method) -> Any:
-    """A method that only those may call who bring the token, and whose errors are told."""
-    security, metrics = server._security, server.metrics  # noqa: SLF001  (its own parts)
-
-    async def answer(request: Any, context: Any) -> Any:
-        if security.token and not security.admits(context.invocation_metadata() or ()):
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "The token is missing or wrong")
-        with metrics.call(name):
-            try:
-                return await method(request)
-            except Exception as error:  # noqa: BLE001  (whatever it is, the caller is told)
-                await refuse(context, error)
-
-    return answer
-
-
-def _guarded_stream(
-    server: Server, name: str, method: Callable[[Any], AsyncIterator[bytes]]
-) -> Any:
-    """The same for a method that answers bit by bit."""
-    security, metrics = server._security, server.metrics  # noqa: SLF001  (its own parts)
-
-    async def answer(request: Any, context: Any) -> AsyncIterator[bytes]:
-        if security.token and not security.admits(context.invocation_metadata() or ()):
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "The token is missing or wrong")
-        with metrics.call(name):
-            try:
-                async for item in method(request):
-                    yield item
-            except Exception as error:  # noqa: BLE001  (whatever it is, the caller is told)
-                await refuse(context, error)
-
-    return answer
-
-
-def _snake(method: str) -> str:
-    """``RunStep`` as ``run_step``."""
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in method).lstrip("_")

@@ -10,6 +10,7 @@ RecvTensor is left as bytes, since it may be large.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
@@ -42,11 +43,20 @@ METHODS: Final[dict[str, tuple[str, ...]]] = {
         "MarkRecvFinished", "Logging", "Tracing", "GetStepSequence",
     ),
 }  # fmt: skip
+#: Methods that change something, and whose requests have no numbers of their own.  Penstock's own
+#: senders give each request a key by this name, beside the request.
+REPEATABLE: Final = frozenset({
+    "CreateSession", "ExtendSession", "CloseSession", "Reset", "ReleaseCallable",
+    "CreateWorkerSession", "DeleteWorkerSession", "RegisterGraph", "DeregisterGraph", "CleanupAll",
+    "GetStepSequence", "EnterCollective",
+})  # fmt: skip
+REPEAT_KEY: Final = "penstock-request"
 #: The method whose answer stays as bytes.
 RECV_TENSOR: Final = "RecvTensor"
 #: Penstock's own: takes the request of a RecvTensor again, and answers by pieces of the content.
 PIECES: Final = "/penstock.TensorService/Pieces"
 
+_UNREACHED: Final = "cannot be reached"
 #: How long a lost connection waits before it is tried again, in milliseconds, at most.
 _BACKOFF: Final = 1000
 CHANNEL_OPTIONS: Final[list[tuple[str, int]]] = [
@@ -73,6 +83,11 @@ def response_class(method: str) -> Message:
 
 def _as_is(content: bytes) -> bytes:
     return content
+
+
+def new_key() -> str:
+    """A key by which a request is known when it comes again."""
+    return secrets.token_hex(8)
 
 
 class Stub:
@@ -116,6 +131,12 @@ class Stub:
         except grpc.RpcError as error:
             raise _error(self.peer, error) from None
 
+    def _metadata_of(self, method: str, key: str = "") -> tuple[Any, ...]:
+        """What goes beside a request; one that may come twice gets a key, unless it has one."""
+        if method not in REPEATABLE:
+            return self._metadata
+        return (*self._metadata, (REPEAT_KEY, key or new_key()))
+
     def call(
         self, method: str, request: Message, *, timeout: float | None = None, waits: bool = False
     ) -> Any:
@@ -133,16 +154,26 @@ class Stub:
         """
         try:
             return self._calls[method](
-                request, timeout=timeout, wait_for_ready=waits, metadata=self._metadata
+                request, timeout=timeout, wait_for_ready=waits, metadata=self._metadata_of(method)
             )
         except grpc.RpcError as error:
             raise _error(self.peer, error) from None
 
     def start(
-        self, method: str, request: Message, done: Answered, *, timeout: float | None = None
+        self,
+        method: str,
+        request: Message,
+        done: Answered,
+        *,
+        timeout: float | None = None,
+        key: str = "",
     ) -> Callable[[], object]:
-        """Call a method; ``done`` is told.  Returns what cancels the call."""
-        future = self._calls[method].future(request, timeout=timeout, metadata=self._metadata)
+        """Call a method; ``done`` is told.  Returns what cancels the call.
+
+        With the ``key`` of a request that was sent before, it is answered as that one was.
+        """
+        metadata = self._metadata_of(method, key)
+        future = self._calls[method].future(request, timeout=timeout, metadata=metadata)
 
         def finished(future: Any) -> None:
             try:
@@ -197,8 +228,9 @@ class AsyncStub:
 def _error(peer: str, error: Any) -> OpError:
     """What a failed call means."""
     code, details = error.code().value[0], error.details() or ""
-    if code == Code.UNAVAILABLE:
-        return from_wire(code, f"{peer} cannot be reached: {details}")
+    # What a server says of somebody whom it cannot reach itself is left as it is.
+    if code == Code.UNAVAILABLE and _UNREACHED not in details:
+        return from_wire(code, f"{peer} {_UNREACHED}: {details}")
     return from_wire(code, details)
 
 

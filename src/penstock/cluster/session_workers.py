@@ -69,7 +69,10 @@ class SessionWorkers:
             request.server_def.job_name = other.split("/")[1].removeprefix("job:")
             request.server_def.task_index = int(other.rpartition(":")[2])
             request.server_def.protocol = "grpc"
-            self._task.peers.worker(other).call("CreateWorkerSession", request)
+            try:
+                self._task.peers.worker(other).call("CreateWorkerSession", request)
+            except OpError as error:
+                raise says_task(error, other) from None
 
     def delete_sessions(self) -> None:
         """End the session at all other workers that answer, and wait until nothing of it goes on.

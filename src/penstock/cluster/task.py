@@ -14,6 +14,7 @@ import secrets
 from collections.abc import Callable
 from typing import Final
 
+from penstock.cluster.bounds import Bounds
 from penstock.cluster.cluster_spec import task_name
 from penstock.cluster.peers import Peers
 from penstock.cluster.rendezvous import StepTable, TaskRendezvous
@@ -31,20 +32,21 @@ _DeviceAttributes: Final = message_class("DeviceAttributes")
 class Task:
     """What the master and the worker of one process share."""
 
-    def __init__(self, job: str, index: int, config: Config, peers: Peers) -> None:
+    def __init__(self, job: str, index: int, config: Config, peers: Peers, bounds: Bounds) -> None:
         """Name the process's devices; each life of it gives them other incarnations."""
         self.job: Final = job
         self.index: Final = index
         self.name: Final = task_name(job, index)
         self.config: Final = config
         self.peers: Final = peers
+        self.bounds: Final = bounds
         incarnation = secrets.randbits(62) + 1
         self.devices: Final = local_devices(
             config.device_count, task=self.name, incarnation=incarnation
         )
         self.incarnation: Final = incarnation
         self.resources: Final = DeviceResources()
-        self.steps: Final = StepTable(self._new_rendezvous)
+        self.steps: Final = StepTable(self._new_rendezvous, bounds.steps)
         #: Makes the container of a step.  Set before there is one.
         self.new_container: Callable[[], StepContainer] = StepContainer
 

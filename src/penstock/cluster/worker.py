@@ -8,12 +8,16 @@ Not:  does not know what the rest of a graph is, and speaks no protocol.
 from __future__ import annotations
 
 import secrets
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from threading import Condition
 from typing import Final
 
+from penstock.cluster.bounds import check_room
 from penstock.cluster.registered_graph import RegisteredGraph
+from penstock.cluster.rendezvous import TaskRendezvous
 from penstock.cluster.task import Task
 from penstock.config import Config, RunOptions
 from penstock.core.values import DEAD, Value
@@ -29,20 +33,23 @@ from penstock.passes.exchange import NO_EXCHANGE, Exchange
 from penstock.runtime.kernel_binder import KernelBinder
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session.run import Call
-from penstock.state.cancellation import CancellationManager
 from penstock.state.device_resources import DeviceResources
-from penstock.state.rendezvous import RecvDone
 from penstock.state.session_state import SessionState
 
 #: Seconds that steps of a session have to end when it does.
 _CLOSING_SECONDS: Final = 8.0
+_END: Final = "look which master does not end its sessions"
 
 
 class WorkerSession:
     """What one master's session has at this worker."""
 
-    def __init__(self, handle: str, config: Config, resources: DeviceResources) -> None:
+    def __init__(
+        self, handle: str, config: Config, resources: DeviceResources, master: tuple[str, int]
+    ) -> None:
         self.handle: Final = handle
+        #: The master's task and its incarnation; "" and 0 if it did not say.
+        self.master: Final = master
         self.resources: Final = resources
         self.state: Final = SessionState()
         #: What names of resources begin with that are this session's own.
@@ -69,16 +76,41 @@ class Worker:
         #: Parts that run over several calls, by step.
         self._partial: dict[int, Future[None]] = {}
         #: The next number of a step with collective ops, by the key of its graph.
-        self._step_ids: dict[int, int] = {}
+        self._step_ids: OrderedDict[int, int] = OrderedDict()
 
     # -- sessions ------------------------------------------------------------------------
 
-    def create_session(self, handle: str, *, isolate: bool = False) -> None:
-        """Begin a session; one that is there already stays as it is."""
-        resources = DeviceResources() if isolate else self.task.resources
+    def create_session(
+        self, handle: str, *, isolate: bool = False, master: tuple[str, int] = ("", 0)
+    ) -> list[str]:
+        """Begin a session; one that is there already stays as it is.
+
+        Args:
+            handle: what its master calls it.
+            isolate: whether it has variables of its own.
+            master: the master's task, and the incarnation of it; "" and 0 if that is not known.
+
+        Returns:
+            The sessions of past lives of that task, which nobody will end.
+
+        Raises:
+            ResourceExhaustedError: there are too many sessions.
+
+        """
         with self._lock:
             if handle not in self._sessions:
-                self._sessions[handle] = WorkerSession(handle, self.task.config, resources)
+                check_room("sessions", len(self._sessions), self.task.bounds.kept, _END)
+                resources = DeviceResources() if isolate else self.task.resources
+                made = WorkerSession(handle, self.task.config, resources, master)
+                self._sessions[handle] = made
+            task, incarnation = master
+            if not task or not incarnation:
+                return []
+            return [
+                other.handle
+                for other in self._sessions.values()
+                if other.master[0] == task and other.master[1] not in (0, incarnation)
+            ]
 
     def delete_session(self, handle: str) -> None:
         """End a session, its graphs, and what goes on in it; waits until nothing does."""
@@ -90,6 +122,7 @@ class Worker:
         if session is not None:
             with self._lock:
                 self._lock.wait_for(lambda: not session.calls, _CLOSING_SECONDS)
+            self.task.steps.remove_of(handle)
             session.pools.close()
             session.resources.drop_named(session.prefix)
             if session.resources is not self.task.resources:
@@ -123,10 +156,13 @@ class Worker:
 
         Raises:
             AbortedError: there is no such session.
+            ResourceExhaustedError: there are too many graphs.
             OpError: the graph is not acceptable, or cannot be run here.
 
         """
         session = self._session(session_handle)
+        graphs = sum(len(one.graphs) for one in list(self._sessions.values()))
+        check_room("graphs", graphs, self.task.bounds.kept, _END)
         graph = RegisteredGraph(graph_def, config, self.task, session, exchange)
         handle = secrets.token_hex(8)
         with self._lock:
@@ -173,6 +209,7 @@ class Worker:
         session = self._session(session_handle)
         graph = self.graph(session_handle, graph_handle)
         rendezvous = self.task.steps.find_or_make(step_id)
+        rendezvous.session = session_handle
         with self._lock:
             session.calls.add(call)
         try:
@@ -242,21 +279,15 @@ class Worker:
     def _run_to_end(self, session: str, graph: str, step_id: int, call: Call) -> None:
         self.run_graph(session, graph, step_id, {}, {}, RunOptions(), call)
 
-    def recv_tensor(
-        self, step_id: int, key: str, done: RecvDone, cancellation: CancellationManager
-    ) -> None:
-        """Call ``done`` with what this task sends under a key, now or when it has sent it.
+    def sender(self, step_id: int, key: str) -> AbstractContextManager[TaskRendezvous]:
+        """Where what this task sends under a key in a step is to be had, now or later.
 
         Raises:
             OpError: the key is none, or of another life of this task; or the step is over.
 
         """
         self.task.check_key(key)
-        self.task.steps.find_or_make(step_id).recv_async(key, done, cancellation)
-
-    def set_aside(self, step_id: int, request_id: int, content: memoryview) -> None:
-        """Keep what is sent in pieces; raises AbortedError if the step is over."""
-        self.task.steps.find_or_make(step_id).set_aside(request_id, content)
+        return self.task.steps.asked(step_id)
 
     def take_aside(self, step_id: int, request_id: int) -> memoryview:
         """What is sent in pieces.
@@ -266,7 +297,8 @@ class Worker:
             NotFoundError: nothing was announced for that request, or it was taken already.
 
         """
-        found = self.task.steps.find_or_make(step_id).take_aside(request_id)
+        with self.task.steps.asked(step_id) as step:
+            found = step.take_aside(request_id)
         if found is None:
             raise NotFoundError(f"Nothing was announced for request {request_id}")
         return found
@@ -282,6 +314,8 @@ class Worker:
         with self._lock:
             step_id = self._step_ids.get(graph_key, secrets.randbits(32))
             self._step_ids[graph_key] = step_id + 1
+            if len(self._step_ids) > self.task.bounds.kept:
+                self._step_ids.popitem(last=False)
             return step_id
 
     def cleanup_all(self, containers: Sequence[str]) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from threading import get_ident
 from time import perf_counter
 from typing import Any, Final
@@ -57,7 +59,13 @@ class WorkerService:
 
     async def create_worker_session(self, request: Any) -> Any:
         """Begin a session."""
-        self._worker.create_session(request.session_handle, isolate=request.isolate_session_state)
+        stale = self._worker.create_session(
+            request.session_handle,
+            isolate=request.isolate_session_state,
+            master=(request.master_task, request.master_incarnation),
+        )
+        for handle in stale:
+            self._threads.submit(self._worker.delete_session, handle)
         return response_class("CreateWorkerSession")()
 
     async def delete_worker_session(self, request: Any) -> Any:
@@ -71,7 +79,14 @@ class WorkerService:
 
     async def register_graph(self, request: Any) -> Any:
         """Get ready to run a part of a graph."""
-        return await in_thread(self._threads, self._register, request)
+        return await in_thread(
+            self._threads, self._register, request, unwanted=partial(self._unregister, request)
+        )
+
+    def _unregister(self, request: Any, answer: Any) -> None:
+        """Forget a graph whose handle nobody got."""
+        with suppress(OpError):
+            self._worker.deregister_graph(request.session_handle, answer.graph_handle)
 
     def _register(self, request: Any, _call: Call) -> Any:
         proto = request.config_proto
@@ -184,18 +199,19 @@ class WorkerService:
             else:
                 loop.call_soon_threadsafe(settle, error, value, is_dead)
 
-        self._worker.recv_tensor(request.step_id, request.rendezvous_key, done, cancellation)
-        try:
-            value, is_dead = await arrival
-        except asyncio.CancelledError:
-            cancellation.start_cancel()
-            raise
-        if not is_dead and request.takes_pieces:
-            content = content_for_pieces(value)
-            if content is not None:
-                self._worker.set_aside(request.step_id, request.request_id, content)
-                return announce_pieces(value)
-        return encode_answer(value, is_dead=is_dead)
+        with self._worker.sender(request.step_id, request.rendezvous_key) as step:
+            step.recv_async(request.rendezvous_key, done, cancellation)
+            try:
+                value, is_dead = await arrival
+            except asyncio.CancelledError:
+                cancellation.start_cancel()
+                raise
+            if not is_dead and request.takes_pieces:
+                content = content_for_pieces(value)
+                if content is not None:
+                    step.set_aside(request.request_id, content)
+                    return announce_pieces(value)
+            return encode_answer(value, is_dead=is_dead)
 
     async def pieces(self, request: Any) -> AsyncIterator[bytes]:
         """The content of what ``recv_tensor`` announced, for the same request."""

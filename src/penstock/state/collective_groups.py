@@ -105,6 +105,9 @@ class Groups(Protocol):
     def failed(self, place: Place) -> None:
         """A member has failed in an exchange: nobody need wait for it there."""
 
+    def finished(self, place: Place) -> None:
+        """A member has sent and got all there is for it in an exchange."""
+
 
 class CollectiveGroups(Monitor[Wait]):
     """The groups of one step, and who waits in them; a wait wants a ``Collective``."""
@@ -134,6 +137,9 @@ class CollectiveGroups(Monitor[Wait]):
 
     def failed(self, place: Place) -> None:
         """A member has failed in an exchange: its step ends, and so do the others' waits."""
+
+    def finished(self, place: Place) -> None:
+        """A member needs an exchange no longer; nothing is kept of one."""
 
     @property
     def is_aborted(self) -> bool:

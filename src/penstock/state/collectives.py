@@ -126,6 +126,8 @@ class CollectiveExecutor:
     def _ended(self, place: Place, done: Exchanged, result: Any) -> None:
         if isinstance(result, Exception):
             self._groups.failed(place)
+        else:
+            self._groups.finished(place)
         done(result)
 
     def end_waits(self) -> None:

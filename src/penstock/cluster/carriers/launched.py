@@ -161,9 +161,10 @@ class LaunchedCluster:
         with self._lock:
             given_up = dict(self._given_up)
         for task, reason in given_up.items():
+            last = _last_line(self._carrier.log(task))
             raise UnavailableError(
-                f"{task} was given up: {reason}",
-                next_step=f"it wrote last:\n{self._carrier.log(task) or '(nothing)'}",
+                f"{task} was given up: {reason}; its log ends with: {last}",
+                next_step="read the log() of the cluster",
             )
 
     def close(self) -> None:
@@ -216,6 +217,10 @@ class LaunchedCluster:
             count = self._restarts[task]
         _log.warning("%s is started anew (%d): %s", task, count, reason)
         return min(_LOOK_SECONDS * 2.0 ** (count - 1), _MAX_PAUSE_SECONDS)
+
+
+def _last_line(log: str) -> str:
+    return next((line for line in reversed(log.splitlines()) if line.strip()), "(none)")
 
 
 def _orders(cluster: ClusterSpec, settings: TaskSettings) -> dict[str, TaskOrder]:

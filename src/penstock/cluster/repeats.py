@@ -1,0 +1,111 @@
+"""Requests that come twice, and are answered twice alike though they are done once.
+
+In:   a request's key, which whoever sends it made up, and what answers it.
+Out:  the answer; for a key that was there before, the same one again.
+Not:  knows no method, and no request of those that have numbers of their own (``request_ids``).
+
+A sender that lost its connection cannot know whether what it asked for was done.  If it asks again
+under the same key, it was.  The work ends early only when nobody waits for it any more, so that a
+sender may be back before it is noticed that it was gone.
+
+All of this happens on the event loop alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from penstock.errors import AbortedError
+
+#: Bytes of answers that are kept, whoever asks for them.
+MAX_BYTES: Final = 64 << 20
+#: How many keys are remembered, with their answers or without.
+MAX_KEYS: Final = 65_536
+
+
+@dataclass(slots=True)
+class _Repeatable:
+    """A request that may come again."""
+
+    #: What answers it, or has; None once its answer is no longer kept.
+    work: asyncio.Task[bytes] | None
+    #: How many wait for it.
+    waiting: int = 0
+    #: Bytes of its answer; 0 before it has one.
+    size: int = 0
+
+
+class Repeats:
+    """What lately came under a key."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES, max_keys: int = MAX_KEYS) -> None:
+        """Keep so many bytes of answers, and so many keys."""
+        self._max_bytes: Final = max_bytes
+        self._max_keys: Final = max_keys
+        #: By key.
+        self._known: Final[dict[str, _Repeatable]] = {}
+        #: The keys of those that have been answered, with their answers and without, in order.
+        self._kept: Final[deque[str]] = deque()
+        self._unkept: Final[deque[str]] = deque()
+        #: How many bytes of answers are kept.
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    async def answer(self, key: str, answer: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
+        """The answer of a request, by calling ``answer`` unless its key was there before.
+
+        Raises:
+            OpError: the request's error.
+            AbortedError: the request was done before, and its answer is no longer kept.
+
+        """
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _Repeatable(asyncio.ensure_future(answer()))
+            found.work.add_done_callback(partial(self._note, key, found))  # type: ignore[union-attr]
+        work = found.work
+        if work is None:
+            raise AbortedError("The same request was received twice, and was done the first time")
+        found.waiting += 1
+        try:
+            await asyncio.wait({work})
+        finally:
+            found.waiting -= 1
+            if not found.waiting and not work.done():
+                work.cancel()
+                del self._known[key]
+        error = work.exception()
+        if error is not None:
+            raise error.with_traceback(None)
+        return work.result()
+
+    def _note(self, key: str, done: _Repeatable, work: asyncio.Task[bytes]) -> None:
+        """Keep an answer, and forget older ones for it."""
+        if work.cancelled():
+            return
+        error = work.exception()
+        if error is None:
+            done.size = len(work.result())
+        else:
+            error.__traceback__ = None  # its frames hold the whole request
+        self.size += done.size
+        self._kept.append(key)
+        while self._kept and self.size > self._max_bytes:
+            self._forget(self._kept.popleft())
+        while len(self._kept) + len(self._unkept) > self._max_keys:
+            oldest = (self._unkept or self._kept).popleft()
+            self.size -= self._known.pop(oldest).size
+
+    def _forget(self, key: str) -> None:
+        """Keep an answer no longer; that there was one is known a little longer."""
+        forgotten = self._known[key]
+        self.size -= forgotten.size
+        forgotten.size, forgotten.work = 0, None
+        self._unkept.append(key)
