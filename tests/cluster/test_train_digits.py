@@ -1,0 +1,31 @@
+"""The example of training on several tasks learns, in each of its ways."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("grpc")
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = Path(__file__).parents[2] / "examples/train_digits.py"
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "async --workers 2 --parameter-tasks 2",
+        "sync --workers 2",
+        "sync --workers 3 --backup-workers 1",
+        "collectives --workers 3",
+    ],
+)
+def test_digits_are_learnt(way: str) -> None:
+    """Most of those that nobody learnt are read; workers that add up gradients agree."""
+    found = runpy.run_path(str(PROGRAM))["main"]([*way.split(), "--steps", "80"])
+    assert min(found) > 0.8, found
+    if "collectives" in way:
+        assert len(set(found)) == 1
