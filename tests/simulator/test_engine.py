@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.simulator.activations import Activations
-from penstock.simulator.engine import Schedule, simulate
+from penstock.simulator.engine import Hosts, Schedule, simulate
 
 
 def step(
@@ -29,11 +29,15 @@ def step(
     return made
 
 
-def run(work: Activations, cores: int = 1, replicas: int = 1) -> Schedule:
+def run(
+    work: Activations, cores: int = 1, replicas: int = 1, *, one_host: bool = False
+) -> Schedule:
     """One second of latency, ten bytes in a second; replicas share the last device's task."""
     last = len(work.devices) - 1
     tasks = [[*(1 + last * r + d for d in range(last)), 0] for r in range(replicas)]
-    return simulate(work, tasks, [cores] * (1 + last * replicas), bandwidth=10.0, latency=1.0)
+    count = 1 + last * replicas
+    hosts = Hosts([0] * count, [cores]) if one_host else Hosts(range(count), [cores] * count)
+    return simulate(work, tasks, hosts, bandwidth=10.0, latency=1.0)
 
 
 @pytest.mark.parametrize(("cores", "end"), [(1, 8.0), (2, 6.0)])
@@ -48,6 +52,23 @@ def test_the_link_of_a_shared_task_is_shared(replicas: int) -> None:
     """N workers send 20 bytes after 2 s: the last comes after 2 + 1 + 2n s."""
     work = step([2.0, 0.0], [], [0, 1], {0: (1, 20)})
     assert run(work, replicas=replicas).seconds == pytest.approx(3.0 + 2.0 * replicas)
+
+
+@pytest.mark.parametrize(("cores", "end"), [(1, 9.0), (2, 6.0), (3, 4.0)])
+def test_tasks_of_one_host_share_its_cores(cores: int, end: float) -> None:
+    """Three tasks with 2, 3 and 4 s of work: the longest first would be better, but nobody knows."""
+    work = step([2.0, 3.0, 4.0], [], [0, 1, 2], {})
+    assert run(work, cores, one_host=True).seconds == end
+    assert run(work, cores).seconds == 4.0
+
+
+def test_tasks_of_one_host_take_turns_to_send() -> None:
+    """Two tasks send 20 bytes each to a third: 1 s, and then 2 s each; and so do two to two."""
+    to_one = step([0.0] * 4, [], [0, 1, 2, 2], {0: (2, 20), 1: (3, 20)})
+    to_two = step([0.0] * 4, [], [0, 1, 2, 3], {0: (2, 20), 1: (3, 20)})
+    assert run(to_one).seconds == run(to_one, one_host=True).seconds == 5.0
+    assert run(to_two).seconds == 3.0
+    assert run(to_two, one_host=True).seconds == 5.0
 
 
 @given(st.data())

@@ -43,6 +43,10 @@ _SHOWN: Final = 10
               help="Of each task's link, each way: Mbit, Gbit, MB, GB.")  # fmt: skip
 @click.option("--latency", default="50us", show_default=True, metavar="TIME",
               help="Between two tasks: ns, us, ms, s.")  # fmt: skip
+@click.option("--shared-cores", type=click.IntRange(min=0), default=0, metavar="N",
+              help="All tasks are on one machine with so many cores, and take turns to send.")  # fmt: skip
+@click.option("--step-overhead", default="0s", metavar="TIME",
+              help="Of a step that computes nothing, for calls and answers.")  # fmt: skip
 @click.option("--replicate", "replicated", default="", metavar="JOB", help="Each task of the job "
               "runs the graph, with its own task for task 0.")  # fmt: skip
 @click.option(
@@ -76,7 +80,13 @@ def simulate(graph: str | None, model_dir: str | None, **options: Any) -> None:
     # Few commands need it.
     from penstock.simulator import Forecast, Machine  # noqa: PLC0415
 
-    machine = Machine.parse(options["cluster"], options["bandwidth"], options["latency"])
+    machine = Machine.parse(
+        options["cluster"],
+        options["bandwidth"],
+        options["latency"],
+        shared_cores=options["shared_cores"],
+        step=options["step_overhead"],
+    )
     if options["placement"] and not options["search"]:
         raise click.UsageError("--placement goes with --search")
     path = path_given(graph, model_dir)

@@ -1,13 +1,13 @@
 """A discrete-event simulation of one step.
 
-In:   activations, the cores of tasks, bandwidth and latency.
+In:   activations, the hosts of tasks, bandwidth and latency.
 Out:  when each activation starts and ends, and each transfer; who was how busy.
 Not:  knows no graph, and no clock.
 
-Cores.  Whoever has waited for all that it waits for takes a free core of its task, in the order in
-which activations became ready, as the executor has it.  What takes no time needs no core.
+Cores.  Whoever has waited for all that it waits for takes a free core of its task's host, in the
+order in which activations became ready, as the executor has it.  What takes no time needs no core.
 
-Links.  A transfer goes out by its sender's link and comes in by its receiver's, and either link
+Links.  A transfer goes out by its sender's host's link and comes in by its receiver's; either link
 serves one transfer after the other, in the order in which they come (FIFO); an uncontended one
 takes latency + bytes / bandwidth.  A fair share of the link would end a batch of transfers at the
 same time, and keep the link as busy; FIFO takes one event where fair shares take one for each
@@ -57,6 +57,16 @@ class Schedule:
         return max(self.ends, default=0.0)
 
 
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """Where tasks run: those of one host share its cores and its link."""
+
+    #: For each task, the number of its host.
+    host_of: Sequence[int]
+    #: For each host, its cores.
+    cores: Sequence[int]
+
+
 class _Simulation:
     """The state of a step that is simulated."""
 
@@ -64,13 +74,14 @@ class _Simulation:
         self,
         work: Activations,
         tasks_of: Sequence[Sequence[int]],
-        cores: Sequence[int],
+        hosts: Hosts,
         bandwidth: float,
         latency: float,
     ) -> None:
         self._work: Final = work
         self._count: Final = len(work)
         self._tasks_of: Final = tasks_of
+        self._host_of: Final = hosts.host_of
         self._bandwidth: Final = bandwidth
         self._latency: Final = latency
         replicas = len(tasks_of)
@@ -78,13 +89,14 @@ class _Simulation:
         self._waits: Final = work.waits * replicas
         nothing = bytes(8 * self._count * replicas)
         self.schedule: Final = Schedule(
-            array("d", nothing), array("d", nothing), [0.0] * len(cores)
+            array("d", nothing), array("d", nothing), [0.0] * len(hosts.host_of)
         )
-        self._free: Final = list(cores)
-        self._ready: Final = [deque[int]() for _ in cores]
+        # What follows has one item for each host.
+        self._free: Final = list(hosts.cores)
+        self._ready: Final = [deque[int]() for _ in hosts.cores]
         #: When each link has served all that came to it, outwards and inwards.
-        self._out: Final = [0.0] * len(cores)
-        self._in: Final = [0.0] * len(cores)
+        self._out: Final = [0.0] * len(hosts.cores)
+        self._in: Final = [0.0] * len(hosts.cores)
         #: What happens next: when, in which order among what happens then, and what: the end of
         #: an activation, or, below zero, the arrival of a transfer's first byte (-1 - 2t) or of
         #: its last one (-2 - 2t).
@@ -120,17 +132,17 @@ class _Simulation:
             self.schedule.starts[number] = now
             self._at(now, number)
             return
-        task = self._task(number)
-        if self._free[task]:
-            self._free[task] -= 1
-            self._start(number, task, now)
+        host = self._host_of[self._task(number)]
+        if self._free[host]:
+            self._free[host] -= 1
+            self._start(number, now)
         else:
-            self._ready[task].append(number)
+            self._ready[host].append(number)
 
-    def _start(self, number: int, task: int, now: float) -> None:
+    def _start(self, number: int, now: float) -> None:
         seconds = self._work.seconds[number % self._count]
         self.schedule.starts[number] = now
-        self.schedule.busy[task] += seconds
+        self.schedule.busy[self._task(number)] += seconds
         self._at(now + seconds, number)
 
     def _end(self, number: int, now: float) -> None:
@@ -138,10 +150,11 @@ class _Simulation:
         replica, one = divmod(number, self._count)
         task = self._tasks_of[replica][self._work.place[one]]
         if self._work.seconds[one] != 0.0:
-            if self._ready[task]:
-                self._start(self._ready[task].popleft(), task, now)
+            host = self._host_of[task]
+            if self._ready[host]:
+                self._start(self._ready[host].popleft(), now)
             else:
-                self._free[task] += 1
+                self._free[host] += 1
         first, waits = number - one, self._waits
         for after in self._work.successors[one]:
             waits[first + after] -= 1
@@ -158,16 +171,17 @@ class _Simulation:
         if self._task(receiver) == task:
             self._arrived(receiver, now)
             return
-        start = max(now, self._out[task])
-        self._out[task] = start + size / self._bandwidth
+        host = self._host_of[task]
+        start = max(now, self._out[host])
+        self._out[host] = start + size / self._bandwidth
         self.schedule.transfers.append(Transfer(number, receiver, size, start))
         self._at(start + self._latency, 1 - 2 * len(self.schedule.transfers))
 
     def _come_in(self, transfer: int, now: float) -> None:
         """The first byte of a transfer is there."""
         found = self.schedule.transfers[transfer]
-        task = self._task(found.receiver)
-        found.end = self._in[task] = max(now, self._in[task]) + found.size / self._bandwidth
+        host = self._host_of[self._task(found.receiver)]
+        found.end = self._in[host] = max(now, self._in[host]) + found.size / self._bandwidth
         self._at(found.end, -2 - 2 * transfer)
 
     def _received(self, transfer: int) -> None:
@@ -183,7 +197,7 @@ class _Simulation:
 def simulate(
     work: Activations,
     tasks_of: Sequence[Sequence[int]],
-    cores: Sequence[int],
+    hosts: Hosts,
     *,
     bandwidth: float,
     latency: float,
@@ -193,9 +207,9 @@ def simulate(
     Args:
         work: the activations of one replica.
         tasks_of: for each replica, the number of the task that each device is.
-        cores: how many each task has.
-        bandwidth: bytes in a second of each task's link, in each direction.
+        hosts: where tasks run.
+        bandwidth: bytes in a second of each host's link, in each direction.
         latency: seconds.
 
     """
-    return _Simulation(work, tasks_of, cores, bandwidth, latency).run()
+    return _Simulation(work, tasks_of, hosts, bandwidth, latency).run()

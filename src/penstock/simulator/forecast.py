@@ -79,7 +79,6 @@ class Forecast:
             for job in machine.jobs
             for index in range(job.tasks)
         ]
-        self._cores: Final = [job.cores for job in machine.jobs for _ in range(job.tasks)]
         self._numbers: Final = {task: number for number, task in enumerate(self._tasks)}
 
     def activations(self, device_of: Mapping[int, str] | None = None) -> Activations:
@@ -96,9 +95,10 @@ class Forecast:
         tasks_of = [self._tasks_of(work, replica) for replica in range(self.replicas)]
         machine = self.machine
         schedule = simulate(
-            work, tasks_of, self._cores, bandwidth=machine.bandwidth, latency=machine.latency
+            work, tasks_of, machine.hosts, bandwidth=machine.bandwidth, latency=machine.latency
         )
-        return Prediction(work, schedule, self._tasks, self._cores, tasks_of)
+        overhead = machine.step_seconds
+        return Prediction(work, schedule, self._tasks, machine.cores, tasks_of, overhead)
 
     def _tasks_of(self, work: Activations, replica: int) -> list[int]:
         names = map(DeviceName.parse, work.devices)

@@ -5,7 +5,8 @@ Out:  ``Machine``: jobs, each with so many tasks of so many cores; bandwidth and
 Not:  simulates nothing.
 
 Every task has one device, CPU:0, whose cores its ready nodes share, and one link in each
-direction to a network that is never the bottleneck itself.
+direction to a network that is never the bottleneck itself.  Or all tasks are processes of one
+machine: then they share its cores, and what they send takes turns.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.errors import InvalidArgumentError
+from penstock.simulator.engine import Hosts
 from penstock.state.devices import Device
 
 #: The job of tasks that nobody names.
@@ -48,6 +50,10 @@ class Machine:
     bandwidth: float = 1.25e9
     #: Seconds from the first byte's leaving to its arrival.
     latency: float = 50e-6
+    #: The cores of the one machine that all tasks are on; 0 if each has its own.
+    shared_cores: int = 0
+    #: Seconds of a step that computes nothing: for calls of tasks, and their answers.
+    step_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what is no cluster: InvalidArgumentError."""
@@ -57,12 +63,36 @@ class Machine:
             raise InvalidArgumentError("A cluster has each job once")
         if not self.bandwidth > 0 or not 0 <= self.latency < float("inf"):
             raise InvalidArgumentError("Bandwidth is above zero, and latency not below it")
+        if self.shared_cores < 0 or not 0 <= self.step_seconds < float("inf"):
+            raise InvalidArgumentError("Neither cores nor the seconds of a step are below zero")
 
     @classmethod
-    def parse(cls, cluster: str, bandwidth: str = "10Gbit", latency: str = "50us") -> Machine:
+    def parse(
+        cls,
+        cluster: str,
+        bandwidth: str = "10Gbit",
+        latency: str = "50us",
+        *,
+        shared_cores: int = 0,
+        step: str = "0s",
+    ) -> Machine:
         """A cluster out of texts; raises InvalidArgumentError if one makes no sense."""
         jobs = tuple(_job(text.strip()) for text in cluster.split(","))
-        return cls(jobs, _measured(bandwidth, _RATES), _measured(latency, _TIMES))
+        rate, times = _measured(bandwidth, _RATES), [_measured(t, _TIMES) for t in (latency, step)]
+        return cls(jobs, rate, times[0], shared_cores, times[1])
+
+    @property
+    def cores(self) -> list[int]:
+        """Of each task: those that it may use."""
+        return [self.shared_cores or job.cores for job in self.jobs for _ in range(job.tasks)]
+
+    @property
+    def hosts(self) -> Hosts:
+        """Where the tasks run."""
+        cores = self.cores
+        if self.shared_cores:
+            return Hosts([0] * len(cores), [self.shared_cores])
+        return Hosts(range(len(cores)), cores)
 
     def job(self, name: str) -> Job:
         """The job of a name; raises InvalidArgumentError if there is none."""

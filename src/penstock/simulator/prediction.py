@@ -46,11 +46,13 @@ class Prediction:
     cores: Sequence[int]
     #: For each replica, the number of the task that each device is.
     tasks_of: Sequence[Sequence[int]]
+    #: Seconds for calls and answers, beside what the schedule has.
+    overhead: float = 0.0
 
     @property
     def seconds(self) -> float:
         """How long the step takes."""
-        return self.schedule.seconds
+        return self.schedule.seconds + self.overhead
 
     @cached_property
     def utilisation(self) -> Mapping[str, float]:
