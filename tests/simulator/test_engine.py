@@ -56,7 +56,7 @@ def test_the_link_of_a_shared_task_is_shared(replicas: int) -> None:
 
 @pytest.mark.parametrize(("cores", "end"), [(1, 9.0), (2, 6.0), (3, 4.0)])
 def test_tasks_of_one_host_share_its_cores(cores: int, end: float) -> None:
-    """Three tasks with 2, 3 and 4 s of work: the longest first would be better, but nobody knows."""
+    """Three tasks with 2, 3 and 4 s of work, in this order."""
     work = step([2.0, 3.0, 4.0], [], [0, 1, 2], {})
     assert run(work, cores, one_host=True).seconds == end
     assert run(work, cores).seconds == 4.0

@@ -1,4 +1,4 @@
-"""From graphs and costs to predictions: placement, traffic, replicas, loops, search, the command."""
+"""From graphs and costs to predictions: placement, traffic, replicas, loops, search."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def forecast(machine: Machine, costs: Costs = COSTS, **request: Any) -> Forecast
 
 
 def test_a_step_is_its_longest_way() -> None:
-    """There in 10 ms, 2 s, back in 10 ms + 5 MB at 10 MB/s, and 0.5 s; and what it takes besides."""
+    """There in 10 ms, 2 s, back in 10 ms + 5 MB at 10 MB/s, 0.5 s; and what it takes besides."""
     machine = Machine.parse("ps=1x1,worker=2x1", "10MB/s", "10ms", step="3ms")
     predicted = forecast(machine).predict()
     assert predicted.seconds == pytest.approx(0.01 + 2 + 0.01 + 0.5 + 0.5 + 0.003, abs=1e-4)

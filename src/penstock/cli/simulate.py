@@ -44,7 +44,7 @@ _SHOWN: Final = 10
 @click.option("--latency", default="50us", show_default=True, metavar="TIME",
               help="Between two tasks: ns, us, ms, s.")  # fmt: skip
 @click.option("--shared-cores", type=click.IntRange(min=0), default=0, metavar="N",
-              help="All tasks are on one machine with so many cores, and take turns to send.")  # fmt: skip
+              help="All tasks are on one machine with so many cores.")  # fmt: skip
 @click.option("--step-overhead", default="0s", metavar="TIME",
               help="Of a step that computes nothing, for calls and answers.")  # fmt: skip
 @click.option("--replicate", "replicated", default="", metavar="JOB", help="Each task of the job "

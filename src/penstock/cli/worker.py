@@ -35,6 +35,8 @@ _LOOPBACK = "127.0.0.1"
     help="The address to listen at; 0.0.0.0 lets other machines in.",
 )
 @click.option("--devices", type=click.IntRange(1, 1024), default=1, help="How many CPU devices.")
+@click.option("--threads", type=click.IntRange(0, 1024), default=0,
+              help="For single heavy ops; 0, the default, is one for each core.")  # fmt: skip
 @click.option("--no-files", is_flag=True, help="Let no graph touch files or call Python.")
 @click.option("--tls-ca", default="", metavar="FILE", help="Certificates that peers must have.")
 @click.option("--tls-certificate", default="", metavar="FILE", help="This task's own certificate.")
@@ -86,7 +88,9 @@ def worker(cluster: str | None, job: str, task: int | None, **options: Any) -> N
         job,
         index,
         config=Config(
-            device_count={"CPU": options["devices"]}, allow_files=not options["no_files"]
+            device_count={"CPU": options["devices"]},
+            intra_op_parallelism_threads=options["threads"],
+            allow_files=not options["no_files"],
         ),
         bind=options["bind"],
         security=security,

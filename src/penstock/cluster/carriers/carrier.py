@@ -26,6 +26,8 @@ class TaskSettings:
 
     #: CPU devices of each task.
     devices: int = 1
+    #: Threads for single heavy ops of each task; 0 for one for each core of its machine.
+    threads: int = 0
     #: Whether graphs may touch files.
     allow_files: bool = True
     #: TLS and a token; None for what the carrier thinks right.
@@ -38,6 +40,8 @@ class TaskSettings:
     def __post_init__(self) -> None:
         if self.devices < 1:
             raise InvalidArgumentError(f"A task has {self.devices} devices; it needs one")
+        if self.threads < 0:
+            raise InvalidArgumentError(f"A task has {self.threads} threads; 0 is one for each core")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +73,11 @@ class TaskOrder:
             self.cluster,
             self.job,
             self.index,
-            config=Config(device_count={"CPU": settings.devices}, allow_files=settings.allow_files),
+            config=Config(
+                device_count={"CPU": settings.devices},
+                intra_op_parallelism_threads=settings.threads,
+                allow_files=settings.allow_files,
+            ),
             bind=bind,
             security=settings.security,
             session_gc_seconds=settings.session_gc_seconds,

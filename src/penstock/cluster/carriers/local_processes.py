@@ -75,6 +75,7 @@ class LocalProcesses:
             "task": order.index,
             "bind": _LOOPBACK,
             "devices": settings.devices,
+            "threads": settings.threads,
             "heartbeat-seconds": settings.heartbeat_seconds,
             "session-gc-seconds": settings.session_gc_seconds,
             "grace-seconds": settings.grace_seconds,
