@@ -20,6 +20,7 @@ import penstock as ps
 from penstock.cluster import GrpcSession, Security, Server
 from penstock.cluster.services import MASTER, WORKER, Stub, request_class
 from penstock.defs.tensors import to_proto
+from support.cluster_processes import Wire
 from support.clusters import free_ports, new_cluster, serving
 
 
@@ -573,3 +574,27 @@ def test_calls_are_counted(server: Server) -> None:
     assert counts['calls_total{method="RunStep"}'] == 2
     assert counts['failed_calls_total{method="RunStep"}'] == 1
     assert 'penstock_calls_total{method="RunStep"} 2\n' in server.metrics.text()
+
+
+def test_who_is_slow_to_connect_is_waited_for() -> None:
+    """A while until the other end says a word is no reason to give up."""
+    cluster = new_cluster(worker=2)
+    own, other = cluster["worker"]
+    (port,) = free_ports(1)
+    wire = Wire(port, int(other.rpartition(":")[2]))
+    wire.delay = 0.15
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder(ps.dtypes.float32, [], name="x")
+        with ps.device("/job:worker/task:1"):
+            y = x * 2.0
+    beyond_wire = {"worker": [own, f"127.0.0.1:{port}"]}
+    try:
+        with (
+            Server(beyond_wire, "worker", 0, grace_seconds=0) as first,
+            Server(cluster, "worker", 1, grace_seconds=0),
+            ps.Session(graph, target=first.target) as session,
+        ):
+            assert session.run(y, {x: 3.0}) == 6
+    finally:
+        wire.close()

@@ -59,11 +59,13 @@ PIECES: Final = "/penstock.TensorService/Pieces"
 _UNREACHED: Final = "cannot be reached"
 #: How long a lost connection waits before it is tried again, in milliseconds, at most.
 _BACKOFF: Final = 1000
+#: … and how long a try may take: busy machines need more than gRPC would give by the backoff.
+_CONNECT: Final = 5000
 CHANNEL_OPTIONS: Final[list[tuple[str, int]]] = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", _CONNECT),
     ("grpc.max_reconnect_backoff_ms", _BACKOFF),
 ]
 
