@@ -43,8 +43,9 @@ def on_worker(task: int) -> Any:
 
 
 def held(value: np.ndarray[Any, Any], name: str) -> Any:
-    """A variable's value: what nobody can compute before the step."""
-    return ps.Variable(value, name=name).value()
+    """A variable's value, and a little noise, so that no step can use what another one computed."""
+    noise = ps.ops.random_uniform(np.int32([]), dtype=ps.dtypes.float32, seed=1, seed2=len(name))
+    return ps.Variable(value, name=name).value() + noise * np.float32(1e-9)
 
 
 def calibrated(cluster: LaunchedCluster, jobs: tuple[Job, ...], rounds: int) -> Machine:

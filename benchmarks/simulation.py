@@ -41,9 +41,10 @@ def products(value: Any, count: int) -> Any:
 
 
 def joined(parts: list[Any]) -> Any:
-    """The sum of what all tasks have, on the first one."""
+    """The mean of what all tasks have, on the first one."""
     with on_worker(0):
-        return ps.ops.add_n(parts).op
+        total = ps.ops.add_n(parts) if len(parts) > 1 else parts[0]
+        return ps.ops.mean(total, np.arange(total.shape.rank, dtype=np.int32))
 
 
 def pipeline(tasks: int) -> Any:
@@ -138,7 +139,7 @@ def main() -> None:
                     target = made(tasks)
                     init = ps.global_variables_initializer()
                 costs = costs_of(graph, init, target)
-                predicted = Forecast(graph_of(graph), machine, costs, targets=[target.name])
+                predicted = Forecast(graph_of(graph), machine, costs, fetches=[target.name])
                 simulated = predicted.predict().seconds * 1000
                 with cluster.session(graph) as session:
                     session.run(init)
