@@ -108,7 +108,7 @@ def loops(tasks: int) -> Any:
             value = held(np.float32(np.eye(320)), f"state_{task}")
             zero = ps.constant(np.int32(0))
             out = ps.while_loop(
-                lambda i, v: i < 40, lambda i, v: (i + 1, ps.ops.mat_mul(v, v)), [zero, value]
+                lambda i, _: i < 40, lambda i, v: (i + 1, ps.ops.mat_mul(v, v)), [zero, value]
             )
             parts.append(out[1])
     return joined(parts)

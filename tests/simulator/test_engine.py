@@ -62,13 +62,12 @@ def test_tasks_of_one_host_share_its_cores(cores: int, end: float) -> None:
     assert run(work, cores).seconds == 4.0
 
 
-def test_tasks_of_one_host_take_turns_to_send() -> None:
-    """Two tasks send 20 bytes each to a third: 1 s, and then 2 s each; and so do two to two."""
-    to_one = step([0.0] * 4, [], [0, 1, 2, 2], {0: (2, 20), 1: (3, 20)})
-    to_two = step([0.0] * 4, [], [0, 1, 2, 3], {0: (2, 20), 1: (3, 20)})
-    assert run(to_one).seconds == run(to_one, one_host=True).seconds == 5.0
-    assert run(to_two).seconds == 3.0
-    assert run(to_two, one_host=True).seconds == 5.0
+@pytest.mark.parametrize(("cores", "end"), [(1, 8.0), (2, 5.0), (3, 3.0)])
+def test_sending_within_a_host_takes_a_core(cores: int, end: float) -> None:
+    """Two tasks send 20 bytes each to a third, 1 + 2 s of work; another one computes for 2 s."""
+    work = step([0.0] * 4 + [2.0], [], [0, 1, 2, 2, 3], {0: (2, 20), 1: (3, 20)})
+    assert run(work, cores, one_host=True).seconds == end
+    assert run(work).seconds == 5.0  # the link of the third is shared
 
 
 @given(st.data())

@@ -13,6 +13,9 @@ takes latency + bytes / bandwidth.  A fair share of the link would end a batch o
 same time, and keep the link as busy; FIFO takes one event where fair shares take one for each
 transfer under way, which is what lets ten thousand tasks meet at one link.
 
+Between tasks of one host nothing goes over a link, but sending is work: a transfer takes a core for
+latency + bytes / bandwidth.
+
 Replicas.  The same activations may happen many times, with the devices of one job being another
 task's each time: what is static is shared, and a replica is only its counters and times.
 """
@@ -27,6 +30,9 @@ from heapq import heappop, heappush
 from typing import Final
 
 from penstock.simulator.activations import Activations
+
+#: What may happen to a transfer.
+_FIRST_BYTE, _LAST_BYTE, _WITHIN_HOST = range(3)
 
 
 @dataclass(slots=True)
@@ -98,8 +104,8 @@ class _Simulation:
         self._out: Final = [0.0] * len(hosts.cores)
         self._in: Final = [0.0] * len(hosts.cores)
         #: What happens next: when, in which order among what happens then, and what: the end of
-        #: an activation, or, below zero, the arrival of a transfer's first byte (-1 - 2t) or of
-        #: its last one (-2 - 2t).
+        #: an activation, or, below zero, the arrival of a transfer's first byte (-1 - 3t) or of
+        #: its last one (-2 - 3t), or the end of one within a host (-3 - 3t).
         self._events: Final[list[tuple[float, int, int]]] = []
         self._number = 0
 
@@ -112,10 +118,14 @@ class _Simulation:
             now, _, what = heappop(events)
             if what >= 0:
                 self._end(what, now)
-            elif what % 2:
-                self._come_in((-1 - what) // 2, now)
+                continue
+            transfer, kind = divmod(-1 - what, 3)
+            if kind == _FIRST_BYTE:
+                self._come_in(transfer, now)
             else:
-                self._received((-2 - what) // 2)
+                if kind == _WITHIN_HOST:
+                    self._release(self._host_of_sender(transfer), now)
+                self._received(transfer, now)
         return self.schedule
 
     def _at(self, when: float, what: int) -> None:
@@ -132,14 +142,28 @@ class _Simulation:
             self.schedule.starts[number] = now
             self._at(now, number)
             return
-        host = self._host_of[self._task(number)]
+        self._take_core(self._host_of[self._task(number)], number, now)
+
+    def _take_core(self, host: int, what: int, now: float) -> None:
+        """Start an activation, or a transfer within a host, now or when it is its turn."""
         if self._free[host]:
             self._free[host] -= 1
-            self._start(number, now)
+            self._start(what, now)
         else:
-            self._ready[host].append(number)
+            self._ready[host].append(what)
+
+    def _release(self, host: int, now: float) -> None:
+        if self._ready[host]:
+            self._start(self._ready[host].popleft(), now)
+        else:
+            self._free[host] += 1
 
     def _start(self, number: int, now: float) -> None:
+        if number < 0:
+            found = self.schedule.transfers[-1 - number]
+            found.start = now
+            self._at(now + self._latency + found.size / self._bandwidth, 3 * number)
+            return
         seconds = self._work.seconds[number % self._count]
         self.schedule.starts[number] = now
         self.schedule.busy[self._task(number)] += seconds
@@ -150,11 +174,7 @@ class _Simulation:
         replica, one = divmod(number, self._count)
         task = self._tasks_of[replica][self._work.place[one]]
         if self._work.seconds[one] != 0.0:
-            host = self._host_of[task]
-            if self._ready[host]:
-                self._start(self._ready[host].popleft(), now)
-            else:
-                self._free[host] += 1
+            self._release(self._host_of[task], now)
         first, waits = number - one, self._waits
         for after in self._work.successors[one]:
             waits[first + after] -= 1
@@ -172,21 +192,30 @@ class _Simulation:
             self._arrived(receiver, now)
             return
         host = self._host_of[task]
+        transfers = self.schedule.transfers
+        if self._host_of[self._task(receiver)] == host:
+            transfers.append(Transfer(number, receiver, size))
+            self._take_core(host, -len(transfers), now)
+            return
         start = max(now, self._out[host])
         self._out[host] = start + size / self._bandwidth
-        self.schedule.transfers.append(Transfer(number, receiver, size, start))
-        self._at(start + self._latency, 1 - 2 * len(self.schedule.transfers))
+        transfers.append(Transfer(number, receiver, size, start))
+        self._at(start + self._latency, 2 - 3 * len(transfers))
 
     def _come_in(self, transfer: int, now: float) -> None:
         """The first byte of a transfer is there."""
         found = self.schedule.transfers[transfer]
         host = self._host_of[self._task(found.receiver)]
         found.end = self._in[host] = max(now, self._in[host]) + found.size / self._bandwidth
-        self._at(found.end, -2 - 2 * transfer)
+        self._at(found.end, -2 - 3 * transfer)
 
-    def _received(self, transfer: int) -> None:
+    def _host_of_sender(self, transfer: int) -> int:
+        return self._host_of[self._task(self.schedule.transfers[transfer].sender)]
+
+    def _received(self, transfer: int, now: float) -> None:
         found = self.schedule.transfers[transfer]
-        self._arrived(found.receiver, found.end)
+        found.end = now
+        self._arrived(found.receiver, now)
 
     def _arrived(self, receiver: int, now: float) -> None:
         self._waits[receiver] -= 1

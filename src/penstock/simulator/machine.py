@@ -6,7 +6,7 @@ Not:  simulates nothing.
 
 Every task has one device, CPU:0, whose cores its ready nodes share, and one link in each
 direction to a network that is never the bottleneck itself.  Or all tasks are processes of one
-machine: then they share its cores, and what they send takes turns.
+machine: then they share its cores, also for what they send each other.
 """
 
 from __future__ import annotations
