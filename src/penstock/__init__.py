@@ -87,6 +87,7 @@ if TYPE_CHECKING:
         with_dependencies,
     )
     from penstock.checks.check_graph import check
+    from penstock.explanations.explain_node import explain
     from penstock.kernels.api.shape_context import ShapeContext
     from penstock.kernels.api.shape_rules import shape_rule
     from penstock.saved_model import load_model
@@ -147,6 +148,7 @@ __all__ = [
     "device",
     "dtypes",
     "errors",
+    "explain",
     "formats",
     "global_variables_initializer",
     "graph_to_def",
@@ -185,6 +187,7 @@ _PACKAGES = frozenset({"checkpoint", "formats", "records", "saved_model", "train
 #: Names and the modules that they come from, which are loaded in the same way.
 _MODULES = {
     "check": "penstock.checks.check_graph",
+    "explain": "penstock.explanations.explain_node",
     "MonitoredSession": "penstock.training.monitored_session",
     "ShapeContext": "penstock.kernels.api.shape_context",
     "load_model": "penstock.saved_model.loaded_model",

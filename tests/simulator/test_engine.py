@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.simulator.activations import Activations
-from penstock.simulator.engine import Hosts, Schedule, simulate
+from penstock.simulator.engine import Schedule, simulate
+from penstock.simulator.machine import Hosts
 
 
 def step(

@@ -81,7 +81,7 @@ def check(graph: Any, fetches: Sequence[str] = (), feeds: Sequence[str] = ()) ->
 
 
 def _findings(graph: Graph, fetches: Sequence[str], feeds: Sequence[str]) -> Iterator[Finding]:
-    request = _request(graph, fetches, feeds)
+    request = request_of(graph, fetches, feeds)
     written = Subject(graph, _asked(graph, request) if fetches else ())
     for rule in _AS_WRITTEN:
         yield from rule.findings(written)
@@ -97,7 +97,7 @@ def _findings(graph: Graph, fetches: Sequence[str], feeds: Sequence[str]) -> Ite
         yield from rule.findings(subject)
 
 
-def _request(graph: Graph, fetches: Sequence[str], feeds: Sequence[str]) -> Request:
+def request_of(graph: Graph, fetches: Sequence[str], feeds: Sequence[str]) -> Request:
     """What is asked for; everything that nobody reads, if nobody said."""
     if not fetches:
         targets = [node.name for node in graph if not node.out_edges]

@@ -20,6 +20,7 @@ from penstock.cli.advice import in_options
 from penstock.cli.check import check_command
 from penstock.cli.checkpoint import checkpoint
 from penstock.cli.convert import convert
+from penstock.cli.explain import explain_command
 from penstock.cli.ops import ops
 from penstock.cli.run import run
 from penstock.cli.show import show
@@ -66,6 +67,7 @@ def main(context: click.Context) -> None:
     Examples:
       penstock show model.pb
       penstock check model.pb
+      penstock explain model.pb y --fetch y --feed x:0=[1,2]
       penstock run model.pb --feed images:0=batch.npy --fetch digit:0
       penstock ops --names
       penstock checkpoint list model.ckpt-7
@@ -85,5 +87,6 @@ main.add_command(check_command)
 main.add_command(ops)
 main.add_command(convert)
 main.add_command(checkpoint)
+main.add_command(explain_command)
 main.add_command(worker)
 main.add_command(simulate)

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from penstock.cli.layout import counted
 from penstock.config import Config
 from penstock.core.names import parse_endpoint
+from penstock.explanations.compiled import explained_parts
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
 from penstock.passes.prune import Request
 from penstock.printable import printable
-from penstock.runtime.compiler.compile_regions import Compiler
 from penstock.runtime.compiler.explain import Explained
 from penstock.runtime.environment import Environment
 from penstock.runtime.prepare import PreparedRequest, prepare
@@ -73,11 +73,7 @@ def _pieces(prepared: PreparedRequest, environment: Environment) -> Iterator[str
     if whole is not None:
         yield whole.source.listing
         return
-    ends = len(prepared.feed_types), len(prepared.fetch_types)
-    for part in prepared.partitions:
-        make_kernel = environment.params_of(part.device).make_kernel
-        compiler = Compiler(device=part.device, make_kernel=make_kernel, ends=ends)
-        explained = compiler.explain(part.graph)
+    for part, explained in explained_parts(prepared, environment):
         for region in explained.regions:
             yield region.source.listing
         yield _left(part.device, explained)

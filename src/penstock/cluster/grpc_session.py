@@ -78,8 +78,8 @@ class GrpcSession(Session):
 
         """
         self.target = target
-        self._config = Config.of(config)
-        self._config_proto: Final = config_to_proto(config)
+        self.config = Config.of(config)
+        self.config_proto: Final = config_to_proto(config)
         self._graph = graph_of(graph)
         self._feeds = Feeds(self._graph, _not_here)
         self._plans: dict[str, FetchPlan] = {}
@@ -133,7 +133,7 @@ class GrpcSession(Session):
         if not plan.endpoints and not plan.targets:
             self._check_open()
             return plan.rebuild([])
-        timeout = options.timeout_in_ms or self._config.operation_timeout_in_ms
+        timeout = options.timeout_in_ms or self.config.operation_timeout_in_ms
         self._bring_up_to_date(call, timeout)
         known = set(feeds)
         request = request_class("RunStep")(
@@ -178,7 +178,7 @@ class GrpcSession(Session):
         """A function of the values of ``feed_list``, in order, that runs ``fetches``."""
         plan, run_options = plan_fetches(fetches, self._graph), RunOptions.of(options)
         keys = [self._feeds.endpoint(key) for key in feed_list or ()]
-        timeout = run_options.timeout_in_ms or self._config.operation_timeout_in_ms
+        timeout = run_options.timeout_in_ms or self.config.operation_timeout_in_ms
         self._bring_up_to_date(Call(), timeout)
         request = request_class("MakeCallable")(
             session_handle=self._handle, request_id=new_request_id()
@@ -227,7 +227,7 @@ class GrpcSession(Session):
         request = Request((), plan.endpoints, plan.targets)
         client = ClientDevice(devices.devices[0].name)
         with self._graph.lock:
-            placed = Placement(self._graph, devices, self._config).placed_for(request)
+            placed = Placement(self._graph, devices, self.config).placed_for(request)
             pruned = colocate_loop_nodes(prune(placed, request, client))
         return {
             node.name: pruned.device_of[node.id]
@@ -243,7 +243,7 @@ class GrpcSession(Session):
         fed = [self._feeds.endpoint(key) for key in feeds or ()]
         for name in fed:
             output_of(self._graph, name)
-        timeout = self._config.operation_timeout_in_ms
+        timeout = self.config.operation_timeout_in_ms
         self._bring_up_to_date(Call(), timeout)
         request = request_class("PartialRunSetup")(
             session_handle=self._handle,
@@ -277,9 +277,9 @@ class GrpcSession(Session):
 
     def list_devices(self) -> list[Device]:
         """The devices of the whole cluster: name, type, memory limit in bytes, incarnation."""
-        self._bring_up_to_date(Call(), self._config.operation_timeout_in_ms)
+        self._bring_up_to_date(Call(), self.config.operation_timeout_in_ms)
         request = request_class("ListDevices")(session_handle=self._handle)
-        answer = self._server.call("ListDevices", request, self._config.operation_timeout_in_ms)
+        answer = self._server.call("ListDevices", request, self.config.operation_timeout_in_ms)
         found = [*answer.local_device, *answer.remote_device]
         return [device_from_proto(proto) for proto in found]
 
@@ -346,7 +346,7 @@ class GrpcSession(Session):
         with self._graph.lock:
             graph_def, size = graph_to_def(self._graph), self._graph.next_id
         request = request_class("CreateSession")(
-            graph_def=graph_def, config=self._config_proto, target=self.target
+            graph_def=graph_def, config=self.config_proto, target=self.target
         )
         answer = self._server.first_call("CreateSession", request, call, timeout)
         self._version, self._sent = answer.graph_version, size

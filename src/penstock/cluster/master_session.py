@@ -99,7 +99,7 @@ class MasterSession(Session):
     def _new_environment(self) -> Environment:
         devices = device_set(self._task.devices, self._others)
         return Environment(
-            self._graph, self._config, devices, self._kept, self._workers,
+            self._graph, self.config, devices, self._kept, self._workers,
             session=self._prefix, new_container=self._task.new_container,
         )  # fmt: skip
 

@@ -77,6 +77,8 @@ class PassSettings:
     native_nodes: int | None = None
     #: The graph is compared with its laws after every pass that changed it.
     checks_graphs: bool = field(default=False, compare=False)
+    #: Told of each pass that has changed something, and what the graph is then.
+    on_pass: Callable[[GraphPass, Graph], object] | None = field(default=None, compare=False)
 
 
 #: Lowers a graph whose nodes lie on some devices, and says where they lie afterwards.

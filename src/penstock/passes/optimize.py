@@ -84,7 +84,8 @@ def open_graph(
     """
     given = PassInput(graph, device_of, passes.settings, lower)
     for one in passes.of(Phase.OPENING):
-        one.run(given)
+        if one.run(given):
+            _tell(one, given)
     return given.device_of
 
 
@@ -135,7 +136,15 @@ def _run(one: GraphPass, given: PassInput, doing: str) -> int:
         count = _run_foreign(one, given)
     if given.settings.checks_graphs and (count or not one.is_builtin):
         _check(one, given.draft)
+    if count:
+        _tell(one, given)
     return count
+
+
+def _tell(one: GraphPass, given: PassInput) -> None:
+    """Say that a pass has changed something, if anybody wants to know."""
+    if given.settings.on_pass is not None:
+        given.settings.on_pass(one, given.graph)
 
 
 def _run_foreign(one: GraphPass, given: PassInput) -> int:

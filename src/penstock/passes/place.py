@@ -16,6 +16,7 @@ of nodes look at their neighbours first:
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -32,6 +33,18 @@ from penstock.state.checkpoints import checkpoint
 from penstock.state.devices import Device, DeviceSet
 
 
+class Choice(enum.Enum):
+    """Why a node lies on its device."""
+
+    ASSIGNED = "an earlier placement has put it there, and nodes with state do not move"
+    WITH_GROUP = "it must lie with others, of which one was placed before"
+    WITH_INPUT = "it only looks at its input, or hands it on, and so lies where that is"
+    WITH_CONSUMERS = "it makes a value out of nothing, and all who read it are there"
+    REQUESTED = "the graph asks for it"
+    FALLBACK = "what the graph asks for cannot be had, and soft placement takes the best device"
+    BEST = "nobody asks for a device, and of those with a kernel for it this one comes first"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacerOptions:
     """How strictly requests are taken, and who wants to hear of it."""
@@ -46,6 +59,8 @@ class PlacerOptions:
     log: Callable[[str], None] | None = None
     #: Told (node, wanted, got) of each node whose request no device could meet.
     on_fallback: Callable[[Node, str, str], None] | None = None
+    #: Told why each node lies where it does.
+    on_choice: Callable[[Node, Choice], None] | None = None
 
 
 def place(graph: Graph, devices: DeviceSet, options: PlacerOptions | None = None) -> Placed:
@@ -98,7 +113,7 @@ def may_lie_on_only(
     Where every node may lie on the device by itself, whatever joins them may, too.
     """
     device = devices.devices[0]
-    if len(devices) > 1 or options.log is not None:
+    if len(devices) > 1 or options.log is not None or options.on_choice is not None:
         return False
     constraints = NodeConstraints(devices, graph.library, options.assigned)
     fitting: set[Constraints] = set()
@@ -153,30 +168,38 @@ class _Placer:
             checkpoint()
             assigned = self.constraints.assigned_device(node)
             if assigned:
-                self.settle(node, self.devices.lookup(assigned))
+                self.settle(node, self.devices.lookup(assigned), Choice.ASSIGNED)
             elif _is_generator(node):
                 generators.append(node)
             else:
-                self.place_node(node, self.input_device)
+                self.place_node(node, self.input_device, Choice.WITH_INPUT)
         for node in generators:
-            self.place_node(node, self.consumers_device)
+            self.place_node(node, self.consumers_device, Choice.WITH_CONSUMERS)
         return Placed(self.graph, {n.id: self.device_of[n.id].name for n in self.graph})
 
-    def place_node(self, node: Node, preferred: Callable[[Node], Device | None]) -> None:
+    def place_node(
+        self, node: Node, preferred: Callable[[Node], Device | None], choice: Choice
+    ) -> None:
         """Put a node on the device it prefers, if that is possible, or on the best one."""
         group = self.colocation.group_of(node)
         if group is not None and group.device is not None:
-            self.settle(node, group.device)
+            self.settle(node, group.device, Choice.WITH_GROUP)
             return
         possible = self.possible_devices(node)
         device = preferred(node)
         if device is None or device not in possible.devices:
             device = possible.devices[0]
-        self.settle(node, device)
+            is_asked = not self.colocation.constraints_of(node).requested.is_any
+            choice = Choice.REQUESTED if is_asked else Choice.BEST
+        if possible.is_fallback:
+            choice = Choice.FALLBACK
+        self.settle(node, device, choice)
 
-    def settle(self, node: Node, device: Device) -> None:
+    def settle(self, node: Node, device: Device, choice: Choice) -> None:
         """Note the device of a node, and hold its whole group to it."""
         self.device_of[node.id] = device
+        if self.options.on_choice is not None:
+            self.options.on_choice(node, choice)
         group = self.colocation.group_of(node)
         if group is not None:
             group.device = device

@@ -29,7 +29,7 @@ from penstock.graph.instantiate import FunctionBody, idle_nodes
 from penstock.graph.roles import LOOP_BORDERS
 from penstock.graph.stages import Pruned
 from penstock.kernels.api.host import CLOSED, WITHOUT_FILES
-from penstock.passes.graph_pass import PassError, PassSettings
+from penstock.passes.graph_pass import GraphPass, PassError, PassSettings
 from penstock.passes.lower import Kinds, PlaceNodes, lower
 from penstock.passes.optimize import Passes, open_graph, optimize, optimize_graph
 from penstock.passes.place import place_added
@@ -38,8 +38,19 @@ from penstock.state.checkpoints import checkpoint
 from penstock.state.devices import DeviceSet
 
 
-def optimize_request(prune: Callable[[], Pruned], config: Config, devices: DeviceSet) -> Pruned:
+def optimize_request(
+    prune: Callable[[], Pruned],
+    config: Config,
+    devices: DeviceSet,
+    on_pass: Callable[[GraphPass, Graph], object] | None = None,
+) -> Pruned:
     """The graph of a request, lowered and optimised; ``prune`` makes it, again if need be.
+
+    Args:
+        prune: makes the graph.
+        config: what may be done to it.
+        devices: where its nodes may lie.
+        on_pass: told of each pass that has changed something, and what the graph is then.
 
     Raises:
         OpError: the request does not fit the graph, a frame is malformed, or whoever waits for
@@ -50,6 +61,9 @@ def optimize_request(prune: Callable[[], Pruned], config: Config, devices: Devic
     if config.check_graphs:
         check_pruned(pruned)
     passes = _passes_for(config)
+    if on_pass is not None:
+        settings = dataclasses.replace(passes.settings, on_pass=on_pass)
+        passes = dataclasses.replace(passes, settings=settings)
     kinds = kinds_of(config, passes)
     if passes.change_nothing and not kinds:
         return _as_written(pruned, passes)

@@ -76,11 +76,12 @@ class Session(Scoped):
 
         """
         self.target = target
-        self._config = Config.of(config)
-        if self._config.keep_freed_memory:
+        #: What it was opened with.
+        self.config = Config.of(config)
+        if self.config.keep_freed_memory:
             keep_freed_memory()
         self._graph = graph_of(graph)
-        self._pools = SessionPools(self._config)
+        self._pools = SessionPools(self.config)
         #: What goes on, to be ended when the session closes.
         self._under_way = UnderWay()
         self._requests = Requests(self._graph, self._new_environment(), self._under_way)
@@ -89,12 +90,12 @@ class Session(Scoped):
         self._feeds = Feeds(self._graph, self._session_state.get)
         #: What single names mean as fetches.  Only grows; lost updates do no harm.
         self._plans: dict[str, FetchPlan] = {}
-        self._claims = Claims(self, self._config)
+        self._claims = Claims(self, self.config)
         registry.remember(self)
 
     def _new_environment(self) -> Environment:
         """Devices, what lives in them, and kernels."""
-        return Environment(self._graph, self._config, local_devices(self._config.device_count))
+        return Environment(self._graph, self.config, local_devices(self.config.device_count))
 
     @property
     def graph(self) -> BuiltGraph:
@@ -227,7 +228,7 @@ class Session(Scoped):
     def _job(self, plan: FetchPlan, feed_dict: Mapping[Any, Any], options: RunOptions) -> Job:
         """What a call wants; its time begins now."""
         self._under_way.check_open()
-        if options.output_partition_graphs and self._config.disable_output_partition_graphs:
+        if options.output_partition_graphs and self.config.disable_output_partition_graphs:
             raise InvalidArgumentError(
                 "RunOptions.output_partition_graphs() is not supported when "
                 "disable_output_partition_graphs is true."
@@ -252,7 +253,7 @@ class Session(Scoped):
 
     def _timeout_of(self, options: RunOptions) -> int:
         timeout = options.timeout_in_ms
-        return timeout if timeout > 0 else self._config.operation_timeout_in_ms
+        return timeout if timeout > 0 else self.config.operation_timeout_in_ms
 
     def placement(self, fetches: Any) -> dict[str, str]:
         """The device of every node that ``fetches`` need, by name, before any optimisation."""
@@ -307,7 +308,7 @@ class Session(Scoped):
         run = self._under_way.partial_runs.get(handle)
         wanted = [name for name in plan.endpoints if name not in fed]
         try:
-            results = run.step(fed, wanted, self._config.operation_timeout_in_ms)
+            results = run.step(fed, wanted, self.config.operation_timeout_in_ms)
         except OpError as error:
             advise(error, self._graph)
             raise
@@ -328,7 +329,7 @@ class Session(Scoped):
 
         """
         self._under_way.check_open()
-        if self._config.optimize_for_static_graph:
+        if self.config.optimize_for_static_graph:
             raise FailedPreconditionError(
                 "Extending the graph is not supported when optimize_for_static_graph is true."
             )

@@ -30,6 +30,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from penstock.simulator.activations import Activations
+from penstock.simulator.machine import Hosts
 
 #: What may happen to a transfer.
 _FIRST_BYTE, _LAST_BYTE, _WITHIN_HOST = range(3)
@@ -61,16 +62,6 @@ class Schedule:
     def seconds(self) -> float:
         """The end of the step."""
         return max(self.ends, default=0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Hosts:
-    """Where tasks run: those of one host share its cores and its link."""
-
-    #: For each task, the number of its host.
-    host_of: Sequence[int]
-    #: For each host, its cores.
-    cores: Sequence[int]
 
 
 class _Simulation:

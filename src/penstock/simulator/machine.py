@@ -12,12 +12,11 @@ machine: then they share its cores, also for what they send each other.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from penstock.errors import InvalidArgumentError
-from penstock.simulator.engine import Hosts
 from penstock.state.devices import Device
 
 #: The job of tasks that nobody names.
@@ -39,6 +38,16 @@ class Job:
     name: str
     tasks: int
     cores: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """Where tasks run: those of one host share its cores and its link."""
+
+    #: For each task, the number of its host.
+    host_of: Sequence[int]
+    #: For each host, its cores.
+    cores: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
