@@ -287,7 +287,7 @@ WAITS = (
 def test_the_sessions_timeout_ends_a_call(fetch: str) -> None:
     """A call that waits too long fails, and the run with it; the session stays usable."""
     feeds = ["a", "limit"]
-    config = ps.Config(operation_timeout_in_ms=40)
+    config = ps.Config(operation_timeout_in_ms=200)
     with ps.Session(sketch(WAITS + counting_loop()), config=config) as session:
         handle = session.partial_run_setup([fetch, "twice:0"], feeds)
         with pytest.raises(errors.DeadlineExceededError):
@@ -299,7 +299,7 @@ def test_the_sessions_timeout_ends_a_call(fetch: str) -> None:
 
 def test_a_target_that_blocks_ends_with_the_timeout() -> None:
     """When all is fetched but a target never ends, the last call waits no longer than allowed."""
-    config = ps.Config(operation_timeout_in_ms=40)
+    config = ps.Config(operation_timeout_in_ms=200)
     with ps.Session(sketch(WAITS), config=config) as session:
         handle = session.partial_run_setup(["twice:0", "late"], ["a"])
         assert session.partial_run(handle, "twice:0", {"a": 1.0}) == 2.0
