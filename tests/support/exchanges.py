@@ -130,11 +130,13 @@ class Names:
     """Names for what processes make up, by when it was first met."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, Any], str] = {}
+        #: By field, as requests of different kinds may come in another order.
+        self._known: dict[str, dict[Any, str]] = {}
 
     def of(self, field: str, value: Any) -> str:
         """The name of a handle or a number."""
-        return self._known.setdefault((field, value), f"{field} {len(self._known)}")
+        known = self._known.setdefault(field, {})
+        return known.setdefault(value, f"{field} {len(known)}")
 
 
 def meaning(message: Any, names: Names) -> Any:
