@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,8 @@ pytest.importorskip("grpc")
 
 import penstock as ps
 from penstock.cluster import Server
-from penstock.cluster.collectives import TaskCollectives
+from penstock.cluster.collectives import ExchangeService, TaskCollectives
+from penstock.cluster.services import request_class
 from penstock.state.collective_groups import Place
 from support.clusters import new_cluster, serving
 
@@ -172,11 +174,33 @@ def test_an_exchange_is_known_until_its_last_member_here_has_finished() -> None:
             steps.find_or_make(7)
 
 
+def test_a_member_that_goes_when_all_have_come_ends_the_exchange() -> None:
+    """The others are in it already, and must not wait for what it would have sent."""
+    with serving(new_cluster(worker=1), config=ps.Config(device_count={"CPU": 2})) as (server,):
+        service = ExchangeService(server.task, task_collectives(server))
+        requests = [
+            request_class("EnterCollective")(
+                group_key=1, group_size=2, instance_key=1, dtype=1, device=device.name
+            )
+            for device in server.task.devices
+        ]
+
+        async def play() -> int:
+            gone, stays = (asyncio.ensure_future(service.enter_collective(r)) for r in requests)
+            await asyncio.sleep(0)  # both have come, and neither has heard of that
+            gone.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await gone
+            number: int = (await stays).step_id
+            return number
+
+        with pytest.raises(ps.errors.AbortedError, match="Cleanup"):
+            server.task.steps.find_or_make(asyncio.run(play()))
+
+
 def task_collectives(server: Server) -> TaskCollectives:
     """The exchanges that a server's task knows."""
-    bound: Any = server.task.new_container
-    found: TaskCollectives = bound.__self__
-    return found
+    return server._exchanges
 
 
 def outcome(server: Server, task: int, **attrs: Any) -> Any:

@@ -83,6 +83,10 @@ class Processes:
         """Send a signal to a task's process."""
         os.kill(self._running[name].pid, number)
 
+    def pid(self, name: str) -> int:
+        """The number of a task's process."""
+        return self._running[name].pid
+
     def __enter__(self) -> Processes:
         self.wait()
         return self

@@ -59,6 +59,24 @@ class _NotingLock:
         self.release()
 
 
+class _NotingRLock(_NotingLock):
+    """One on which a condition may wait: it lets go of all of it, and takes it back."""
+
+    def _release_save(self) -> Any:
+        mine = _mine()
+        held = mine.count(self)
+        mine[:] = [lock for lock in mine if lock is not self]
+        return held, self._lock._release_save()
+
+    def _acquire_restore(self, saved: Any) -> None:
+        held, state = saved
+        self._lock._acquire_restore(state)
+        _mine().extend([self] * held)
+
+    def _is_owned(self) -> bool:
+        return bool(self._lock._is_owned())
+
+
 def _mine() -> list[_NotingLock]:
     if not hasattr(_held, "locks"):
         _held.locks = []
@@ -69,18 +87,26 @@ def _mine() -> list[_NotingLock]:
 def _maker(kind: str) -> Any:
     def make() -> Any:
         lock, name = _real[kind](), _name(sys._getframe(1))
-        return _NotingLock(lock, name) if name else lock
+        noting = _NotingRLock if kind == "RLock" else _NotingLock
+        return noting(lock, name) if name else lock
 
     return make
 
 
 def _name(frame: FrameType | None) -> str:
     """``folder/module.py Class.attribute``; empty for what is not Penstock's, or no lock."""
-    while frame is not None and frame.f_globals.get("__name__") == "penstock.core.forks":
+    is_made_by = ""
+    while frame is not None and frame.f_globals.get("__name__") in (
+        "penstock.core.forks",
+        "threading",
+    ):
+        is_made_by = frame.f_globals["__name__"]
         frame = frame.f_back
     if frame is None or not str(frame.f_globals.get("__name__")).startswith(_HOME):
         return ""
     line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    if is_made_by == "threading" and "Condition(" not in line:  # an event's, or a timer's
+        return ""
     found = re.search(r"(\w+)(?:: [^=]+)? = ", line)
     attribute = found[1] if found else "?"
     if attribute == "_is_done":  # taken by one thread and released by another: an event

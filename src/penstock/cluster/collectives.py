@@ -20,7 +20,7 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Final
 
@@ -247,8 +247,9 @@ class _Entering:
 class ExchangeService:
     """What the leader of a cluster's groups answers."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, exchanges: TaskCollectives) -> None:
         self._task: Final = task
+        self._exchanges: Final = exchanges
         #: What follows is looked at on the event loop alone.
         self._groups = CollectiveGroups()
         #: By group and instance, the devices that ever were in them, as the groups know them, too.
@@ -282,16 +283,15 @@ class ExchangeService:
             else:
                 arrival.set_result(place)
 
-        groups.enter(
-            Wait(lambda *outcome: loop.call_soon_threadsafe(settle, *outcome), _member(request)),
-            cancellation,
-        )
+        wait = Wait(lambda *found: loop.call_soon_threadsafe(settle, *found), _member(request))
+        groups.enter(wait, cancellation)
         try:
             place = await arrival
         except asyncio.CancelledError:
             # The member is gone, or waits no longer: the others would wait in vain.
             cancellation.start_cancel()
             self._note_told(request)
+            self._give_up(wait, epoch)
             raise
         except OpError:
             self._note_told(request)
@@ -304,6 +304,12 @@ class ExchangeService:
             name=place.name,
             step_id=_number(epoch, place.name),
         )
+
+    def _give_up(self, wait: Wait, epoch: str) -> None:
+        """A member has gone; if all had come already, the others are in the exchange by now."""
+        place = wait.outcome[1] if wait.is_settled else None
+        if place is not None:
+            self._exchanges.give_up(replace(place, step_id=_number(epoch, place.name)))
 
     def _check(self, request: Any) -> None:
         """Raise OpError for a member of no task of the cluster, and for one too many."""

@@ -124,7 +124,8 @@ class Server:
         peers = Peers(self.cluster, self._security)
         self.task: Final = Task(job, index, Config.of(config), peers, bounds)
         self._max_calls: Final = bounds.calls
-        self.task.new_container = TaskCollectives(self.task).new_container
+        self._exchanges: Final = TaskCollectives(self.task)
+        self.task.new_container = self._exchanges.new_container
         self._threads: Final = ThreadPoolExecutor(_MAX_THREADS, "penstock-server")
         self._heartbeat: Final = Heartbeat(heartbeat_seconds)
         self.master: Final = Master(self.task, self._heartbeat, session_gc_seconds)
@@ -245,7 +246,7 @@ class Server:
         server = grpc.aio.server(options=self._options, maximum_concurrent_rpcs=self._max_calls)
         services = {
             MASTER: MasterService(self.master, self._threads),
-            EXCHANGE: ExchangeService(self.task),
+            EXCHANGE: ExchangeService(self.task, self._exchanges),
             WORKER: WorkerService(self.task, self.worker, self._threads),
         }
         handlers = Handlers(services, self._security, self.metrics)
