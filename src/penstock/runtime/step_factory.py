@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from penstock.config import RunOptions, TraceLevel
 from penstock.graph.graph import Graph
-from penstock.runtime.compiled_step import CompiledStep, CompiledStepFacts
+from penstock.runtime.compiled_step import CompiledStep, CompiledStepFacts, RecordedCompiledStep
 from penstock.runtime.partial_run import PartialRun
 from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.stats import StatsCollector
@@ -23,6 +23,7 @@ from penstock.state.interrupt import Interrupt
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.session_state import SessionState
 from penstock.state.step_state import Runner, StepState
+from penstock.tracing.recorder import Recording
 
 AnyStep: TypeAlias = Step | CompiledStep | EndableStep
 
@@ -31,7 +32,8 @@ class StepFactory:
     """Makes the steps of one request."""
 
     __slots__ = (
-        "_facts", "_is_traced", "_new_rendezvous", "_pool", "_prepared", "_session_state",
+        "_facts", "_is_traced", "_new_rendezvous", "_pool", "_prepared", "_recording",
+        "_session_state",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +58,7 @@ class StepFactory:
         self._new_rendezvous = new_rendezvous or prepared.new_rendezvous
         self._session_state = session_state
         self._pool = pool
+        self._recording = options.recorder
         self._is_traced = options.trace_level > TraceLevel.NO_TRACE
         self._facts = CompiledStepFacts(
             prepared.params,
@@ -72,19 +75,20 @@ class StepFactory:
 
     def _new_own(self) -> Step | CompiledStep:
         """One run of what this process does itself."""
-        is_whole = not self._is_traced and not self._prepared.meets_others
-        region = self._prepared.runnable.take() if is_whole else None
+        recording = self._recording or (Recording() if self._is_traced else None)
+        is_close = recording is not None and recording.detail.is_by_node
+        region = None if is_close or self._prepared.meets_others else self._prepared.runnable.take()
         if region is not None:
-            return CompiledStep(region, self._facts)
-        stats = None
-        if self._is_traced:  # each node is to be seen
-            stats = StatsCollector([part.device for part in self._prepared.partitions])
+            if recording is None:
+                return CompiledStep(region, self._facts)
+            return RecordedCompiledStep(region, self._facts, recording)
+        stats = StatsCollector(recording) if recording is not None else None
         state = StepState(
             rendezvous=self._new_rendezvous() if self._meets() else None,
             session_state=self._session_state,
             container=self._prepared.new_container(),
             pool=self._pool,
-            observers=stats.functions if stats is not None else None,
+            recorder=recording,
         )
         return Step(self._prepared, state, stats, self._facts.flushes)
 

@@ -8,6 +8,7 @@ Not:  records nothing itself.
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 from penstock.config import RunMetadata, RunOptions, TraceLevel
 from penstock.graph.export import graph_to_def
@@ -18,7 +19,7 @@ from penstock.runtime.stats import StatsCollector
 
 def watched(options: RunOptions, costs: CostModel) -> RunOptions:
     """The options of the next run, which the cost model may want to see."""
-    if not costs.is_due() or options.trace_level > TraceLevel.NO_TRACE:
+    if not costs.is_due() or options.trace_level > TraceLevel.NO_TRACE or options.recorder:
         return options
     return dataclasses.replace(options, trace_level=TraceLevel.SOFTWARE_TRACE)
 
@@ -30,13 +31,13 @@ def record(
     metadata: RunMetadata | None,
 ) -> None:
     """Note what a run did, whether it succeeded or not."""
-    if stats is not None:
-        prepared.costs.add(stats.records())
+    if stats is not None and stats.recording.detail.is_by_node:
+        prepared.costs.add(stats.recording)
     if metadata is None:
         return
     if stats is not None:
-        metadata.step_stats = stats.step_stats()
-        metadata.cost_graph = prepared.costs.to_proto(prepared.partitions)
+        to_proto = partial(prepared.costs.to_proto, prepared.partitions)
+        metadata.fill_later(stats.step_stats, to_proto)
     if options.output_partition_graphs:
         metadata.partition_graphs = [
             graph_to_def(part.graph, dict.fromkeys((n.id for n in part.graph), part.device))

@@ -1,0 +1,36 @@
+"""A compiled function that is run, and noted by whoever records the step.
+
+In:   a region, what calls it, and a recorder.
+Out:  what the call gives.
+Not:  looks at no single line; a recorder may have somebody do that meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import get_ident
+from time import perf_counter_ns
+from typing import TypeVar
+
+from penstock.core.values import Value
+from penstock.runtime.compiler.region import Region
+from penstock.tracing.described import Described, described
+from penstock.tracing.recorder import Detail, Event, Recorder
+from penstock.tracing.watching import watched_by
+
+_Results = TypeVar("_Results", bound=Sequence[Value | None])
+
+
+def run_noted(recorder: Recorder, region: Region, compute: Callable[[], _Results]) -> _Results:
+    """What ``compute`` gives, which runs the region on this thread; raises what it raises."""
+    note, thread = recorder.lane(region.device, region.function).events.append, get_ident()
+    title, seen = region.title, tuple[Described, ...]()
+    is_close = recorder.detail is Detail.INSIDE
+    with watched_by(note, is_close=is_close), recorder.sampled(thread, note):
+        start = perf_counter_ns()
+        try:
+            results = compute()
+            seen = described(results)
+        finally:
+            note((Event.REGION, title, "python", start, perf_counter_ns(), thread, seen))
+    return results

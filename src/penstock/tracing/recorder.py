@@ -1,0 +1,160 @@
+"""What the runtime calls while a step is recorded.
+
+In:   events, as bare tuples, from any thread.
+Out:  the same in their order, by *lane*: what one executor, or one compiled function, does once.
+Not:  gives events no meaning; ``replay`` does, later and only if somebody asks.
+
+A recorder costs nothing where there is none: an executor that is recorded is another class.  Where
+there is one, an event is a tuple that is appended to a list (80 ns or so), so that a step with its
+recorder takes less than twice the time.
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias
+
+from penstock.defs.schema import Message
+
+#: Takes one event; atomic, so that threads need no lock.
+Note: TypeAlias = Callable[[tuple[Any, ...]], object]
+
+
+class Detail(enum.Enum):
+    """How closely compiled regions are looked at."""
+
+    #: Each region is one thing.
+    REGIONS = "regions"
+    #: The same, and now and then somebody looks which node a region is at.
+    LINES = "lines"
+    #: There is no generated Python: everything runs node by node.
+    NODES = "nodes"
+    #: The same, and what ONNX Runtime or XLA would compute is computed node by node as well; the
+    #: last bits of results may differ.
+    INSIDE = "inside"
+
+    @property
+    def is_by_node(self) -> bool:
+        """Whether nodes are run one by one."""
+        return self in _BY_NODE
+
+
+_BY_NODE: Final = frozenset({Detail.NODES, Detail.INSIDE})
+
+
+class Event(enum.IntEnum):
+    """What the first element of an event says; integers, since one is made per activation.
+
+    Times are nanoseconds of ``perf_counter_ns``; *ready* is how many nodes are ready after that.
+    """
+
+    #: kind, thread, at, ready: a thread begins to drive.
+    THREAD = 0
+    #: kind, item, frame, iteration, start, begin, end, all_end, outputs (None if dead), ready
+    RAN = 1
+    #: kind, item, frame, iteration, at, ready
+    DEAD = 2
+    #: kind, item, frame, iteration, start, begin, end, ready, number, what it waits for: its
+    #: outputs will come.
+    LEFT = 3
+    #: kind, number, at, thread: they have come, or the error has.
+    POSTED = 4
+    #: kind, number, begin, end, thread: the kernel ran on another thread.
+    ELSEWHERE = 5
+    #: kind, number, at, all_end, outputs (None if dead), ready: they have been handed on.
+    DONE = 6
+    #: kind, item, frame, iteration, start, begin, end, ready, number (0 if it was not left), code
+    FAILED = 7
+    #: kind, at: what was ready is dropped.
+    DROPPED = 8
+    #: kind, title, of which sort, start, end, thread, outputs: a compiled function ran.
+    REGION = 9
+    #: kind, title, op, of which sort, start, end, thread: a region of another library's, or a node
+    #: inside of one.
+    OPAQUE = 10
+    #: kind, node, op, frame, iteration, at, thread: what a compiled function is at.
+    SAMPLE = 11
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lane:
+    """What one executor, or one compiled function, does once."""
+
+    device: str
+    #: The function whose body it is; empty for the graph's own nodes.
+    function: str
+    #: When it was opened.
+    opened: int
+    events: list[tuple[Any, ...]] = field(default_factory=list)
+
+
+class Recorder(Protocol):
+    """What the runtime asks of whoever records a step."""
+
+    @property
+    def detail(self) -> Detail:
+        """How closely regions are looked at."""
+
+    def lane(self, device: str, function: str = "") -> Lane:
+        """Where one executor, or compiled function, notes what it does."""
+
+    def sampled(self, thread: int, note: Note) -> AbstractContextManager[object]:
+        """Have somebody look now and then what a thread is at, if that is wanted."""
+
+    def step_ended(self, start: int) -> None:
+        """A step that began then is over, whether it succeeded or not."""
+
+
+class Sampling(Protocol):
+    """Looks at threads now and then."""
+
+    def watch(self, thread: int, note: Note) -> AbstractContextManager[object]:
+        """Look at a thread as long as the context lasts."""
+
+
+class Recording:
+    """The events of one or more steps; a ``Recorder``."""
+
+    def __init__(
+        self, detail: Detail = Detail.NODES, sampling: Sampling | None = None, title: str = ""
+    ) -> None:
+        self._detail: Final = detail
+        self.title: Final = title
+        self._sampling: Final = sampling
+        #: In the order in which they were opened.  These grow; ``append`` is atomic.
+        self.lanes: Final[list[Lane]] = []
+        #: When each step began and ended.
+        self.steps: Final[list[tuple[int, int]]] = []
+        #: What other tasks recorded, as StepStats messages.
+        self.remote: Final[list[Message]] = []
+        #: The names of threads, by number.
+        self.threads: Final[dict[int, str]] = {}
+        #: Nanoseconds since 1970 when ``perf_counter_ns`` was 0.
+        self.epoch: Final = time.time_ns() - time.perf_counter_ns()
+
+    @property
+    def detail(self) -> Detail:
+        """How closely regions are looked at."""
+        return self._detail
+
+    def lane(self, device: str, function: str = "") -> Lane:
+        """Where one executor, or compiled function, notes what it does."""
+        made = Lane(device, function, time.perf_counter_ns())
+        self.lanes.append(made)
+        return made
+
+    def sampled(self, thread: int, note: Note) -> AbstractContextManager[object]:
+        """Have somebody look now and then what a thread is at, if that is wanted."""
+        if self._sampling is None or self._detail is not Detail.LINES:
+            return nullcontext()
+        return self._sampling.watch(thread, note)
+
+    def step_ended(self, start: int) -> None:
+        """A step that began then is over, whether it succeeded or not."""
+        self.steps.append((start, time.perf_counter_ns()))
+        self.threads.update({t.ident or 0: t.name for t in threading.enumerate()})
