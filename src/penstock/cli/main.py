@@ -24,6 +24,7 @@ from penstock.cli.ops import ops
 from penstock.cli.run import run
 from penstock.cli.show import show
 from penstock.cli.simulate import simulate
+from penstock.cli.trace import trace_command
 from penstock.cli.worker import worker
 from penstock.errors import AdvisedWarning, OpError
 from penstock.printable import printable_lines
@@ -67,6 +68,7 @@ def main(context: click.Context) -> None:
       penstock show model.pb
       penstock check model.pb
       penstock run model.pb --feed images:0=batch.npy --fetch digit:0
+      penstock trace model.pb --feed images:0=batch.npy --fetch digit:0 -o step.json
       penstock ops --names
       penstock checkpoint list model.ckpt-7
       penstock worker --cluster worker=127.0.0.1:2222
@@ -87,3 +89,4 @@ main.add_command(convert)
 main.add_command(checkpoint)
 main.add_command(worker)
 main.add_command(simulate)
+main.add_command(trace_command)

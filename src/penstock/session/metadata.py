@@ -37,7 +37,8 @@ def record(
         return
     if stats is not None:
         to_proto = partial(prepared.costs.to_proto, prepared.partitions)
-        metadata.fill_later(stats.step_stats, to_proto)
+        metadata.step_stats_later(stats.step_stats)
+        metadata.cost_graph_later(to_proto)
     if options.output_partition_graphs:
         metadata.partition_graphs = [
             graph_to_def(part.graph, dict.fromkeys((n.id for n in part.graph), part.device))

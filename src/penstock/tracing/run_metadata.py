@@ -64,11 +64,13 @@ class RunMetadata:
     def cost_graph(self, message: Message) -> None:
         self._cost_graph = Later(lambda: message)
 
-    def fill_later(
-        self, step_stats: Callable[[], Message], cost_graph: Callable[[], Message]
-    ) -> None:
-        """Have both messages be made when they are first read: that takes longer than a run."""
-        self._step_stats, self._cost_graph = Later(step_stats), Later(cost_graph)
+    def step_stats_later(self, make: Callable[[], Message]) -> None:
+        """Have the statistics be made when they are first read: that takes longer than a run."""
+        self._step_stats = Later(make)
+
+    def cost_graph_later(self, make: Callable[[], Message]) -> None:
+        """The same of the cost graph."""
+        self._cost_graph = Later(make)
 
     def __repr__(self) -> str:
         nodes = sum(len(device.node_stats) for device in self.step_stats.dev_stats)

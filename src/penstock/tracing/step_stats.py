@@ -2,7 +2,7 @@
 
 In:   a ``Trace``.
 Out:  a StepStats message, filled as TensorFlow's executor fills it.
-Not:  has no record of dead nodes, of what failed, or of what sends and receives, nor has TensorFlow.
+Not:  has no record of dead nodes, of what failed, and of Send and Recv: TensorFlow has none either.
 """
 
 from __future__ import annotations
