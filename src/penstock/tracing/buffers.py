@@ -1,18 +1,19 @@
 """The memory of values: which kernel made it, and for how long the step needed it.
 
-In:   the activations of one executor, with the addresses that were noted of their outputs.
+In:   the activations of executors, with the addresses that were noted of their outputs.
 Out:  the same with numbers of buffers; buffers; live bytes over time.
 Not:  knows nothing of temporary memory inside of kernels.
 
 A value whose address is that of an input is the same memory, handed on.  Any other one is new,
 but where a node only shows what is there already: a constant, an argument, a variable.  Memory is
-needed until the last node that reads it has done so.
+needed until the last node that reads it has done so.  What an executor gets from another one, as an
+argument, a result or by a rendezvous, is the newest memory that had the address.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -22,8 +23,17 @@ from penstock.tracing.trace import Activation, Buffer, Counter, Output
 #: Ops whose outputs were there before the step, or belong to somebody else.
 _SHOW: Final = frozenset(
     {
-        "Const", "HostConst", "_Arg", "_DeviceArg", "_Recv", "_HostRecv", "Variable", "VariableV2",
-        "TemporaryVariable", "VarHandleOp", "ReadVariableOp", "Placeholder",
+        "Const", "HostConst", "Variable", "VariableV2", "TemporaryVariable", "VarHandleOp",
+        "ReadVariableOp", "Placeholder",
+    }
+)  # fmt: skip
+#: Ops that hand on what another executor has, or had from before the step.
+_PASS: Final = frozenset({"_Arg", "_DeviceArg", "_Recv", "_HostRecv"})
+#: Ops that call functions, whose results are theirs.
+_CALL: Final = frozenset(
+    {
+        "PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient", "If",
+        "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase", "For",
     }
 )  # fmt: skip
 
@@ -42,38 +52,49 @@ class BufferFinder:
 
     def __init__(self) -> None:
         self._lives: list[_Life] = []
-        #: How many activations were placed.
-        self._count = 0
+        #: The newest buffer that each address was one of.
+        self._by_address: dict[int, int] = {}
 
-    def placed(self, runs: Sequence[Any]) -> Iterator[Activation]:
-        """The activations of one executor in their order, with the buffers of their outputs."""
-        finished = sorted(range(len(runs)), key=lambda n: runs[n].activation.op_end)
-        producers, found = _Producers(), dict[int, tuple[Output, ...]]()
-        base = self._count
-        for number in finished:
+    def placed(self, lanes: Sequence[Sequence[Any]]) -> list[Activation]:
+        """The activations of some executors, one after the other, with their outputs' buffers."""
+        runs = [run for lane in lanes for run in lane]
+        producers = [producer for lane in lanes for producer in [_Producers()] * len(lane)]
+        functions = {run.activation.place.function for run in runs} | _CALL
+        made = list[Activation | None]([None] * len(runs))
+        for number in sorted(range(len(runs)), key=lambda n: runs[n].activation.op_end):
             run = runs[number]
-            read = producers.read_by(run)
-            for buffers in read:
-                for buffer in buffers.values():
-                    life = self._lives[buffer]
-                    life.end = max(life.end, run.activation.op_end)
+            read = producers[number].read_by(run)
+            self._use(read, run.activation.op_end)
             known = {address: b for buffers in read for address, b in buffers.items()}
-            found[number] = tuple(self._outputs(run, known, base + number))
-            producers.add(run, {run.seen[o.slot].address: o.buffer for o in found[number]})
-        self._count += len(runs)
-        return (replace(run.activation, outputs=found[n]) for n, run in enumerate(runs))
+            outputs = tuple(self._outputs(run, known, number, functions))
+            producers[number].add(run, {run.seen[o.slot].address: o.buffer for o in outputs})
+            made[number] = replace(run.activation, outputs=outputs)
+        return [activation for activation in made if activation is not None]
 
-    def _outputs(self, run: Any, known: dict[int, int], maker: int) -> Iterator[Output]:
+    def _use(self, read: Sequence[Mapping[int, int]], at: int) -> None:
+        for buffers in read:
+            for buffer in buffers.values():
+                life = self._lives[buffer]
+                life.end = max(life.end, at)
+
+    def _outputs(
+        self, run: Any, known: dict[int, int], maker: int, functions: Set[str]
+    ) -> Iterator[Output]:
         activation = run.activation
+        passes = activation.op in _PASS
         for slot, seen in enumerate(run.seen):
             if seen is None:
                 continue
             number = known.get(seen.address)
+            if number is None and (passes or activation.op in functions):
+                number = self._by_address.get(seen.address)
             if number is None:
-                number = known[seen.address] = len(self._lives)
-                made = maker if activation.op not in _SHOW else -1
-                at, device = activation.op_end, activation.place.device
+                number = len(self._lives)
+                made = maker if not passes and activation.op not in _SHOW else -1
+                # Some time in its kernel: while that runs, there are inputs and outputs.
+                at, device = activation.op_start, activation.place.device
                 self._lives.append(_Life(device, seen.size, at, activation.end, made))
+            known[seen.address] = self._by_address[seen.address] = number
             yield Output(slot, seen.dtype, seen.shape, seen.size, number)
 
     def with_makers(self, positions: Mapping[int, int]) -> list[Buffer]:

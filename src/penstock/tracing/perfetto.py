@@ -30,7 +30,8 @@ def perfetto_trace_of(timeline: Timeline) -> bytes:
     proto, uuids = Trace(), itertools.count(1)
     for number, group in enumerate(timeline.groups, 1):
         proto.packet.extend(_group(group, number, uuids))
-    proto.packet[0].sequence_flags = _STATE_BEGINS
+    if proto.packet:
+        proto.packet[0].sequence_flags = _STATE_BEGINS
     written: bytes = proto.SerializeToString()
     return written
 

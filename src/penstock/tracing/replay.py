@@ -72,8 +72,8 @@ def trace_of(recording: Recording) -> Trace:
     """What was recorded, as facts."""
     lanes = [_Replay(lane, recording.epoch).done() for lane in list(recording.lanes)]
     buffers, activations = BufferFinder(), list[Activation]()
+    activations += buffers.placed([lane.runs for lane in lanes])
     for lane in lanes:
-        activations += buffers.placed(lane.runs)
         activations += lane.others
     order = sorted(range(len(activations)), key=lambda n: activations[n].start)
     ordered = [activations[number] for number in order]
@@ -255,8 +255,11 @@ class _Replay:
             outputs is None and not error, error, item.is_transfer,
         )  # fmt: skip
         self._names.add(item.name)
-        seen = tuple([None if one is None else read(one) for one in outputs or ()])
-        self.runs.append(Run(item, frame, number, activation, seen))
+        seen = [None if one is None else read(one) for one in outputs or ()]
+        if item.is_merge and not any(slot for slot, _, _ in item.data_edges):
+            # Which input it was is asked for by nobody; TensorFlow notes it only if it is.
+            del seen[1:]
+        self.runs.append(Run(item, frame, number, activation, tuple(seen)))
 
     def _add_other(
         self, title: str, op: str, sort: Sort, start: int, end: int, thread: int,

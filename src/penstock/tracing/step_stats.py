@@ -70,7 +70,8 @@ def _fill(node: Message, activation: Activation) -> None:
     # Readers take what lasts no microsecond for something that never happened.
     node.op_end_rel_nanos, node.op_end_rel_micros = end, max(1, end // 1000)
     node.all_end_rel_nanos, node.all_end_rel_micros = told, max(1, end // 1000, told // 1000)
-    inputs = ", ".join(activation.inputs)
+    # What a constant waits for is left out, as TensorFlow does.
+    inputs = ", ".join(() if activation.op in _KEPT else activation.inputs)
     node.timeline_label = f"{activation.name} = {activation.op or 'Region'}({inputs})"
     node.thread_id = activation.thread & _MASK32
     for output in activation.outputs:

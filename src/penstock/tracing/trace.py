@@ -152,7 +152,7 @@ class Buffer:
     """The memory of a value, and for how long the step needed it."""
 
     size: int
-    #: When it was there, and when nobody read it any more.
+    #: When its maker's kernel began, and when nobody read it any more.
     start: int
     end: int
     #: The position of the activation that made it; -1 if it was there before the step.
