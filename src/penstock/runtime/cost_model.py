@@ -27,8 +27,8 @@ from penstock.tracing.replay import ran
 
 #: The bytes of a value that nobody saw.
 _UNKNOWN: Final = -1
-#: More events than this are looked at, though nobody asks, so that their memory is freed.
-_MOST_UNREAD: Final = 50_000
+#: More elements of events than that are looked at, though nobody asks, so that memory is freed.
+_MOST_UNREAD: Final = 1_000_000
 
 
 class CostModel:
@@ -68,7 +68,7 @@ class CostModel:
         """Take what one step recorded, node by node; it is looked at when somebody asks."""
         with self._lock:
             self._unread += recording.lanes
-            if sum(len(lane.events) for lane in self._unread) > _MOST_UNREAD:
+            if sum(map(len, self._unread)) > _MOST_UNREAD:
                 self._read()
 
     def _read(self) -> None:

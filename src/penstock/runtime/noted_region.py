@@ -16,21 +16,21 @@ from penstock.core.values import Value
 from penstock.runtime.compiler.region import Region
 from penstock.tracing.described import Described, described
 from penstock.tracing.recorder import Detail, Event, Recorder
-from penstock.tracing.watching import watched_by
+from penstock.tracing.watching import Watched
 
 _Results = TypeVar("_Results", bound=Sequence[Value | None])
 
 
 def run_noted(recorder: Recorder, region: Region, compute: Callable[[], _Results]) -> _Results:
     """What ``compute`` gives, which runs the region on this thread; raises what it raises."""
-    note, thread = recorder.lane(region.device, region.function).events.append, get_ident()
-    title, seen = region.title, tuple[Described, ...]()
+    note, thread = recorder.lane(region.device, region.function).note, get_ident()
+    seen: tuple[Described, ...] = ()
     is_close = recorder.detail is Detail.INSIDE
-    with watched_by(note, is_close=is_close), recorder.sampled(thread, note):
+    with Watched(note, is_close=is_close), recorder.sampled(thread, note):
         start = perf_counter_ns()
         try:
             results = compute()
             seen = described(results)
         finally:
-            note((Event.REGION, title, "python", start, perf_counter_ns(), thread, seen))
+            note((Event.REGION, region, "python", start, perf_counter_ns(), thread, seen))
     return results

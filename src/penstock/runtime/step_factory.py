@@ -32,7 +32,7 @@ class StepFactory:
     """Makes the steps of one request."""
 
     __slots__ = (
-        "_facts", "_is_traced", "_new_rendezvous", "_pool", "_prepared", "_recording",
+        "_facts", "_is_recorded", "_new_rendezvous", "_options", "_pool", "_prepared",
         "_session_state",
     )  # fmt: skip
 
@@ -58,8 +58,10 @@ class StepFactory:
         self._new_rendezvous = new_rendezvous or prepared.new_rendezvous
         self._session_state = session_state
         self._pool = pool
-        self._recording = options.recorder
-        self._is_traced = options.trace_level > TraceLevel.NO_TRACE
+        self._options = options
+        self._is_recorded = (
+            options.trace_level > TraceLevel.NO_TRACE or options.recorder is not None
+        )
         self._facts = CompiledStepFacts(
             prepared.params,
             self._compiled_state,
@@ -75,14 +77,20 @@ class StepFactory:
 
     def _new_own(self) -> Step | CompiledStep:
         """One run of what this process does itself."""
-        recording = self._recording or (Recording() if self._is_traced else None)
-        is_close = recording is not None and recording.detail.is_by_node
-        region = None if is_close or self._prepared.meets_others else self._prepared.runnable.take()
-        if region is not None:
-            if recording is None:
-                return CompiledStep(region, self._facts)
-            return RecordedCompiledStep(region, self._facts, recording)
-        stats = StatsCollector(recording) if recording is not None else None
+        if self._is_recorded:
+            return self._new_recorded(self._options.recorder or Recording())
+        region = None if self._prepared.meets_others else self._prepared.runnable.take()
+        return self._new_step(None) if region is None else CompiledStep(region, self._facts)
+
+    def _new_recorded(self, recording: Recording) -> Step | CompiledStep:
+        prepared = self._prepared
+        if not (recording.detail.is_by_node or prepared.meets_others):
+            region = prepared.runnable.take()
+            if region is not None:
+                return RecordedCompiledStep(region, self._facts, recording)
+        return self._new_step(recording)
+
+    def _new_step(self, recording: Recording | None) -> Step:
         state = StepState(
             rendezvous=self._new_rendezvous() if self._meets() else None,
             session_state=self._session_state,
@@ -90,6 +98,7 @@ class StepFactory:
             pool=self._pool,
             recorder=recording,
         )
+        stats = None if recording is None else StatsCollector(recording)
         return Step(self._prepared, state, stats, self._facts.flushes)
 
     def new_partial(self, graph: Graph) -> PartialRun:

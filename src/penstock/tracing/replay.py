@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from penstock.core.collector import collector_paused
 from penstock.tracing.buffers import BufferFinder
 from penstock.tracing.counters import accumulated, changes
 from penstock.tracing.described import Seen, read
@@ -55,19 +56,20 @@ class Run(NamedTuple):
 def ran(lane: Lane) -> Iterator[tuple[str, int, Sequence[Any]]]:
     """Name, nanoseconds and noted outputs of what a lane ran, transfers left out."""
     left: dict[int, tuple[Any, int]] = {}
-    for event in lane.events:
+    for event in lane:
         kind = event[0]
         if kind == Event.RAN:
             if not event[1].is_transfer:
-                yield event[1].name, event[6] - event[5], event[8] or _NO_OUTPUTS
+                yield event[1].name, event[6] - event[4], event[8] or _NO_OUTPUTS
         elif kind == Event.LEFT:
-            left[event[8]] = event[1], event[5]
+            left[event[8]] = event[1], event[4]
         elif kind == Event.DONE:
-            item, begin = left.pop(event[1])
+            item, start = left.pop(event[1])
             if not item.is_transfer:
-                yield item.name, event[2] - begin, event[4] or _NO_OUTPUTS
+                yield item.name, event[2] - start, event[4] or _NO_OUTPUTS
 
 
+@collector_paused
 def trace_of(recording: Recording) -> Trace:
     """What was recorded, as facts."""
     lanes = [_Replay(lane, recording.epoch).done() for lane in list(recording.lanes)]
@@ -88,7 +90,7 @@ def trace_of(recording: Recording) -> Trace:
         counters=[*_summed(counters), *buffers.live_bytes()],
         samples=sorted((s for lane in lanes for s in lane.samples), key=lambda s: s.at),
         buffers=buffers.with_makers({old: new for new, old in enumerate(order)}),
-        threads=dict(recording.threads),
+        threads=recording.threads,
     )
 
 
@@ -131,7 +133,7 @@ class _Replay:
             Event.DONE: self._finished, Event.FAILED: self._failed, Event.DROPPED: self._dropped,
             Event.REGION: self._region, Event.OPAQUE: self._opaque, Event.SAMPLE: self._sample,
         }  # fmt: skip
-        for event in self._lane.events:
+        for event in self._lane:
             handlers[event[0]](*event[1:])
         if self._points:
             points = tuple([(at + self._epoch, ready) for at, ready in self._points])
@@ -198,9 +200,9 @@ class _Replay:
         self._points.append((at, 0))
 
     def _region(
-        self, title: str, sort: str, start: int, end: int, thread: int, outputs: tuple[Any, ...]
+        self, region: Any, sort: str, start: int, end: int, thread: int, outputs: tuple[Any, ...]
     ) -> None:
-        self._add_other(title, "", Sort(sort), start, end, thread, outputs)
+        self._add_other(region.title, "", Sort(sort), start, end, thread, outputs)
 
     def _opaque(self, title: str, op: str, sort: str, start: int, end: int, thread: int) -> None:
         kind = Sort.INSIDE if sort == "node" else Sort(sort)

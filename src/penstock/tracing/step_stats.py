@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
+from penstock.core.collector import collector_paused
 from penstock.core.shapes import TensorShape
 from penstock.defs import schema
 from penstock.defs.schema import Message
@@ -25,6 +26,7 @@ _KEPT: Final = frozenset({"Const", "HostConst", "Variable", "VariableV2"})
 _MASK32: Final = 0xFFFFFFFF
 
 
+@collector_paused
 def step_stats_of(trace: Trace) -> Message:
     """One record for each activation, by device, in the order of their starts."""
     proto, made = schema.StepStats(), _made(trace.buffers)

@@ -10,8 +10,7 @@ records, of what takes a hundred times as long at least.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import get_ident
 from time import perf_counter_ns
 from typing import Any, Final, NamedTuple, TypeVar
@@ -37,19 +36,24 @@ class Watcher(NamedTuple):
 watching: Final[dict[int, Watcher]] = {}
 
 
-@contextmanager
-def watched_by(note: Note, *, is_close: bool) -> Iterator[None]:
-    """Have what this thread does be recorded."""
-    thread = get_ident()
-    before = watching.get(thread)
-    watching[thread] = Watcher(note, is_close)
-    try:
-        yield
-    finally:
-        if before is None:
-            del watching[thread]
+class Watched:
+    """Has what this thread does be recorded, as long as its ``with`` block lasts."""
+
+    __slots__ = ("_before", "_thread", "_watcher")
+
+    def __init__(self, note: Note, *, is_close: bool) -> None:
+        self._watcher = Watcher(note, is_close)
+        self._thread = get_ident()
+        self._before = watching.get(self._thread)
+
+    def __enter__(self) -> None:
+        watching[self._thread] = self._watcher
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is None:
+            del watching[self._thread]
         else:
-            watching[thread] = before
+            watching[self._thread] = self._before
 
 
 def noted(title: str, sort: str, compute: Callable[..., _Result], *args: Any) -> _Result:

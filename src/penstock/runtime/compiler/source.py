@@ -175,9 +175,12 @@ class Source:
         for frame, number in frames:
             if frame.f_code.co_filename == self.filename:
                 line = self.lines[number - 1]
-                # A part of a loop's body may be a function of its own.
-                known = counters | frame.f_locals
-                counters = {t.counter: known.get(t.counter, 0) for t in line.loops}
+                if line.loops:  # all variables are copied
+                    # A part of a loop's body may be a function of its own.
+                    known = counters | frame.f_locals
+                    counters = {t.counter: known.get(t.counter, 0) for t in line.loops}
+                else:
+                    counters = {}
                 if line.node is not None:
                     found = _place(line, counters)
         return found

@@ -26,7 +26,7 @@ from penstock.runtime.outputs import as_outputs, check_outputs
 from penstock.state.step_state import Runner
 from penstock.tracing.described import described
 from penstock.tracing.recorder import Detail, Event, Recorder
-from penstock.tracing.watching import watched_by
+from penstock.tracing.watching import Watched
 
 # As plain integers: to look up the member of an enumeration takes as long as to make the event.
 _RAN: Final = int(Event.RAN)
@@ -47,7 +47,7 @@ class RecordedState(ExecutorState):
         super().__init__(executor, args, runner, done)
         self._recorder = recorder
         self._is_close = recorder.detail is Detail.INSIDE
-        self._note = recorder.lane(executor.view.device, executor.view.function).events.append
+        self._note = recorder.lane(executor.view.device, executor.view.function).note
 
     def _drive(self) -> None:
         self._note((Event.THREAD, get_ident(), perf_counter_ns(), len(self._ready)))
@@ -55,7 +55,7 @@ class RecordedState(ExecutorState):
 
     def _run_watched(self, run: Callable[[], None]) -> None:
         note, sampled = self._note, self._recorder.sampled(get_ident(), self._note)
-        with watched_by(note, is_close=self._is_close), sampled:
+        with Watched(note, is_close=self._is_close), sampled:
             run()
 
     def _run_ready(self) -> None:  # noqa: C901, PLR0912, PLR0915  (an innermost loop)
