@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.config import RunMetadata, RunOptions, TraceLevel
+from penstock.defs import schema
 from penstock.errors import InvalidArgumentError, OpError
 from penstock.graph.export import graph_to_def
 from penstock.graph.graph import Graph
@@ -145,6 +146,16 @@ def _place_now(thread: int) -> tuple[str, str, str, int] | None:
     return place.node.name, place.node.op.name, place.frame, place.iteration
 
 
+class _Run(NamedTuple):
+    """One step, as the caller saw it."""
+
+    metadata: RunMetadata
+    value: Any
+    error: OpError | None
+    #: When it began and ended, in nanoseconds since 1970.
+    span: tuple[int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """What is to be run, how often."""
@@ -157,28 +168,37 @@ class _Asked:
     def here(self, options: RunOptions, recording: Recording) -> TracedRun:
         """Run it in this process."""
         given = replace(options, trace_level=TraceLevel.NO_TRACE, recorder=recording)
-        metadata, value, error, seconds = self._run(given)
+        runs = self._runs(given)
         found = trace_of(recording)
-        metadata.step_stats_later(lambda: step_stats_of(found))
-        return TracedRun(found, metadata, error, seconds, value, self.session.graph)
+        last = runs[-1]
+        last.metadata.step_stats_later(lambda: step_stats_of(found))
+        return self._traced(found, runs)
 
     def elsewhere(self, options: RunOptions) -> TracedRun:
         """Run it at a server, whose tasks record it."""
-        given = replace(options, trace_level=TraceLevel.FULL_TRACE, recorder=None)
-        metadata, value, error, seconds = self._run(given)
-        found = trace_of_step_stats(metadata.step_stats, _title(self.fetches))
-        return TracedRun(found, metadata, error, seconds, value, self.session.graph)
+        runs = self._runs(replace(options, trace_level=TraceLevel.FULL_TRACE, recorder=None))
+        stats = schema.StepStats()
+        for run in runs:
+            stats.MergeFrom(run.metadata.step_stats)
+        found = trace_of_step_stats(stats, _title(self.fetches))
+        runs[-1].metadata.step_stats = stats
+        return self._traced(replace(found, steps=[run.span for run in runs]), runs)
 
-    def _run(
-        self, options: RunOptions
-    ) -> tuple[RunMetadata, Any, OpError | None, tuple[float, ...]]:
-        metadata, value, error = RunMetadata(), None, None
-        seconds: list[float] = []
-        while error is None and len(seconds) < self.steps:
-            start = time.perf_counter()
-            try:
-                value = self.session.run(self.fetches, self.feed_dict, options, metadata)
-            except OpError as failure:
-                value, error = None, failure
-            seconds.append(time.perf_counter() - start)
-        return metadata, value, error, tuple(seconds)
+    def _traced(self, found: Trace, runs: Sequence[_Run]) -> TracedRun:
+        last, seconds = runs[-1], tuple((r.span[1] - r.span[0]) / 1e9 for r in runs)
+        return TracedRun(found, last.metadata, last.error, seconds, last.value, self.session.graph)
+
+    def _runs(self, options: RunOptions) -> list[_Run]:
+        """As many as are asked for, or up to the first that fails."""
+        runs: list[_Run] = []
+        while len(runs) < self.steps and not (runs and runs[-1].error):
+            runs.append(self._run(options))
+        return runs
+
+    def _run(self, options: RunOptions) -> _Run:
+        metadata, start, value, error = RunMetadata(), time.time_ns(), None, None
+        try:
+            value = self.session.run(self.fetches, self.feed_dict, options, metadata)
+        except OpError as failure:
+            error = failure
+        return _Run(metadata, value, error, (start, time.time_ns()))

@@ -10,6 +10,7 @@ clock says otherwise is moved until that holds, so that all are on one axis.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ from penstock.tracing.trace import Activation, Counter, Flow, Output, Place, Sor
 _LABEL: Final = re.compile(r"(.*) = (.*)\((.*)\)", re.DOTALL)
 #: What the splitter, and TensorFlow's, put behind the name of a node that is received.
 _RECEIVED: Final = re.compile(r"(.+)/_\d+")
+#: What a value is called that goes along with a task's call.
+_GIVEN: Final = re.compile(r"(.+/_\d+)/_Arg")
 #: Between two tasks, this often at most: clocks that contradict each other cannot be mended.
 _ROUNDS: Final = 3
 
@@ -102,21 +105,27 @@ def _moved(activation: Activation, by: int) -> Activation:
 
 
 def _flows(activations: Sequence[Activation]) -> Iterator[Flow]:
-    """From who computed a value to who read it on another device."""
-    made: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    """From who computed a value to who read it on another device.
+
+    What ran as often there as here is matched one by one, as in the iterations of a loop.
+    """
+    made: defaultdict[str, dict[str, list[int]]] = defaultdict(dict)
+    turns: list[int] = []
     for number, activation in enumerate(activations):
-        made[activation.name].setdefault(activation.place.device, number)
+        same = made[activation.name].setdefault(activation.place.device, [])
+        turns.append(len(same))
+        same.append(number)
     for number, activation in enumerate(activations):
         device = activation.place.device
-        for name in activation.inputs:
+        given = _GIVEN.fullmatch(activation.name)
+        for name in [given[1]] if given is not None else activation.inputs:
             node = name.lstrip("^").partition(":")[0]
             received = _RECEIVED.fullmatch(node)
             if received is None or device in made.get(node, ()):
                 continue
-            for other, source in made.get(received[1], {}).items():
-                if other != device:
-                    yield Flow(source, number, name)
-                    break
+            elsewhere = (n for d, n in made.get(received[1], {}).items() if d != device)
+            for sources in itertools.islice(elsewhere, 1):
+                yield Flow(sources[min(turns[number], len(sources) - 1)], number, name)
 
 
 def _offsets(activations: Sequence[Activation]) -> dict[str, int]:
