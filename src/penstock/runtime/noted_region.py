@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from penstock.core.values import Value
 from penstock.runtime.compiler.region import Region
-from penstock.tracing.described import Described, described
+from penstock.tracing.described import Noted, described
 from penstock.tracing.recorder import Detail, Event, Recorder
 from penstock.tracing.watching import Watched
 
@@ -24,7 +24,7 @@ _Results = TypeVar("_Results", bound=Sequence[Value | None])
 def run_noted(recorder: Recorder, region: Region, compute: Callable[[], _Results]) -> _Results:
     """What ``compute`` gives, which runs the region on this thread; raises what it raises."""
     note, thread = recorder.lane(region.device, region.function).note, get_ident()
-    seen: tuple[Described, ...] = ()
+    seen: Noted = ()
     is_close = recorder.detail is Detail.INSIDE
     with Watched(note, is_close=is_close), recorder.sampled(thread, note):
         start = perf_counter_ns()

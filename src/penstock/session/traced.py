@@ -146,7 +146,7 @@ def _place_now(thread: int) -> tuple[str, str, str, int] | None:
     return place.node.name, place.node.op.name, place.frame, place.iteration
 
 
-class _Run(NamedTuple):
+class _OneRun(NamedTuple):
     """One step, as the caller saw it."""
 
     metadata: RunMetadata
@@ -184,21 +184,21 @@ class _Asked:
         runs[-1].metadata.step_stats = stats
         return self._traced(replace(found, steps=[run.span for run in runs]), runs)
 
-    def _traced(self, found: Trace, runs: Sequence[_Run]) -> TracedRun:
+    def _traced(self, found: Trace, runs: Sequence[_OneRun]) -> TracedRun:
         last, seconds = runs[-1], tuple((r.span[1] - r.span[0]) / 1e9 for r in runs)
         return TracedRun(found, last.metadata, last.error, seconds, last.value, self.session.graph)
 
-    def _runs(self, options: RunOptions) -> list[_Run]:
+    def _runs(self, options: RunOptions) -> list[_OneRun]:
         """As many as are asked for, or up to the first that fails."""
-        runs: list[_Run] = []
+        runs: list[_OneRun] = []
         while len(runs) < self.steps and not (runs and runs[-1].error):
             runs.append(self._run(options))
         return runs
 
-    def _run(self, options: RunOptions) -> _Run:
+    def _run(self, options: RunOptions) -> _OneRun:
         metadata, start, value, error = RunMetadata(), time.time_ns(), None, None
         try:
             value = self.session.run(self.fetches, self.feed_dict, options, metadata)
         except OpError as failure:
             error = failure
-        return _Run(metadata, value, error, (start, time.time_ns()))
+        return _OneRun(metadata, value, error, (start, time.time_ns()))

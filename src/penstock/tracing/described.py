@@ -20,6 +20,9 @@ from penstock.core.values import DEAD, Ref, Value, dtype_of, shape_of, size_in_b
 #: address, number of the type, shape and bytes of anything else; None for no value.
 Described: TypeAlias = tuple[Any, ...] | None
 
+#: What is kept of one output alone, or of each; the former begins with a number.
+Noted: TypeAlias = tuple[Any, ...]
+
 _ARRAY: Final = np.ndarray
 _SCALAR: Final = np.generic
 #: The classes of nearly all scalars: to look one up takes half as long as ``isinstance``.
@@ -41,7 +44,7 @@ class Seen(NamedTuple):
     size: int
 
 
-def described(outputs: Sequence[Value]) -> tuple[Described, ...]:
+def described(outputs: Sequence[Value]) -> Noted:
     """What is kept of the outputs of one activation."""
     if len(outputs) == 1:  # nearly always
         value = outputs[0]
@@ -49,10 +52,17 @@ def described(outputs: Sequence[Value]) -> tuple[Described, ...]:
         if kind is _ARRAY:
             if value.dtype is not _OBJECT:
                 base = value.base
-                return ((id(value if base is None else base), value.dtype, value.shape),)
+                return id(value if base is None else base), value.dtype, value.shape
         elif kind in _SCALARS:
-            return ((id(value), kind),)
+            return id(value), kind
     return tuple([_described(value) for value in outputs])
+
+
+def each(noted: Noted | None) -> Sequence[Described]:
+    """The outputs that were noted, by slot; none if there were none."""
+    if not noted:
+        return ()
+    return (noted,) if type(noted[0]) is int else noted
 
 
 def _described(value: Value) -> Described:

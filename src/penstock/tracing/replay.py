@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 from penstock.core.collector import collector_paused
 from penstock.tracing.buffers import BufferFinder
 from penstock.tracing.counters import accumulated, changes
-from penstock.tracing.described import Seen, read
+from penstock.tracing.described import Seen, each, read
 from penstock.tracing.recorder import Event, Lane, Recording
 from penstock.tracing.spans import flows_of, spans_of
 from penstock.tracing.trace import (
@@ -34,7 +34,6 @@ from penstock.tracing.trace import (
     Trace,
 )
 
-_NO_OUTPUTS: Final[tuple[Any, ...]] = ()
 #: Ops of regions, as nodes of their own.
 _SORTS: Final = {
     "_Region": Sort.PYTHON, "_OnnxRegion": Sort.ONNX, "_NativeRegion": Sort.XLA,
@@ -60,13 +59,13 @@ def ran(lane: Lane) -> Iterator[tuple[str, int, Sequence[Any]]]:
         kind = event[0]
         if kind == Event.RAN:
             if not event[1].is_transfer:
-                yield event[1].name, event[6] - event[4], event[8] or _NO_OUTPUTS
+                yield event[1].name, event[6] - event[4], each(event[8])
         elif kind == Event.LEFT:
             left[event[8]] = event[1], event[4]
         elif kind == Event.DONE:
             item, start = left.pop(event[1])
             if not item.is_transfer:
-                yield item.name, event[2] - start, event[4] or _NO_OUTPUTS
+                yield item.name, event[2] - start, each(event[4])
 
 
 @collector_paused
@@ -257,7 +256,7 @@ class _Replay:
             outputs is None and not error, error, item.is_transfer,
         )  # fmt: skip
         self._names.add(item.name)
-        seen = [None if one is None else read(one) for one in outputs or ()]
+        seen = [None if one is None else read(one) for one in each(outputs)]
         if item.is_merge and not any(slot for slot, _, _ in item.data_edges):
             # Which input it was is asked for by nobody; TensorFlow notes it only if it is.
             del seen[1:]
@@ -270,7 +269,7 @@ class _Replay:
         begin, stop = start + self._epoch, end + self._epoch
         place = Place(self._lane.device, function=self._lane.function)
         made = Activation(place, title, op, (), sort, thread, begin, begin, begin, stop, stop)
-        found = [None if one is None else read(one) for one in outputs]
+        found = [None if one is None else read(one) for one in each(outputs)]
         self.others.append(replace(made, outputs=plain_outputs(found)))
 
     def _place(self, item: Any, frame: Any, number: int) -> Place:

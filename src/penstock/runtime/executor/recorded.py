@@ -97,7 +97,8 @@ class RecordedState(ExecutorState):
                         check_outputs(item, outputs, may_omit=item.may_omit_outputs)
                 else:
                     begin = clock()
-                    outputs = self._activate(tagged)
+                    is_prompt = item.try_compute is not None and not is_told
+                    outputs = self._attempt(tagged) if is_prompt else self._activate(tagged)
                     end = now = clock()
                     self._at = None
                     if outputs is None:
