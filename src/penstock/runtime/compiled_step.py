@@ -157,21 +157,21 @@ class CompiledStep:
 class RecordedCompiledStep(CompiledStep):
     """The same, noted as a whole by whoever records it."""
 
-    __slots__ = ("_recording",)
+    __slots__ = ("_stats",)
 
     def __init__(self, region: Region, facts: CompiledStepFacts, recording: Recording) -> None:
         super().__init__(region, facts)
-        self._recording = recording
+        self._stats = StatsCollector(recording)
         if self._state is not None:
             self._state.recorder = recording
 
     @property
     def stats(self) -> StatsCollector | None:
         """What is recorded."""
-        return StatsCollector(self._recording)
+        return self._stats
 
     def _run(self, feeds: Sequence[Value], *, flush: bool = False) -> Sequence[Value | None]:
-        recording, start = self._recording, perf_counter_ns()
+        recording, start = self._stats.recording, perf_counter_ns()
         run = partial(super()._run, feeds, flush=flush)
         try:
             return run_noted(recording, self._region, run)

@@ -15,7 +15,7 @@ from typing import TypeVar
 from penstock.core.values import Value
 from penstock.runtime.compiler.region import Region
 from penstock.tracing.described import Noted, described
-from penstock.tracing.recorder import Detail, Event, Recorder
+from penstock.tracing.recorder import Event, Recorder
 from penstock.tracing.watching import Watched
 
 _Results = TypeVar("_Results", bound=Sequence[Value | None])
@@ -25,8 +25,7 @@ def run_noted(recorder: Recorder, region: Region, compute: Callable[[], _Results
     """What ``compute`` gives, which runs the region on this thread; raises what it raises."""
     note, thread = recorder.lane(region.device, region.function).note, get_ident()
     seen: Noted = ()
-    is_close = recorder.detail is Detail.INSIDE
-    with Watched(note, is_close=is_close), recorder.sampled(thread, note):
+    with Watched(recorder, note):
         start = perf_counter_ns()
         try:
             results = compute()

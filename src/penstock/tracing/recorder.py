@@ -15,7 +15,7 @@ import enum
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol, TypeAlias
 
 from penstock.defs.schema import Message
@@ -37,15 +37,15 @@ class Detail(enum.Enum):
     #: last bits of results may differ.
     INSIDE = "inside"
 
-    @property
-    def is_by_node(self) -> bool:
-        """Whether nodes are run one by one."""
-        return self in _BY_NODE
+    #: Whether nodes are run one by one.
+    is_by_node: bool
+
+    def __init__(self, value: str) -> None:
+        self.is_by_node = value in ("nodes", "inside")
 
 
 #: How often clocks are compared: each takes a quarter of a microsecond.
 _READINGS: Final = 3
-_BY_NODE: Final = frozenset({Detail.NODES, Detail.INSIDE})
 
 
 class Event(enum.IntEnum):
@@ -132,8 +132,8 @@ class Recorder(Protocol):
     def lane(self, device: str, function: str = "") -> Lane:
         """Where one executor, or compiled function, notes what it does."""
 
-    def sampled(self, thread: int, note: Note) -> AbstractContextManager[object]:
-        """Have somebody look now and then what a thread is at, if that is wanted."""
+    def sampled(self, thread: int, note: Note) -> AbstractContextManager[object] | None:
+        """Have somebody look now and then what a thread is at; None if nobody wants to know."""
 
     def step_ended(self, start: int) -> None:
         """A step that began then is over, whether it succeeded or not."""
@@ -182,10 +182,10 @@ class Recording:
         self.lanes.append(made)
         return made
 
-    def sampled(self, thread: int, note: Note) -> AbstractContextManager[object]:
-        """Have somebody look now and then what a thread is at, if that is wanted."""
+    def sampled(self, thread: int, note: Note) -> AbstractContextManager[object] | None:
+        """Have somebody look now and then what a thread is at; None if nobody wants to know."""
         if self._sampling is None or self._detail is not Detail.LINES:
-            return nullcontext()
+            return None
         return self._sampling.watch(thread, note)
 
     def step_ended(self, start: int) -> None:

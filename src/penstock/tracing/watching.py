@@ -15,7 +15,7 @@ from threading import get_ident
 from time import perf_counter_ns
 from typing import Any, Final, NamedTuple, TypeVar
 
-from penstock.tracing.recorder import Event, Note
+from penstock.tracing.recorder import Detail, Event, Note, Recorder
 
 _Result = TypeVar("_Result")
 
@@ -39,17 +39,23 @@ watching: Final[dict[int, Watcher]] = {}
 class Watched:
     """Has what this thread does be recorded, as long as its ``with`` block lasts."""
 
-    __slots__ = ("_before", "_thread", "_watcher")
+    __slots__ = ("_before", "_sampled", "_thread", "_watcher")
 
-    def __init__(self, note: Note, *, is_close: bool) -> None:
-        self._watcher = Watcher(note, is_close)
+    def __init__(self, recorder: Recorder, note: Note) -> None:
+        """Say by whom, and where it is noted."""
+        self._watcher = Watcher(note, recorder.detail is Detail.INSIDE)
         self._thread = get_ident()
         self._before = watching.get(self._thread)
+        self._sampled = recorder.sampled(self._thread, note)
 
     def __enter__(self) -> None:
         watching[self._thread] = self._watcher
+        if self._sampled is not None:
+            self._sampled.__enter__()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *error: Any) -> None:
+        if self._sampled is not None:
+            self._sampled.__exit__(*error)
         if self._before is None:
             del watching[self._thread]
         else:

@@ -25,7 +25,7 @@ from penstock.runtime.executor.state import TaggedNode
 from penstock.runtime.outputs import as_outputs, check_outputs
 from penstock.state.step_state import Runner
 from penstock.tracing.described import described
-from penstock.tracing.recorder import Detail, Event, Recorder
+from penstock.tracing.recorder import Event, Recorder
 from penstock.tracing.watching import Watched
 
 # As plain integers: to look up the member of an enumeration takes as long as to make the event.
@@ -46,7 +46,6 @@ class RecordedState(ExecutorState):
     ) -> None:
         super().__init__(executor, args, runner, done)
         self._recorder = recorder
-        self._is_close = recorder.detail is Detail.INSIDE
         self._note = recorder.lane(executor.view.device, executor.view.function).note
 
     def _drive(self) -> None:
@@ -54,8 +53,7 @@ class RecordedState(ExecutorState):
         self._run_watched(super()._drive)
 
     def _run_watched(self, run: Callable[[], None]) -> None:
-        note, sampled = self._note, self._recorder.sampled(get_ident(), self._note)
-        with Watched(note, is_close=self._is_close), sampled:
+        with Watched(self._recorder, self._note):
             run()
 
     def _run_ready(self) -> None:  # noqa: C901, PLR0912, PLR0915  (an innermost loop)
