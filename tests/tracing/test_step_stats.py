@@ -178,6 +178,25 @@ def test_a_node_is_scheduled_when_its_last_input_is_there() -> None:
         assert found[name].scheduled_nanos == found["a"].scheduled_nanos
 
 
+def test_a_node_is_ready_before_its_turn_comes() -> None:
+    """What was ready earlier runs first; when it became ready is noted all the same."""
+    metadata = ps.RunMetadata()
+    text = "x = Placeholder\na = Neg(x)\nb = Exp(x)\nc = Abs(x)\nd = Neg(a)\ne = Neg(d)"
+    text += "\nz = AddN[N=3](b, c, e)"
+    config = ps.Config(graph_options=NOTHING, inter_op_parallelism_threads=1)
+    with ps.Session(graph_def(text), config=config) as session:
+        session.run("z:0", {"x:0": 1.0}, FULL, metadata)
+    (device,) = metadata.step_stats.dev_stats
+    found = {node.node_name: node for node in device.node_stats}
+    told = {name: n.all_start_nanos + n.all_end_rel_nanos for name, n in found.items()}
+    order = [n.node_name for n in device.node_stats if n.node_name in set("abcdez")]
+    assert order == ["a", "b", "c", "d", "e", "z"]
+    # b and c stood before d; e was taken up as soon as it was ready.
+    assert found["d"].scheduled_nanos == told["a"] < told["c"] <= found["d"].all_start_nanos
+    assert found["e"].scheduled_nanos == told["d"] <= found["e"].all_start_nanos
+    assert found["z"].scheduled_nanos == told["e"]
+
+
 def test_statistics_are_made_when_they_are_read() -> None:
     """And are the same message each time."""
     metadata = ps.RunMetadata()

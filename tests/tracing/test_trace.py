@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import Counter
 from typing import Any
@@ -12,7 +13,10 @@ import pytest
 import penstock as ps
 from penstock.runtime.compiler import compile_regions
 from penstock.runtime.executor.driver import ExecutorState
+from penstock.tracing.sampler import Sampler
 from penstock.tracing.trace import Activation, Sort, Trace
+from penstock.tracing.watching import watching
+from support.custom import custom_kernels
 from support.functions import graph_def_with
 from support.graphs import graph_def
 from support.loops import NESTED_LOOPS, counting_loop
@@ -136,6 +140,7 @@ def test_a_loop_across_devices_has_a_flow_for_each_iteration() -> None:
     assert turns == [0, 1, 2, 3]
     assert {s.place.iteration for s, _ in over if s.is_dead} == {3}
     assert all(s.place.iteration == t.place.iteration for s, t in over)
+    assert all(s.key.endswith(f":{s.place.iteration}") for s, _ in over)
 
 
 def test_what_waits_says_for_what() -> None:
@@ -188,6 +193,55 @@ def test_live_bytes_are_what_is_still_to_be_read() -> None:
     assert max(values) == 16
     assert values[-1] == 0
     assert sum(buffer.size for buffer in trace.buffers if buffer.maker >= 0) == 80
+
+
+def test_what_a_loop_begins_with_is_not_kept() -> None:
+    """The first value of a loop's variable is needed in the first iteration, and no longer."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder(ps.dtypes.float32, [3], name="x")
+        _, y = ps.while_loop(
+            lambda i, _: i < 5,
+            lambda i, y: (i + 1, ps.ops.exp(y, name="next")),
+            [ps.constant(0), ps.ops.neg(x, name="first")],
+            name="loop",
+        )
+        ps.ops.identity(y, name="out")
+    trace = traced(graph, "out:0", {"x:0": [1.0, 2.0, 3.0]}, inter_op_parallelism_threads=1)
+    found = by_name(trace)
+    first = trace.buffers[found["first"][0].outputs[0].buffer]
+    turns = {a.place.iteration: a for name in found for a in found[name] if name == "loop/next"}
+    assert first.end == turns[0].op_end
+    last = trace.buffers[turns[4].outputs[0].buffer]
+    assert last.end >= found["out"][0].op_end
+
+
+def test_what_runs_on_the_pool_has_its_thread_and_its_time() -> None:
+    """The thread of the pool, and the time of the kernel, not that until somebody heard of it."""
+    meet, threads = threading.Barrier(2), list[int]()
+
+    def both(x: Any) -> Any:
+        meet.wait(10.0)
+        threads.append(threading.get_ident())
+        return x
+
+    text = "x = Placeholder\na = TraceBoth(x)\nb = TraceBoth(x)\nz = Add(a, b)"
+    config = ps.Config(graph_options=NOTHING, inter_op_parallelism_threads=4, offload_seconds=0.0)
+    with custom_kernels("TraceBoth(x: float32) -> (y: float32)") as register:
+        register("TraceBoth", both)
+        with ps.Session(graph_def(text), config=config) as session:
+            run = ps.trace(session, "z:0", {"x:0": 1.0}, detail=NODES)
+    assert run.value == 2.0
+    found = by_name(run.trace)
+    pair = [found["a"][0], found["b"][0]]
+    assert sorted(a.thread for a in pair) == sorted(threads)
+    assert len(set(threads)) == 2
+    # Each was there when the other one was.
+    assert max(a.op_start for a in pair) < min(a.op_end for a in pair)
+    for activation in pair:
+        assert not activation.is_async
+        assert activation.start == activation.op_start  # it was handed over before
+        assert run.trace.threads[activation.thread]
 
 
 def test_memory_that_is_handed_on_is_one_buffer() -> None:
@@ -302,6 +356,73 @@ def test_a_region_of_onnx_runtime_is_seen_within_python() -> None:
     np.testing.assert_allclose(plain.value, close.value, rtol=1e-3, atol=1e-3)
     names = [n.node_name for d in close.metadata.step_stats.dev_stats for n in d.node_stats]
     assert not {name for name in names if name.startswith("product")}
+
+
+def test_nothing_is_left_when_a_trace_is_done() -> None:
+    """The interpreter's switch interval is as before, no thread is watched, none is left."""
+    interval, names = sys.getswitchinterval(), {t.name for t in threading.enumerate()}
+    with ps.Session(sketch(counting_loop())) as session:
+        for detail in ps.TraceDetail:
+            ps.trace(session, "exit:0", {"limit": 3}, detail=detail)
+    assert sys.getswitchinterval() == interval
+    assert not watching
+    assert "penstock sampler" not in {t.name for t in threading.enumerate()} - names
+
+
+def test_a_thread_is_looked_at_as_long_as_it_is_watched() -> None:
+    """Of two who watch it the inner one is told; when both are done, nobody looks."""
+    looked = threading.Event()
+    notes: dict[str, list[Any]] = {"outer": [], "inner": []}
+
+    def place_now(thread: int) -> tuple[str, str, str, int]:
+        assert thread == me
+        looked.set()
+        return "n", "Op", "", 0
+
+    def wait_for_a_look() -> None:
+        for _ in range(2):  # the one that is under way may be of before
+            looked.clear()
+            assert looked.wait(10)
+
+    me = threading.get_ident()
+    with Sampler(place_now, 1e-4) as sampler:
+        with sampler.watch(me, notes["outer"].append):
+            with sampler.watch(me, notes["inner"].append):
+                wait_for_a_look()
+            told = len(notes["outer"])
+            assert told == 0
+            wait_for_a_look()
+            wait_for_a_look()
+            assert notes["outer"]
+        assert not sampler._watched
+        looked.clear()
+        assert not looked.wait(0.01)
+
+
+@pytest.mark.slow
+def test_a_region_of_xla_is_seen_and_opened() -> None:
+    """With its time; on request node by node, the iterations of its loop included."""
+    pytest.importorskip("jaxlib")
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder(ps.dtypes.float32, [8], name="x")
+        _, y = ps.while_loop(
+            lambda i, _: i < 50,
+            lambda i, y: (i + 1, ps.ops.tanh(y * 0.5 + x)),
+            [ps.constant(0), x],
+            name="loop",
+        )
+        ps.ops.identity(y, name="y")
+    jit = ps.OptimizerOptions(global_jit_level=ps.OptimizerOptions.ON_1)
+    config = ps.Config(graph_options=ps.GraphOptions(optimizer_options=jit))
+    feeds = {"x:0": np.ones(8, np.float32)}
+    with ps.Session(graph, config=config) as session:
+        found = {d: ps.trace(session, "y:0", feeds, detail=d) for d in ("regions", "inside")}
+    sorts = {d: Counter(a.sort for a in run.trace.activations) for d, run in found.items()}
+    assert sorts["regions"][Sort.XLA] == sorts["inside"][Sort.XLA] == 1
+    inside = [a for a in found["inside"].trace.activations if a.sort is Sort.INSIDE]
+    assert Counter(a.op for a in inside)["Tanh"] == 50
+    np.testing.assert_allclose(found["regions"].value, found["inside"].value, rtol=1e-5)
 
 
 # -- what is not recorded -------------------------------------------------------------------------

@@ -63,6 +63,32 @@ def test_slices_of_a_track_stand_beside_or_within_each_other(run: ps.TracedRun) 
     assert [g.name for g in timeline.groups] == ["steps", *trace.devices]
 
 
+def by_hand(*times: tuple[int, int]) -> Timeline:
+    """A thread that did something from then to then."""
+    place = Place("/device:CPU:0")
+    return timeline_of(
+        Trace(
+            activations=[
+                Activation(place, f"n{i}", "Op", (), Sort.NODE, 7, *(start,) * 3, end, end)
+                for i, (start, end) in enumerate(times)
+            ]
+        )
+    )
+
+
+def test_what_overlaps_in_part_ends_with_what_it_began_in() -> None:
+    """Clocks that disagree make no track that nobody can show."""
+    (found,) = (track for group in by_hand((0, 10), (5, 20)).groups for track in group.tracks)
+    assert [(s.name, s.start, s.end) for s in found.slices] == [("n0", 0, 10), ("n1", 5, 10)]
+
+
+def test_what_ends_when_the_next_begins_is_beside_it() -> None:
+    """In Perfetto's file the end comes before the beginning, so that neither is in the other."""
+    trace = perfetto_schema.Trace.FromString(perfetto_trace_of(by_hand((0, 10), (10, 20))))
+    kinds = [p.track_event.type for p in trace.packet if p.HasField("track_event")]
+    assert kinds == [BEGIN, END, BEGIN, END]
+
+
 def test_chrome_has_every_slice_and_both_ends_of_arrows(run: ps.TracedRun) -> None:
     """Times are microseconds since the trace began; processes and threads have names."""
     timeline = timeline_of(run.trace)

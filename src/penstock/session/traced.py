@@ -126,6 +126,8 @@ def trace(
 
 
 def _detail(given: Detail | str) -> Detail:
+    if isinstance(given, Detail):
+        return given
     try:
         return Detail(given)
     except ValueError:
