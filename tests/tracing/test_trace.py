@@ -13,6 +13,8 @@ import pytest
 import penstock as ps
 from penstock.runtime.compiler import compile_regions
 from penstock.runtime.executor.driver import ExecutorState
+from penstock.tracing.recorder import Recording
+from penstock.tracing.replay import UNFINISHED, trace_of
 from penstock.tracing.sampler import Sampler
 from penstock.tracing.trace import Activation, Sort, Trace
 from penstock.tracing.watching import watching
@@ -172,6 +174,23 @@ def test_what_waits_says_for_what() -> None:
     assert get.op_end - get.op_start >= 10_000_000
 
 
+def test_what_a_step_did_not_wait_for_is_there() -> None:
+    """A kernel that never answers, from its start to the end of the step."""
+    limits = ps.Limits(patience=0.02)
+    with custom_kernels("TraceSilent(x: float32) -> (y: float32)") as register:
+        register("TraceSilent", lambda _context, _done, _x: None, "async")
+        with ps.Session(
+            graph_def("x = Placeholder\ny = TraceSilent(x)"), config=ps.Config(limits=limits)
+        ) as session:
+            options = ps.RunOptions(timeout_in_ms=10)
+            run = ps.trace(session, "y:0", {"x:0": 1.0}, detail=NODES, options=options)
+    assert isinstance(run.error, ps.errors.DeadlineExceededError)
+    (silent,) = by_name(run.trace)["y"]
+    assert silent.error == UNFINISHED
+    assert silent.is_async
+    assert silent.op_end == run.trace.steps[0][1]
+
+
 def test_nodes_of_functions_say_so() -> None:
     """And those of the graph itself do not."""
     config = ps.Config(graph_options=NOTHING, device_count={"CPU": 2})
@@ -271,6 +290,19 @@ def test_ready_nodes_are_counted() -> None:
     (ready,) = (c for c in trace.counters if c.name == "ready nodes")
     assert max(value for _, value in ready.points) == 3
     assert ready.points[-1][1] == 0
+
+
+@pytest.mark.parametrize("detail", [ps.TraceDetail.REGIONS, NODES])
+def test_calls_of_a_callable_are_recorded(detail: ps.TraceDetail) -> None:
+    """By the recorder that its options have: each call is a step."""
+    recording = Recording(detail)
+    with ps.Session(graph_def("x = Placeholder\ny = Neg(x)\nz = Exp(y)")) as session:
+        call = session.make_callable("z:0", ["x:0"], ps.RunOptions(recorder=recording))
+        assert [call(0.0), call(0.0)] == [1.0, 1.0]
+    trace = trace_of(recording)
+    assert len(trace.steps) == 2
+    wanted = Sort.PYTHON if detail is ps.TraceDetail.REGIONS else Sort.NODE
+    assert {a.sort for a in trace.activations} == {wanted}
 
 
 # -- compiled regions ----------------------------------------------------------------------------

@@ -41,6 +41,10 @@ _SORTS: Final = {
 }  # fmt: skip
 
 
+#: What is said of an activation for which its step did not wait.
+UNFINISHED: Final = "UNFINISHED"
+
+
 class Run(NamedTuple):
     """One activation of an item, with what only the events of one step have."""
 
@@ -71,7 +75,8 @@ def ran(lane: Lane) -> Iterator[tuple[str, int, Sequence[Any]]]:
 @collector_paused
 def trace_of(recording: Recording) -> Trace:
     """What was recorded, as facts."""
-    lanes = [_Replay(lane, recording.epoch).done() for lane in list(recording.lanes)]
+    last = max((end for _, end in recording.steps), default=0)
+    lanes = [_Replay(lane, recording.epoch, last).done() for lane in list(recording.lanes)]
     buffers, activations = BufferFinder(), list[Activation]()
     activations += buffers.placed([lane.runs for lane in lanes])
     for lane in lanes:
@@ -105,8 +110,17 @@ def _summed(counters: Sequence[Counter]) -> Iterator[Counter]:
 class _Replay:
     """One lane, event by event."""
 
-    def __init__(self, lane: Lane, epoch: int) -> None:
+    def __init__(self, lane: Lane, epoch: int, end: int) -> None:
+        """Begin.
+
+        Args:
+            lane: what is to be replayed.
+            epoch: what is to be added to its times.
+            end: when the last step was over, by its clock.
+
+        """
         self._lane = lane
+        self._end = end
         self._epoch = epoch
         self._thread = 0
         #: When the nodes that are ready now became so.
@@ -134,6 +148,9 @@ class _Replay:
         }  # fmt: skip
         for event in self._lane:
             handlers[event[0]](*event[1:])
+        for mark, (_, _, _, times, _, _) in list(self._left.items()):
+            end = max(self._end, times[2])  # the step ended without it
+            self._add_left(mark, end, end, None, UNFINISHED)
         if self._points:
             points = tuple([(at + self._epoch, ready) for at, ready in self._points])
             self.counters.append(Counter(self._lane.device, "ready nodes", "nodes", points))
