@@ -54,6 +54,8 @@ from penstock.state.py_funcs import EagerCall, register_eager_caller, register_p
 from penstock.state.rendezvous import Rendezvous, RendezvousKey
 from penstock.state.resources import ResourceManager
 from penstock.state.step_state import StepState
+from penstock.tracing.recorder import Detail as TraceDetail
+from penstock.tracing.trace import Trace
 
 if TYPE_CHECKING:
     from penstock import checkpoint, formats, records, saved_model, training
@@ -91,6 +93,7 @@ if TYPE_CHECKING:
     from penstock.kernels.api.shape_context import ShapeContext
     from penstock.kernels.api.shape_rules import shape_rule
     from penstock.saved_model import load_model
+    from penstock.session.traced import TracedRun, trace
     from penstock.training import MonitoredSession
 
 __version__ = "0.1.0"
@@ -132,7 +135,10 @@ __all__ = [
     "TensorArray",
     "TensorShape",
     "Tier",
+    "Trace",
+    "TraceDetail",
     "TraceLevel",
+    "TracedRun",
     "Variable",
     "async_kernel",
     "case",
@@ -175,6 +181,7 @@ __all__ = [
     "send",
     "shape_rule",
     "switch_case",
+    "trace",
     "training",
     "tuple_",
     "unregister_pass",
@@ -191,7 +198,9 @@ _MODULES = {
     "MonitoredSession": "penstock.training.monitored_session",
     "ShapeContext": "penstock.kernels.api.shape_context",
     "load_model": "penstock.saved_model.loaded_model",
+    "TracedRun": "penstock.session.traced",
     "shape_rule": "penstock.kernels.api.shape_rules",
+    "trace": "penstock.session.traced",
 }
 #: All other names come from ``penstock.builder``.
 _FROM_BUILDER = frozenset(__all__) - frozenset(globals()) - _PACKAGES - frozenset(_MODULES)

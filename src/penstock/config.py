@@ -1,7 +1,7 @@
 """How to run: Penstock's own option classes, and TensorFlow's messages as a second way in.
 
 In:   keyword arguments; or a ConfigProto or RunOptions, as message or bytes.
-Out:  frozen ``Config`` and ``RunOptions``; ``RunMetadata`` to be filled by a run.
+Out:  frozen ``Config`` and ``RunOptions``; and ``RunMetadata``, to be filled by a run.
 Not:  never says what to compute.
 """
 
@@ -21,6 +21,8 @@ from penstock.defs import schema
 from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError
 from penstock.exceptions import shown_cause
+from penstock.tracing.recorder import Recording
+from penstock.tracing.run_metadata import RunMetadata as RunMetadata  # noqa: PLC0414  (one of ours)
 
 #: What is said about a field whose numbers begin at 0.
 _NOT_NEGATIVE: Final = {"minimum": 0}
@@ -300,6 +302,9 @@ class RunOptions(Options):
     inter_op_thread_pool: int = 0
     #: Put the graphs that really ran into the run's metadata.
     output_partition_graphs: bool = False
+    #: Told of what runs, as ``penstock.trace`` has it; instead of a recorder that ``trace_level``
+    #: asks for.
+    recorder: Recording | None = None
 
     @classmethod
     def of(cls, options: RunOptions | Message | bytes | None) -> RunOptions:
@@ -320,32 +325,6 @@ class RunOptions(Options):
 
 
 _NO_OPTIONS: Final = RunOptions()
-
-
-@dataclass(frozen=False, slots=True, repr=False)
-class RunMetadata:
-    """What a run recorded; filled by ``Session.run``."""
-
-    #: A StepStats message: one record per activation, by device.
-    step_stats: Message = field(default_factory=schema.StepStats)
-    #: A CostGraphDef message: the same, and what earlier runs recorded, summed up by node.
-    cost_graph: Message = field(default_factory=schema.CostGraphDef)
-    #: GraphDef messages, one per device.
-    partition_graphs: list[Message] = field(default_factory=list)
-
-    def __repr__(self) -> str:
-        nodes = sum(len(device.node_stats) for device in self.step_stats.dev_stats)
-        graphs = len(self.partition_graphs)
-        return f"<RunMetadata: {nodes} records of nodes, {graphs} partition graphs>"
-
-    def to_proto(self) -> Message:
-        """TensorFlow's RunMetadata message."""
-        proto = schema.RunMetadata()
-        proto.step_stats.CopyFrom(self.step_stats)
-        proto.cost_graph.CopyFrom(self.cost_graph)
-        for graph in self.partition_graphs:
-            proto.partition_graphs.add().CopyFrom(graph)
-        return proto
 
 
 def _parse(given: Any, message_class: Any, what: str) -> Message:

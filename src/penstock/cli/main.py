@@ -25,6 +25,7 @@ from penstock.cli.ops import ops
 from penstock.cli.run import run
 from penstock.cli.show import show
 from penstock.cli.simulate import simulate
+from penstock.cli.trace import trace_command
 from penstock.cli.worker import worker
 from penstock.errors import AdvisedWarning, OpError
 from penstock.printable import printable_lines
@@ -69,6 +70,7 @@ def main(context: click.Context) -> None:
       penstock check model.pb
       penstock explain model.pb y --fetch y --feed x:0=[1,2]
       penstock run model.pb --feed images:0=batch.npy --fetch digit:0
+      penstock trace model.pb --feed images:0=batch.npy --fetch digit:0 -o step.json
       penstock ops --names
       penstock checkpoint list model.ckpt-7
       penstock worker --cluster worker=127.0.0.1:2222
@@ -90,3 +92,4 @@ main.add_command(checkpoint)
 main.add_command(explain_command)
 main.add_command(worker)
 main.add_command(simulate)
+main.add_command(trace_command)

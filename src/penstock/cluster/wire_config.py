@@ -75,5 +75,9 @@ def _write_graph_options(proto: Message, options: GraphOptions) -> None:
 def options_to_proto(options: RunOptions) -> Message:
     """A RunOptions message."""
     return RunOptionsProto(
-        **{field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
+        **{
+            field.name: getattr(options, field.name)
+            for field in dataclasses.fields(options)
+            if field.name != "recorder"  # which is for this process alone
+        }
     )

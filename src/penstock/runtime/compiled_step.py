@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import get_ident
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,12 @@ from penstock.runtime.compiler.region import Region
 from penstock.runtime.deadline import Alarm, timed_out
 from penstock.runtime.executor.params import LocalExecutorParams
 from penstock.runtime.flushing import Flushes
+from penstock.runtime.noted_region import run_noted
 from penstock.runtime.stats import StatsCollector
 from penstock.runtime.step_loop import POLL_SECONDS
 from penstock.state.interrupt import Interrupt
 from penstock.state.step_state import StepState, left_behind
+from penstock.tracing.recorder import Recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,6 @@ class CompiledStep:
 
     __slots__ = ("_facts", "_region", "_state", "_thread", "interrupt", "is_async")
 
-    #: Nothing is recorded: whoever traces a step wants to see its nodes.
-    stats: StatsCollector | None = None
-
     def __init__(self, region: Region, facts: CompiledStepFacts) -> None:
         self._region = region
         self._facts = facts
@@ -67,6 +66,11 @@ class CompiledStep:
         self._state = facts.new_state(self.interrupt) if region.needs_context else None
         #: Whether somebody may go before the step is done, though no deadline is given.
         self.is_async = False
+
+    @property
+    def stats(self) -> StatsCollector | None:
+        """What is recorded: nothing."""
+        return None
 
     def cancel(self, reason: OpError | None = None) -> None:
         """End the step at the next iteration of a loop; ``run`` raises ``reason``."""
@@ -148,3 +152,28 @@ class CompiledStep:
 
     def _expire(self) -> None:
         self.cancel(timed_out())
+
+
+class RecordedCompiledStep(CompiledStep):
+    """The same, noted as a whole by whoever records it."""
+
+    __slots__ = ("_stats",)
+
+    def __init__(self, region: Region, facts: CompiledStepFacts, recording: Recording) -> None:
+        super().__init__(region, facts)
+        self._stats = StatsCollector(recording)
+        if self._state is not None:
+            self._state.recorder = recording
+
+    @property
+    def stats(self) -> StatsCollector | None:
+        """What is recorded."""
+        return self._stats
+
+    def _run(self, feeds: Sequence[Value], *, flush: bool = False) -> Sequence[Value | None]:
+        recording, start = self._stats.recording, perf_counter_ns()
+        run = partial(super()._run, feeds, flush=flush)
+        try:
+            return run_noted(recording, self._region, run)
+        finally:
+            recording.step_ended(start)

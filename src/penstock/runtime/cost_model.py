@@ -10,7 +10,7 @@ with step ``after``.  Of each node the dearest activation counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import Any, Final
 
@@ -21,10 +21,14 @@ from penstock.defs.tensors import shape_to_proto
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
 from penstock.graph.stages import Partition
-from penstock.runtime.stats import Activation, Output
+from penstock.tracing.described import Seen, read
+from penstock.tracing.recorder import Lane, Recording
+from penstock.tracing.replay import ran
 
 #: The bytes of a value that nobody saw.
 _UNKNOWN: Final = -1
+#: More elements of events than that are looked at, though nobody asks, so that memory is freed.
+_MOST_UNREAD: Final = 1_000_000
 
 
 class CostModel:
@@ -47,7 +51,9 @@ class CostModel:
         #: Microseconds of the dearest activation, by device and node.
         self._micros: dict[tuple[str, str], int] = {}
         #: The largest value at each output, by device, node and slot.
-        self._outputs: dict[tuple[str, str, int], Output] = {}
+        self._outputs: dict[tuple[str, str, int], Seen] = {}
+        #: What was recorded and not looked at yet.
+        self._unread: list[Lane] = []
 
     def is_due(self) -> bool:
         """Count one step; whether it is to be watched."""
@@ -58,26 +64,35 @@ class CostModel:
             self._steps += 1
         return measured >= 0 and (measured + 1) % self.every == 0
 
-    def add(self, records: Mapping[str, Sequence[Activation]]) -> None:
-        """Take what one step recorded, by device."""
+    def add(self, recording: Recording) -> None:
+        """Take what one step recorded, node by node; it is looked at when somebody asks."""
         with self._lock:
-            for device, activations in records.items():
-                for record in activations:
-                    self._add(device, record)
+            self._unread += recording.lanes
+            if sum(map(len, self._unread)) > _MOST_UNREAD:
+                self._read()
 
-    def _add(self, device: str, record: Activation) -> None:
-        name = record.item.name
+    def _read(self) -> None:
+        """Look at what came.  Needs the lock."""
+        for lane in self._unread:
+            if not lane.function:
+                for name, nanos, outputs in ran(lane):
+                    self._add(lane.device, name, nanos, outputs)
+        self._unread.clear()
+
+    def _add(self, device: str, name: str, nanos: int, outputs: Sequence[Any]) -> None:
         known = self._micros.get((device, name), 0)
-        self._micros[device, name] = max(known, int(1e6 * (record.end - record.start)))
-        for output in record.outputs:
-            key = device, name, output.slot
-            if key not in self._outputs or self._outputs[key].size < output.size:
-                self._outputs[key] = output
+        self._micros[device, name] = max(known, nanos // 1000)
+        for slot, output in enumerate(outputs):
+            if output is not None:
+                seen, key = read(output), (device, name, slot)
+                if key not in self._outputs or self._outputs[key].size < seen.size:
+                    self._outputs[key] = seen
 
     def to_proto(self, partitions: Iterable[Partition]) -> Message:
         """All nodes with what is known of them; each partition has a source and a sink."""
         proto = schema.CostGraphDef()
         with self._lock:
+            self._read()
             for partition in partitions:
                 self._add_partition(proto, partition.device, partition.graph)
         return proto

@@ -13,7 +13,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,7 +25,8 @@ from penstock.kernels.api.context import StepContext
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.executor.barrier import ExecutorBarrier
 from penstock.runtime.executor.executor import Executor
-from penstock.runtime.executor.params import ExecutorArgs, Observers
+from penstock.runtime.executor.params import ExecutorArgs
+from penstock.runtime.noted_region import run_noted
 from penstock.runtime.runnable import Runnable
 from penstock.runtime.step_loop import Trampoline
 from penstock.state.call_frame import CallFrame
@@ -53,28 +55,33 @@ class FunctionInstance:
 
     def start(self, frame: CallFrame, step: StepContext, depth: int, done: Finished) -> None:
         """Run it on behalf of a step, which is then inside of so many calls."""
-        is_watched = step.state.observers is not None
-        whole = self.runnable.whole if not is_watched else None
+        recorder = step.state.recorder
+        is_close = recorder is not None and recorder.detail.is_by_node
+        whole = self.runnable.whole if not is_close else None
         if whole is not None:
             _run_whole(whole, step, frame, done)
             return
-        tier = Tier.DATAFLOW if is_watched else Tier.COMPILED
+        tier = Tier.DATAFLOW if is_close else Tier.COMPILED
         executors = self.runnable.executors(step.interrupt, tier)
-        args = ExecutorArgs(step.state, frame, step.runner, depth)
+        args = ExecutorArgs(step.state, frame, step.runner, depth, recorder)
         if len(executors) == 1:
-            executors[0].run_async(_watched(args, executors[0]), done)
+            executors[0].run_async(args, done)
         else:
             _run_parts(executors, args, done)
 
 
 def _run_whole(region: Region, step: StepContext, frame: CallFrame, done: Finished) -> None:
     """Run a body that is one compiled function, when the step's thread comes to it."""
-    args = frame.args
+    args, recorder = frame.args, step.state.recorder
 
     def run() -> None:
         try:
             with np.errstate(all="ignore"):
-                results = region.run(step, *args)
+                results = (
+                    region.run(step, *args)
+                    if recorder is None
+                    else run_noted(recorder, region, partial(region.run, step, *args))
+                )
             for index, result in enumerate(results):
                 if result is not None:
                     frame.set_retval(index, result)
@@ -104,12 +111,4 @@ def _run_parts(executors: Sequence[Executor], args: ExecutorArgs, done: Finished
     barrier = ExecutorBarrier(len(executors), rendezvous, finished)
     own = dataclasses.replace(args, step=args.step.within(rendezvous))
     for executor in executors:
-        executor.run_async(_watched(own, executor), barrier.arrive)
-
-
-def _watched(args: ExecutorArgs, executor: Executor) -> ExecutorArgs:
-    """What an executor gets, with those who watch its device."""
-    if args.step.observers is None:
-        return args
-    observers = cast("Observers", args.step.observers)
-    return dataclasses.replace(args, stats_collector=observers.on(executor.params.device))
+        executor.run_async(own, barrier.arrive)

@@ -12,6 +12,7 @@ woken, and when nothing runs any more the error is raised.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from threading import current_thread, main_thread
 from time import perf_counter
 
@@ -28,6 +29,7 @@ from penstock.runtime.deadline import Alarm, timed_out
 from penstock.runtime.executor.barrier import ExecutorBarrier
 from penstock.runtime.executor.params import ExecutorArgs
 from penstock.runtime.flushing import Flushes
+from penstock.runtime.noted_region import run_noted
 from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.stats import StatsCollector
 from penstock.runtime.step_loop import POLL_SECONDS, StepLoop
@@ -51,6 +53,8 @@ class Step:
         #: What is recorded; None if nothing is.
         self.stats = stats
         self._flushes = flushes
+        #: Whether each node is to be seen by itself.
+        self._is_close = stats is not None and stats.recording.detail.is_by_node
         self._loop = StepLoop()
         #: Whether somebody may go before the step is done, though no deadline is given.
         self.is_async = False
@@ -109,6 +113,8 @@ class Step:
             raise
         finally:
             state.close()
+            if self.stats is not None:
+                self.stats.recording.step_ended(int(start * 1e9))
         state.raise_escaping()
         if self._error is not None:
             raise state.told(self._error)
@@ -124,7 +130,7 @@ class Step:
         """The results if kernels need not wait; or what is done, if it was tried and they must."""
         trials, interrupt = self._prepared.runnable.trials, self._state.interrupt
         # A kernel that computes for long on this thread cannot be left behind.
-        if trials is None or self.stats is not None or interrupt.may_be_left:
+        if trials is None or self._is_close or interrupt.may_be_left:
             return None
         trial = trials.take(interrupt)
         if trial is None:
@@ -134,7 +140,12 @@ class Step:
         start = perf_counter()
         try:
             with flushing(self._state.flush), np.errstate(all="ignore"):
-                results = trial.region.run(self._prepared.params.context(self._state), *feeds)
+                context = self._prepared.params.context(self._state)
+                run, recorder = trial.region.run, self._state.recorder
+                if recorder is None:
+                    results = run(context, *feeds)
+                else:
+                    results = run_noted(recorder, trial.region, partial(run, context, *feeds))
         except Suspended as left:
             trials.note_left()
             return trial.unfinished(left)
@@ -146,7 +157,7 @@ class Step:
     def _start(self, frame: CallFrame, feeds: Sequence[Value], begun: Unfinished | None) -> None:
         """Start all executors; they run when the loop does."""
         state, stats = self._state, self.stats
-        is_compiled = stats is None and begun is None
+        is_compiled = not self._is_close and begun is None
         tier = Tier.COMPILED if is_compiled else Tier.DATAFLOW
         executors = self._prepared.runnable.executors(state.interrupt, tier)
         remote = self._prepared.remote if self._prepared.meets_others else ()
@@ -155,10 +166,8 @@ class Step:
             noted = stats.remote if stats is not None else None
             part.run_async(state, feeds, noted, barrier.arrive)
         for executor in executors:
-            observer = stats.devices[executor.params.device] if stats is not None else None
-            args = ExecutorArgs(
-                state, frame, self._loop.schedule, stats_collector=observer, begun=begun
-            )
+            recorder = state.recorder
+            args = ExecutorArgs(state, frame, self._loop.schedule, recorder=recorder, begun=begun)
             executor.run_async(args, barrier.arrive)
 
     def _work(self) -> None:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from penstock.config import RunOptions, TraceLevel
 from penstock.graph.graph import Graph
-from penstock.runtime.compiled_step import CompiledStep, CompiledStepFacts
+from penstock.runtime.compiled_step import CompiledStep, CompiledStepFacts, RecordedCompiledStep
 from penstock.runtime.partial_run import PartialRun
 from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.stats import StatsCollector
@@ -23,6 +23,7 @@ from penstock.state.interrupt import Interrupt
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.session_state import SessionState
 from penstock.state.step_state import Runner, StepState
+from penstock.tracing.recorder import Recording
 
 AnyStep: TypeAlias = Step | CompiledStep | EndableStep
 
@@ -31,7 +32,8 @@ class StepFactory:
     """Makes the steps of one request."""
 
     __slots__ = (
-        "_facts", "_is_traced", "_new_rendezvous", "_pool", "_prepared", "_session_state",
+        "_facts", "_is_recorded", "_new_rendezvous", "_options", "_pool", "_prepared",
+        "_session_state",
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +58,10 @@ class StepFactory:
         self._new_rendezvous = new_rendezvous or prepared.new_rendezvous
         self._session_state = session_state
         self._pool = pool
-        self._is_traced = options.trace_level > TraceLevel.NO_TRACE
+        self._options = options
+        self._is_recorded = (
+            options.trace_level > TraceLevel.NO_TRACE or options.recorder is not None
+        )
         self._facts = CompiledStepFacts(
             prepared.params,
             self._compiled_state,
@@ -72,20 +77,28 @@ class StepFactory:
 
     def _new_own(self) -> Step | CompiledStep:
         """One run of what this process does itself."""
-        is_whole = not self._is_traced and not self._prepared.meets_others
-        region = self._prepared.runnable.take() if is_whole else None
-        if region is not None:
-            return CompiledStep(region, self._facts)
-        stats = None
-        if self._is_traced:  # each node is to be seen
-            stats = StatsCollector([part.device for part in self._prepared.partitions])
+        if self._is_recorded:
+            return self._new_recorded(self._options.recorder or Recording())
+        region = None if self._prepared.meets_others else self._prepared.runnable.take()
+        return self._new_step(None) if region is None else CompiledStep(region, self._facts)
+
+    def _new_recorded(self, recording: Recording) -> Step | CompiledStep:
+        prepared = self._prepared
+        if not (recording.detail.is_by_node or prepared.meets_others):
+            region = prepared.runnable.take()
+            if region is not None:
+                return RecordedCompiledStep(region, self._facts, recording)
+        return self._new_step(recording)
+
+    def _new_step(self, recording: Recording | None) -> Step:
         state = StepState(
             rendezvous=self._new_rendezvous() if self._meets() else None,
             session_state=self._session_state,
             container=self._prepared.new_container(),
             pool=self._pool,
-            observers=stats.functions if stats is not None else None,
+            recorder=recording,
         )
+        stats = None if recording is None else StatsCollector(recording)
         return Step(self._prepared, state, stats, self._facts.flushes)
 
     def new_partial(self, graph: Graph) -> PartialRun:

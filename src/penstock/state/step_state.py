@@ -36,6 +36,7 @@ from penstock.state.interrupt import Interrupt
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.resources import StepContainer
 from penstock.state.session_state import SessionState, TensorStore
+from penstock.tracing.recorder import Recorder
 
 #: Has a closure run, now or later, on this thread or another; what it returns is not looked at.
 Runner: TypeAlias = Callable[[Callable[[], None]], object]
@@ -76,8 +77,8 @@ class StepState:
     session_state: SessionState | None = None
     #: Where slow kernels run; None keeps them on the step's own thread.
     pool: Runner | None = None
-    #: Who watches the functions that are called; None if nobody does.
-    observers: object | None = None
+    #: Who records what runs, functions that are called included; None if nobody does.
+    recorder: Recorder | None = None
     #: Whether denormal numbers are zeros, wherever the step runs.  Set when it is known what is
     #: fed, before anything runs.
     flush: bool = False

@@ -25,6 +25,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.node_list import NodeList
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.parallel.contention import contention
+from penstock.tracing.watching import is_close, noted, watching
 
 
 class _Ready:
@@ -75,19 +76,28 @@ def _ready(model: bytes, weights: tuple[Value, ...]) -> _Ready:
 class _Region:
     """The kernel of one region."""
 
-    __slots__ = ("_input_names", "_model", "_nodes", "_ready", "_seen")
+    __slots__ = ("_input_names", "_model", "_nodes", "_ready", "_seen", "_title")
 
     def __init__(self, attrs: Attrs) -> None:
         self._input_names: Final = [f"input{slot}" for slot in range(len(attrs.list("Tin")))]
         self._model: Final = attrs.bytes("model")
         ends = attrs.list("reads"), attrs.list("gives")
         self._nodes: Final = NodeList(attrs.bytes("nodes"), *ends, attrs)
+        self._title: Final = attrs.node_name
         #: What computes the region; replaced when variables that it reads have other values.
         self._ready: _Ready | None = None
         #: Values of variables that were met once: they may change with every step.
         self._seen: tuple[Value, ...] = ()
 
     def __call__(self, *values: Any) -> tuple[Value, ...]:
+        if watching:
+            return noted(self._title, "onnx", self._watched, *values)
+        return self._computed(values)
+
+    def _watched(self, *values: Any) -> tuple[Value, ...]:
+        return self._nodes(values) if is_close() else self._computed(values)
+
+    def _computed(self, values: tuple[Any, ...]) -> tuple[Value, ...]:
         count = len(self._input_names)
         compute = self._compute(values[count:])
         if compute is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter_ns
 from typing import Any, Final
 
 from penstock.catalogue.registry import get_op
@@ -22,6 +23,7 @@ from penstock.exceptions import from_exception, shown_cause
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.context import OpKernelContext
 from penstock.kernels.api.registry import Calling, Kernel, get_kernel
+from penstock.tracing.watching import Watcher, watcher_here, watching
 
 _CONSTANT: Final = "Const"
 #: The attribute of a node that says in which function it was written.
@@ -78,6 +80,10 @@ class NodeList:
             self._ready = self._prepared()
         steps, places, constants = self._ready
         known = [*values, *constants]
+        watcher = watcher_here() if watching else None
+        if watcher is not None:
+            _compute_watched(steps, known, context, watcher)
+            return tuple([known[place] for place in places])
         for step in steps:
             try:
                 inputs = [known[place] for place in step.sources]
@@ -121,3 +127,18 @@ class NodeList:
         compute, asks_step = found.made(made), found.calling is Calling.CONTEXT
         sources = [places[str(parse_endpoint(name))] for name in proto.input]
         return _Step(where, compute, tuple(sources), op.has_bare_output, asks_step), len(types[1])
+
+
+def _compute_watched(
+    steps: Sequence[_Step], known: list[Value], context: OpKernelContext | None, watcher: Watcher
+) -> None:
+    """Compute nodes one after the other, and tell of each when it is done."""
+    for step in steps:
+        start = perf_counter_ns()
+        try:
+            inputs = [known[place] for place in step.sources]
+            results = step.compute(context, *inputs) if step.asks_step else step.compute(*inputs)
+        except Exception as cause:  # noqa: BLE001  (the border of kernels)
+            raise from_exception(cause).at(step.where) from shown_cause(cause)
+        watcher.inside(step.where.node, step.where.op, start)
+        known += [results] if step.is_bare else results

@@ -28,6 +28,7 @@ from penstock.kernels.native import background, useless
 from penstock.kernels.native.trace import LOOP, Program, Spec, TracedNodes, program_of
 from penstock.kernels.xla.xla_modules import is_usable
 from penstock.kernels.xla.xla_programs import Compiled
+from penstock.tracing.watching import is_close, noted, watching
 
 #: Sets of shapes for which a region has programs; others are computed node by node.
 _MAX_PROGRAMS: Final = 16
@@ -85,18 +86,27 @@ class _RegionVariant:
 class _RegionKernel:
     """The kernel of one region."""
 
-    __slots__ = ("_constants", "_lock", "_nodes", "_variants", "_what")
+    __slots__ = ("_constants", "_lock", "_nodes", "_title", "_variants", "_what")
 
     def __init__(self, attrs: Attrs) -> None:
         self._what: Final = attrs.bytes("nodes"), attrs.list("reads"), attrs.list("gives")
         self._constants: Final = attrs.int("constants")
         self._nodes: Final = NodeList(*self._what, attrs)
+        self._title: Final = attrs.node_name
         #: Held while a new variant is noted; innermost.
         self._lock: Final = Lock()
         #: By the types and shapes of inputs.  Grows under the lock, and is read without it.
         self._variants: Final[dict[tuple[Any, ...], _RegionVariant]] = {}
 
     def __call__(self, context: OpKernelContext, *values: Any) -> tuple[Value, ...]:
+        if watching:
+            return noted(self._title, "xla", self._watched, context, values)
+        return self._results(context, values)
+
+    def _watched(self, context: OpKernelContext, values: Sequence[Any]) -> tuple[Value, ...]:
+        return self._nodes(values, context) if is_close() else self._results(context, values)
+
+    def _results(self, context: OpKernelContext, values: Sequence[Any]) -> tuple[Value, ...]:
         variant = self._variants.get(tuple([(value.dtype, value.shape) for value in values]))
         if variant is None:
             variant = self._meet(values)

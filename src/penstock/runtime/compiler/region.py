@@ -48,6 +48,13 @@ class Region:
         """Whether some kernel asks for more of its step than whether to go on."""
         return self.source.needs_context
 
+    @property
+    def title(self) -> str:
+        """What it computes, for people: its last node, and of how many it is one."""
+        nodes = {line.node for line in self.source.lines if line.node is not None}
+        last = next((n.node.name for n in reversed(self.source.lines) if n.node is not None), "")
+        return f"{last} and {len(nodes) - 1} more" if len(nodes) > 1 else last or "nothing"
+
     def run(self, step: Interruptible, *args: Value | None) -> tuple[Value | None, ...]:
         """Run the region; None stands for what is dead.
 

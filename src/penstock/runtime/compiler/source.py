@@ -33,6 +33,10 @@ from penstock.runtime.compiler.vet import vet
 _numbers: Final = itertools.count(1)
 
 
+#: All texts that are alive, by file name; each access is one operation of the dictionary.
+_sources: Final[weakref.WeakValueDictionary[str, Source]] = weakref.WeakValueDictionary()
+
+
 class Iterations(NamedTuple):
     """A loop that a line stands in."""
 
@@ -135,7 +139,7 @@ class Source:
         while traceback is not None:
             frames.append((traceback.tb_frame, traceback.tb_lineno))
             traceback = traceback.tb_next
-        return self._place_in(frames)
+        return self.place_in(frames)
 
     def place_now(self, thread: int) -> SourcePlace | None:
         """The node that a thread is at, or None if it is elsewhere.
@@ -150,7 +154,7 @@ class Source:
         while frame is not None:
             frames.insert(0, (frame, frame.f_lineno))
             frame = frame.f_back
-        return self._place_in(frames)
+        return self.place_in(frames)
 
     def thread_with(self, is_meant: Callable[[Any], bool]) -> int | None:
         """The thread that runs the function for a step that is meant; None if none does."""
@@ -164,16 +168,19 @@ class Source:
                 inner = inner.f_back
         return None
 
-    def _place_in(self, frames: Sequence[tuple[FrameType, int]]) -> SourcePlace | None:
+    def place_in(self, frames: Sequence[tuple[FrameType, int]]) -> SourcePlace | None:
         """The innermost line of a node, among the frames of a stack, outermost first."""
         found: SourcePlace | None = None
         counters: dict[str, int] = {}
         for frame, number in frames:
             if frame.f_code.co_filename == self.filename:
                 line = self.lines[number - 1]
-                # A part of a loop's body may be a function of its own.
-                known = counters | frame.f_locals
-                counters = {t.counter: known.get(t.counter, 0) for t in line.loops}
+                if line.loops:  # all variables are copied
+                    # A part of a loop's body may be a function of its own.
+                    known = counters | frame.f_locals
+                    counters = {t.counter: known.get(t.counter, 0) for t in line.loops}
+                else:
+                    counters = {}
                 if line.node is not None:
                     found = _place(line, counters)
         return found
@@ -203,6 +210,24 @@ def _place(line: SourceLine, counters: Mapping[str, int]) -> SourcePlace:
     parts = [f"{loop.frame}[{counters[loop.counter]}]" for loop in line.loops[:-1]]
     innermost = line.loops[-1]
     return SourcePlace(line.node, "/".join([*parts, innermost.frame]), counters[innermost.counter])
+
+
+def place_of_thread(thread: int) -> SourcePlace | None:
+    """The node that a thread is at, in whichever text; None if it is in none, or nobody can see.
+
+    Where a region calls a function that is another one, that is the inner one's node.
+    """
+    if not _has_gil():
+        return None
+    frames: list[tuple[FrameType, int]] = []
+    inner: Source | None = None
+    frame = _frame_of(thread)
+    while frame is not None:
+        frames.insert(0, (frame, frame.f_lineno))
+        if inner is None:
+            inner = _sources.get(frame.f_code.co_filename)
+        frame = frame.f_back
+    return inner.place_in(frames) if inner is not None else None
 
 
 def make_source(
@@ -249,6 +274,7 @@ def make_source(
         name_of or {},
     )
     # The cache wants a list; few will ever look at a line.
+    _sources[filename] = source
     linecache.cache[filename] = (len(code), None, cast("list[str]", Listing(lines)), filename)
     weakref.finalize(source, linecache.cache.pop, filename, None)
     return source

@@ -48,7 +48,7 @@ from penstock.runtime.outputs import as_outputs, check_outputs
 from penstock.state.frame_and_iter import FrameAndIter
 from penstock.state.step_state import Runner
 
-_PLAIN: Final = int(DispatchKind.PLAIN)
+PLAIN: Final = int(DispatchKind.PLAIN)
 _CONTEXT: Final = int(DispatchKind.CONTEXT)
 _ASYNC: Final = int(DispatchKind.ASYNC)
 _LOOP_COND: Final = int(DispatchKind.LOOP_COND)
@@ -155,7 +155,7 @@ class ExecutorState:
         propagate, args = self._propagator.propagate, self._args
         has_pool = args.step.pool is not None
         costs = executor.costs.by_item if has_pool else executor.costs.of_nobody
-        is_observed = args.stats_collector is not None or args.node_outputs_callback is not None
+        is_observed = args.node_outputs_callback is not None
         outputs: Sequence[Value] | None
         while ready:
             if interrupt.reason is not None:
@@ -174,7 +174,7 @@ class ExecutorState:
                     propagate(item, frame, iteration, None)
                     continue
             try:
-                if item.dispatch == _PLAIN and costs[item.id] <= CHEAP and not is_observed:
+                if item.dispatch == PLAIN and costs[item.id] <= CHEAP and not is_observed:
                     result = item.compute(*self._take_inputs(item, iteration))
                     outputs = (result,) if item.has_bare_output else as_outputs(item, result)
                     if item.is_checked:
@@ -224,7 +224,7 @@ class ExecutorState:
         start = perf_counter()
         step = item.dispatch
         outputs: Sequence[Value]
-        if step == _PLAIN or item.is_measured:
+        if step == PLAIN or item.is_measured:
             inputs = self._take_inputs(item, iteration)
             if step == _CONTEXT:
                 inputs = (self._context(tagged, inputs), *inputs)
@@ -248,7 +248,7 @@ class ExecutorState:
             outputs = started
         else:
             outputs = ()
-        self._observe(tagged, start, outputs)
+        self._observe(tagged, outputs)
         return outputs
 
     def _goes_elsewhere(self, item: NodeItem, cost: float, inputs: Sequence[Any]) -> bool:
@@ -260,18 +260,15 @@ class ExecutorState:
         may_leave = self._interrupt.may_be_left and item.patience < math.inf
         return may_leave and costs.may_be_slow(cost)
 
-    def _observe(self, tagged: TaggedNode, start: float, outputs: Sequence[Value]) -> None:
+    def _observe(self, tagged: TaggedNode, outputs: Sequence[Value]) -> None:
         """Check outputs if they are to be checked, and tell whoever watches."""
         item, frame, iteration, _ = tagged
         if item.is_checked:
             check_outputs(item, outputs, may_omit=item.may_omit_outputs)
-        args = self._args
-        if args.stats_collector is not None:
-            args.stats_collector.computed(item, start, start, perf_counter(), outputs)
         if self._tell_outputs is not None:
             at = FrameAndIter(frame.id, iteration.number)
             device = self._executor.params.device
-            context = NodeOutputContext(args.step.id, device, item.op, frame.label, at)
+            context = NodeOutputContext(self._args.step.id, device, item.op, frame.label, at)
             self._tell_outputs(item.name, outputs, context)
 
     def _context(self, tagged: TaggedNode, inputs: Sequence[Any]) -> OpKernelContext:
@@ -295,12 +292,16 @@ class ExecutorState:
                     result = compute(*inputs)
             except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
                 result = self.failure(tagged, cause)
+            self._ran_elsewhere(tagged, begin)
             self._executor.costs.note(item, cost, perf_counter() - begin)
             if self.inbox.post((tagged, start, result)):
                 self._drive()
 
         pool(run)  # raises if the pool is shut down, and then nothing runs
         self._running[id(tagged)] = tagged, None
+
+    def _ran_elsewhere(self, tagged: TaggedNode, begin: float) -> None:
+        """A kernel ran on the pool, on this thread, and began then; for who records that."""
 
     def _start_async(
         self, tagged: TaggedNode, inputs: Sequence[Any], start: float
@@ -329,7 +330,7 @@ class ExecutorState:
     def _take_completions(self) -> None:
         """Propagate what came through the inbox."""
         while (came := self.inbox.take()) is not None:
-            tagged, start, result = came
+            tagged, _, result = came
             del self._running[id(tagged)]
             item, frame, iteration, is_dead = tagged
             if isinstance(result, OpError):  # judged where it came up
@@ -337,7 +338,7 @@ class ExecutorState:
                 continue
             try:
                 outputs = as_outputs(item, result)
-                self._observe(tagged, start, outputs)
+                self._observe(tagged, outputs)
             except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
                 self._abort(self.failure(tagged, cause))
                 continue

@@ -18,7 +18,7 @@ from penstock.runtime.executor.driver import ExecutorState
 from penstock.runtime.executor.graph_view import GraphView
 from penstock.runtime.executor.params import DoneCallback, ExecutorArgs, LocalExecutorParams
 from penstock.runtime.step_loop import POLL_SECONDS, StepLoop, Trampoline
-from penstock.state.step_state import StepState
+from penstock.state.step_state import Runner, StepState
 
 
 class Executor:
@@ -48,7 +48,7 @@ class Executor:
             loop.stop()
 
         with NotingCtrlC(args.step.interrupt):
-            ExecutorState(self, args, runner, done).start()
+            self._state(args, runner, done).start()
             _work(loop, args.step)
         args.step.raise_escaping()
         if outcome[0] is not None:
@@ -60,9 +60,17 @@ class Executor:
         Without a runner in ``args`` the driver runs on this thread until it has to wait, and
         then wherever a kernel finishes.
         """
-        state = ExecutorState(self, args, args.runner or Trampoline().schedule, done)
+        state = self._state(args, args.runner or Trampoline().schedule, done)
         state.start()
         return state
+
+    def _state(self, args: ExecutorArgs, runner: Runner, done: DoneCallback) -> ExecutorState:
+        if args.recorder is None:
+            return ExecutorState(self, args, runner, done)
+        # Hardly any step is recorded.
+        from penstock.runtime.executor.recorded import RecordedState  # noqa: PLC0415
+
+        return RecordedState(self, args, runner, done, args.recorder)
 
 
 def _work(loop: StepLoop, step: StepState) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
@@ -28,6 +28,7 @@ from penstock.kernels.api.try_kernel import TryKernel
 from penstock.runtime.executor.pending_counts import PendingCounts
 from penstock.runtime.kernel_binder import bind_at
 from penstock.state.checkpoints import begin
+from penstock.state.rendezvous import key_prefix
 
 
 class DispatchKind(enum.IntEnum):
@@ -107,6 +108,8 @@ class NodeItem:
     explain: Callable[[StepContext], str] | None = None
     #: The function whose body the node is in; empty for the graph's own nodes.
     function: str = ""
+    #: What the keys of a Send or Recv begin with; empty for others.
+    key_prefix: str = ""
     #: The frame that an Enter opens.
     child_frame: FrameInfo | None = None
     parallel_iterations: int = 1
@@ -171,7 +174,8 @@ class GraphView:
         """
         begin("making an executor")
         self.device = device
-        self._function = graph.function
+        #: The function whose body the graph is; empty if it is none's.
+        self.function: Final = graph.function
         self._check_outputs = check_outputs
         self._patience = patience
         info = build_control_flow_info(graph)
@@ -202,7 +206,7 @@ class GraphView:
     @property
     def title(self) -> str:
         """What is run, for people: the device, and the function if it is one's body."""
-        return f"{self.device}, function {self._function}" if self._function else self.device
+        return f"{self.device}, function {self.function}" if self.function else self.device
 
     def _add_item(self, node: Node, frame: FrameInfo, kernel: BoundKernel) -> NodeItem:
         references = self._references
@@ -255,7 +259,8 @@ class GraphView:
             else None,
             no_inputs=(None,) * len(node.inputs),
             explain=kernel.explain,
-            function=node.function or self._function,
+            function=node.function or self.function,
+            key_prefix=_key_prefix(node) if is_recv or node.role is Role.SEND else "",
         )
         frame.total_inputs += item.num_inputs
         frame.nodes.append(item)
@@ -267,6 +272,19 @@ class GraphView:
         child.input_count += 1
         item.child_frame = child
         item.parallel_iterations = max(1, node.attrs["parallel_iterations"])
+
+
+def _key_prefix(node: Node) -> str:
+    """What the rendezvous keys of a Send or Recv begin with."""
+    attrs = node.attrs
+    sender, receiver, name = (
+        _text(attrs[a]) for a in ("send_device", "recv_device", "tensor_name")
+    )
+    return key_prefix(sender, attrs["send_device_incarnation"], receiver, name)
+
+
+def _text(attr: Any) -> str:
+    return attr.decode("utf-8", "replace") if isinstance(attr, bytes) else str(attr)
 
 
 def _join(node: Node, items: Mapping[Node, NodeItem]) -> None:

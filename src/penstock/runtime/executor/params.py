@@ -8,42 +8,25 @@ Not:  nothing here changes, though what it refers to may.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from penstock.core.limits import DEFAULT_LIMITS, Limits
-from penstock.core.values import Value
 from penstock.errors import OpError
 from penstock.graph.graph import Node
 from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.context import FunctionCaller, StepContext, Waiting
-from penstock.runtime.executor.graph_view import NodeItem
 from penstock.runtime.executor.node_outputs import NodeOutputsCallback
 from penstock.runtime.executor.state import ReadyQueue
 from penstock.runtime.unfinished import Unfinished
 from penstock.state.call_frame import CallFrame
 from penstock.state.resources import ResourceManager
 from penstock.state.step_state import Runner, StepState
+from penstock.tracing.recorder import Recorder
 
 #: Called once, with None or the error, when nothing of a step runs any more.
 DoneCallback: TypeAlias = Callable[[OpError | None], None]
-
-
-class Observer(Protocol):
-    """Watches the activations of one step on one device."""
-
-    def computed(
-        self, item: NodeItem, scheduled: float, start: float, end: float, outputs: Sequence[Value]
-    ) -> None:
-        """A kernel ran; times are in seconds of ``perf_counter``."""
-
-
-class Observers(Protocol):
-    """Watch the functions that a step calls."""
-
-    def on(self, device: str) -> Observer:
-        """Who watches on a device."""
 
 
 def _describe(waiting: Waiting) -> str:
@@ -101,8 +84,8 @@ class ExecutorArgs:
     runner: Runner | None = None
     #: How many function calls this run is inside of.
     call_depth: int = 0
-    #: Told when each kernel began and ended.
-    stats_collector: Observer | None = None
+    #: Told when each kernel began and ended; that of the step if none is given.
+    recorder: Recorder | None = None
     #: Told of every output of every node.
     node_outputs_callback: NodeOutputsCallback | None = None
     #: What is done of the step already; None if nothing is.
