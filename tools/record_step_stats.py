@@ -46,7 +46,9 @@ def main() -> None:
     found = {stats.device: [_node(n) for n in stats.node_stats] for stats in _devices(metadata)}
     path = ROOT / "tests" / "tracing" / "recorded.json"
     rows = {d: sorted(nodes, key=json.dumps) for d, nodes in found.items()}
-    path.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    line = ",\n"  # one for each record
+    parts = [f"{json.dumps(d)}: [\n{line.join(map(json.dumps, n))}\n]" for d, n in rows.items()]
+    path.write_text("{\n" + line.join(parts) + "\n}\n", "utf-8")
 
 
 def _devices(metadata: Any) -> Any:

@@ -275,6 +275,23 @@ def test_tasks_are_on_one_axis() -> None:
     }  # fmt: skip
 
 
+def test_what_is_fed_comes_from_no_node() -> None:
+    """It goes out with the calls: that its node runs later moves no clock, and is no arrow."""
+    stats = schema.StepStats()
+    rows = [
+        ("/job:worker/task:0/device:CPU:0", "_arg_x_0_0", "_arg_x_0_0 = _Arg()", 9000),
+        ("/job:worker/task:1/device:CPU:0", "_arg_x_0_0/_2/_Arg", "_arg_x_0_0/_2/_Arg = _Arg()", 5),
+        ("/job:worker/task:1/device:CPU:0", "y", "y = Neg(_arg_x_0_0/_4)", 7),
+    ]
+    for device, name, label, start in rows:
+        stats.dev_stats.add(device=device).node_stats.add(
+            node_name=name, timeline_label=label, all_start_nanos=start, op_end_rel_nanos=1
+        )
+    found = trace_of_step_stats(stats)
+    assert found.flows == []
+    assert [a.start for a in found.activations] == [5, 7, 9000]
+
+
 def test_an_empty_trace_can_be_written(tmp_path: Path) -> None:
     """Of a request that runs nothing."""
     with ps.Session(graph_def("x = Placeholder")) as session:

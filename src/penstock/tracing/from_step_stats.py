@@ -26,6 +26,7 @@ _LABEL: Final = re.compile(r"(.*) = (.*)\((.*)\)", re.DOTALL)
 _RECEIVED: Final = re.compile(r"(.+)/_\d+")
 #: What a value is called that goes along with a task's call.
 _GIVEN: Final = re.compile(r"(.+/_\d+)/_Arg")
+_FED: Final = frozenset({"_Arg", "_DeviceArg"})
 #: Between two tasks, this often at most: clocks that contradict each other cannot be mended.
 _ROUNDS: Final = 3
 
@@ -125,7 +126,10 @@ def _flows(activations: Sequence[Activation]) -> Iterator[Flow]:
                 continue
             elsewhere = (n for d, n in made.get(received[1], {}).items() if d != device)
             for sources in itertools.islice(elsewhere, 1):
-                yield Flow(sources[min(turns[number], len(sources) - 1)], number, name)
+                source = sources[min(turns[number], len(sources) - 1)]
+                # What is fed goes out with a step's calls, whenever its own node runs.
+                if activations[source].op not in _FED:
+                    yield Flow(source, number, name)
 
 
 def _offsets(activations: Sequence[Activation]) -> dict[str, int]:
