@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from penstock.kernels.api.shape_context import ShapeContext
     from penstock.kernels.api.shape_rules import shape_rule
     from penstock.saved_model import load_model
+    from penstock.session.stall_watch import watch_stalls
     from penstock.session.traced import TracedRun, trace
     from penstock.training import MonitoredSession
 
@@ -185,6 +186,7 @@ __all__ = [
     "training",
     "tuple_",
     "unregister_pass",
+    "watch_stalls",
     "while_loop",
     "with_dependencies",
 ]
@@ -195,6 +197,7 @@ _PACKAGES = frozenset({"checkpoint", "formats", "records", "saved_model", "train
 _MODULES = {
     "check": "penstock.checks.check_graph",
     "explain": "penstock.explanations.explain_node",
+    "watch_stalls": "penstock.session.stall_watch",
     "MonitoredSession": "penstock.training.monitored_session",
     "ShapeContext": "penstock.kernels.api.shape_context",
     "load_model": "penstock.saved_model.loaded_model",

@@ -42,6 +42,9 @@ class MessagePool:
         """
         self._pool: Final = descriptor_pool.DescriptorPool()
         self._package: Final = package
+        #: All classes: what nobody else keeps, protobuf would make anew, and if one thread asks for
+        #: a class that another one is about to collect, the process dies.
+        self._classes: Final[dict[str, Message]] = {}
         self._files = [any_pb2.DESCRIPTOR.name, wrappers_pb2.DESCRIPTOR.name]
         for known in (any_pb2, wrappers_pb2):
             self._pool.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
@@ -60,11 +63,18 @@ class MessagePool:
         _read_blocks(content.decode("utf-8"), file)
         self._pool.AddSerializedFile(file.SerializeToString())
         self._files.append(file.name)
+        for message in self._pool.FindFileByName(file.name).message_types_by_name.values():
+            self._keep(message)
 
     def message_class(self, name: str) -> Message:
         """The class of a message."""
-        found = self._pool.FindMessageTypeByName(f"{self._package}.{name}")
-        return message_factory.GetMessageClass(found)
+        return self._classes[f"{self._package}.{name}"]
+
+    def _keep(self, message: Any) -> None:
+        """Make the class of a message, and of those within it."""
+        self._classes[message.full_name] = message_factory.GetMessageClass(message)
+        for nested in message.nested_types:
+            self._keep(nested)
 
 
 def _read_blocks(text: str, file: Any) -> None:

@@ -22,7 +22,7 @@ from penstock.runtime.prepare import place_and_prune
 _SHOWN: Final = 3
 
 
-class _Seen(NamedTuple):
+class _NodeSeen(NamedTuple):
     """A node as it was between two passes."""
 
     op: str
@@ -35,7 +35,7 @@ class Journey:
 
     def __init__(self, name: str) -> None:
         self._name: Final = name
-        self._before: dict[str, _Seen] = {}
+        self._before: dict[str, _NodeSeen] = {}
         self.facts: Final[list[Fact]] = []
         self._is_over = False
 
@@ -53,7 +53,7 @@ class Journey:
                 self.facts.append(Fact(Topic.OPTIMISED, f"{one.name}: {text} ({one.does})"))
         self._before = after
 
-    def _change(self, after: Mapping[str, _Seen]) -> str:
+    def _change(self, after: Mapping[str, _NodeSeen]) -> str:
         old, new = self._before[self._name], after.get(self._name)
         if new is not None and new.op != old.op:
             return f"it is a {new.op} now"
@@ -73,7 +73,7 @@ class Journey:
             return f"it became part of {_listed(added, after)}"
         return "nobody needs it any more"
 
-    def _read_instead(self, readers: set[str], after: Mapping[str, _Seen]) -> Iterator[str]:
+    def _read_instead(self, readers: set[str], after: Mapping[str, _NodeSeen]) -> Iterator[str]:
         """What those who read the node read at the same places now."""
         for name in readers & after.keys():
             places = zip(self._before[name].inputs, after[name].inputs, strict=False)
@@ -104,8 +104,8 @@ def facts(question: Question) -> Iterator[Fact]:
         yield Fact(Topic.OPTIMISED, "it is run as it was written")
 
 
-def _snapshot(graph: Graph) -> dict[str, _Seen]:
-    return {node.name: _Seen(node.op.name, tuple(_inputs(node))) for node in graph}
+def _snapshot(graph: Graph) -> dict[str, _NodeSeen]:
+    return {node.name: _NodeSeen(node.op.name, tuple(_inputs(node))) for node in graph}
 
 
 def _inputs(node: Node) -> Iterator[tuple[str, int]]:
@@ -113,10 +113,10 @@ def _inputs(node: Node) -> Iterator[tuple[str, int]]:
         yield edge.src.name, -1 if edge.is_control else edge.src_slot
 
 
-def _reads(seen: _Seen, name: str) -> bool:
+def _reads(seen: _NodeSeen, name: str) -> bool:
     return any(source == name for source, _ in seen.inputs)
 
 
-def _listed(names: list[str], graph: Mapping[str, _Seen]) -> str:
+def _listed(names: list[str], graph: Mapping[str, _NodeSeen]) -> str:
     shown = ", ".join(f"{name} ({graph[name].op})" for name in names[:_SHOWN] if name in graph)
     return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown

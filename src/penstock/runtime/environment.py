@@ -17,6 +17,7 @@ from penstock.kernels.api.host import CLOSED, OPEN
 from penstock.passes.prune import ClientDevice
 from penstock.runtime.call_functions import FunctionRuntime
 from penstock.runtime.executor.params import LocalExecutorParams
+from penstock.runtime.explain_deadlock import explain_deadlock
 from penstock.runtime.explain_wait import explain_wait
 from penstock.runtime.kernel_binder import KernelBinder
 from penstock.runtime.make_instance import InstanceMaker
@@ -107,6 +108,7 @@ class Environment:
             resources=self.resources.on(device),
             functions=self._functions[device],
             explain_wait=partial(explain_wait, self._graph),
+            explain_deadlock=partial(explain_deadlock, self._graph),
             make_ready_queue=ready_queues(self.config.ready_order_seed),
             offload_seconds=self.config.offload_seconds,
             adaptive=self.config.adaptive,

@@ -23,7 +23,7 @@ def explain_wait(graph: Graph, waiting: Waiting) -> str:
     text = waiting.describe()
     if not waiting.ended_by:
         return text
-    names = [f"{node.name} ({node.op.name})" for node in _enders(graph, waiting)]
+    names = [f"{node.name} ({node.op.name})" for node in enders(graph, waiting)]
     names += [f"the function {name}" for name in _functions_with(graph, waiting.ended_by)]
     if not names:
         return f"{text}; no node of the graph could end that"
@@ -32,7 +32,7 @@ def explain_wait(graph: Graph, waiting: Waiting) -> str:
     return f"{text}; what could end that: {shown}{rest}"
 
 
-def _enders(graph: Graph, waiting: Waiting) -> Iterator[Node]:
+def enders(graph: Graph, waiting: Waiting) -> Iterator[Node]:
     """The nodes that can end a wait: of the right op, on the same resource."""
     container, name = waiting.resource
     wanted = (container or DEFAULT_CONTAINER, name)

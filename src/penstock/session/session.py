@@ -91,7 +91,7 @@ class Session(Scoped):
         #: What single names mean as fetches.  Only grows; lost updates do no harm.
         self._plans: dict[str, FetchPlan] = {}
         self._claims = Claims(self, self.config)
-        registry.remember(self)
+        registry.remember(self, self._under_way)
 
     def _new_environment(self) -> Environment:
         """Devices, what lives in them, and kernels."""

@@ -40,6 +40,11 @@ class UnderWay:
         with self._lock:
             self.steps.discard(step)
 
+    def running(self) -> list[Endable]:
+        """What goes on at this moment."""
+        with self._lock:
+            return list(self.steps)
+
     def add_partial_run(self, run: PartialRun) -> str:
         """Note a run that is to be started; returns its handle."""
         with self._lock:

@@ -35,7 +35,7 @@ from penstock.kernels.api.context import OpKernelContext, Waiting
 from penstock.kernels.api.try_kernel import WOULD_BLOCK
 from penstock.runtime.executor.completion import Completion
 from penstock.runtime.executor.costs import CHEAP, KernelCosts
-from penstock.runtime.executor.dump import dump
+from penstock.runtime.executor.dump import dump, waits_of
 from penstock.runtime.executor.graph_view import DispatchKind, GraphView, NodeItem
 from penstock.runtime.executor.inbox import Inbox
 from penstock.runtime.executor.inputs import prepare_refs
@@ -101,7 +101,8 @@ class ExecutorState:
         if at is not None:
             running.append((at, None))
         told = [(tagged, self._told_by(tagged[0], context)) for tagged, context in running]
-        return dump(self._propagator.root, told, view.title)
+        deadlock = self._executor.params.explain_deadlock(waits_of(running))
+        return dump(self._propagator.root, told, view.title, deadlock)
 
     def _told_by(self, item: NodeItem, context: OpKernelContext | None) -> str:
         """What a running kernel says of itself."""

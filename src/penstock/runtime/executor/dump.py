@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
+from penstock.kernels.api.context import OpKernelContext, Waiting
 from penstock.printable import printable
 from penstock.runtime.executor.graph_view import NodeItem
 from penstock.runtime.executor.pending_counts import MERGE_WAITS_FOR_DATA, PENDING
@@ -25,18 +26,29 @@ _ATTEMPTS: Final = 20
 _MAX_LINES: Final = 50
 
 
-def dump(root: FrameState, running: Sequence[Running], title: str) -> str:
+def dump(root: FrameState, running: Sequence[Running], title: str, deadlock: str = "") -> str:
     """A line for each node that runs, each loop, and each node for which some input has come."""
     for _ in range(_ATTEMPTS):
         try:
-            return _dump(root, running, title)
+            return _dump(root, running, title, deadlock)
         except RuntimeError:  # A dictionary changed while we walked over it.
             continue
     return printable(f"{title}: the step is changing too quickly to be described")
 
 
-def _dump(root: FrameState, running: Sequence[Running], title: str) -> str:
-    lines = [f"{title}:"]
+def waits_of(
+    running: Sequence[tuple[TaggedNode, OpKernelContext | None]],
+) -> list[tuple[str, Waiting]]:
+    """The nodes of kernels that wait for others, and what for."""
+    return [
+        (tagged[0].name, context.waits_for)
+        for tagged, context in running
+        if context is not None and isinstance(context.waits_for, Waiting)
+    ]
+
+
+def _dump(root: FrameState, running: Sequence[Running], title: str, deadlock: str) -> str:
+    lines = [f"{title}:", *([f"  {deadlock}"] if deadlock else [])]
     for (item, frame, iteration, _), says in running:
         lines.append(f"  running  {item.name} ({item.op}){_turn(frame, iteration)}{says}")
     busy = {(item.id, id(iteration)) for (item, _, iteration, _), _ in running}

@@ -8,7 +8,7 @@ Not:  nothing here changes, though what it refers to may.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -33,6 +33,10 @@ def _describe(waiting: Waiting) -> str:
     return waiting.describe()
 
 
+def _is_none(_waits: Sequence[tuple[str, Waiting]]) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalExecutorParams:
     """What an executor keeps for all its steps."""
@@ -53,6 +57,8 @@ class LocalExecutorParams:
     threads: int = 1
     #: Says what a kernel waits for, and who could end that.
     explain_wait: Callable[[Waiting], str] = _describe
+    #: Says whether nodes, by their names, wait for each other; nothing if they do not.
+    explain_deadlock: Callable[[Sequence[tuple[str, Waiting]]], str] = _is_none
     #: Waits for work that a device still does when its kernels have returned.
     sync_device: Callable[[], None] | None = None
 
