@@ -20,6 +20,7 @@ import penstock as ps
 from penstock.cluster import GrpcSession, Security, Server
 from penstock.cluster.services import MASTER, WORKER, Stub, request_class
 from penstock.defs.tensors import to_proto
+from penstock.kernels.parallel.contention import contention
 from support.cluster_processes import Wire
 from support.clusters import free_ports, new_cluster, serving
 
@@ -598,3 +599,16 @@ def test_who_is_slow_to_connect_is_waited_for() -> None:
             assert session.run(y, {x: 3.0}) == 6
     finally:
         wire.close()
+
+
+def test_a_servers_config_limits_its_threads() -> None:
+    """As long as it runs, whatever its clients ask for."""
+    config = ps.Config(intra_op_parallelism_threads=1)
+    before = contention.threads(8)
+    with Server(new_cluster(worker=1), "worker", 0, config=config, grace_seconds=0) as server:
+        assert contention.threads(8) == 1
+        with ps.Session(ps.Graph(), target=server.target) as session:
+            session.list_devices()
+            assert contention.threads(8) == 1
+        assert contention.threads(8) == 1
+    assert contention.threads(8) == before

@@ -41,6 +41,7 @@ from penstock.errors import (
     InvalidArgumentError,
     UnavailableError,
 )
+from penstock.session.claims import Claims
 
 _Result = TypeVar("_Result")
 _log: Final = logging.getLogger("penstock.cluster")
@@ -123,6 +124,7 @@ class Server:
         self._security: Final = security or Security()
         peers = Peers(self.cluster, self._security)
         self.task: Final = Task(job, index, Config.of(config), peers, bounds)
+        self._claims: Final = Claims(self, self.task.config)
         self._max_calls: Final = bounds.calls
         self._exchanges: Final = TaskCollectives(self.task)
         self.task.new_container = self._exchanges.new_container
@@ -209,6 +211,7 @@ class Server:
             self._loop.close()
         self.task.peers.close()
         self.task.resources.close()
+        self._claims.give_up()
         self._threads.shutdown(wait=False)
 
     def join(self, timeout: float | None = None) -> bool:
