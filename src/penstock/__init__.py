@@ -89,6 +89,8 @@ if TYPE_CHECKING:
         with_dependencies,
     )
     from penstock.checks.check_graph import check
+    from penstock.comparison.compare import compare, compare_tiers
+    from penstock.comparison.dump_all import dump_all
     from penstock.explanations.explain_node import explain
     from penstock.kernels.api.shape_context import ShapeContext
     from penstock.kernels.api.shape_rules import shape_rule
@@ -146,6 +148,8 @@ __all__ = [
     "check",
     "checkpoint",
     "colocate_with",
+    "compare",
+    "compare_tiers",
     "cond",
     "constant",
     "context_kernel",
@@ -154,6 +158,7 @@ __all__ = [
     "default_session",
     "device",
     "dtypes",
+    "dump_all",
     "errors",
     "explain",
     "formats",
@@ -196,6 +201,9 @@ _PACKAGES = frozenset({"checkpoint", "formats", "records", "saved_model", "train
 #: Names and the modules that they come from, which are loaded in the same way.
 _MODULES = {
     "check": "penstock.checks.check_graph",
+    "compare": "penstock.comparison.compare",
+    "compare_tiers": "penstock.comparison.compare",
+    "dump_all": "penstock.comparison.dump_all",
     "explain": "penstock.explanations.explain_node",
     "watch_stalls": "penstock.session.stall_watch",
     "MonitoredSession": "penstock.training.monitored_session",

@@ -8,7 +8,7 @@ Not:  never says what to compute.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -305,6 +305,10 @@ class RunOptions(Options):
     #: Told of what runs, as ``penstock.trace`` has it; instead of a recorder that ``trace_level``
     #: asks for.
     recorder: Recording | None = None
+    #: Called with (node, slot, value, whether it is dead, ``NodeOutputContext``) for each output of
+    #: each node, from any thread; then all nodes are run one by one.  Values may be written over
+    #: when it returns.
+    node_outputs: Callable[..., object] | None = None
 
     @classmethod
     def of(cls, options: RunOptions | Message | bytes | None) -> RunOptions:

@@ -115,6 +115,8 @@ def _check_of(kind: Any, minimum: float | None = None) -> _Check:
     if get_origin(kind) is UnionType:
         checks = [_check_of(one, minimum) for one in args]
         return lambda value: any(check(value) for check in checks)
+    if get_origin(kind) is Callable:
+        return callable
     if get_origin(kind) is Mapping:
         return _mapping_check(_check_of(args[0]), _check_of(args[1], minimum))
     if get_origin(kind) is Sequence:

@@ -27,6 +27,7 @@ from penstock.runtime.compiler.trial import Trying
 from penstock.runtime.ctrl_c import NotingCtrlC
 from penstock.runtime.deadline import Alarm, timed_out
 from penstock.runtime.executor.barrier import ExecutorBarrier
+from penstock.runtime.executor.node_outputs import NodeOutputsCallback
 from penstock.runtime.executor.params import ExecutorArgs
 from penstock.runtime.flushing import Flushes
 from penstock.runtime.noted_region import run_noted
@@ -47,6 +48,7 @@ class Step:
         state: StepState,
         stats: StatsCollector | None,
         flushes: Flushes,
+        node_outputs: NodeOutputsCallback | None = None,
     ) -> None:
         self._prepared = prepared
         self._state = state
@@ -55,6 +57,7 @@ class Step:
         self._flushes = flushes
         #: Whether each node is to be seen by itself.
         self._is_close = stats is not None and stats.recording.detail.is_by_node
+        self._node_outputs = node_outputs
         self._loop = StepLoop()
         #: Whether somebody may go before the step is done, though no deadline is given.
         self.is_async = False
@@ -167,7 +170,14 @@ class Step:
             part.run_async(state, feeds, noted, barrier.arrive)
         for executor in executors:
             recorder = state.recorder
-            args = ExecutorArgs(state, frame, self._loop.schedule, recorder=recorder, begun=begun)
+            args = ExecutorArgs(
+                state,
+                frame,
+                self._loop.schedule,
+                recorder=recorder,
+                begun=begun,
+                node_outputs_callback=self._node_outputs,
+            )
             executor.run_async(args, barrier.arrive)
 
     def _work(self) -> None:

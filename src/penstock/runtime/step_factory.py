@@ -60,7 +60,9 @@ class StepFactory:
         self._pool = pool
         self._options = options
         self._is_recorded = (
-            options.trace_level > TraceLevel.NO_TRACE or options.recorder is not None
+            options.trace_level > TraceLevel.NO_TRACE
+            or options.recorder is not None
+            or options.node_outputs is not None
         )
         self._facts = CompiledStepFacts(
             prepared.params,
@@ -99,7 +101,8 @@ class StepFactory:
             recorder=recording,
         )
         stats = None if recording is None else StatsCollector(recording)
-        return Step(self._prepared, state, stats, self._facts.flushes)
+        told = self._options.node_outputs
+        return Step(self._prepared, state, stats, self._facts.flushes, told)
 
     def new_partial(self, graph: Graph) -> PartialRun:
         """One run of a request whose feeds and fetches come one by one."""
