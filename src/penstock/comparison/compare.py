@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from penstock import checkpoint
 from penstock.comparison.collected import NodeValue, alive, collect, compiled_values
 from penstock.comparison.difference import Difference, difference
+from penstock.core.files import FileSystem
 from penstock.errors import InvalidArgumentError
 from penstock.printable import printable
 
@@ -116,7 +117,7 @@ def compare_tiers(
 
 def _is_graph(path: str | os.PathLike[str]) -> bool:
     """Whether a path is that of a graph, and not the prefix of a checkpoint."""
-    return not os.path.exists(f"{os.fspath(path)}.index")
+    return not FileSystem().exists(f"{os.fspath(path)}.index")
 
 
 def _compared(
