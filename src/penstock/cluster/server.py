@@ -14,7 +14,6 @@ import logging
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
-from types import TracebackType
 from typing import Any, Final, TypeVar
 
 import grpc
@@ -222,12 +221,7 @@ class Server:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _raised: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self.stop()
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event, Thread
 from time import monotonic
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Final
 
 from penstock.errors import InvalidArgumentError
@@ -105,12 +105,7 @@ class StallWatch:
     def __enter__(self) -> StallWatch:
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _raised: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self.close()
 
     # -- on its own thread -----------------------------------------------------------------

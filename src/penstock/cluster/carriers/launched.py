@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Mapping
 from threading import Event, Lock, Thread
 from time import monotonic
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.builder import Graph
@@ -178,12 +177,7 @@ class LaunchedCluster:
     def __enter__(self) -> LaunchedCluster:
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _raised: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
