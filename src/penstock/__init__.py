@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from penstock.checks.check_graph import check
     from penstock.comparison.compare import compare, compare_tiers
     from penstock.comparison.dump_all import dump_all
+    from penstock.comparison.find_nan import find_nan
     from penstock.explanations.explain_node import explain
     from penstock.kernels.api.shape_context import ShapeContext
     from penstock.kernels.api.shape_rules import shape_rule
@@ -161,6 +162,7 @@ __all__ = [
     "dump_all",
     "errors",
     "explain",
+    "find_nan",
     "formats",
     "global_variables_initializer",
     "graph_to_def",
@@ -205,6 +207,7 @@ _MODULES = {
     "compare_tiers": "penstock.comparison.compare",
     "dump_all": "penstock.comparison.dump_all",
     "explain": "penstock.explanations.explain_node",
+    "find_nan": "penstock.comparison.find_nan",
     "watch_stalls": "penstock.session.stall_watch",
     "MonitoredSession": "penstock.training.monitored_session",
     "ShapeContext": "penstock.kernels.api.shape_context",

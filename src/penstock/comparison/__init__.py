@@ -1,7 +1,8 @@
 """Values of all nodes of a step: collected, kept, and compared with those of another one.
 
-collected    every output of every node of a step
-difference   how two values differ
-compare      two steps, node by node, and the first that differs
-dump_all     a step's values, as a checkpoint
+In:   sessions and graphs, fetches and feeds.
+Out:  every output of every node (``collected``); how two differ (``difference``); the first node
+      that differs in two steps (``compare``); a step's values on disk (``dump_all``); the first
+      node that made something that is no number (``find_nan``).
+Not:  nothing of what runs asks anything here.
 """
