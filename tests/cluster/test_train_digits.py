@@ -24,7 +24,7 @@ PROGRAM = Path(__file__).parents[2] / "examples/train_digits.py"
 )
 def test_digits_are_learnt(way: str) -> None:
     """Most of those that nobody learnt are read; workers that add up gradients agree."""
-    found = runpy.run_path(str(PROGRAM))["main"]([*way.split(), "--steps", "60"])
-    assert min(found) > 0.8, found
+    found = runpy.run_path(str(PROGRAM))["main"]([*way.split(), "--steps", "40"])
+    assert min(found) > 0.7, found
     if "collectives" in way:
         assert len(set(found)) == 1
