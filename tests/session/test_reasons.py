@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -265,12 +266,18 @@ def graph_of(kind: str) -> Message:
     return proto
 
 
+#: What a step says when its node waits, and no longer merely runs.
+WAITING = re.compile(r"running  wait \(\w+\), waits for")
+
+
 def waiting_in(session: ps.Session, target: str) -> ps.Run:
     """A run that waits in a node called ``wait``."""
     run = session.run_async(target)
-    while "running  wait" not in run.dump_state():
+    while not WAITING.search(run.dump_state()):
         assert not run.is_done(), run.result()
         threading.Event().wait(0.001)
+    # It has said what it waits for, and is about to.
+    threading.Event().wait(0.005)
     return run
 
 
