@@ -27,7 +27,7 @@ def two_queues(*, crossed: bool) -> ps.Graph:
 
 def timed_out(graph: ps.Graph, *targets: str) -> str:
     """What the error of a step says that never ends."""
-    options = ps.RunOptions(timeout_in_ms=200)
+    options = ps.RunOptions(timeout_in_ms=1000)
     with (
         ps.Session(graph, config=ps.Config(tier=ps.Tier.DATAFLOW)) as session,
         pytest.raises(ps.errors.DeadlineExceededError) as caught,
