@@ -379,13 +379,14 @@ def test_a_region_of_onnx_runtime_is_seen_within_python() -> None:
         plain = ps.trace(session, "y:0", feeds, detail="regions")
         close = ps.trace(session, "y:0", feeds, detail="inside")
     regions = [a for a in plain.trace.activations if a.sort is Sort.ONNX]
-    if not regions:
-        pytest.skip("no region was made of it")
+    assert regions
     around = [a for a in plain.trace.activations if a.sort is Sort.PYTHON]
     assert any(a.op_start <= regions[0].op_start <= regions[0].op_end <= a.op_end for a in around)
     inside = Counter(a.op for a in close.trace.activations if a.sort is Sort.INSIDE)
     assert inside["MatMul"] == 3
-    np.testing.assert_allclose(plain.value, close.value, rtol=1e-3, atol=1e-3)
+    # Sums of 512 products in other orders; what cancels is as inexact as the largest is.
+    largest = float(np.abs(close.value).max())
+    np.testing.assert_allclose(plain.value, close.value, rtol=1e-5, atol=1e-6 * largest)
     names = [n.node_name for d in close.metadata.step_stats.dev_stats for n in d.node_stats]
     assert not {name for name in names if name.startswith("product")}
 
@@ -454,6 +455,7 @@ def test_a_region_of_xla_is_seen_and_opened() -> None:
     assert sorts["regions"][Sort.XLA] == sorts["inside"][Sort.XLA] == 1
     inside = [a for a in found["inside"].trace.activations if a.sort is Sort.INSIDE]
     assert Counter(a.op for a in inside)["Tanh"] == 50
+    # XLA has a hyperbolic tangent of its own, which is within some units in the last place.
     np.testing.assert_allclose(found["regions"].value, found["inside"].value, rtol=1e-5)
 
 
