@@ -73,6 +73,10 @@ class ResourceManager:
                 found = self._resources[key] = create()
             return found
 
+    def everything(self) -> list[tuple[tuple[str, str, str], Any]]:
+        """All resources, each behind its (container, type, name), in the order they were made."""
+        return [*self._resources.items()]
+
     def create(self, container: str, name: str, type_name: str, resource: Any) -> None:
         """Add a resource; raises AlreadyExistsError if the name is taken."""
         key = container or DEFAULT_CONTAINER, type_name, name
