@@ -33,7 +33,7 @@ def test_random_lives_are_counted() -> None:
                 assert tensors.total() == total
             found, live = tensors.peak()
             assert (found, sorted(int(one.owner.name) for one in live)) == (peak, at_peak)
-            assert sorted(int(one.owner.name) for one in tensors.live()) == sorted(alive)
+            assert sorted(int(one.owner.name) for one in tensors.alive()) == sorted(alive)
         finally:
             live_tensors._MAX_CHANGES = before  # type: ignore[misc]
 

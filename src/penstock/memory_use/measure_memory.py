@@ -86,7 +86,7 @@ class _Measured:
         self._session.run(fetches, feed_dict, RunOptions(node_outputs=self._note))
         self._peaks.append(tensors.peak())
         self._kept.append(dict(self._resources()))
-        self._left.append(_summed(self._made.live()))
+        self._left.append(_summed(self._made.alive()))
 
     def _note(
         self,

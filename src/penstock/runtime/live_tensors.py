@@ -111,7 +111,7 @@ class LiveTensors:
             self._sum_up()
             return self._peak, _largest_first(self._at_peak.values())
 
-    def live(self) -> list[Live]:
+    def alive(self) -> list[Live]:
         """What is alive, the largest first."""
         with self._lock:
             self._count()

@@ -72,7 +72,7 @@ class MemoryBound:
     def _error(self, total: int) -> ResourceExhaustedError:
         largest = ", ".join(
             f"{one.owner.name}:{one.owner.slot} ({one.owner.op}) {in_units(one.size)}"
-            for one in self._tensors.live()[:_NAMED]
+            for one in self._tensors.alive()[:_NAMED]
         )
         return ResourceExhaustedError(
             f"{in_units(total)} of tensors are alive, of {in_units(self._max_bytes)} that may be; "
