@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from penstock.kernels.api.shape_rules import shape_rule
     from penstock.memory_use.measure_memory import measure_memory
     from penstock.memory_use.memory_use import MemoryUse
+    from penstock.reporting.make_report import report
     from penstock.saved_model import load_model
     from penstock.session.stall_watch import watch_stalls
     from penstock.session.traced import TracedRun, trace
@@ -188,6 +189,7 @@ __all__ = [
     "register_op",
     "register_pass",
     "register_py_func",
+    "report",
     "reset_default_graph",
     "saved_model",
     "send",
@@ -220,6 +222,7 @@ _MODULES = {
     "load_model": "penstock.saved_model.loaded_model",
     "TracedRun": "penstock.session.traced",
     "shape_rule": "penstock.kernels.api.shape_rules",
+    "report": "penstock.reporting.make_report",
     "trace": "penstock.session.traced",
 }
 #: All other names come from ``penstock.builder``.

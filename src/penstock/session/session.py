@@ -43,7 +43,7 @@ from penstock.session.metadata import watched
 from penstock.session.requests import Requests
 from penstock.session.run import Call, Run
 from penstock.session.scoped import Scoped
-from penstock.session.under_way import UnderWay
+from penstock.session.under_way import UnderWay, is_free
 from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import Device, local_devices
 from penstock.state.session_state import SessionState
@@ -237,9 +237,12 @@ class Session(Scoped):
         deadline = monotonic() + timeout / 1000 if timeout > 0 else math.inf
         return Job(plan, self._feeds.values(feed_dict), options, deadline)
 
+    def prepared(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> PreparedRequest:
+        """What a request is made into before it is first run, and kept as."""
+        return self._prepared_for(self._job(self._plan(fetches), feed_dict, RunOptions()))
+
     def _prepared_for(self, job: Job, run: Call | None = None) -> PreparedRequest:
-        fed = tuple(sorted(job.fed))
-        return self._requests.prepared_for(job.plan, fed, job.deadline, run)
+        return self._requests.prepared_for(job.plan, tuple(sorted(job.fed)), job.deadline, run)
 
     def _set_step(self, job: Job, prepared: PreparedRequest) -> None:
         """Make the step of a job that is about to run."""
@@ -382,18 +385,10 @@ class Session(Scoped):
         if self._under_way.is_closed:
             return False
         locks = self._graph.lock, *self._environment.resources.locks, self._session_state.lock
-        is_usable = all(map(_is_free, locks))
-        if not _is_free(self._graph.lock):
+        is_usable = all(map(is_free, locks))
+        if not is_free(self._graph.lock):
             self._graph.lock = RLock()  # for sessions that the child opens
         return self._under_way.forget_threads(is_usable=is_usable)
-
-
-def _is_free(lock: Any) -> bool:
-    """Whether no other thread holds a lock."""
-    if not lock.acquire(blocking=False):
-        return False
-    lock.release()
-    return True
 
 
 add_hints(Session)
