@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from penstock.kernels.api.shape_context import ShapeContext
     from penstock.kernels.api.shape_rules import shape_rule
     from penstock.saved_model import load_model
+    from penstock.session.snapshot import Snapshot
     from penstock.session.stall_watch import watch_stalls
     from penstock.session.traced import TracedRun, trace
     from penstock.training import MonitoredSession
@@ -134,6 +135,7 @@ __all__ = [
     "RunOptions",
     "Session",
     "ShapeContext",
+    "Snapshot",
     "StepState",
     "Tensor",
     "TensorArray",
@@ -211,6 +213,7 @@ _MODULES = {
     "watch_stalls": "penstock.session.stall_watch",
     "MonitoredSession": "penstock.training.monitored_session",
     "ShapeContext": "penstock.kernels.api.shape_context",
+    "Snapshot": "penstock.session.snapshot",
     "load_model": "penstock.saved_model.loaded_model",
     "TracedRun": "penstock.session.traced",
     "shape_rule": "penstock.kernels.api.shape_rules",
