@@ -8,28 +8,18 @@ from typing import Any, Final
 
 import click
 
-from penstock.cli.model_file import (
-    STDIN,
-    checkpoint_option,
-    model_argument,
-    path_given,
-    read_stored,
-    refuse,
-    signature_option,
-    tag_set_option,
-)
+from penstock.cli.model_file import refuse, signature_option
+from penstock.cli.request import Request, request_options
 from penstock.cli.run_graph import GraphRun
 from penstock.cli.run_model import ModelRun
-from penstock.config import Config, RunOptions
+from penstock.config import RunOptions
 
 _FOLDER: Final = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command(short_help="Run GRAPH or a model, and show what was fetched.")
-@model_argument
-@tag_set_option
+@request_options
 @signature_option
-@checkpoint_option
 @click.option("--inputs", default="", metavar="X=FILE[KEY];…", help="Files for its inputs.")
 @click.option(
     "--input_exprs", "--input-exprs", default="", metavar="X=EXPR;…", help="Expressions for them."
@@ -43,41 +33,11 @@ _FOLDER: Final = click.Path(file_okay=False, path_type=Path)
 )
 @click.option("--outdir", type=_FOLDER, help="Write a .npy for each of its outputs.")
 @click.option("--overwrite", is_flag=True, help="With --outdir: replace files.")
-@click.option(
-    "--feed", "feeds", multiple=True, metavar="NAME=VALUE", help="Feed a tensor; may be repeated."
-)
-@click.option(
-    "--fetch", "fetches", multiple=True, metavar="NAME", help="Fetch a tensor; may be repeated."
-)
-@click.option("--target", "targets", multiple=True, metavar="NODE", help="Run a node as well.")
-@click.option("--init", "inits", multiple=True, metavar="NODE", help="Run a node once, before.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write .npz or .npy.")
 @click.option(
     "--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Run so many times."
 )
-@click.option(
-    "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Fail after this time."
-)
-@click.option(
-    "--devices", type=click.IntRange(min=1), default=1, show_default=True, help="CPU devices."
-)
-@click.option("--no-files", is_flag=True, help="Refuse ops that use files: for untrusted graphs.")
-def run(
-    graph: str | None,
-    model_dir: str | None,
-    feeds: tuple[str, ...],
-    fetches: tuple[str, ...],
-    targets: tuple[str, ...],
-    inits: tuple[str, ...],
-    checkpoint: str | None,
-    out: Path | None,
-    repeat: int,
-    timeout: float | None,
-    devices: int,
-    *,
-    no_files: bool,
-    **of_model: Any,
-) -> None:
+def run(out: Path | None, repeat: int, **options: Any) -> None:
     """Run GRAPH, or a signature of a model, once or several times and show what was fetched.
 
     GRAPH is a graph or a model, of whichever format: a GraphDef (binary or text, gzip or not), a
@@ -104,31 +64,15 @@ def run(
       penstock run --dir model --tag_set serve --signature_def serving_default --feed x=[[1,2]]
       penstock run --dir model --inputs 'x=in.npz[images]' --outdir out
     """
-    path = path_given(graph, model_dir)
-    from_stdin = [text for text in (path, *feeds) if text == STDIN or text.endswith(f"={STDIN}")]
-    if len(from_stdin) > 1:
-        raise click.UsageError(f"stdin can be one thing, but stands for {' and '.join(from_stdin)}")
-    options = RunOptions(timeout_in_ms=round((timeout or 0) * 1000))
-    config = Config(
-        device_count={"CPU": devices},
-        allow_files=not no_files,
-        operation_timeout_in_ms=options.timeout_in_ms,
-    )
-    stored = read_stored(path)
+    request, of_model = Request.of(options), options
     job: GraphRun | ModelRun
-    if stored.is_bare or fetches or targets or inits:
-        tag_set = of_model.pop("tag_set")
+    if request.stored.is_bare or request.fetches or request.targets or request.inits:
         refuse("a graph", **of_model)
-        job = GraphRun(
-            path=path, stored=stored, tag_set=tag_set, checkpoint=checkpoint, feeds=feeds,
-            fetches=fetches, targets=targets, inits=inits, out=out, repeat=repeat, options=options,
-            config=config,
-        )  # fmt: skip
+        timeout = RunOptions(timeout_in_ms=request.config.operation_timeout_in_ms)
+        job = GraphRun(request=request, out=out, repeat=repeat, options=timeout)
     else:
-        refuse("a model that has signatures", checkpoint=checkpoint)
-        job = ModelRun(
-            path=path, stored=stored, feeds=feeds, out=out, repeat=repeat, config=config, **of_model
-        )
+        refuse("a model that has signatures", checkpoint=request.checkpoint)
+        job = ModelRun(request=request, out=out, repeat=repeat, **of_model)
     seconds = job.run()
     if repeat > 1:
         click.echo(_timing(seconds), err=True)

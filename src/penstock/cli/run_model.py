@@ -21,10 +21,9 @@ from penstock.cli.expressions import evaluate
 from penstock.cli.feed_values import read_value, split_feed
 from penstock.cli.fetched import print_values, write_values
 from penstock.cli.model_file import parsed_tags, signature_in
-from penstock.config import Config
+from penstock.cli.request import Request
 from penstock.defs.schema import Example
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, UnimplementedError
-from penstock.formats.stored_model import StoredModel
 from penstock.printable import printable
 from penstock.saved_model.composites import RaggedTensor, SparseTensor
 from penstock.saved_model.loaded_model import LoadedModel
@@ -39,12 +38,9 @@ _PICKLE: Final = ("pkl", "pickle")
 class ModelRun:
     """What is to be run, and with what."""
 
-    path: str
-    stored: StoredModel
-    tag_set: str | None
+    #: Whose feeds are of a signature's inputs.
+    request: Request
     signature_def: str | None
-    #: ``NAME=VALUE``, as for graphs.
-    feeds: tuple[str, ...]
     #: ``NAME=FILE[KEY];…``
     inputs: str
     #: ``NAME=EXPRESSION;…``
@@ -57,15 +53,15 @@ class ModelRun:
     #: Where to write all outputs as one file; None for none.
     out: Path | None
     repeat: int
-    config: Config
 
     def run(self) -> list[float]:
         """Run it and hand the outputs out; returns the seconds of each run."""
-        with LoadedModel(self.stored, parsed_tags(self.tag_set), config=self.config) as model:
+        of = self.request
+        with LoadedModel(of.stored, parsed_tags(of.tag_set), config=of.config) as model:
             _, signature = signature_in(model.signatures, self.signature_def)
             given = self._given(signature)
             if not given and len(signature.inputs) > len(signature.defaults):
-                raise click.UsageError(printable(_nothing_given(self.path, signature)))
+                raise click.UsageError(printable(_nothing_given(self.request.path, signature)))
             seconds = []
             outputs: dict[str, Any] = {}
             for _ in range(self.repeat):
@@ -86,7 +82,7 @@ class ModelRun:
         for name, text in _pairs(self.input_examples, "--input_examples"):
             _spec(signature, name)
             found[name] = _examples(text)
-        for text in self.feeds:
+        for text in self.request.feeds:
             name, value = split_feed(text)
             spec = _spec(signature, name)
             found[name] = read_value(value, name, spec.dtype, spec.shape)

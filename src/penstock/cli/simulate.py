@@ -18,6 +18,7 @@ from penstock.cli.model_file import (
     read_stored,
     tag_set_option,
 )
+from penstock.cli.request import step_options
 from penstock.cli.suggest import nothing_to_do
 from penstock.config import Config, Tier
 from penstock.core.names import parse_endpoint
@@ -49,12 +50,7 @@ _SHOWN: Final = 10
               help="Of a step that computes nothing, for calls and answers.")  # fmt: skip
 @click.option("--replicate", "replicated", default="", metavar="JOB", help="Each task of the job "
               "runs the graph, with its own task for task 0.")  # fmt: skip
-@click.option(
-    "--feed", "feeds", multiple=True, metavar="NAME=VALUE", help="As penstock run has it."
-)
-@click.option("--fetch", "fetches", multiple=True, metavar="NAME", help="A tensor to fetch.")
-@click.option("--target", "targets", multiple=True, metavar="NODE", help="A node to run as well.")
-@click.option("--init", "inits", multiple=True, metavar="NODE", help="Run once, before measuring.")
+@step_options
 @click.option("--costs", type=_FILE, help="What nodes cost, measured before; else it is measured.")
 @click.option("--save-costs", type=_FILE, help="Write what nodes cost.")
 @click.option("--search", type=click.IntRange(min=1), metavar="N",

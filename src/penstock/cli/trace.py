@@ -8,22 +8,9 @@ from typing import Any, Final
 
 import click
 
-from penstock.cli.feed_values import parse_feeds
 from penstock.cli.layout import counted
-from penstock.cli.model_file import (
-    checkpoint_option,
-    model_argument,
-    parsed_tags,
-    path_given,
-    read_stored,
-    tag_set_option,
-)
-from penstock.cli.suggest import nothing_to_do
-from penstock.config import Config
-from penstock.errors import InvalidArgumentError
+from penstock.cli.request import OpenRequest, Request, request_options
 from penstock.printable import printable
-from penstock.saved_model.loaded_model import LoadedModel
-from penstock.session import Session
 from penstock.tracing.recorder import Detail
 from penstock.tracing.save import check_name
 from penstock.tracing.trace import Activation, Trace
@@ -33,15 +20,7 @@ _SHOWN: Final = 10
 
 
 @click.command("trace", short_help="Run GRAPH, and write what ran when.")
-@model_argument
-@tag_set_option
-@checkpoint_option
-@click.option(
-    "--feed", "feeds", multiple=True, metavar="NAME=VALUE", help="As penstock run has it."
-)
-@click.option("--fetch", "fetches", multiple=True, metavar="NAME", help="A tensor to fetch.")
-@click.option("--target", "targets", multiple=True, metavar="NODE", help="A node to run as well.")
-@click.option("--init", "inits", multiple=True, metavar="NODE", help="Run a node once, before.")
+@request_options
 @click.option("-o", "--out", required=True, metavar="FILE", help=".json, .json.gz, .pftrace, .pb, "
               "events.out.tfevents.NAME; or a folder.")  # fmt: skip
 @click.option("--detail", type=click.Choice([d.value for d in Detail]), default=Detail.LINES.value,
@@ -53,14 +32,7 @@ _SHOWN: Final = 10
 @click.option("--interval", type=click.FloatRange(min=0, min_open=True), default=1.0,
               show_default=True, metavar="MS", help="Between two looks at a region.")  # fmt: skip
 @click.option("--tag", default="step", show_default=True, help="What TensorBoard calls it.")
-@click.option(
-    "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Fail after this time."
-)
-@click.option(
-    "--devices", type=click.IntRange(min=1), default=1, show_default=True, help="CPU devices."
-)
-@click.option("--no-files", is_flag=True, help="Refuse ops that use files: for untrusted graphs.")
-def trace_command(graph: str | None, model_dir: str | None, **options: Any) -> None:
+def trace_command(**options: Any) -> None:
     """Run GRAPH and write what ran when: for Perfetto, Chrome, or TensorBoard.
 
     The name of FILE says the format. https://ui.perfetto.dev shows .json and .pftrace; TensorBoard
@@ -78,39 +50,21 @@ def trace_command(graph: str | None, model_dir: str | None, **options: Any) -> N
       penstock trace model.pb --feed x:0=in.npy --fetch y:0 --detail nodes -o logs
     """
     check_name(options["out"])
-    path = path_given(graph, model_dir)
-    stored = read_stored(path)
-    timeout = round((options["timeout"] or 0) * 1000)
-    config = Config(
-        device_count={"CPU": options["devices"]},
-        allow_files=not options["no_files"],
-        operation_timeout_in_ms=timeout,
-    )
-    tags, checkpoint = parsed_tags(options["tag_set"]), options["checkpoint"] or ""
-    with LoadedModel(stored, tags, checkpoint=checkpoint, config=config) as model:
-        if model.function_graph is not None:
-            raise InvalidArgumentError(
-                f"{path} is {stored.what} with functions, which are no parts of a graph",
-                next_step="convert it to a graph, by penstock convert",
-            )
-        if not (options["fetches"] or options["targets"]):
-            raise click.UsageError(nothing_to_do(model.session.graph, path))
-        run = _run(model.session, options)
+    with Request.of(options).opened() as opened:
+        if not opened.wanted:
+            raise click.UsageError("--init alone leaves nothing to trace: give --fetch or --target")
+        run = _run(opened, options)
     written = run.save(options["out"], tag=options["tag"])
     _show(run.trace, Path(written))
     if run.error is not None:
         raise run.error
 
 
-def _run(session: Session, options: dict[str, Any]) -> Any:
+def _run(opened: OpenRequest, options: dict[str, Any]) -> Any:
     # Few commands need it.
     from penstock.session.traced import trace  # noqa: PLC0415
 
-    feeds = parse_feeds(options["feeds"], session.graph)
-    for node in options["inits"]:
-        session.run(node, feeds)
-    names = [name if ":" in name else f"{name}:0" for name in options["fetches"]]
-    wanted = [*names, *options["targets"]]
+    session, wanted, feeds = opened.session, opened.wanted, opened.feeds
     for _ in range(options["warm_up"]):
         session.run(wanted, feeds)
     return trace(
