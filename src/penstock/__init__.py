@@ -95,6 +95,8 @@ if TYPE_CHECKING:
     from penstock.explanations.explain_node import explain
     from penstock.kernels.api.shape_context import ShapeContext
     from penstock.kernels.api.shape_rules import shape_rule
+    from penstock.memory_use.measure_memory import measure_memory
+    from penstock.memory_use.memory_use import MemoryUse
     from penstock.saved_model import load_model
     from penstock.session.snapshot import Snapshot
     from penstock.session.stall_watch import watch_stalls
@@ -122,6 +124,7 @@ __all__ = [
     "KernelTraits",
     "Limits",
     "LocalExecutorParams",
+    "MemoryUse",
     "MonitoredSession",
     "NodeOutputContext",
     "Operation",
@@ -174,6 +177,7 @@ __all__ = [
     "kernel",
     "load_graph_def",
     "load_model",
+    "measure_memory",
     "name_scope",
     "new_local_executor",
     "no_op",
@@ -210,6 +214,8 @@ _MODULES = {
     "dump_all": "penstock.comparison.dump_all",
     "explain": "penstock.explanations.explain_node",
     "find_nan": "penstock.comparison.find_nan",
+    "measure_memory": "penstock.memory_use.measure_memory",
+    "MemoryUse": "penstock.memory_use.memory_use",
     "watch_stalls": "penstock.session.stall_watch",
     "MonitoredSession": "penstock.training.monitored_session",
     "ShapeContext": "penstock.kernels.api.shape_context",

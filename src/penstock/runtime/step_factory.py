@@ -63,6 +63,7 @@ class StepFactory:
             options.trace_level > TraceLevel.NO_TRACE
             or options.recorder is not None
             or options.node_outputs is not None
+            or prepared.max_memory > 0
         )
         self._facts = CompiledStepFacts(
             prepared.params,
@@ -101,7 +102,7 @@ class StepFactory:
             recorder=recording,
         )
         stats = None if recording is None else StatsCollector(recording)
-        told = self._options.node_outputs
+        told = self._prepared.watcher(self._options.node_outputs)
         return Step(self._prepared, state, stats, self._facts.flushes, told)
 
     def new_partial(self, graph: Graph) -> PartialRun:

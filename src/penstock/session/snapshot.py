@@ -166,7 +166,7 @@ def _resources(resources: DeviceResources) -> list[tuple[ResourcePlace, Any]]:
     return [
         (ResourcePlace(manager.device, *key), resource)
         for manager in resources.managers
-        for key, resource in manager.items()
+        for key, resource in manager.everything()
     ]
 
 

@@ -9,7 +9,6 @@ Not:  knows no kinds of resources.  When one is dropped, it is told so by ``end_
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
 from threading import RLock
 from typing import Any, Final, TypeAlias
 
@@ -76,10 +75,9 @@ class ResourceManager:
                 found = self._resources[key] = create()
             return found
 
-    def items(self) -> list[tuple[ResourceKey, Any]]:
-        """All resources, by their keys, in an order that depends on the keys alone."""
-        with self.lock:
-            return sorted(self._resources.items(), key=itemgetter(0))
+    def everything(self) -> list[tuple[ResourceKey, Any]]:
+        """All resources, each behind its (container, type, name), in the order they were made."""
+        return [*self._resources.items()]
 
     def replace(self, resources: Mapping[ResourceKey, Any]) -> None:
         """Have these resources and no others; while no step uses any."""

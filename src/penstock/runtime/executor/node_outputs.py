@@ -43,21 +43,29 @@ NodeOutputsCallback: TypeAlias = (
     Callable[[str, int, Value, bool], object]
     | Callable[[str, int, Value, bool, NodeOutputContext], object]
 )
+#: Told of one output, and always where it came up.
+OutputTeller: TypeAlias = Callable[[str, int, Value, bool, NodeOutputContext], object]
 #: Told of all outputs of one activation: the node, its outputs, and where it came up.
 Teller: TypeAlias = Callable[[str, Sequence[Value], NodeOutputContext], None]
 
 
 def teller_of(callback: NodeOutputsCallback) -> Teller:
     """What tells ``callback`` of one activation after the other."""
-    told: Callable[..., object] = callback
-    wants_context = not _takes_four(told)
+    told = output_teller_of(callback)
 
     def tell(node: str, outputs: Sequence[Value], context: NodeOutputContext) -> None:
-        last = (context,) if wants_context else ()
         for slot, value in enumerate(outputs):
-            told(node, slot, value, value is DEAD, *last)
+            told(node, slot, value, value is DEAD, context)
 
     return tell
+
+
+def output_teller_of(callback: NodeOutputsCallback) -> OutputTeller:
+    """What tells ``callback`` of one output after the other."""
+    told: Callable[..., object] = callback
+    if not _takes_four(told):
+        return told
+    return lambda node, slot, value, is_dead, _context: told(node, slot, value, is_dead)
 
 
 def _takes_four(callback: Callable[..., Any]) -> bool:
