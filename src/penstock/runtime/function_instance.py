@@ -56,7 +56,8 @@ class FunctionInstance:
     def start(self, frame: CallFrame, step: StepContext, depth: int, done: Finished) -> None:
         """Run it on behalf of a step, which is then inside of so many calls."""
         recorder = step.state.recorder
-        is_close = recorder is not None and recorder.detail.is_by_node
+        is_watched = recorder is not None and recorder.detail.is_by_node
+        is_close = is_watched or step.state.order is not None
         whole = self.runnable.whole if not is_close else None
         if whole is not None:
             _run_whole(whole, step, frame, done)

@@ -56,7 +56,8 @@ class Step:
         self.stats = stats
         self._flushes = flushes
         #: Whether each node is to be seen by itself.
-        self._is_close = stats is not None and stats.recording.detail.is_by_node
+        is_watched = stats is not None and stats.recording.detail.is_by_node
+        self._is_close = is_watched or state.order is not None
         self._node_outputs = node_outputs
         self._loop = StepLoop()
         #: Whether somebody may go before the step is done, though no deadline is given.

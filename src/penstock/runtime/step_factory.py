@@ -32,7 +32,7 @@ class StepFactory:
     """Makes the steps of one request."""
 
     __slots__ = (
-        "_facts", "_is_recorded", "_new_rendezvous", "_options", "_pool", "_prepared",
+        "_facts", "_is_recorded", "_new_rendezvous", "_options", "_order", "_pool", "_prepared",
         "_session_state",
     )  # fmt: skip
 
@@ -65,6 +65,7 @@ class StepFactory:
             or options.node_outputs is not None
             or prepared.max_memory > 0
         )
+        self._order = options.order
         self._facts = CompiledStepFacts(
             prepared.params,
             self._compiled_state,
@@ -80,6 +81,8 @@ class StepFactory:
 
     def _new_own(self) -> Step | CompiledStep:
         """One run of what this process does itself."""
+        if self._order is not None:
+            return self._new_step(None)
         if self._is_recorded:
             return self._new_recorded(self._options.recorder or Recording())
         region = None if self._prepared.meets_others else self._prepared.runnable.take()
@@ -100,6 +103,7 @@ class StepFactory:
             container=self._prepared.new_container(),
             pool=self._pool,
             recorder=recording,
+            order=self._order,
         )
         stats = None if recording is None else StatsCollector(recording)
         told = self._prepared.watcher(self._options.node_outputs)

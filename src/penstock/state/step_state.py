@@ -36,6 +36,7 @@ from penstock.state.interrupt import Interrupt
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.resources import StepContainer
 from penstock.state.session_state import SessionState, TensorStore
+from penstock.state.step_order import StepOrder
 from penstock.tracing.recorder import Recorder
 
 #: Has a closure run, now or later, on this thread or another; what it returns is not looked at.
@@ -79,6 +80,8 @@ class StepState:
     pool: Runner | None = None
     #: Who records what runs, functions that are called included; None if nobody does.
     recorder: Recorder | None = None
+    #: In which order everything takes effect, one after the other; None if that is nobody's matter.
+    order: StepOrder | None = None
     #: Whether denormal numbers are zeros, wherever the step runs.  Set when it is known what is
     #: fed, before anything runs.
     flush: bool = False

@@ -65,9 +65,13 @@ class Executor:
         return state
 
     def _state(self, args: ExecutorArgs, runner: Runner, done: DoneCallback) -> ExecutorState:
+        # Hardly any step is recorded, or has an order.
+        if args.step.order is not None:
+            from penstock.runtime.executor.ordered import OrderedState  # noqa: PLC0415
+
+            return OrderedState(self, args, runner, done, args.step.order)
         if args.recorder is None:
             return ExecutorState(self, args, runner, done)
-        # Hardly any step is recorded.
         from penstock.runtime.executor.recorded import RecordedState  # noqa: PLC0415
 
         return RecordedState(self, args, runner, done, args.recorder)
