@@ -18,7 +18,10 @@ SIGNS = re.compile(
     r"\bDEAD\b|\b(is|may_be|takes|allow)_(input_)?dead\b|ONE_DEAD|\.live\b|SurelyLive|dead_exits"
     r"|\.gated\(|Role\.SWITCH, Role\.RECV"
 )
-FOLDERS = "checks|cluster|comparison|core|explanations|graph|kernels|passes|replays|runtime|session|state|tracing"
+FOLDERS = (
+    "checks|cluster|comparison|core|explanations|graph|kernels|passes|replays|runtime|session|state"
+    "|tracing"
+)
 NAMED = set(re.findall(rf"`((?:{FOLDERS})/[\w/]+\.py)`", PAGE))
 
 

@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from penstock.replays.record import record
     from penstock.replays.recording import Recording
     from penstock.replays.replay import replay
+    from penstock.replays.shrink import Shrunk, shrink
     from penstock.saved_model import load_model
     from penstock.session.snapshot import Snapshot
     from penstock.session.stall_watch import watch_stalls
@@ -142,6 +143,7 @@ __all__ = [
     "RunOptions",
     "Session",
     "ShapeContext",
+    "Shrunk",
     "Snapshot",
     "StepState",
     "Tensor",
@@ -200,6 +202,7 @@ __all__ = [
     "saved_model",
     "send",
     "shape_rule",
+    "shrink",
     "switch_case",
     "trace",
     "training",
@@ -226,12 +229,14 @@ _MODULES = {
     "MonitoredSession": "penstock.training.monitored_session",
     "Recording": "penstock.replays.recording",
     "ShapeContext": "penstock.kernels.api.shape_context",
+    "Shrunk": "penstock.replays.shrink",
     "Snapshot": "penstock.session.snapshot",
     "load_model": "penstock.saved_model.loaded_model",
     "TracedRun": "penstock.session.traced",
     "record": "penstock.replays.record",
     "replay": "penstock.replays.replay",
     "shape_rule": "penstock.kernels.api.shape_rules",
+    "shrink": "penstock.replays.shrink",
     "trace": "penstock.session.traced",
 }
 #: All other names come from ``penstock.builder``.

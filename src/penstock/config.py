@@ -309,8 +309,8 @@ class RunOptions(Options):
     #: Told of what runs, as ``penstock.trace`` has it; instead of a recorder that ``trace_level``
     #: asks for.
     recorder: Recording | None = None
-    #: In which order everything takes effect, as ``penstock.record`` and ``replay`` have it; then all
-    #: nodes are run one by one.
+    #: In which order everything takes effect, as ``penstock.record`` and ``replay`` have it; then
+    #: all nodes are run one by one.
     order: StepOrder | None = None
     #: Called with (node, slot, value, whether it is dead, ``NodeOutputContext``) for each output of
     #: each node, from any thread; then all nodes are run one by one.  Values may be written over

@@ -43,9 +43,14 @@ class Recording:
     #: Its error; None if it had none, and once it was in a file: ``ending`` has what it was.
     error: OpError | None = None
 
+    @property
+    def described(self) -> str:
+        """How large the step was, and how it ended."""
+        count = sum(not event.is_end for event in self.events)
+        return f"a step of {count} nodes, which ended with {self.ending.code.name}"
+
     def __repr__(self) -> str:
-        count = len({event.activation for event in self.events})
-        return f"<Recording of a step of {count} nodes, which ended with {self.ending.code.name}>"
+        return f"<Recording of {self.described}>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it into a file, which has all that is needed to replay it elsewhere.
