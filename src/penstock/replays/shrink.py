@@ -62,7 +62,9 @@ class Shrunk:
     recording: Recording
 
     def __str__(self) -> str:
-        lines = [f"fails with {len(self.exchanges)} exchanged, found in {self.runs} runs:"]
+        count = len(self.exchanges)
+        what = "1 exchange" if count == 1 else f"{count} exchanges"
+        lines = [f"fails with {what}, found in {self.runs} runs:"]
         return "\n".join([*lines, *(f"  {exchange}" for exchange in self.exchanges)])
 
 
