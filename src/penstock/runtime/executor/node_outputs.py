@@ -1,7 +1,7 @@
 """Tell somebody what every node of a step gives.
 
 In:   a callback, as users write it.
-Out:  one that is told of every output, and where in the step it came up.
+Out:  a hook that tells it of every output, and where in the step it came up.
 Not:  calls nobody by itself; the executor does.
 """
 
@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from penstock.core.values import DEAD, Value
 from penstock.state.frame_and_iter import FrameAndIter
+from penstock.state.node_hook import Activation, NodeHook
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +44,22 @@ NodeOutputsCallback: TypeAlias = (
     Callable[[str, int, Value, bool], object]
     | Callable[[str, int, Value, bool, NodeOutputContext], object]
 )
-#: Told of all outputs of one activation: the node, its outputs, and where it came up.
-Teller: TypeAlias = Callable[[str, Sequence[Value], NodeOutputContext], None]
 
 
-def teller_of(callback: NodeOutputsCallback) -> Teller:
-    """What tells ``callback`` of one activation after the other."""
-    told: Callable[..., object] = callback
-    wants_context = not _takes_four(told)
+class Telling(NodeHook):
+    """Changes nothing, and tells a callback of all outputs of each node."""
 
-    def tell(node: str, outputs: Sequence[Value], context: NodeOutputContext) -> None:
-        last = (context,) if wants_context else ()
+    def __init__(self, callback: NodeOutputsCallback) -> None:
+        self._told: Callable[..., object] = callback
+        self._wants_context = not _takes_four(self._told)
+
+    def after(self, at: Activation, outputs: Sequence[Value]) -> Sequence[Value]:
+        """See ``NodeHook``."""
+        context = NodeOutputContext(at.step_id, at.device, at.op, at.frame, at.frame_iter)
+        last = (context,) if self._wants_context else ()
         for slot, value in enumerate(outputs):
-            told(node, slot, value, value is DEAD, *last)
-
-    return tell
+            self._told(at.node, slot, value, value is DEAD, *last)
+        return outputs
 
 
 def _takes_four(callback: Callable[..., Any]) -> bool:
