@@ -64,9 +64,7 @@ class FunctionInstance:
             return
         tier = Tier.DATAFLOW if is_close else Tier.COMPILED
         executors = self.runnable.executors(step.interrupt, tier)
-        args = ExecutorArgs(
-            step.state, frame, step.runner, depth, recorder, hook=step.state.hook
-        )
+        args = ExecutorArgs(step.state, frame, step.runner, depth, recorder, hook=step.state.hook)
         if len(executors) == 1:
             executors[0].run_async(args, done)
         else:

@@ -60,8 +60,7 @@ class StepFactory:
         self._pool = pool
         self._options = options
         self._is_recorded = (
-            options.trace_level > TraceLevel.NO_TRACE
-            or options.recorder is not None
+            options.trace_level > TraceLevel.NO_TRACE or options.recorder is not None
         )
         self._is_hooked = options.node_outputs is not None or options.node_hook is not None
         self._facts = CompiledStepFacts(

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from penstock.core.dtypes import DType
 from penstock.core.values import Value
 from penstock.errors import OpError
 from penstock.state.frame_and_iter import FrameAndIter
@@ -33,6 +34,9 @@ class LiveTensors(Protocol):
     entered from there.
     """
 
+    def inputs(self) -> Sequence[Value]:
+        """What the activation itself is given, as long as it has not run."""
+
     def get(self, node: str, slot: int) -> Value | None:
         """The output of a node that somebody is yet to read; None if nobody is."""
 
@@ -45,9 +49,9 @@ class LiveTensors(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Activation:
-    """A node in one iteration of the loops around it."""
+    """A node in one iteration of the loops around it; the same object before and after it runs."""
 
     step_id: int
     node: str
@@ -56,6 +60,7 @@ class Activation:
     function: str
     #: Full name of the executor's device.
     device: str
+    output_types: tuple[DType, ...]
     #: The loops around the node, for people: ``outer[3]/inner``; empty outside of all.
     frame: str
     #: The same in numbers, as keys of rendezvous have it.

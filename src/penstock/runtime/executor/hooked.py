@@ -18,7 +18,7 @@ from typing import Any
 from penstock.core.values import Value, describe, has_dtype
 from penstock.errors import InvalidArgumentError, OpError
 from penstock.runtime.executor.driver import ExecutorState, Prepared
-from penstock.runtime.executor.graph_view import Flow, GraphView, NodeItem
+from penstock.runtime.executor.graph_view import Flow, NodeItem
 from penstock.runtime.executor.params import DoneCallback, ExecutorArgs
 from penstock.runtime.executor.recorded import RecordedState
 from penstock.runtime.executor.state import FrameState, IterationState, TaggedNode
@@ -38,6 +38,8 @@ class HookedState(ExecutorState):
         #: More than any kernel that counts as cheap.
         self._no_costs = [math.inf] * len(view.items)
         self._items = {item.name: item for item in view.items}
+        #: What has been asked about and is not done, by the identity of what is activated.
+        self._asked: dict[int, Activation] = {}
         self._hand_on, self._propagate = self._propagate, self._tell_and_propagate
 
     def _known_costs(self) -> Sequence[float]:
@@ -53,7 +55,8 @@ class HookedState(ExecutorState):
         self._at = tagged
         place = slice(item.input_start, item.input_start + item.num_inputs)
         given = iteration.inputs[place]
-        wanted = self._hook.before(self._activation(tagged), given)
+        at = self._asked[id(tagged)] = self._activation(tagged)
+        wanted = self._hook.before(at, given)
         if isinstance(wanted, Instead):
             iteration.inputs[place] = item.no_inputs
             check_outputs(item, wanted.outputs, may_omit=item.may_omit_outputs)
@@ -66,7 +69,7 @@ class HookedState(ExecutorState):
         outputs = super()._observe(tagged, outputs)
         if tagged[3]:
             return outputs
-        wanted = self._hook.after(self._activation(tagged), outputs)
+        wanted = self._hook.after(self._asked.pop(id(tagged)), outputs)
         if wanted is not outputs:
             item = tagged[0]
             check_outputs(item, wanted, may_omit=item.may_omit_outputs)
@@ -86,7 +89,8 @@ class HookedState(ExecutorState):
     def failure(self, tagged: TaggedNode, cause: BaseException) -> OpError:
         """The error of a node, of which the hook is told."""
         error = super().failure(tagged, cause)
-        self._hook.failed(self._activation(tagged), error)
+        at = self._asked.pop(id(tagged)) if id(tagged) in self._asked else self._activation(tagged)
+        self._hook.failed(at, error)
         return error
 
     def _activation(self, tagged: TaggedNode) -> Activation:
@@ -97,11 +101,12 @@ class HookedState(ExecutorState):
             op=item.op,
             function=item.function,
             device=self._executor.params.device,
+            output_types=item.output_types,
             frame=frame.label,
             frame_iter=FrameAndIter(frame.id, iteration.number),
             iterations=tuple(it.number for _, it in _outwards(frame, iteration))[-2::-1],
             call_depth=self._args.call_depth,
-            live=_Live(self._executor.view, self._items, frame, iteration),
+            live=_Live(self._items, item, frame, iteration),
         )
 
 
@@ -121,19 +126,24 @@ def hooked_state(
 class _Live:
     """See ``LiveTensors``."""
 
-    __slots__ = ("_frame", "_items", "_iteration", "_view")
+    __slots__ = ("_frame", "_item", "_items", "_iteration")
 
     def __init__(
         self,
-        view: GraphView,
         items: dict[str, NodeItem],
+        item: NodeItem,
         frame: FrameState,
         iteration: IterationState,
     ) -> None:
-        self._view = view
         self._items = items
+        self._item = item
         self._frame = frame
         self._iteration = iteration
+
+    def inputs(self) -> Sequence[Value]:
+        """See ``LiveTensors``."""
+        start = self._item.input_start
+        return self._iteration.inputs[start : start + self._item.num_inputs]
 
     def get(self, node: str, slot: int) -> Value | None:
         """See ``LiveTensors``."""
