@@ -29,6 +29,8 @@ from penstock.session.session import Session
 _GRAPH, _INPUTS, _PROGRAM = "node.pb", "inputs.npz", "reproduce.py"
 #: What the node is called in a graph of its own.
 _NAME: Final = "node"
+#: The op of what brings a feed in.
+_FED: Final = "_Arg"
 _TEXT: Final = '''"""Run one node again, with the inputs for which its result was no number."""
 
 from pathlib import Path
@@ -132,6 +134,10 @@ def _inputs(node: Node | None, one: NodeValue, values: Sequence[NodeValue]) -> t
 
 def _keep(found: NanFound, node: Node | None, graph: Graph, folder: str) -> None:
     """Write the files of a folder."""
+    if found.op == _FED:
+        raise FailedPreconditionError(
+            f"{found.key} is no number because it was fed so", next_step="look at what is fed"
+        )
     if node is None or any(value is None for value in found.inputs):
         raise FailedPreconditionError(
             f"{found.key} cannot be run by itself: it reads something that is no plain value, or "

@@ -14,9 +14,34 @@ from typing import Any
 from penstock.comparison.collected import AS_WRITTEN
 from penstock.config import Config, Tier
 from penstock.debugger.breakpoints import TensorFilter
+from penstock.debugger.command import Console
+from penstock.debugger.commands import execute
 from penstock.debugger.debugger import Debugger
 from penstock.debugger.history import DEFAULT_BYTES
+from penstock.debugger.prompt import interact
 from penstock.session.session import Session
+
+
+class InteractiveDebugger(Debugger):
+    """A debugger that understands the words of commands."""
+
+    def command(self, line: str) -> str:
+        """What a command says: ``debugger.command("pt x:0")``.
+
+        Raises:
+            OpError: it makes no sense, or cannot be done now.
+
+        """
+        return execute(Console(self), line)
+
+    def interact(self) -> None:
+        """Ask at the terminal what to do, until somebody has had enough.
+
+        Raises:
+            FailedPreconditionError: prompt_toolkit is not installed.
+
+        """
+        interact(self)
 
 
 def debug(
@@ -26,7 +51,7 @@ def debug(
     *,
     memory: int = DEFAULT_BYTES,
     filters: Mapping[str, TensorFilter] | None = None,
-) -> Debugger:
+) -> InteractiveDebugger:
     """Debug a step: run to a node, look at values, change them, go on.
 
     Args:
@@ -40,17 +65,17 @@ def debug(
             breakpoints can ask of each output.
 
     Returns:
-        A debugger, to be closed; its ``run`` or ``step`` begins the step, and its ``interact`` asks
-        at the terminal what to do.
+        A debugger, to be closed: ``run`` or ``step`` begins the step, ``interact`` asks at the
+        terminal what to do.
 
     Raises:
         OpError: the graph is not acceptable.
 
     """
     if isinstance(graph, Session):
-        return Debugger(graph, fetches, feed_dict or {}, memory=memory, filters=filters)
+        return InteractiveDebugger(graph, fetches, feed_dict or {}, memory=memory, filters=filters)
     session = Session(graph, config=as_written(Config()))
-    return Debugger(
+    return InteractiveDebugger(
         session, fetches, feed_dict or {}, memory=memory, filters=filters, close=session.close
     )
 

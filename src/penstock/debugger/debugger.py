@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Self
 
@@ -29,15 +28,13 @@ from penstock.debugger.overrides import Overrides, converted
 from penstock.debugger.places import call_of
 from penstock.debugger.step_run import StepRun
 from penstock.debugger.stepper import Stepper
-from penstock.debugger.stops import Goal, Moment, Stop
+from penstock.debugger.stops import Goal, Stop
+from penstock.debugger.visits import Visits
 from penstock.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from penstock.graph.graph import Graph
 from penstock.session.graphs import graph_of
 from penstock.session.session import Session
 from penstock.state.node_hook import Activation
-
-#: How many places are remembered.
-_MAX_STOPS: Final = 10_000
 
 
 class Debugger:
@@ -71,10 +68,7 @@ class Debugger:
         #: Tensors that are shown whenever they change.
         self.watches: Final[list[str]] = []
         self.history = History(memory)
-        #: The places where the step stood, oldest first.
-        self.stops: deque[Stop] = deque(maxlen=_MAX_STOPS)
-        #: Which of them is looked at, counted from the latest.
-        self._behind = 0
+        self._visits = Visits()
         #: How many steps were begun.
         self.run_count = 0
         self._stepper: Stepper | None = None
@@ -113,7 +107,7 @@ class Debugger:
             FailedPreconditionError: it stands in no loop.
 
         """
-        at = self._standing()
+        at = self._visits.standing()
         if not at.iterations:
             raise FailedPreconditionError(f"{at.place} is in no loop")
         return self.go(stops.to_next_iteration(at))
@@ -125,7 +119,7 @@ class Debugger:
             FailedPreconditionError: it stands in neither.
 
         """
-        at = self._standing()
+        at = self._visits.standing()
         if at.depth or at.call:
             return self.go(stops.out_of_call(at))
         if at.iterations:
@@ -162,9 +156,7 @@ class Debugger:
         stop = self._stepper.wait(seconds)
         if stop is None:
             raise TimeoutError(f"the step goes on after {seconds} seconds")
-        if not self.stops or self.stops[-1] is not stop:
-            self.stops.append(stop)
-            self._behind = 0
+        self._visits.add(stop)
         return stop
 
     def pause(self) -> None:
@@ -174,7 +166,7 @@ class Debugger:
 
     def end(self) -> None:
         """Cancel the step, if there is one; the next ``run`` begins another."""
-        if self._run is not None:
+        if self._run is not None and not self.has_ended:
             self._run.end()
             self.wait()
 
@@ -184,7 +176,7 @@ class Debugger:
 
     def _begin(self, goal: Goal) -> None:
         self.history = History(self.memory)
-        self.stops.clear()
+        self._visits = Visits()
         stepper = Stepper(
             self.history, self.overrides, goal, lambda: self.breakpoints, self._call_of
         )
@@ -200,17 +192,22 @@ class Debugger:
     @property
     def stop(self) -> Stop | None:
         """The place that is looked at: the latest, unless somebody went back; None before any."""
-        return self.stops[-1 - self._behind] if self.stops else None
+        return self._visits.at
+
+    @property
+    def stops(self) -> list[Stop]:
+        """The places where the step stood, oldest first."""
+        return self._visits.all
 
     @property
     def is_back(self) -> bool:
         """Whether an earlier place is looked at."""
-        return self._behind > 0
+        return self._visits.is_back
 
     @property
     def has_ended(self) -> bool:
         """Whether there is no step any more."""
-        return bool(self.stops) and self.stops[-1].moment is Moment.ENDED
+        return self._visits.has_ended
 
     @property
     def seen(self) -> Seen | None:
@@ -239,25 +236,11 @@ class Debugger:
             FailedPreconditionError: there is none, or nobody remembers it.
 
         """
-        if not 0 <= self._behind + count < len(self.stops):
-            raise FailedPreconditionError("There is no such place")
-        self._behind += count
-        return self.stops[-1 - self._behind]
+        return self._visits.back(count)
 
     def forward(self, count: int = 1) -> Stop:
         """Look at a later place again."""
-        return self.back(-count)
-
-    def _standing(self) -> Stop:
-        """The place where the step can go on.
-
-        Raises:
-            FailedPreconditionError: there is no step.
-
-        """
-        if not self.stops or self.has_ended:
-            raise FailedPreconditionError("There is no step", next_step="run() or step() first")
-        return self.stops[-1]
+        return self._visits.back(-count)
 
     # -- values ----------------------------------------------------------------------------
 
@@ -294,14 +277,17 @@ class Debugger:
             raise self._unknown(name)
         return found
 
-    def watched(self, name: str) -> list[Recorded]:
-        """All records of a tensor: one for each iteration."""
+    def records(self, name: str = "") -> list[Recorded]:
+        """All records, as of the place that is looked at; or those of one tensor."""
+        if not name:
+            return self.history.all(self._until)
         return self.history.of(split_key(name)[0], self._until)
 
     @property
     def _until(self) -> int | None:
-        """The latest activation that counts; None before any."""
-        return self.stop.number if self.stop is not None else None
+        """The latest activation that counts; None if all do."""
+        stop = self.stop
+        return stop.number if stop is not None and self.is_back else None
 
     def _unknown(self, name: str) -> NotFoundError:
         if self.history.forgotten:
@@ -328,7 +314,7 @@ class Debugger:
             InvalidArgumentError: the value has another type.
 
         """
-        self._standing()
+        self._visits.standing()
         seen, stepper = self.seen, self._stepper
         if self.is_back or seen is None or stepper is None:
             raise FailedPreconditionError(

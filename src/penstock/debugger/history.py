@@ -10,6 +10,7 @@ might yet ask for them; each record counts for its value and a little more.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import deque
 from collections.abc import Iterator
@@ -125,6 +126,12 @@ class History:
         """All records up to an activation, oldest first."""
         with self._lock:
             return list(_up_to(until, self._records))
+
+    def at(self, number: int) -> list[Recorded]:
+        """Those of one activation."""
+        with self._lock:
+            late = itertools.takewhile(lambda one: one.number >= number, reversed(self._records))
+            return [one for one in late if one.number == number][::-1]
 
     def of(self, name: str, until: int | None = None) -> list[Recorded]:
         """Those of one tensor (``node:slot``)."""

@@ -10,10 +10,11 @@ called it.  One that is really called has nodes of their own names, and a depth 
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from penstock.core.names import Endpoint
 from penstock.graph.functions import FunctionLibrary
+from penstock.passes.prune import fed_by
 from penstock.state.node_hook import Activation
 
 #: What a request adds to its graph: what is fed and fetched, and what travels between devices.
@@ -21,7 +22,6 @@ _HIDDEN: Final = frozenset({
     "_Arg", "_DeviceArg", "_DeviceRetval", "_HostRecv", "_HostSend", "_Recv", "_Retval", "_Send",
 })  # fmt: skip
 _EXITS: Final = frozenset({"Exit", "RefExit"})
-_ARG: Final = re.compile(r"_arg_(.+)_(\d+)_\d+")
 
 
 def is_hidden(at: Activation) -> bool:
@@ -34,10 +34,10 @@ def is_exit(at: Activation) -> bool:
     return at.op in _EXITS
 
 
-def endpoint_of(at: Activation, slot: int) -> tuple[str, int]:
+def endpoint_of(at: Activation, slot: int) -> Endpoint:
     """The tensor that an output is: of what is fed, the one that it is fed for."""
-    found = _ARG.fullmatch(at.node) if at.op == "_Arg" and not at.call_depth else None
-    return (found[1], int(found[2])) if found else (at.node, slot)
+    fed = None if at.call_depth else fed_by(at.node, at.op)
+    return fed or Endpoint(at.node, slot)
 
 
 def call_of(at: Activation, library: FunctionLibrary) -> str:

@@ -89,7 +89,6 @@ class Stepper(NodeHook):
         self._is_released = True
         cancel()
         with self._met:
-            self._stop = self._seen = None
             self._met.notify_all()
 
     def end(self, reason: str, error: OpError | None) -> None:
@@ -210,5 +209,6 @@ class Stepper(NodeHook):
         return (fed, 0) if fed is not None else (one.node, one.slot)
 
     def rerecord(self, one: Recorded, value: Value) -> None:
-        """Keep what somebody has changed, as of now; while the step stands."""
+        """Keep what somebody has changed, as something that came up later; while it stands."""
+        self._number += 1
         self._history.add(replace(one, number=self._number, value=kept_copy(value)))
