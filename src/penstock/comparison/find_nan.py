@@ -106,7 +106,7 @@ def find_nan(
     if one is None:
         return None
     given: Graph = graph_of(graph.graph if isinstance(graph, Session) else graph)
-    node = given.find(one.node)
+    node = given.find(one.node) if one.op != _FED else None
     found = NanFound(
         one.key, one.op, one.value, _inputs(node, one, values),
         int(np.isnan(one.value).sum()), int(np.isinf(one.value).sum()),
@@ -134,10 +134,6 @@ def _inputs(node: Node | None, one: NodeValue, values: Sequence[NodeValue]) -> t
 
 def _keep(found: NanFound, node: Node | None, graph: Graph, folder: str) -> None:
     """Write the files of a folder."""
-    if found.op == _FED:
-        raise FailedPreconditionError(
-            f"{found.key} is no number because it was fed so", next_step="look at what is fed"
-        )
     if node is None or any(value is None for value in found.inputs):
         raise FailedPreconditionError(
             f"{found.key} cannot be run by itself: it reads something that is no plain value, or "

@@ -27,7 +27,6 @@ from penstock.graph.stages import Placed, Pruned
 from penstock.graph.static_shapes import noted_shape
 from penstock.kernels.api.registry import no_kernel_error
 
-
 #: What the node of a fed endpoint is called: the node that it stands for, its slot, a number.
 _ARG_NAME: Final = re.compile(r"_arg_(.+)_(\d+)_\d+")
 
