@@ -36,6 +36,8 @@ COMMANDS = [
     for line in PAGE.partition("<!-- commands -->")[2].partition("<!-- end")[0].splitlines()
     if line.strip()
 ]
+#: With it mypy looks at what is new alone, which takes a tenth of the time.
+_MYPY_CACHE = ".mypy_cache"
 ANSWERS = Path(__file__).parent / "support" / f"{Path(CASES).stem}.json"
 
 
@@ -94,10 +96,12 @@ def test_who_follows_the_page_ends_green(tmp_path: Path) -> None:
 
 
 def _copy_project(folder: Path) -> None:
-    """Copies of what the page changes, and links to all else."""
+    """Copies of what the page changes, and of what mypy knows of it; and links to all else."""
     for part in ("src", "tests", "tools", "docs"):
         ignored = shutil.ignore_patterns("__pycache__", "corpus")
         shutil.copytree(ROOT / part, folder / part, ignore=ignored)
+    if (ROOT / _MYPY_CACHE).exists():
+        shutil.copytree(ROOT / _MYPY_CACHE, folder / _MYPY_CACHE)
     (folder / "tests" / "corpus").symlink_to(ROOT / "tests" / "corpus")
     for path in ROOT.iterdir():
         if not path.name.startswith(".") and not (folder / path.name).exists():

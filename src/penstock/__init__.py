@@ -96,7 +96,10 @@ if TYPE_CHECKING:
     from penstock.explanations.explain_node import explain
     from penstock.kernels.api.shape_context import ShapeContext
     from penstock.kernels.api.shape_rules import shape_rule
+    from penstock.memory_use.measure_memory import measure_memory
+    from penstock.memory_use.memory_use import MemoryUse
     from penstock.saved_model import load_model
+    from penstock.session.snapshot import Snapshot
     from penstock.session.stall_watch import watch_stalls
     from penstock.session.traced import TracedRun, trace
     from penstock.training import MonitoredSession
@@ -122,6 +125,7 @@ __all__ = [
     "KernelTraits",
     "Limits",
     "LocalExecutorParams",
+    "MemoryUse",
     "MonitoredSession",
     "NodeOutputContext",
     "Operation",
@@ -135,6 +139,7 @@ __all__ = [
     "RunOptions",
     "Session",
     "ShapeContext",
+    "Snapshot",
     "StepState",
     "Tensor",
     "TensorArray",
@@ -174,6 +179,7 @@ __all__ = [
     "kernel",
     "load_graph_def",
     "load_model",
+    "measure_memory",
     "name_scope",
     "new_local_executor",
     "no_op",
@@ -211,9 +217,12 @@ _MODULES = {
     "dump_all": "penstock.comparison.dump_all",
     "explain": "penstock.explanations.explain_node",
     "find_nan": "penstock.comparison.find_nan",
+    "measure_memory": "penstock.memory_use.measure_memory",
+    "MemoryUse": "penstock.memory_use.memory_use",
     "watch_stalls": "penstock.session.stall_watch",
     "MonitoredSession": "penstock.training.monitored_session",
     "ShapeContext": "penstock.kernels.api.shape_context",
+    "Snapshot": "penstock.session.snapshot",
     "load_model": "penstock.saved_model.loaded_model",
     "TracedRun": "penstock.session.traced",
     "shape_rule": "penstock.kernels.api.shape_rules",

@@ -45,6 +45,14 @@ class MoreTime(Advice):
         return f"{or_else(self.instead)}allow more time by {self.option}"
 
 
+@dataclass(frozen=True, slots=True)
+class MoreMemory(Advice):
+    """Tensors took more memory than they may."""
+
+    def __str__(self) -> str:
+        return "feed less at once, or allow more by Config(max_memory_in_bytes=…)"
+
+
 def or_else(instead: str) -> str:
     """The beginning of a sentence that offers something else first."""
     return f"{instead}, or " if instead else ""

@@ -209,6 +209,9 @@ class Config(Options):
     check_outputs: bool = False
     #: Compare graphs with their laws after every pass, to find mistakes of the passes.
     check_graphs: bool = False
+    #: A run fails with ResourceExhaustedError, which names the node, when its tensors and what the
+    #: session keeps take more bytes; then all nodes are run one by one.  0 is no bound.
+    max_memory_in_bytes: int = field(default=0, metadata=_NOT_NEGATIVE)
     #: How far graphs may grow, and what is worth tuning.
     limits: Limits = field(default_factory=Limits)
 
@@ -311,7 +314,7 @@ class RunOptions(Options):
     #: when it returns.
     node_outputs: Callable[..., object] | None = None
     #: Asked before and after each node, which it may change, in functions as well; then all nodes
-    #: are run one by one, and ``node_outputs`` does not count.
+    #: are run one by one.
     node_hook: NodeHook | None = None
 
     @classmethod

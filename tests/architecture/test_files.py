@@ -55,6 +55,7 @@ REASONS: Final = {
     ("core/memory.py", "pathlib"): "asks the system how much memory there is",
     ("kernels/parallel/blas.py", "pathlib"): "looks for the library that numpy brought along",
     ("defs/bundle_reader.py", "np.fromfile"): "reads a file that is open already",
+    ("session/tree_file.py", "zipfile"): "reads and writes bytes",
     ("runtime/compiler/source.py", "linecache"): "shows generated code in tracebacks",
     ("runtime/compiler/source.py", "compile"): "compiles generated code",
     ("runtime/compiler/source.py", "exec"): "compiles generated code",

@@ -23,7 +23,7 @@ CASES = cases()
 #: Graphs that have between them nearly all kinds of places for text.
 RICH = ("cond_in_while", "function_control_outputs", "while_captured", "init_once")
 #: Of so many attacks on a graph, one is made here; ``sweep`` makes them all.
-EVERY = 1500
+EVERY = 3001
 
 
 @pytest.fixture(autouse=True)

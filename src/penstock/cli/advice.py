@@ -18,6 +18,7 @@ from penstock.advice import (
     AllowFiles,
     FeedIt,
     LookUpName,
+    MoreMemory,
     MoreTime,
     RefuseSoftPlacement,
     RegisterOp,
@@ -49,6 +50,11 @@ def _(advice: FeedIt) -> str:
 @in_options.register
 def _(advice: MoreTime) -> str:
     return f"{or_else(advice.instead)}allow more time by --timeout SECONDS"
+
+
+@in_options.register
+def _(_advice: MoreMemory) -> str:
+    return "feed less at once, or allow more by --max-memory SIZE"
 
 
 @in_options.register

@@ -23,6 +23,7 @@ from penstock.cli.compare import compare_command
 from penstock.cli.convert import convert
 from penstock.cli.debug import debug_command
 from penstock.cli.explain import explain_command
+from penstock.cli.memory import memory_command
 from penstock.cli.ops import ops
 from penstock.cli.run import run
 from penstock.cli.show import show
@@ -75,6 +76,7 @@ def main(context: click.Context) -> None:
       penstock explain model.pb y --fetch y --feed x:0=[1,2]
       penstock run model.pb --feed images:0=batch.npy --fetch digit:0
       penstock trace model.pb --feed images:0=batch.npy --fetch digit:0 -o step.json
+      penstock memory train.pb --init init --target train_step
       penstock ops --names
       penstock checkpoint list model.ckpt-7
       penstock worker --cluster worker=127.0.0.1:2222
@@ -99,3 +101,4 @@ main.add_command(explain_command)
 main.add_command(worker)
 main.add_command(simulate)
 main.add_command(trace_command)
+main.add_command(memory_command)

@@ -27,6 +27,7 @@ from penstock.cli.model_file import (
 )
 from penstock.cli.suggest import nothing_to_do
 from penstock.config import Config, RunOptions
+from penstock.core.byte_counts import parse_bytes
 from penstock.errors import InvalidArgumentError
 from penstock.formats.stored_model import StoredModel
 from penstock.saved_model.loaded_model import LoadedModel
@@ -72,6 +73,12 @@ _CONFIG = (
     ),
     click.option(
         "--devices", type=click.IntRange(1, 1024), default=1, show_default=True, help="CPU devices."
+    ),
+    click.option(
+        "--max-memory",
+        default="0",
+        metavar="SIZE",
+        help="Fail at the node whose tensors make it more: 2G, 300M. Runs node by node.",
     ),
     click.option(
         "--no-files", is_flag=True, help="Refuse ops that use files: for untrusted graphs."
@@ -123,6 +130,7 @@ class Request:
             device_count={"CPU": options.pop("devices")},
             allow_files=not options.pop("no_files"),
             operation_timeout_in_ms=round((options.pop("timeout") or 0) * 1000),
+            max_memory_in_bytes=parse_bytes(options.pop("max_memory")),
         )
         names = ("tag_set", "checkpoint", "feeds", "fetches", "targets", "inits")
         return cls(

@@ -18,7 +18,7 @@ from penstock.defs.schema import RunOptions as RunOptionsProto
 OWN_OPTIONS: Final = (
     "ready_order_seed", "offload_seconds", "keep_freed_memory", "tier", "accelerate",
     "allow_files", "exact_repetition", "adaptive", "flush_denormals", "check_outputs",
-    "check_graphs", "limits",
+    "check_graphs", "max_memory_in_bytes", "limits",
 )  # fmt: skip
 #: Options that the message has under the same name.
 _SAME: Final = (

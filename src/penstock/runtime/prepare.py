@@ -32,8 +32,10 @@ from penstock.passes.tell_apart import tell_apart
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.cost_model import CostModel
 from penstock.runtime.environment import Environment
+from penstock.runtime.executor.node_outputs import NodeOutputsCallback
 from penstock.runtime.flushing import Flushing
 from penstock.runtime.join_devices import join_devices
+from penstock.runtime.memory_bound import MemoryBound
 from penstock.runtime.optimize_request import lower_request, optimize_request
 from penstock.runtime.runnable import Runnable
 from penstock.runtime.workers import EndableStep, RemoteGraph, Workers
@@ -75,6 +77,9 @@ class PreparedRequest:
         self._client = environment.client
         self.partitions = tuple(partitions)
         self.runnable = runnable
+        self._resources = environment.resources
+        #: How many bytes a step's tensors may take; 0 is no bound.
+        self.max_memory = environment.config.max_memory_in_bytes
         self.feed_types = pruned.feed_types
         self.fetch_types = pruned.fetch_types
         graph_options = environment.config.graph_options
@@ -119,6 +124,12 @@ class PreparedRequest:
         """A step that has other tasks run their parts, and then ``own`` with what they answer."""
         assert self._workers is not None
         return self._workers.exchanged_step(self.remote, own)
+
+    def watcher(self, asked: NodeOutputsCallback | None) -> NodeOutputsCallback | None:
+        """Who is told of a step's outputs: who asks for it, and whoever bounds its memory."""
+        if not self.max_memory:
+            return asked
+        return MemoryBound(self.max_memory, self._resources, asked)
 
     def new_rendezvous(self) -> Rendezvous:
         """Where the parts of one step meet."""

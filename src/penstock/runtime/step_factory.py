@@ -60,7 +60,9 @@ class StepFactory:
         self._pool = pool
         self._options = options
         self._is_recorded = (
-            options.trace_level > TraceLevel.NO_TRACE or options.recorder is not None
+            options.trace_level > TraceLevel.NO_TRACE
+            or options.recorder is not None
+            or prepared.max_memory > 0
         )
         self._is_hooked = options.node_outputs is not None or options.node_hook is not None
         self._facts = CompiledStepFacts(
@@ -102,7 +104,7 @@ class StepFactory:
             hook=self._options.node_hook,
         )
         stats = None if recording is None else StatsCollector(recording)
-        told = self._options.node_outputs
+        told = self._prepared.watcher(self._options.node_outputs)
         return Step(self._prepared, state, stats, self._facts.flushes, told)
 
     def new_partial(self, graph: Graph) -> PartialRun:

@@ -67,8 +67,8 @@ class Executor:
 
     def _state(self, args: ExecutorArgs, runner: Runner, done: DoneCallback) -> ExecutorState:
         hook, told, recorder = args.hook, args.node_outputs_callback, args.recorder
-        if hook is None and told is not None:
-            hook = Telling(told)
+        if told is not None:
+            hook = Telling(told, hook)
         # Hardly any step has a hook, or is recorded.
         if hook is not None:
             from penstock.runtime.executor.hooked import hooked_state  # noqa: PLC0415

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from penstock.core.values import DEAD, Value
+from penstock.errors import OpError
 from penstock.state.frame_and_iter import FrameAndIter
-from penstock.state.node_hook import Activation, NodeHook
+from penstock.state.node_hook import Activation, Instead, NodeHook
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +45,44 @@ NodeOutputsCallback: TypeAlias = (
     Callable[[str, int, Value, bool], object]
     | Callable[[str, int, Value, bool, NodeOutputContext], object]
 )
+#: Told of one output, and always where it came up.
+OutputTeller: TypeAlias = Callable[[str, int, Value, bool, NodeOutputContext], object]
 
 
 class Telling(NodeHook):
-    """Changes nothing, and tells a callback of all outputs of each node."""
+    """Tells a callback of all outputs of each node, as another hook leaves them."""
 
-    def __init__(self, callback: NodeOutputsCallback) -> None:
-        self._told: Callable[..., object] = callback
-        self._wants_context = not _takes_four(self._told)
+    def __init__(self, callback: NodeOutputsCallback, hook: NodeHook | None) -> None:
+        self._tell = output_teller_of(callback)
+        self._hook = hook or NodeHook()
+
+    def before(self, at: Activation, inputs: Sequence[Value]) -> Sequence[Value] | Instead:
+        """See ``NodeHook``."""
+        return self._hook.before(at, inputs)
+
+    def dead(self, at: Activation) -> None:
+        """See ``NodeHook``."""
+        self._hook.dead(at)
+
+    def failed(self, at: Activation, error: OpError) -> None:
+        """See ``NodeHook``."""
+        self._hook.failed(at, error)
 
     def after(self, at: Activation, outputs: Sequence[Value]) -> Sequence[Value]:
         """See ``NodeHook``."""
+        outputs = self._hook.after(at, outputs)
         context = NodeOutputContext(at.step_id, at.device, at.op, at.frame, at.frame_iter)
-        last = (context,) if self._wants_context else ()
         for slot, value in enumerate(outputs):
-            self._told(at.node, slot, value, value is DEAD, *last)
+            self._tell(at.node, slot, value, value is DEAD, context)
         return outputs
+
+
+def output_teller_of(callback: NodeOutputsCallback) -> OutputTeller:
+    """What tells ``callback`` of one output after the other."""
+    told: Callable[..., object] = callback
+    if not _takes_four(told):
+        return told
+    return lambda node, slot, value, is_dead, _context: told(node, slot, value, is_dead)
 
 
 def _takes_four(callback: Callable[..., Any]) -> bool:

@@ -93,7 +93,7 @@ class ExecutorArgs:
     call_depth: int = 0
     #: Told when each kernel began and ended; that of the step if none is given.
     recorder: Recorder | None = None
-    #: Told of every output of every node, if there is no hook.
+    #: Told of every output of every node.
     node_outputs_callback: NodeOutputsCallback | None = None
     #: Asked before and after each node.
     hook: NodeHook | None = None
