@@ -12,6 +12,7 @@ output.
 from __future__ import annotations
 
 import fnmatch
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -21,7 +22,7 @@ import numpy as np
 from penstock.core.values import DEAD, Value
 from penstock.debugger.expressions import Expression, Lookup
 from penstock.debugger.history import Recorded, kept_copy
-from penstock.errors import InvalidArgumentError
+from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.state.node_hook import Activation
 
 #: Asked about one output: what is known of it, and its value.
@@ -182,6 +183,49 @@ class Breakpoint:
         elif self.condition is not None:
             parts.append(f"if {getattr(self.condition, '__name__', 'a function')}(…)")
         return " ".join(parts)
+
+
+class Breakpoints:
+    """Those of one debugger."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        #: Replaced as a whole: the step's thread reads it without a lock.
+        self.all: tuple[Breakpoint, ...] = ()
+
+    def add(
+        self,
+        pattern: str,
+        condition: Expression | Predicate | None,
+        wanted: tuple[str, TensorFilter] | None,
+        *,
+        is_before: bool,
+    ) -> Breakpoint:
+        """One more, with the next number.
+
+        Raises:
+            InvalidArgumentError: it would stop everywhere.
+
+        """
+        if pattern == "*" and condition is None and wanted is None:
+            raise InvalidArgumentError(
+                "That would stop everywhere", next_step="say at which nodes, or if what; or step"
+            )
+        made = Breakpoint(next(self._numbers), pattern, condition, wanted, is_before)
+        self.all = (*self.all, made)
+        return made
+
+    def delete(self, number: int) -> None:
+        """One less.
+
+        Raises:
+            NotFoundError: there is none of that number.
+
+        """
+        left = tuple(one for one in self.all if one.number != number)
+        if len(left) == len(self.all):
+            raise NotFoundError(f"There is no breakpoint {number}")
+        self.all = left
 
 
 def find_filter(name: str, known: Mapping[str, TensorFilter]) -> tuple[str, TensorFilter]:

@@ -7,37 +7,35 @@ Not:  knows no terminal: ``prompt.py`` has one, and notebooks and tests need non
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Self
 
-from penstock.core.names import parse_endpoint, scopes_of
 from penstock.debugger import stops
 from penstock.debugger.breakpoints import (
     FILTERS,
     Breakpoint,
+    Breakpoints,
     Predicate,
     Seen,
     TensorFilter,
     find_filter,
 )
-from penstock.debugger.expressions import Expression, parse
-from penstock.debugger.history import DEFAULT_BYTES, History, Recorded, split_key
+from penstock.debugger.expressions import parse
+from penstock.debugger.history import DEFAULT_BYTES, split_key
 from penstock.debugger.overrides import Overrides, converted
 from penstock.debugger.places import call_of
+from penstock.debugger.remembered import Remembered
 from penstock.debugger.step_run import StepRun
 from penstock.debugger.stepper import Stepper
 from penstock.debugger.stops import Goal, Stop
-from penstock.debugger.visits import Visits
-from penstock.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
-from penstock.graph.graph import Graph
+from penstock.errors import FailedPreconditionError
 from penstock.session.graphs import graph_of
 from penstock.session.session import Session
 from penstock.state.node_hook import Activation
 
 
-class Debugger:
+class Debugger(Remembered):
     """One request, of which a step is run under somebody's hands, or several one after the other.
 
     All methods are called by one thread, which waits until the step stands again.
@@ -54,21 +52,16 @@ class Debugger:
         close: Callable[[], None] | None = None,
     ) -> None:
         """What ``debug`` makes."""
+        super().__init__(graph_of(session.graph), memory)
         self.session = session
         self.fetches = fetches
         self.feeds = feeds
-        self.memory = memory
-        self.graph: Graph = graph_of(session.graph)
         #: What can be asked about each output, by name.
         self.filters: Final[dict[str, TensorFilter]] = {**FILTERS, **(filters or {})}
         self.overrides: Final = Overrides()
-        #: Replaced as a whole: the step's thread reads it without a lock.
-        self.breakpoints: tuple[Breakpoint, ...] = ()
-        self._numbers = itertools.count(1)
+        self._breakpoints = Breakpoints()
         #: Tensors that are shown whenever they change.
         self.watches: Final[list[str]] = []
-        self.history = History(memory)
-        self._visits = Visits()
         #: How many steps were begun.
         self.run_count = 0
         self._stepper: Stepper | None = None
@@ -175,11 +168,8 @@ class Debugger:
         return self._run.waits_for() if self._run is not None else ""
 
     def _begin(self, goal: Goal) -> None:
-        self.history = History(self.memory)
-        self._visits = Visits()
-        stepper = Stepper(
-            self.history, self.overrides, goal, lambda: self.breakpoints, self._call_of
-        )
+        self._forget()
+        stepper = Stepper(self.history, self.overrides, self._breakpoints, goal, self._call_of)
         self._run = StepRun(self.session, self.fetches, self.feeds, stepper)
         self._stepper = stepper
         self.run_count += 1
@@ -188,26 +178,6 @@ class Debugger:
         return call_of(at, self.graph.library)
 
     # -- where it stands -------------------------------------------------------------------
-
-    @property
-    def stop(self) -> Stop | None:
-        """The place that is looked at: the latest, unless somebody went back; None before any."""
-        return self._visits.at
-
-    @property
-    def stops(self) -> list[Stop]:
-        """The places where the step stood, oldest first."""
-        return self._visits.all
-
-    @property
-    def is_back(self) -> bool:
-        """Whether an earlier place is looked at."""
-        return self._visits.is_back
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether there is no step any more."""
-        return self._visits.has_ended
 
     @property
     def seen(self) -> Seen | None:
@@ -229,78 +199,6 @@ class Debugger:
             raise self._run.error
         return self._run.value
 
-    def back(self, count: int = 1) -> Stop:
-        """Look at an earlier place; its values can be looked at, and not changed.
-
-        Raises:
-            FailedPreconditionError: there is none, or nobody remembers it.
-
-        """
-        return self._visits.back(count)
-
-    def forward(self, count: int = 1) -> Stop:
-        """Look at a later place again."""
-        return self._visits.back(-count)
-
-    # -- values ----------------------------------------------------------------------------
-
-    def value(self, name: str) -> Any:
-        """The value of a tensor, as of the place that is looked at: see ``record``.
-
-        Raises:
-            NotFoundError: it has none, or nobody remembers it.
-
-        """
-        found = self.record(name)
-        if found.is_dead:
-            raise NotFoundError(f"{found.key} is dead", next_step=f"ask explain {found.node}")
-        if found.value is None:
-            raise NotFoundError(f"{found.key} is no array, but a {found.kind}")
-        return found.value
-
-    def record(self, name: str, index: int | None = None) -> Recorded:
-        """What is known of a tensor, as of the place that is looked at.
-
-        Args:
-            name: ``node:slot``, or ``node``; with ``@loop[iteration]`` behind it if it is not to
-                be the latest.
-            index: which of its records, from 0, rather than the latest.
-
-        Raises:
-            NotFoundError: there is no such record.
-
-        """
-        stop = self.stop
-        near = (stop.frame, stop.iterations) if stop is not None else ("", ())
-        found = self.history.find(name, self._until, near, index)
-        if found is None:
-            raise self._unknown(name)
-        return found
-
-    def records(self, name: str = "") -> list[Recorded]:
-        """All records, as of the place that is looked at; or those of one tensor."""
-        if not name:
-            return self.history.all(self._until)
-        return self.history.of(split_key(name)[0], self._until)
-
-    @property
-    def _until(self) -> int | None:
-        """The latest activation that counts; None if all do."""
-        stop = self.stop
-        return stop.number if stop is not None and self.is_back else None
-
-    def _unknown(self, name: str) -> NotFoundError:
-        if self.history.forgotten:
-            return NotFoundError(
-                f"{name} has no value that is remembered: {self.history.forgotten} were forgotten",
-                next_step=f"allow more than {self.history.max_bytes} bytes of memory",
-            )
-        node = parse_endpoint(split_key(name)[0]).node
-        is_known = self.graph.find(node) is not None
-        return NotFoundError(
-            f"{name} has no value yet", next_step="run to it" if is_known else self.graph.hint(node)
-        )
-
     # -- changing things -------------------------------------------------------------------
 
     def set_value(self, name: str, value: Any) -> int:
@@ -315,20 +213,17 @@ class Debugger:
 
         """
         self._visits.standing()
-        seen, stepper = self.seen, self._stepper
-        if self.is_back or seen is None or stepper is None:
+        if self.is_back or self._stepper is None:
             raise FailedPreconditionError(
                 "What was cannot be changed", next_step="go forward, or run again and stop there"
             )
         known = self.record(split_key(name)[0])
-        given = converted(value, known.dtype, known.name)
-        count = seen.give(known, given) or seen.at.live.put(*stepper.runs_as(known), given)
+        count = self._stepper.change(known, converted(value, known.dtype, known.name))
         if not count:
             raise FailedPreconditionError(
                 f"Nobody is yet to read {known.key}",
                 next_step="run again, and change it when its node has run; or override the node",
             )
-        stepper.rerecord(known, given)
         return count
 
     def override(self, node: str, given: Any) -> None:
@@ -344,13 +239,6 @@ class Debugger:
         """
         self.check_name(node)
         self.overrides.set(node, given)
-
-    def check_name(self, node: str) -> None:
-        """Raise NotFoundError unless there is a node, or may be one inside of a call."""
-        scopes = {node, *scopes_of(node)}
-        is_known = any(self.graph.find(scope) is not None for scope in scopes)
-        if not is_known and not any(one.node == node for one in self.history.all()):
-            raise NotFoundError(f"There is no node {node}", next_step=self.graph.hint(node))
 
     def break_at(
         self,
@@ -373,17 +261,9 @@ class Debugger:
             InvalidArgumentError: there is no such filter, or the expression is none.
 
         """
-        asked: Expression | Predicate | None = (
-            parse(condition) if isinstance(condition, str) else condition
-        )
+        asked = parse(condition) if isinstance(condition, str) else condition
         wanted = find_filter(passes, self.filters) if passes else None
-        if pattern == "*" and asked is None and wanted is None:
-            raise InvalidArgumentError(
-                "That would stop everywhere", next_step="say at which nodes, or if what; or step"
-            )
-        made = Breakpoint(next(self._numbers), pattern, asked, wanted, is_before=before)
-        self.breakpoints = (*self.breakpoints, made)
-        return made
+        return self._breakpoints.add(pattern, asked, wanted, is_before=before)
 
     def delete(self, number: int) -> None:
         """Take a breakpoint away.
@@ -392,10 +272,12 @@ class Debugger:
             NotFoundError: there is none of that number.
 
         """
-        left = tuple(one for one in self.breakpoints if one.number != number)
-        if len(left) == len(self.breakpoints):
-            raise NotFoundError(f"There is no breakpoint {number}")
-        self.breakpoints = left
+        self._breakpoints.delete(number)
+
+    @property
+    def breakpoints(self) -> tuple[Breakpoint, ...]:
+        """Those that count."""
+        return self._breakpoints.all
 
     def add_tensor_filter(self, name: str, wanted: TensorFilter) -> None:
         """Have a filter of one's own: a function of a record and its value."""

@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from penstock.core.values import DEAD, Value
-from penstock.debugger.breakpoints import Breakpoint, Seen
+from penstock.debugger.breakpoints import Breakpoints, Seen
 from penstock.debugger.history import History, Recorded, kept_copy
 from penstock.debugger.overrides import Overrides
 from penstock.debugger.places import endpoint_of, is_hidden
@@ -34,8 +34,8 @@ class Stepper(NodeHook):
         self,
         history: History,
         overrides: Overrides,
+        breakpoints: Breakpoints,
         goal: Goal,
-        breakpoints: Callable[[], Sequence[Breakpoint]],
         call_of: Callable[[Activation], str],
     ) -> None:
         self._history = history
@@ -57,7 +57,7 @@ class Stepper(NodeHook):
         self._is_released = False
         #: Whether it is to stop at the next node; set by any thread.
         self._is_to_pause = False
-        # What follows belongs to the step's thread.
+        # What follows belongs to the step's thread; while that stands, to whoever debugs.
         #: What nodes read that have not given anything yet.
         self._inputs: dict[Activation, Sequence[Value]] = {}
         #: The number of the latest activation.
@@ -102,6 +102,22 @@ class Stepper(NodeHook):
     def seen(self) -> Seen | None:
         """What was seen where it stands; None if it goes on, or has ended."""
         return self._seen
+
+    def change(self, one: Recorded, value: Value) -> int:
+        """Change a tensor, while the step stands; returns how many read what that changes.
+
+        It is recorded as something that came up later.
+        """
+        seen = self._seen
+        if seen is None:
+            return 0
+        fed = self._fed.get(one.name)
+        node, slot = (fed, 0) if fed is not None else (one.node, one.slot)
+        count = seen.give(one, value) or seen.at.live.put(node, slot, value)
+        if count:
+            self._number += 1
+            self._history.add(replace(one, number=self._number, value=kept_copy(value)))
+        return count
 
     # -- the step's side -----------------------------------------------------------------
 
@@ -156,7 +172,7 @@ class Stepper(NodeHook):
             return "interrupted"
         goal = self._goal or to_the_end()
         is_before = moment is Moment.BEFORE
-        for one in self._breakpoints() if goal.heeds_breakpoints else ():
+        for one in self._breakpoints.all if goal.heeds_breakpoints else ():
             try:
                 if one.holds(seen, self._tensor, is_before=is_before):
                     return f"breakpoint {one}"
@@ -202,13 +218,3 @@ class Stepper(NodeHook):
             self._history.add(one)
             records.append(one)
         return records
-
-    def runs_as(self, one: Recorded) -> tuple[str, int]:
-        """The node and the slot whose output a record is of, as the executor calls them."""
-        fed = self._fed.get(one.name)
-        return (fed, 0) if fed is not None else (one.node, one.slot)
-
-    def rerecord(self, one: Recorded, value: Value) -> None:
-        """Keep what somebody has changed, as something that came up later; while it stands."""
-        self._number += 1
-        self._history.add(replace(one, number=self._number, value=kept_copy(value)))

@@ -153,8 +153,8 @@ def out_of_call(stop: Stop) -> Goal:
     def reached(seen: Seen, moment: Moment) -> bool:
         if moment is not Moment.AFTER or seen.at.call_depth > stop.depth:
             return False
-        return seen.at.call_depth < stop.depth or not (
-            stop.call and is_within(seen.node, stop.call)
-        )
+        if seen.at.call_depth < stop.depth:
+            return True
+        return bool(stop.call) and not is_within(seen.node, stop.call)
 
     return Goal(f"end of {stop.function}", reached)
