@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from rich import live
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
@@ -38,7 +38,7 @@ def live_view(recorder: CountingRecorder) -> Iterator[None]:
     """Show what is recorded, as long as the block lasts; what is there at its end stays."""
     picture = _Picture(recorder)
     console = Console(stderr=True)
-    with Live(get_renderable=picture.drawn, console=console, refresh_per_second=_RATE):
+    with live.Live(get_renderable=picture.drawn, console=console, refresh_per_second=_RATE):
         yield
 
 
