@@ -215,7 +215,9 @@ class Recording:
     def step_ended(self, start: int) -> None:
         """A step that began then is over, whether it succeeded or not."""
         self.steps.append((start, time.perf_counter_ns()))
-        self._threads[threading.get_ident()] = threading.current_thread().name
+        thread = threading.get_ident()
+        if thread not in self._threads:
+            self._threads[thread] = threading.current_thread().name
 
 
 def _epoch() -> int:
