@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from penstock.cli.model_file import refuse, signature_option
+from penstock.cli.model_file import refuse
 from penstock.cli.request import Request, request_options
 from penstock.cli.run_graph import GraphRun
 from penstock.cli.run_model import ModelRun
@@ -22,7 +22,6 @@ _FOLDER: Final = click.Path(file_okay=False, path_type=Path)
 
 @click.command(short_help="Run GRAPH or a model, and show what was fetched.")
 @request_options
-@signature_option
 @click.option("--inputs", default="", metavar="X=FILE[KEY];…", help="Files for its inputs.")
 @click.option(
     "--input_exprs", "--input-exprs", default="", metavar="X=EXPR;…", help="Expressions for them."
@@ -77,8 +76,8 @@ def run(out: Path | None, repeat: int, stalls: float | None, *, live: bool, **op
     """
     request, of_model = Request.of(options), options
     job: GraphRun | ModelRun
-    if request.stored.is_bare or request.fetches or request.targets or request.inits:
-        refuse("a graph", **of_model)
+    if request.is_of_graph:
+        refuse("a graph", signature_def=request.signature_def, **of_model)
         timeout = RunOptions(timeout_in_ms=request.config.operation_timeout_in_ms)
         job = GraphRun(request=request, out=out, repeat=repeat, options=timeout, is_live=live)
     else:
