@@ -21,11 +21,12 @@ from penstock.kernels.api.context import Waiting
 from penstock.runtime.executor.costs import CHEAP
 from penstock.runtime.executor.driver import PLAIN, ExecutorState, Prepared
 from penstock.runtime.executor.params import DoneCallback, ExecutorArgs
+from penstock.runtime.executor.progress import progress
 from penstock.runtime.executor.state import TaggedNode
 from penstock.runtime.outputs import as_outputs, check_outputs
 from penstock.state.step_state import Runner
 from penstock.tracing.described import described
-from penstock.tracing.recorder import Event, Recorder
+from penstock.tracing.recorder import Event, Now, Recorder
 from penstock.tracing.watching import Watched
 
 # As plain integers: to look up the member of an enumeration takes as long as to make the event.
@@ -46,7 +47,15 @@ class RecordedState(ExecutorState):
     ) -> None:
         super().__init__(executor, args, runner, done)
         self._recorder = recorder
-        self._note = recorder.lane(executor.view.device, executor.view.function).note
+        view = executor.view
+        self._note = recorder.lane(view.device, view.function, self._progress).note
+
+    def _progress(self) -> Sequence[Now]:
+        """What is ready, runs and waits; from any thread, best effort."""
+        running, at = list(self._running.values()), self._at
+        if at is not None:
+            running.append((at, None))
+        return progress(self._propagator.root, running)
 
     def _drive(self) -> None:
         self._note((Event.THREAD, get_ident(), perf_counter_ns(), len(self._ready)))
