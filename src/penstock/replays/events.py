@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from penstock.core import trees
 from penstock.core.trees import Tree
 from penstock.printable import printable
-from penstock.state.step_order import Activation
+from penstock.state.step_order import NodeRun
 
 #: The digest of what has none: a node that begins.
 NONE: Final = 0
@@ -22,7 +22,7 @@ NONE: Final = 0
 class Event(NamedTuple):
     """A node begins, or what it gave travels."""
 
-    activation: Activation
+    activation: NodeRun
     is_end: bool
     #: Tells outcomes apart; of what ends alone.
     digest: int = NONE
@@ -31,7 +31,7 @@ class Event(NamedTuple):
         return f"{named(self.activation)} {'ends' if self.is_end else 'begins'}"
 
 
-def named(activation: Activation) -> str:
+def named(activation: NodeRun) -> str:
     """A run of a node, for people: ``loop/add in while_1[3]``."""
     name = printable(activation.node)
     if activation.frame:
@@ -45,7 +45,7 @@ def named(activation: Activation) -> str:
 
 def as_tree(events: Iterable[Event]) -> Tree:
     """Events as a tree, in which each activation stands once."""
-    numbers: dict[Activation, int] = {}
+    numbers: dict[NodeRun, int] = {}
     rows: list[Tree] = []
     for event in events:
         number = numbers.setdefault(event.activation, len(numbers))
@@ -60,14 +60,14 @@ def of_tree(tree: Tree) -> tuple[Event, ...]:
     return tuple(_event(row, known) for row in trees.listed(rows))
 
 
-def _activation(tree: Tree) -> Activation:
+def _activation(tree: Tree) -> NodeRun:
     executor, node, frame, iteration = trees.parts(tree, 4)
-    return Activation(
+    return NodeRun(
         trees.number(executor), trees.text(node), trees.text(frame), trees.number(iteration)
     )
 
 
-def _event(tree: Tree, known: list[Activation]) -> Event:
+def _event(tree: Tree, known: list[NodeRun]) -> Event:
     number, digest = trees.parts(tree, 2)
     activation = known[trees.number(number)]
     return Event(activation, digest is not None, NONE if digest is None else trees.number(digest))

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable
 from typing import Final, TypeAlias
 
 from penstock.replays.orders import NotedOrder
-from penstock.state.step_order import Activation, Outcome, Participant
+from penstock.state.step_order import NodeRun, Outcome, Participant
 
 #: The first is to end before the second begins.
-Pair: TypeAlias = tuple[Activation, Activation]
+Pair: TypeAlias = tuple[NodeRun, NodeRun]
 
 
 class HeldOrder(NotedOrder):
@@ -24,10 +24,10 @@ class HeldOrder(NotedOrder):
         super().__init__()
         # The order's lock guards what follows, too.
         #: What each activation still waits for.
-        self._waits_for: Final[dict[Activation, set[Activation]]] = {}
+        self._waits_for: Final[dict[NodeRun, set[NodeRun]]] = {}
         for first, second in pairs:
             self._waits_for.setdefault(second, set()).add(first)
-        self._ended: Final[set[Activation]] = set()
+        self._ended: Final[set[NodeRun]] = set()
         #: Executors that have something to do, or did not say yet; not those that have ended.
         self._busy: Final[dict[int, Participant]] = {}
         self._all: Final[dict[int, Participant]] = {}
@@ -44,8 +44,8 @@ class HeldOrder(NotedOrder):
         self._busy.pop(number, None)
 
     def choose(
-        self, number: int, ready: Collection[Activation], came: Collection[Activation]
-    ) -> Activation | None:
+        self, number: int, ready: Collection[NodeRun], came: Collection[NodeRun]
+    ) -> NodeRun | None:
         """What came; then the first that waits for nobody; if all wait, others may go on first."""
         if came or not ready:
             self._is_busy(number, is_busy=bool(came))
@@ -56,7 +56,7 @@ class HeldOrder(NotedOrder):
             return next(iter(ready))  # for whom it waits, that one will not come
         return free
 
-    def ends(self, activation: Activation, outcome: Outcome) -> None:
+    def ends(self, activation: NodeRun, outcome: Outcome) -> None:
         """Note it; those who wait for it may go on."""
         super().ends(activation, outcome)
         self._ended.add(activation)
@@ -65,7 +65,7 @@ class HeldOrder(NotedOrder):
                 self._busy[number] = participant
                 participant.wake()
 
-    def _waits(self, activation: Activation) -> bool:
+    def _waits(self, activation: NodeRun) -> bool:
         return not self._waits_for.get(activation, set()) <= self._ended
 
     def _is_busy(self, number: int, *, is_busy: bool) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 from penstock.errors import AbortedError, OpError
 from penstock.replays.digests import digest_of_outcome
 from penstock.replays.events import Event, named
-from penstock.state.step_order import Activation, Outcome, Participant
+from penstock.state.step_order import NodeRun, Outcome, Participant
 
 
 class NotedOrder:
@@ -39,19 +39,19 @@ class NotedOrder:
     def choose(
         self,
         number: int,  # noqa: ARG002
-        ready: Collection[Activation],
-        came: Collection[Activation],
-    ) -> Activation | None:
+        ready: Collection[NodeRun],
+        came: Collection[NodeRun],
+    ) -> NodeRun | None:
         """What came, and then what is ready, each in its order; or by lot."""
         if self._random is not None and (ready or came):
             return self._random.choice([*came, *ready])
         return next(iter(came), None) or next(iter(ready), None)
 
-    def begins(self, activation: Activation) -> None:
+    def begins(self, activation: NodeRun) -> None:
         """Note it."""
         self.events.append(Event(activation, is_end=False))
 
-    def ends(self, activation: Activation, outcome: Outcome) -> None:
+    def ends(self, activation: NodeRun, outcome: Outcome) -> None:
         """Note it."""
         self.events.append(Event(activation, is_end=True, digest=digest_of_outcome(outcome)))
 
@@ -85,8 +85,8 @@ class DemandedOrder:
             self._diverge(f"{following}, but all of {self._whose(number)} has ended")
 
     def choose(
-        self, number: int, ready: Collection[Activation], came: Collection[Activation]
-    ) -> Activation | None:
+        self, number: int, ready: Collection[NodeRun], came: Collection[NodeRun]
+    ) -> NodeRun | None:
         """What comes next, if it is there; whose turn it is, is woken."""
         following = self._following()
         if following is None:
@@ -105,11 +105,11 @@ class DemandedOrder:
             self._diverge(f"{following}, but it is not ready; ready: {others}")
         return None
 
-    def begins(self, activation: Activation) -> None:  # noqa: ARG002
+    def begins(self, activation: NodeRun) -> None:  # noqa: ARG002
         """The next event happens."""
         self._at += 1
 
-    def ends(self, activation: Activation, outcome: Outcome) -> None:
+    def ends(self, activation: NodeRun, outcome: Outcome) -> None:
         """The next event happens."""
         event = self._events[self._at]
         self._at += 1

@@ -27,12 +27,12 @@ from penstock.replays.events import Event, named
 from penstock.replays.held_order import HeldOrder
 from penstock.replays.recording import Recording
 from penstock.replays.task import Attempt, Stage
-from penstock.state.step_order import Activation
+from penstock.state.step_order import NodeRun
 
 #: Told the results of a step and its error, says whether that is a failure.
 Fails: TypeAlias = Callable[[Mapping[str, Any], OpError | None], bool]
 #: Runs of nodes with effects, one after the other.
-_Order: TypeAlias = tuple[Activation, ...]
+_Order: TypeAlias = tuple[NodeRun, ...]
 #: The size of the smallest part that can be sorted.
 _PAIR: Final = 2
 
@@ -41,8 +41,8 @@ class Exchange(NamedTuple):
     """Two runs of nodes, in another order than the canonical one."""
 
     #: Which one is first when the step fails.
-    first: Activation
-    second: Activation
+    first: NodeRun
+    second: NodeRun
 
     def __str__(self) -> str:
         return f"`{named(self.first)}` before `{named(self.second)}` instead of after"
@@ -115,9 +115,9 @@ class _Trials:
         self._fails = fails
         self._left = max_runs
         #: The place of each node with effects in the canonical order.
-        self._place: dict[Activation, int] = {}
+        self._place: dict[NodeRun, int] = {}
         #: Orders that were tried and do not fail.
-        self._passing: set[tuple[Activation, ...]] = set()
+        self._passing: set[tuple[NodeRun, ...]] = set()
 
     def shrunk(self) -> Shrunk:
         """What ``shrink`` is to find."""
@@ -138,7 +138,7 @@ class _Trials:
             ),
         )
 
-    def _canonical(self) -> dict[Activation, int]:
+    def _canonical(self) -> dict[NodeRun, int]:
         order = HeldOrder()
         attempt = self._stage.attempt(order)
         if self._fails(attempt.results, attempt.error):
@@ -180,7 +180,7 @@ class _Trials:
                 order = changed
         return order
 
-    def _is_other(self, first: Activation, second: Activation) -> bool:
+    def _is_other(self, first: NodeRun, second: NodeRun) -> bool:
         """Whether the canonical order has two nodes the other way round."""
         return self._place[first] > self._place[second]
 
@@ -196,5 +196,5 @@ class _Trials:
         return fails
 
 
-def _begun(events: Sequence[Event]) -> list[Activation]:
+def _begun(events: Sequence[Event]) -> list[NodeRun]:
     return [event.activation for event in events if not event.is_end]

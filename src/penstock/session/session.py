@@ -38,6 +38,7 @@ from penstock.session.metadata import watched
 from penstock.session.requests import Requests
 from penstock.session.run import Call, Run
 from penstock.session.scoped import Scoped
+from penstock.session.session_html import ShownSession
 from penstock.session.snapshot import Snapshot, put_back, take
 from penstock.session.under_way import UnderWay
 from penstock.state.device_resources import DeviceResources
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from penstock.state.resources import ResourceManager
 
 
-class Session(Scoped):
+class Session(ShownSession, Scoped):
     """Runs one graph; see ``run``.  Use it as a context manager, or ``close`` it."""
 
     def __new__(cls, *_args: Any, target: str = "", **_options: Any) -> Session:

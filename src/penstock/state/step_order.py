@@ -21,7 +21,7 @@ from penstock.errors import OpError
 Outcome: TypeAlias = Sequence[Value] | OpError | None
 
 
-class Activation(NamedTuple):
+class NodeRun(NamedTuple):
     """One run of one node."""
 
     #: Which executor of the step, in the order in which they began: those of its devices, and those
@@ -62,8 +62,8 @@ class StepOrder(Protocol):
         """An executor has ended."""
 
     def choose(
-        self, number: int, ready: Collection[Activation], came: Collection[Activation]
-    ) -> Activation | None:
+        self, number: int, ready: Collection[NodeRun], came: Collection[NodeRun]
+    ) -> NodeRun | None:
         """What an executor does now; None if nothing, until it is woken or something comes.
 
         Args:
@@ -73,8 +73,8 @@ class StepOrder(Protocol):
 
         """
 
-    def begins(self, activation: Activation) -> None:
+    def begins(self, activation: NodeRun) -> None:
         """A kernel is called now."""
 
-    def ends(self, activation: Activation, outcome: Outcome) -> None:
+    def ends(self, activation: NodeRun, outcome: Outcome) -> None:
         """The outcome of a node travels now."""

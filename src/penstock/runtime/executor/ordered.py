@@ -25,7 +25,7 @@ from penstock.runtime.executor.graph_view import DispatchKind, NodeItem
 from penstock.runtime.executor.params import DoneCallback, ExecutorArgs
 from penstock.runtime.executor.state import TaggedNode
 from penstock.runtime.outputs import as_outputs
-from penstock.state.step_order import Activation, Outcome, StepOrder
+from penstock.state.step_order import NodeRun, Outcome, StepOrder
 from penstock.state.step_state import Runner
 
 _ASYNC: Final = int(DispatchKind.ASYNC)
@@ -46,9 +46,9 @@ class OrderedState(ExecutorState):
         self._order = order
         # What follows belongs to the driver, like what it inherits.
         #: What is ready, in the order in which it came to be.
-        self._waiting: dict[Activation, TaggedNode] = {}
+        self._waiting: dict[NodeRun, TaggedNode] = {}
         #: Outcomes that have not travelled yet; their nodes count as running.
-        self._came: dict[Activation, tuple[TaggedNode, Outcome]] = {}
+        self._came: dict[NodeRun, tuple[TaggedNode, Outcome]] = {}
         with order.lock:
             self._number = order.join(self)
 
@@ -102,11 +102,11 @@ class OrderedState(ExecutorState):
         self._came.clear()
         self._abort(self._interrupt.verdict())
 
-    def _activation(self, tagged: TaggedNode) -> Activation:
+    def _activation(self, tagged: TaggedNode) -> NodeRun:
         item, frame, iteration, _ = tagged
-        return Activation(self._number, item.name, frame.name, iteration.number)
+        return NodeRun(self._number, item.name, frame.name, iteration.number)
 
-    def _begin(self, activation: Activation, tagged: TaggedNode) -> None:
+    def _begin(self, activation: NodeRun, tagged: TaggedNode) -> None:
         """Call a kernel, or have it called."""
         item, frame, iteration, is_dead = tagged
         if is_dead and item.takes_dead:
@@ -128,11 +128,11 @@ class OrderedState(ExecutorState):
         if outcome is not None:
             self._arrived(activation, tagged, outcome)
 
-    def _arrived(self, activation: Activation, tagged: TaggedNode, outcome: Outcome) -> None:
+    def _arrived(self, activation: NodeRun, tagged: TaggedNode, outcome: Outcome) -> None:
         self._running[id(tagged)] = tagged, None
         self._came[activation] = tagged, outcome
 
-    def _end(self, activation: Activation) -> None:
+    def _end(self, activation: NodeRun) -> None:
         """Let an outcome travel."""
         tagged, outcome = self._came.pop(activation)
         del self._running[id(tagged)]
@@ -157,10 +157,9 @@ class OrderedState(ExecutorState):
             return result
         try:
             outputs = as_outputs(tagged[0], result)
-            self._observe(tagged, outputs)
+            return self._observe(tagged, outputs)
         except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
             return self.failure(tagged, cause)
-        return outputs
 
     def _finish(self) -> None:
         """Report the outcome, unless something is ready that was not chosen yet."""
