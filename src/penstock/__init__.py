@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from penstock.comparison.compare import compare, compare_tiers
     from penstock.comparison.dump_all import dump_all
     from penstock.comparison.find_nan import find_nan
+    from penstock.debugger.debug import debug
     from penstock.explanations.explain_node import explain
     from penstock.kernels.api.shape_context import ShapeContext
     from penstock.kernels.api.shape_rules import shape_rule
@@ -160,6 +161,7 @@ __all__ = [
     "constant",
     "context_kernel",
     "control_dependencies",
+    "debug",
     "default_graph",
     "default_session",
     "device",
@@ -211,6 +213,7 @@ _MODULES = {
     "check": "penstock.checks.check_graph",
     "compare": "penstock.comparison.compare",
     "compare_tiers": "penstock.comparison.compare",
+    "debug": "penstock.debugger.debug",
     "dump_all": "penstock.comparison.dump_all",
     "explain": "penstock.explanations.explain_node",
     "find_nan": "penstock.comparison.find_nan",

@@ -21,6 +21,7 @@ from penstock.defs import schema
 from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError
 from penstock.exceptions import shown_cause
+from penstock.state.node_hook import NodeHook
 from penstock.tracing.recorder import Recording
 from penstock.tracing.run_metadata import RunMetadata as RunMetadata  # noqa: PLC0414  (one of ours)
 
@@ -312,6 +313,9 @@ class RunOptions(Options):
     #: each node, from any thread; then all nodes are run one by one.  Values may be written over
     #: when it returns.
     node_outputs: Callable[..., object] | None = None
+    #: Asked before and after each node, which it may change, in functions as well; then all nodes
+    #: are run one by one.
+    node_hook: NodeHook | None = None
 
     @classmethod
     def of(cls, options: RunOptions | Message | bytes | None) -> RunOptions:

@@ -50,6 +50,7 @@ REASONS: Final = {
     ("cluster/carriers/local_processes.py", "shutil"): "the folder of that, in the end",
     ("cluster/carriers/local_processes.py", "tempfile"): "the folder of that",
     ("comparison/find_nan.py", "np.savez"): "writes bytes in memory",
+    ("debugger/look_commands.py", "np.save"): "writes bytes in memory",
     ("core/forks.py", "os.write"): "tells stderr why a child ends",
     ("core/forks.py", "os._exit"): "ends a child in which nobody waits for anything",
     ("core/memory.py", "pathlib"): "asks the system how much memory there is",

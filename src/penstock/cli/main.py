@@ -21,6 +21,7 @@ from penstock.cli.check import check_command
 from penstock.cli.checkpoint import checkpoint
 from penstock.cli.compare import compare_command
 from penstock.cli.convert import convert
+from penstock.cli.debug import debug_command
 from penstock.cli.explain import explain_command
 from penstock.cli.memory import memory_command
 from penstock.cli.ops import ops
@@ -71,6 +72,7 @@ def main(context: click.Context) -> None:
       penstock show model.pb
       penstock check model.pb
       penstock compare old.pb new.pb --fetch y --feed x:0=[1,2]
+      penstock debug model.pb --fetch y --feed x:0=[1,2]
       penstock explain model.pb y --fetch y --feed x:0=[1,2]
       penstock run model.pb --feed images:0=batch.npy --fetch digit:0
       penstock trace model.pb --feed images:0=batch.npy --fetch digit:0 -o step.json
@@ -94,6 +96,7 @@ main.add_command(ops)
 main.add_command(convert)
 main.add_command(checkpoint)
 main.add_command(compare_command)
+main.add_command(debug_command)
 main.add_command(explain_command)
 main.add_command(worker)
 main.add_command(simulate)

@@ -33,6 +33,7 @@ from penstock.errors import OpError
 from penstock.printable import printable
 from penstock.state.cancellation import CancellationManager
 from penstock.state.interrupt import Interrupt
+from penstock.state.node_hook import NodeHook
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.resources import StepContainer
 from penstock.state.session_state import SessionState, TensorStore
@@ -79,6 +80,8 @@ class StepState:
     pool: Runner | None = None
     #: Who records what runs, functions that are called included; None if nobody does.
     recorder: Recorder | None = None
+    #: Who is asked before and after each node, likewise.
+    hook: NodeHook | None = None
     #: Whether denormal numbers are zeros, wherever the step runs.  Set when it is known what is
     #: fed, before anything runs.
     flush: bool = False
