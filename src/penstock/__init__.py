@@ -92,13 +92,19 @@ if TYPE_CHECKING:
     from penstock.comparison.compare import compare, compare_tiers
     from penstock.comparison.dump_all import dump_all
     from penstock.comparison.find_nan import find_nan
+    from penstock.debugger.debug import debug
     from penstock.explanations.explain_node import explain
     from penstock.kernels.api.shape_context import ShapeContext
     from penstock.kernels.api.shape_rules import shape_rule
     from penstock.memory_use.measure_memory import measure_memory
     from penstock.memory_use.memory_use import MemoryUse
+    from penstock.replays.record import record
+    from penstock.replays.recording import Recording
+    from penstock.replays.replay import replay
+    from penstock.replays.shrink import Shrunk, shrink
     from penstock.reporting.make_report import report
     from penstock.saved_model import load_model
+    from penstock.session.snapshot import Snapshot
     from penstock.session.stall_watch import watch_stalls
     from penstock.session.traced import TracedRun, trace
     from penstock.training import MonitoredSession
@@ -129,6 +135,7 @@ __all__ = [
     "NodeOutputContext",
     "Operation",
     "OptimizerOptions",
+    "Recording",
     "Rendezvous",
     "RendezvousKey",
     "ResourceManager",
@@ -138,6 +145,8 @@ __all__ = [
     "RunOptions",
     "Session",
     "ShapeContext",
+    "Shrunk",
+    "Snapshot",
     "StepState",
     "Tensor",
     "TensorArray",
@@ -159,6 +168,7 @@ __all__ = [
     "constant",
     "context_kernel",
     "control_dependencies",
+    "debug",
     "default_graph",
     "default_session",
     "device",
@@ -183,17 +193,20 @@ __all__ = [
     "ops",
     "placeholder",
     "receive",
+    "record",
     "records",
     "register_device_type",
     "register_eager_caller",
     "register_op",
     "register_pass",
     "register_py_func",
+    "replay",
     "report",
     "reset_default_graph",
     "saved_model",
     "send",
     "shape_rule",
+    "shrink",
     "switch_case",
     "trace",
     "training",
@@ -211,6 +224,7 @@ _MODULES = {
     "check": "penstock.checks.check_graph",
     "compare": "penstock.comparison.compare",
     "compare_tiers": "penstock.comparison.compare",
+    "debug": "penstock.debugger.debug",
     "dump_all": "penstock.comparison.dump_all",
     "explain": "penstock.explanations.explain_node",
     "find_nan": "penstock.comparison.find_nan",
@@ -218,10 +232,16 @@ _MODULES = {
     "MemoryUse": "penstock.memory_use.memory_use",
     "watch_stalls": "penstock.session.stall_watch",
     "MonitoredSession": "penstock.training.monitored_session",
+    "Recording": "penstock.replays.recording",
     "ShapeContext": "penstock.kernels.api.shape_context",
+    "Shrunk": "penstock.replays.shrink",
+    "Snapshot": "penstock.session.snapshot",
     "load_model": "penstock.saved_model.loaded_model",
     "TracedRun": "penstock.session.traced",
+    "record": "penstock.replays.record",
+    "replay": "penstock.replays.replay",
     "shape_rule": "penstock.kernels.api.shape_rules",
+    "shrink": "penstock.replays.shrink",
     "report": "penstock.reporting.make_report",
     "trace": "penstock.session.traced",
 }

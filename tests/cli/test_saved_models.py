@@ -266,3 +266,24 @@ def test_convert_turns_graphs_into_text_and_back(tmp_path: Path) -> None:
     assert "say by --fetch what is computed, or have OUT end in .pb" in refused(
         2, "convert", graph, tmp_path / "folder"
     )
+
+
+def test_every_command_that_runs_a_step_takes_signatures(tmp_path: Path) -> None:
+    """Of functions, and of a graph; a trace has what the functions compute."""
+    out = tmp_path / "step.json"
+    for name, feeds in (
+        ("keras_two_inputs", ["left=[[1,2,3,4]]", "right=[[1,2]]"]),
+        ("simple_save", ["x=[[1,2]]"]),
+    ):
+        signature = next(iter(ps.load_model(at(name)).signatures.values()))
+        shapes = {key: [n or 1 for n in spec.shape.dims] for key, spec in signature.inputs.items()}
+        feeds = [f"{key}={np.ones(shape).tolist()}" for key, shape in shapes.items()]
+        words = [word for feed in feeds for word in ("--feed", feed)]
+        asked = ["--dir", at(name), "--signature_def", signature.name, *words]
+        printed("trace", *asked, "-o", out, "--detail", "nodes")
+        assert "MatMul" in out.read_text("utf-8"), name
+        assert "at the peak" in printed("memory", *asked)
+    text = refused(
+        2, "trace", "--dir", at("keras_two_inputs"), "--signature_def", "serve", "-o", out
+    )
+    assert "wants inputs" in text

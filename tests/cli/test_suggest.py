@@ -9,10 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from penstock.cli import main
-from penstock.cli.endpoints import likely_outputs, sample_value
+from penstock.cli.sample_value import sample_value
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
+from penstock.graph.endpoints import likely_outputs
 from support.graphs import graph, graph_def
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

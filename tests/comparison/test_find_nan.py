@@ -36,6 +36,19 @@ def test_the_first_node_is_named() -> None:
     assert infinite.inf_count == 1
 
 
+def test_what_is_fed_is_an_input(tmp_path: Path) -> None:
+    """A node that reads what is fed can be run again, too."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder(ps.dtypes.float32, [2], name="x")
+        ps.ops.log(x, name="log")
+    found = ps.find_nan(graph, "log:0", {"x": [1, -1]}, folder=tmp_path)
+    assert found is not None
+    assert found.inputs[0].tolist() == [1, -1]
+    with np.load(tmp_path / "inputs.npz") as inputs:
+        assert inputs["input_0"].tolist() == [1, -1]
+
+
 def test_in_a_loop_the_iteration_is_said() -> None:
     """The value that the node read there is that of the iteration."""
     graph = ps.Graph()
@@ -77,6 +90,6 @@ def test_what_is_fed_may_be_none(tmp_path: Path) -> None:
     feeds = {"x": [np.nan, 1, 1]}
     found = ps.find_nan(logarithms(), "out:0", feeds)
     assert found is not None
-    assert found.op == "_Arg"
+    assert (found.key, found.op) == ("x:0", "_Arg")
     with pytest.raises(ps.errors.FailedPreconditionError, match="cannot be run by itself"):
         ps.find_nan(logarithms(), "out:0", feeds, folder=tmp_path)

@@ -10,7 +10,6 @@ from google.protobuf import text_format
 
 from penstock.builder import Graph
 from penstock.cli.advice import as_command
-from penstock.cli.endpoints import sample_value
 from penstock.cli.layout import print_rows
 from penstock.cli.model_file import (
     MODEL_PATH,
@@ -22,6 +21,7 @@ from penstock.cli.model_file import (
     signature_option,
     tag_set_option,
 )
+from penstock.cli.sample_value import sample_value
 from penstock.exceptions import from_exception
 from penstock.formats.stored_model import DEFAULT_SIGNATURE
 from penstock.printable import printable

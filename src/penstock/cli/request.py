@@ -1,8 +1,8 @@
 """A step as the command line asks for it: of which graph, what is fed, fetched and run.
 
-In:   the options that commands share which run one step of a graph.
+In:   the options that commands share which run one step of a graph, or a signature of a model.
 Out:  an open session, and what to ask of it.
-Not:  knows no signatures; ``run_model`` does.
+Not:  runs nothing but what is to be run before.
 """
 
 from __future__ import annotations
@@ -23,8 +23,12 @@ from penstock.cli.model_file import (
     parsed_tags,
     path_given,
     read_stored,
+    refuse,
+    signature_in,
+    signature_option,
     tag_set_option,
 )
+from penstock.cli.signature_inputs import check_given, parse_inputs
 from penstock.cli.suggest import nothing_to_do
 from penstock.config import Config, RunOptions
 from penstock.core.byte_counts import parse_bytes
@@ -36,7 +40,8 @@ from penstock.session import Session
 
 def request_options(command: Any) -> Any:
     """Add GRAPH, and all that says which step of it is run: what ``Request.of`` takes."""
-    return _with(command, model_argument, tag_set_option, checkpoint_option, *_STEP, *_CONFIG)
+    of_model = model_argument, tag_set_option, signature_option, checkpoint_option
+    return _with(command, *of_model, *_STEP, *_CONFIG)
 
 
 def step_options(command: Any) -> Any:
@@ -103,6 +108,7 @@ class Request:
     path: str
     stored: StoredModel
     tag_set: str | None
+    signature_def: str | None
     #: The prefix of the values of variables; None for those beside the graph, if there are any.
     checkpoint: str | None
     #: ``NAME=VALUE``
@@ -132,11 +138,16 @@ class Request:
             operation_timeout_in_ms=round((options.pop("timeout") or 0) * 1000),
             max_memory_in_bytes=parse_bytes(options.pop("max_memory")),
         )
-        names = ("tag_set", "checkpoint", "feeds", "fetches", "targets", "inits")
+        names = ("tag_set", "signature_def", "checkpoint", "feeds", "fetches", "targets", "inits")
         return cls(
             path=path, stored=read_stored(path), config=config,
             **{name: options.pop(name) for name in names},
         )  # fmt: skip
+
+    @property
+    def is_of_graph(self) -> bool:
+        """Whether names mean tensors and nodes of a graph; else inputs of a signature."""
+        return self.stored.is_bare or bool(self.fetches or self.targets or self.inits)
 
     @property
     def tensors(self) -> list[str]:
@@ -155,11 +166,21 @@ class Request:
 
         Raises:
             click.UsageError: nothing is to be run.
-            OpError: the graph cannot be loaded or initialised, or is one of functions.
+            OpError: the graph cannot be loaded or initialised.
 
         """
+        if self.is_of_graph:
+            refuse("a graph", signature_def=self.signature_def)
+        else:
+            refuse("a model that has signatures", checkpoint=self.checkpoint)
         with self._loaded() as model:
             session = model.session
+            if not self.is_of_graph:
+                _, signature = signature_in(model.signatures, self.signature_def)
+                given = parse_inputs(self.feeds, signature)
+                check_given(given, signature, self.path)
+                yield OpenRequest(session, *signature.request(**given))
+                return
             if needs_step and not (self.fetches or self.targets or self.inits):
                 raise click.UsageError(nothing_to_do(session.graph, self.path))
             feeds = parse_feeds(self.feeds, session.graph)
@@ -170,12 +191,12 @@ class Request:
     def _loaded(self) -> LoadedModel:
         tags, checkpoint = parsed_tags(self.tag_set), self.checkpoint or ""
         model = LoadedModel(self.stored, tags, checkpoint=checkpoint, config=self.config)
-        if model.function_graph is not None:
+        if self.is_of_graph and model.function_graph is not None:
             model.close()
             raise InvalidArgumentError(
                 f"{self.path} is {self.stored.what} with functions, which are no parts of a graph",
-                next_step="run one of its signatures, by penstock run --signature_def; or convert "
-                "it to a graph, by penstock convert",
+                next_step="run one of its signatures, by --signature_def NAME; or convert it to a "
+                "graph, by penstock convert",
             )
         return model
 

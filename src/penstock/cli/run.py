@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import signal
 import statistics
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from penstock.cli.model_file import refuse, signature_option
+from penstock.cli.model_file import refuse
 from penstock.cli.request import Request, request_options
 from penstock.cli.run_graph import GraphRun
 from penstock.cli.run_model import ModelRun
 from penstock.config import RunOptions
+from penstock.printable import printable_lines
 
 _FOLDER: Final = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command(short_help="Run GRAPH or a model, and show what was fetched.")
 @request_options
-@signature_option
 @click.option("--inputs", default="", metavar="X=FILE[KEY];…", help="Files for its inputs.")
 @click.option(
     "--input_exprs", "--input-exprs", default="", metavar="X=EXPR;…", help="Expressions for them."
@@ -37,7 +39,14 @@ _FOLDER: Final = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Run so many times."
 )
-def run(out: Path | None, repeat: int, **options: Any) -> None:
+@click.option("--live", is_flag=True, help="Show how far it is; runs node by node.")
+@click.option(
+    "--stalls",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Say what a step waits for that has not moved for so long; or at SIGUSR1.",
+)
+def run(out: Path | None, repeat: int, stalls: float | None, *, live: bool, **options: Any) -> None:
     """Run GRAPH, or a signature of a model, once or several times and show what was fetched.
 
     GRAPH is a graph or a model, of whichever format: a GraphDef (binary or text, gzip or not), a
@@ -58,6 +67,7 @@ def run(out: Path | None, repeat: int, **options: Any) -> None:
       penstock run digits.pb --feed images:0=seven.png --fetch digit:0
       penstock run model.pb --feed x:0=[1,2] --fetch y:0 --out y.npz --repeat 100
       penstock run train.pb --init init --target train_step --fetch loss:0
+      penstock run train.pb --target train_step --repeat 1000 --live --stalls 10
       penstock run --no-files --timeout 10 unknown.pb --fetch y:0
       penstock run model.keras --feed x=[[1,2]]
       penstock run graph.pb --checkpoint model.ckpt-7 --feed x:0=[1,2] --fetch y:0
@@ -66,16 +76,30 @@ def run(out: Path | None, repeat: int, **options: Any) -> None:
     """
     request, of_model = Request.of(options), options
     job: GraphRun | ModelRun
-    if request.stored.is_bare or request.fetches or request.targets or request.inits:
-        refuse("a graph", **of_model)
+    if request.is_of_graph:
+        refuse("a graph", signature_def=request.signature_def, **of_model)
         timeout = RunOptions(timeout_in_ms=request.config.operation_timeout_in_ms)
-        job = GraphRun(request=request, out=out, repeat=repeat, options=timeout)
+        job = GraphRun(request=request, out=out, repeat=repeat, options=timeout, is_live=live)
     else:
-        refuse("a model that has signatures", checkpoint=request.checkpoint)
+        refuse("a model that has signatures", checkpoint=request.checkpoint, live=live)
         job = ModelRun(request=request, out=out, repeat=repeat, **of_model)
-    seconds = job.run()
+    with _stalls_told(stalls):
+        seconds = job.run()
     if repeat > 1:
         click.echo(_timing(seconds), err=True)
+
+
+def _stalls_told(seconds: float | None) -> AbstractContextManager[object]:
+    """Say on stderr what steps wait for that have not moved for so long, or at a signal."""
+    if seconds is None:
+        return nullcontext()
+    # Few runs need it.
+    from penstock.session.stall_watch import watch_stalls  # noqa: PLC0415
+
+    def report(text: str) -> None:
+        click.echo(printable_lines(text), err=True)
+
+    return watch_stalls(seconds, report, signal_number=getattr(signal, "SIGUSR1", None))
 
 
 def _timing(seconds: list[float]) -> str:

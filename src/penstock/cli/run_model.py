@@ -15,16 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import click
-
 from penstock.cli.expressions import evaluate
-from penstock.cli.feed_values import read_value, split_feed
+from penstock.cli.feed_values import read_value
 from penstock.cli.fetched import print_values, write_values
 from penstock.cli.model_file import parsed_tags, signature_in
 from penstock.cli.request import Request
+from penstock.cli.signature_inputs import check_given, input_spec, parse_inputs
 from penstock.defs.schema import Example
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, UnimplementedError
-from penstock.printable import printable
 from penstock.saved_model.composites import RaggedTensor, SparseTensor
 from penstock.saved_model.loaded_model import LoadedModel
 from penstock.saved_model.signatures import Signature
@@ -40,7 +38,6 @@ class ModelRun:
 
     #: Whose feeds are of a signature's inputs.
     request: Request
-    signature_def: str | None
     #: ``NAME=FILE[KEY];…``
     inputs: str
     #: ``NAME=EXPRESSION;…``
@@ -58,10 +55,9 @@ class ModelRun:
         """Run it and hand the outputs out; returns the seconds of each run."""
         of = self.request
         with LoadedModel(of.stored, parsed_tags(of.tag_set), config=of.config) as model:
-            _, signature = signature_in(model.signatures, self.signature_def)
+            _, signature = signature_in(model.signatures, of.signature_def)
             given = self._given(signature)
-            if not given and len(signature.inputs) > len(signature.defaults):
-                raise click.UsageError(printable(_nothing_given(self.request.path, signature)))
+            check_given(given, signature, of.path)
             seconds = []
             outputs: dict[str, Any] = {}
             for _ in range(self.repeat):
@@ -75,18 +71,14 @@ class ModelRun:
         """Inputs by name, from all the options that give some; the later option wins."""
         found: dict[str, Any] = {}
         for name, text in _pairs(self.inputs, "--inputs"):
-            found[name] = _file(text, name, _spec(signature, name))
+            found[name] = _file(text, name, input_spec(signature, name))
         for name, text in _pairs(self.input_exprs, "--input_exprs"):
-            _spec(signature, name)
+            input_spec(signature, name)
             found[name] = evaluate(text)
         for name, text in _pairs(self.input_examples, "--input_examples"):
-            _spec(signature, name)
+            input_spec(signature, name)
             found[name] = _examples(text)
-        for text in self.request.feeds:
-            name, value = split_feed(text)
-            spec = _spec(signature, name)
-            found[name] = read_value(value, name, spec.dtype, spec.shape)
-        return found
+        return {**found, **parse_inputs(self.request.feeds, signature)}
 
     def _hand_out(self, outputs: Mapping[str, Any]) -> None:
         if self.outdir is not None:
@@ -106,26 +98,6 @@ class ModelRun:
             )
         for name, path in files.items():
             write_values(path, {name: outputs[name]})
-
-
-def _nothing_given(path: str, signature: Signature) -> str:
-    feeds = [f"--feed {name}=VALUE" for name in signature.inputs if name not in signature.defaults]
-    return f"{signature} wants inputs: penstock run {path} {' '.join(feeds)}"
-
-
-def _spec(signature: Signature, name: str) -> TensorSpec:
-    """What an input is; raises InvalidArgumentError for what no option can give."""
-    spec = signature.inputs.get(name)
-    if spec is None:
-        raise InvalidArgumentError(
-            f"the signature {signature.name!r} has no input {name!r}", next_step=str(signature)
-        )
-    if not isinstance(spec, TensorSpec):
-        raise UnimplementedError(
-            f"the input {name!r} is {spec}, which the command line cannot give",
-            next_step="call the signature in Python: penstock.load_model",
-        )
-    return spec
 
 
 def _pairs(text: str, option: str) -> Iterable[tuple[str, str]]:

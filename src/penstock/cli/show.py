@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from penstock.cli.endpoints import inputs_of, likely_outputs, outputs_of
 from penstock.cli.layout import counted, heading, print_items, print_rows
 from penstock.cli.model_file import (
     model_argument,
@@ -24,6 +23,7 @@ from penstock.cli.python_text import python_text
 from penstock.cli.show_model import show_model
 from penstock.core.shapes import type_text
 from penstock.errors import InvalidArgumentError, OpError
+from penstock.graph.endpoints import inputs_of, likely_outputs, outputs_of
 from penstock.graph.frames import Frame, build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.import_graph_def import graph_from_def

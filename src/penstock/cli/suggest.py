@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.cli.advice import as_command
-from penstock.cli.endpoints import (
+from penstock.cli.layout import in_rows, width_of_terminal
+from penstock.cli.sample_value import sample_value
+from penstock.core.shapes import UNKNOWN, type_text
+from penstock.graph.endpoints import (
     ancestors_of,
     inputs_of,
     likely_outputs,
-    sample_value,
 )
-from penstock.cli.layout import in_rows, width_of_terminal
-from penstock.core.shapes import UNKNOWN, type_text
 from penstock.graph.graph import Graph, Node
 from penstock.graph.initializers import VARIABLES, initializer_of, restorer_of
 from penstock.graph.roles import Role

@@ -13,7 +13,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from penstock.cluster.peers import new_request_id
 from penstock.cluster.remote_master import RemoteMaster
@@ -25,7 +25,6 @@ from penstock.cluster.wire_config import config_to_proto, options_to_proto
 from penstock.cluster.wire_errors import from_wire
 from penstock.config import Config, RunMetadata, RunOptions
 from penstock.core.values import Value
-from penstock.defs.codec import load_graph_def
 from penstock.defs.schema import GraphDef, Message
 from penstock.defs.tensors import from_proto
 from penstock.errors import (
@@ -40,7 +39,7 @@ from penstock.passes.prune import ClientDevice, Request, prune
 from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.placement import Placement
 from penstock.session.advise import advise
-from penstock.session.extend import extend_graph
+from penstock.session.extend import extend
 from penstock.session.feeds import Feeds, output_of
 from penstock.session.fetches import FetchPlan, handed_out, plan_fetches
 from penstock.session.graphs import DEFAULT, graph_of
@@ -271,9 +270,7 @@ class GrpcSession(Session):
     def extend(self, graph_def: Any) -> None:
         """Add nodes and functions to the graph; the server gets them before the next run."""
         self._check_open()
-        proto = load_graph_def(graph_def)
-        with self._graph.lock:
-            extend_graph(self._graph, proto)
+        extend(self._graph, graph_def, is_final=False)
 
     def list_devices(self) -> list[Device]:
         """The devices of the whole cluster: name, type, memory limit in bytes, incarnation."""
@@ -316,9 +313,20 @@ class GrpcSession(Session):
     @property
     def resources(self) -> Any:
         """Variables, queues and tables are at the server."""
-        raise UnimplementedError(
+        raise self._elsewhere("fetch what you want to see")
+
+    def snapshot(self, *, skip_unsupported: bool = False) -> NoReturn:  # noqa: ARG002
+        """The state is at the server."""
+        raise self._elsewhere("save what is to be kept as a checkpoint")
+
+    def restore(self, snapshot: Any) -> NoReturn:  # noqa: ARG002
+        """The state is at the server."""
+        raise self._elsewhere("restore a checkpoint")
+
+    def _elsewhere(self, next_step: str) -> UnimplementedError:
+        return UnimplementedError(
             f"The resources of a session at {self.target} are in other processes",
-            next_step="fetch what you want to see",
+            next_step=next_step,
         )
 
     def __repr__(self) -> str:

@@ -78,6 +78,7 @@ def options_to_proto(options: RunOptions) -> Message:
         **{
             field.name: getattr(options, field.name)
             for field in dataclasses.fields(options)
-            if field.name not in ("recorder", "node_outputs")  # which are for this process alone
+            if field.name
+            not in ("recorder", "node_outputs", "node_hook")  # which are for this process alone
         }
     )

@@ -26,6 +26,7 @@ from penstock.config import (
     Toggle,
 )
 from penstock.errors import ResourceExhaustedError
+from penstock.passes.prune import fed_by
 from penstock.runtime.executor.node_outputs import NodeOutputContext
 from penstock.session.session import Session
 
@@ -69,6 +70,8 @@ class _Collector:
         context: NodeOutputContext,
     ) -> None:
         """One output; see ``RunOptions.node_outputs``."""
+        # What is fed goes by the name of what it is fed for.
+        node, slot = fed_by(node, context.op) or (node, slot)
         copied = _copied(value)
         found = NodeValue(_key(node, slot, context), node, context.op, slot, copied, is_dead)
         with self._lock:

@@ -29,6 +29,8 @@ from penstock.session.session import Session
 _GRAPH, _INPUTS, _PROGRAM = "node.pb", "inputs.npz", "reproduce.py"
 #: What the node is called in a graph of its own.
 _NAME: Final = "node"
+#: The op of what brings a feed in.
+_FED: Final = "_Arg"
 _TEXT: Final = '''"""Run one node again, with the inputs for which its result was no number."""
 
 from pathlib import Path
@@ -104,7 +106,7 @@ def find_nan(
     if one is None:
         return None
     given: Graph = graph_of(graph.graph if isinstance(graph, Session) else graph)
-    node = given.find(one.node)
+    node = given.find(one.node) if one.op != _FED else None
     found = NanFound(
         one.key, one.op, one.value, _inputs(node, one, values),
         int(np.isnan(one.value).sum()), int(np.isinf(one.value).sum()),

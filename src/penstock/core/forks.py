@@ -87,6 +87,14 @@ def end_stray(before: int) -> None:
         os._exit(1)
 
 
+def is_free(lock: Any) -> bool:
+    """Whether no other thread holds a lock."""
+    if not lock.acquire(blocking=False):
+        return False
+    lock.release()
+    return True
+
+
 def _before() -> None:
     _forking.acquire()
     for lock in (*(lock for _, lock in _outer), *_innermost):

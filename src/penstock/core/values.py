@@ -134,6 +134,19 @@ class Ref:
         """Replace the value, by one that is computed for it or that comes from anywhere."""
         self.value = keep(value)
 
+    def state(self) -> tuple[str, Value]:
+        """Its type, and its value; see ``state/restorable.py``."""
+        return self.dtype.name, self.value
+
+    @classmethod
+    def of_state(cls, name: str, state: Any, there: object) -> Ref:  # noqa: ARG003
+        """The variable that had a state."""
+        kind, value = state
+        dtype = dtypes.as_dtype(kind)
+        if value is not None and not has_dtype(value, dtype):
+            raise ValueError(f"there is a value that is no {dtype}")
+        return Ref(name, dtype, value)
+
 
 def as_value(array: Any) -> Value:
     """The canonical form: rank 0 unwrapped, anything else as it is."""

@@ -12,12 +12,14 @@ rendezvous, they become ``_Recv`` and ``_Send``, as partial and distributed runs
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from penstock.advice import RunIt
 from penstock.catalogue.registry import get_op
-from penstock.core.names import parse_endpoint
+from penstock.core.names import Endpoint, parse_endpoint
 from penstock.errors import InvalidArgumentError, NotFoundError, Where
 from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.roles import Role
@@ -25,12 +27,21 @@ from penstock.graph.stages import Placed, Pruned
 from penstock.graph.static_shapes import noted_shape
 from penstock.kernels.api.registry import no_kernel_error
 
+#: What the node of a fed endpoint is called: the node that it stands for, its slot, a number.
+_ARG_NAME: Final = re.compile(r"_arg_(.+)_(\d+)_\d+")
+
 
 class Medium(enum.Enum):
     """How the client hands over feeds and takes fetches."""
 
     CALL_FRAME = enum.auto()
     RENDEZVOUS = enum.auto()
+
+
+def fed_by(node: str, op: str) -> Endpoint | None:
+    """The endpoint that a node of a request brings in; None if it brings none."""
+    found = _ARG_NAME.fullmatch(node) if op == "_Arg" else None
+    return Endpoint(found[1], int(found[2])) if found else None
 
 
 @dataclass(frozen=True, slots=True)

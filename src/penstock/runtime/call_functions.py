@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from hashlib import blake2b
 from threading import Lock
 from typing import Final, TypeAlias
 
@@ -183,14 +184,15 @@ class FunctionRuntime:
         pinned: Pinned,
     ) -> FunctionInstance:
         """What runs a body, which is used up; a new one takes its place if need be."""
+        title = _title(self._device, name, attrs, kind, pinned)
         try:
-            return self._maker.make(body, self._device, kind, pinned)
+            return self._maker.make(body, self._device, kind, pinned, title)
         except OpError:
             checkpoint()
             if not pinned:
                 raise
         # A node may take resources that lie apart: devices share them, so any will do.
-        made = self._maker.make(self._body(name, attrs), self._device, kind, ())
+        made = self._maker.make(self._body(name, attrs), self._device, kind, (), title)
         return dataclasses.replace(made, pinned=pinned)
 
     def _body(self, name: str, attrs: Mapping[str, Attr]) -> FunctionBody:
@@ -228,6 +230,14 @@ def _endless(reason: str) -> ResourceExhaustedError:
 def _or_empty(result: Value | None, dtype: DType) -> Value:
     """A result; for a dead one, a tensor without elements."""
     return freeze(np.empty(0, dtype.numpy)) if result is None else result
+
+
+def _title(
+    device: str, name: str, attrs: Mapping[str, Attr], kind: CallKind, pinned: Pinned
+) -> str:
+    """What one instance is called in every session that has the same graph."""
+    rest = f"{device} {_canonical(attrs)} {kind is _PARTITIONED} {pinned}"
+    return f"{name} {blake2b(rest.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
 def _canonical(attrs: Mapping[str, Attr]) -> str:

@@ -157,23 +157,22 @@ class CompiledStep:
 class RecordedCompiledStep(CompiledStep):
     """The same, noted as a whole by whoever records it."""
 
-    __slots__ = ("_stats",)
+    __slots__ = ("_recording",)
 
     def __init__(self, region: Region, facts: CompiledStepFacts, recording: Recording) -> None:
         super().__init__(region, facts)
-        self._stats = StatsCollector(recording)
+        self._recording = recording
         if self._state is not None:
             self._state.recorder = recording
 
     @property
     def stats(self) -> StatsCollector | None:
         """What is recorded."""
-        return self._stats
+        return StatsCollector(self._recording)
 
     def _run(self, feeds: Sequence[Value], *, flush: bool = False) -> Sequence[Value | None]:
-        recording, start = self._stats.recording, perf_counter_ns()
-        run = partial(super()._run, feeds, flush=flush)
+        start = perf_counter_ns()
         try:
-            return run_noted(recording, self._region, run)
+            return run_noted(self._recording, self._region, super()._run, feeds, flush=flush)
         finally:
-            recording.step_ended(start)
+            self._recording.step_ended(start)

@@ -27,6 +27,7 @@ from penstock.runtime.thread_pool import thread_count
 from penstock.runtime.workers import Workers
 from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import DeviceSet
+from penstock.state.node_states import NodeStates
 from penstock.state.resources import StepContainer
 
 
@@ -67,6 +68,8 @@ class Environment:
         #: Who runs what lies elsewhere; None if nothing does.
         self.workers = workers
         self._kernels = {} if kernels is None else kernels
+        #: What kernels keep in themselves from step to step.
+        self.node_states = NodeStates()
         self._session = session
         #: The devices of this process.
         self.own_devices = _own(devices, workers)
@@ -117,7 +120,8 @@ class Environment:
             threads=thread_count(self.config.inter_op_parallelism_threads),
         )
 
-    def _new_binder(self, device: str) -> KernelBinder:
+    def _new_binder(self, device: str, function: str = "") -> KernelBinder:
+        """What makes kernels on a device, of the graph or of a function."""
         host = OPEN if self.config.allow_files else CLOSED
         return KernelBinder(
             device,
@@ -125,6 +129,7 @@ class Environment:
             by_trial=self.config.adaptive and not self.config.exact_repetition,
             host=host,
             session=self._session,
+            keeper=self.node_states.scope(f"{device} {function}".rstrip()),
         )
 
 

@@ -56,14 +56,15 @@ class FunctionInstance:
     def start(self, frame: CallFrame, step: StepContext, depth: int, done: Finished) -> None:
         """Run it on behalf of a step, which is then inside of so many calls."""
         recorder = step.state.recorder
-        is_close = recorder is not None and recorder.detail.is_by_node
+        is_recorded_by_node = recorder is not None and recorder.detail.is_by_node
+        is_close = is_recorded_by_node or step.state.is_by_node
         whole = self.runnable.whole if not is_close else None
         if whole is not None:
             _run_whole(whole, step, frame, done)
             return
         tier = Tier.DATAFLOW if is_close else Tier.COMPILED
         executors = self.runnable.executors(step.interrupt, tier)
-        args = ExecutorArgs(step.state, frame, step.runner, depth, recorder)
+        args = ExecutorArgs(step.state, frame, step.runner, depth, recorder, hook=step.state.hook)
         if len(executors) == 1:
             executors[0].run_async(args, done)
         else:

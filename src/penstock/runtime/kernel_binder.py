@@ -34,6 +34,7 @@ from penstock.kernels.control_flow import transfer_ops  # noqa: F401
 from penstock.kernels.control_flow.functional_ops import make_named_call
 from penstock.kernels.math import cwise_ops  # noqa: F401
 from penstock.state.checkpoints import checkpoint
+from penstock.state.node_states import Keeper
 
 #: Nodes whose kernels keep nothing, whatever the catalogue declares.
 _FRESH_EACH_TIME: Final = OF_THE_STEP | {Role.CALL}
@@ -50,12 +51,14 @@ class KernelBinder:
         by_trial: bool = False,
         host: Host = CLOSED,
         session: str = "",
+        keeper: Keeper | None = None,
     ) -> None:
         self.device = device
         self._session = session
         self._accelerate = accelerate
         self._by_trial = by_trial
         self._host = host
+        self._keeper = keeper
         self._device_type = DeviceName.parse(device).type or "CPU"
         #: Guards ``_stateful``.  Kernels are made under it, so that each is made once.
         self._lock = Lock()
@@ -90,6 +93,7 @@ class KernelBinder:
             self._by_trial,
             self._host,
             self._session,
+            self._keeper,
         )
         if node.op.is_function:
             return BoundKernel(make_named_call(node.op.name, attrs), Calling.ASYNC, Cost.CHEAP)

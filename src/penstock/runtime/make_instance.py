@@ -40,7 +40,7 @@ class InstanceMaker:
         config: Config,
         devices: DeviceSet,
         params_of: Callable[[str], LocalExecutorParams],
-        new_binder: Callable[[str], KernelBinder],
+        new_binder: Callable[[str, str], KernelBinder],
     ) -> None:
         self._config = config
         self._devices = devices
@@ -53,7 +53,7 @@ class InstanceMaker:
         return len(self._devices) > 1
 
     def make(
-        self, body: FunctionBody, device: str, kind: CallKind, pinned: Pinned
+        self, body: FunctionBody, device: str, kind: CallKind, pinned: Pinned, title: str
     ) -> FunctionInstance:
         """What runs a body.
 
@@ -63,6 +63,7 @@ class InstanceMaker:
             kind: how it is called.
             pinned: the devices of resources among the arguments, by index, if it may lie on several
                 devices.
+            title: what no other instance on the caller's device is called.
 
         Raises:
             OpError: a node can lie nowhere.
@@ -70,12 +71,14 @@ class InstanceMaker:
         """
         is_partitioned = kind is CallKind.PARTITIONED
         if is_partitioned and self.spreads and len(body.graph):
-            return self._on_several(body, device, pinned)
+            return self._on_several(body, device, pinned, title)
         # Of a function that neither returns nor names anything, TensorFlow takes nothing away.
         keeps_effects = not (is_partitioned and body.wanted)
-        return self._on_one(body, device, keeps_effects=keeps_effects)
+        return self._on_one(body, device, title, keeps_effects=keeps_effects)
 
-    def _on_one(self, body: FunctionBody, device: str, *, keeps_effects: bool) -> FunctionInstance:
+    def _on_one(
+        self, body: FunctionBody, device: str, title: str, *, keeps_effects: bool
+    ) -> FunctionInstance:
         # What has no kernel for the device runs as on a CPU.
         types = {self._devices.lookup(device).device_type, "CPU"}
         prune_body(body.graph, body.wanted, keeps_effects=keeps_effects)
@@ -83,13 +86,16 @@ class InstanceMaker:
         if self._config.check_graphs:
             check_graph(body.graph)
         part = Partition(device, body.graph)
-        runnable = Runnable((part,), self._own_params, self._config.tier, _ends_of(body))
+        params = self._own_params(device, title)
+        runnable = Runnable((part,), lambda _device: params, self._config.tier, _ends_of(body))
         return FunctionInstance(body.arg_types, body.ret_types, runnable)
 
-    def _on_several(self, body: FunctionBody, device: str, pinned: Pinned) -> FunctionInstance:
+    def _on_several(
+        self, body: FunctionBody, device: str, pinned: Pinned, title: str
+    ) -> FunctionInstance:
         placed = self._placed(body, device, dict(pinned))
         made = optimize_spread(placed, self._config, self._devices)
-        params = {name: self._own_params(name) for name in set(made.device_of.values())}
+        params = {name: self._own_params(name, title) for name in set(made.device_of.values())}
         partitions = split(made, incarnation_of=lambda name: self._devices.lookup(name).incarnation)
         if self._config.check_graphs:
             check_partitions(partitions)
@@ -120,10 +126,10 @@ class InstanceMaker:
 
         return place_body(body, self._config, self._devices, place_all)
 
-    def _own_params(self, device: str) -> LocalExecutorParams:
+    def _own_params(self, device: str, title: str) -> LocalExecutorParams:
         """A device's, but with kernels of their own: equal node names of bodies share no state."""
         return dataclasses.replace(
-            self._params_of(device), make_kernel=self._new_binder(device).bind
+            self._params_of(device), make_kernel=self._new_binder(device, title).bind
         )
 
 

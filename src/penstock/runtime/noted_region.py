@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from time import perf_counter_ns
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from penstock.core.values import Value
 from penstock.runtime.compiler.region import Region
@@ -18,17 +18,24 @@ from penstock.tracing.described import Noted, described
 from penstock.tracing.recorder import Event, Recorder
 from penstock.tracing.watching import Watched
 
+_Given = ParamSpec("_Given")
 _Results = TypeVar("_Results", bound=Sequence[Value | None])
 
 
-def run_noted(recorder: Recorder, region: Region, compute: Callable[[], _Results]) -> _Results:
+def run_noted(
+    recorder: Recorder,
+    region: Region,
+    compute: Callable[_Given, _Results],
+    *given: _Given.args,
+    **named: _Given.kwargs,
+) -> _Results:
     """What ``compute`` gives, which runs the region on this thread; raises what it raises."""
     note, thread = recorder.lane(region.device, region.function).note, get_ident()
     seen: Noted = ()
     with Watched(recorder, note):
         start = perf_counter_ns()
         try:
-            results = compute()
+            results = compute(*given, **named)
             seen = described(results)
         finally:
             note((Event.REGION, region, "python", start, perf_counter_ns(), thread, seen))

@@ -7,7 +7,7 @@ Not:  records nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Final
 
 from penstock.defs.schema import Message
 from penstock.tracing.recorder import Recording
@@ -15,11 +15,13 @@ from penstock.tracing.replay import trace_of
 from penstock.tracing.step_stats import step_stats_of
 
 
-@dataclass(frozen=True, slots=True)
 class StatsCollector:
     """Records of one step on all its devices."""
 
-    recording: Recording
+    __slots__ = ("recording",)
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording: Final = recording
 
     @property
     def remote(self) -> list[Message]:

@@ -56,7 +56,11 @@ class Step:
         self.stats = stats
         self._flushes = flushes
         #: Whether each node is to be seen by itself.
-        self._is_close = stats is not None and stats.recording.detail.is_by_node
+        self._is_close = (
+            (stats is not None and stats.recording.detail.is_by_node)
+            or node_outputs is not None
+            or state.is_by_node
+        )
         self._node_outputs = node_outputs
         self._loop = StepLoop()
         #: Whether somebody may go before the step is done, though no deadline is given.
@@ -121,7 +125,7 @@ class Step:
         state.raise_escaping()
         if self._error is not None:
             raise state.told(self._error)
-        if self.stats is None and tried is None:  # nobody watched each node
+        if self.stats is None and tried is None and not self._is_close:  # nobody watched it
             self._prepared.runnable.note(None, perf_counter() - start, interrupt)
         return list(frame.consume_retvals(allow_dead=True))
 
@@ -177,6 +181,7 @@ class Step:
                 recorder=recorder,
                 begun=begun,
                 node_outputs_callback=self._node_outputs,
+                hook=state.hook,
             )
             executor.run_async(args, barrier.arrive)
 

@@ -27,6 +27,7 @@ from penstock.graph.check_versions import check_versions
 from penstock.graph.graph import Graph, Node, Versions
 from penstock.saved_model.captures import Captures, check_type
 from penstock.saved_model.object_graph import RESOURCE, SIGNATURES, VARIABLE, SavedObjects
+from penstock.saved_model.signatures import Endpoints
 from penstock.saved_model.stored_values import StoredValues
 from penstock.saved_model.structured import TensorSpec
 from penstock.saved_model.variables import Variables
@@ -73,6 +74,8 @@ class FunctionGraph:
         self._numbers: Final = itertools.count()
         #: Functions that were asked for, by name.  Grows under the lock; read without.
         self._ready: Final[dict[str, Flat]] = {}
+        #: The tensors of each of these.  An entry is made before the one in ``_ready``.
+        self._endpoints: Final[dict[str, Endpoints]] = {}
         #: Handles of resources by the numbers of objects.  Grows like ``_ready``.
         self._handles: Final[dict[int, Value]] = {}
 
@@ -92,6 +95,11 @@ class FunctionGraph:
                 found = self._ready.get(name) or self._make(name)
                 self._ready[name] = found
         return found
+
+    def endpoints(self, name: str) -> Endpoints:
+        """The tensors of a function's own arguments and results; raises like ``ready``."""
+        self.ready(name)
+        return self._endpoints[name]
 
     def argument_count(self, name: str) -> int:
         """How many arguments of its own a function has: without what it captures."""
@@ -178,6 +186,7 @@ class FunctionGraph:
         with self.graph.lock:
             call, fed = self._call_node(name)
         fetches: Any = [f"{call.name}:{slot}" for slot in range(len(call.output_types))]
+        self._endpoints[name] = Endpoints(fetches or [call.name], fed)
         if fetches:
             run: Flat = self.session.make_callable(fetches, fed)
             return run

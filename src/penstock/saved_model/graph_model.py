@@ -29,7 +29,7 @@ from penstock.kernels.state.variables import REFERENCE_VARIABLE, RESOURCE_VARIAB
 from penstock.saved_model.assets import assets_of
 from penstock.saved_model.inferred_outputs import with_inferred_shapes
 from penstock.saved_model.restore import restore, restore_op, table_initializers
-from penstock.saved_model.signatures import Offer
+from penstock.saved_model.signatures import Endpoints, Offer
 from penstock.saved_model.tensor_info import read_tensor_info
 from penstock.session import Session
 from penstock.session.missing import check_nodes, has_unknown_ops, needed_nodes
@@ -156,6 +156,7 @@ def _offer(proto: Any, graph_def: Message, session: Session) -> Offer:
         outputs={name: spec for name, (spec, _) in outputs.items()},
         inferred=lambda: with_inferred_shapes(session.graph, outputs),
         prepare=lambda: _prepared(graph_def, session, fetched, fed),
+        endpoints=lambda: Endpoints(fetched, fed),
         defaults={name: from_proto(value) for name, value in proto.defaults.items()},
         method=proto.method_name,
     )

@@ -26,6 +26,7 @@ from penstock.formats.stored_model import DEFAULT_SIGNATURE, StoredModel, tags_o
 from penstock.saved_model.function_graph import FunctionGraph
 from penstock.saved_model.functions import Functions
 from penstock.saved_model.graph_model import GraphVariables, offers_of_graph, open_graph
+from penstock.saved_model.model_html import model_html
 from penstock.saved_model.object_model import offers_of, open_objects
 from penstock.saved_model.signatures import Signatures
 from penstock.session import Session
@@ -200,6 +201,10 @@ class LoadedModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self.recipe(),)
+
+    def _repr_html_(self) -> str:
+        title = f"{self.what.partition(' ')[2]} {self.path} [{','.join(self.tags)}]"
+        return model_html(title, self.signatures, self.functions, self.variables)
 
     def __repr__(self) -> str:
         signatures = ", ".join(self.signatures) or "none"

@@ -138,6 +138,7 @@ def _offer(graph: FunctionGraph, number: int, proto: Any) -> Offer:
         inputs=_inputs(graph, function, list(facts.argument_keywords)),
         outputs=_outputs(graph, function, described),
         prepare=lambda: graph.ready(function),
+        endpoints=lambda: graph.endpoints(function),
         defaults={name: from_proto(value) for name, value in described.defaults.items()},
         method=described.method_name,
     )

@@ -9,12 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from penstock.core.values import Value
 from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.saved_model.arguments import MismatchError, bind, rebuild
 from penstock.saved_model.structured import Spec, TensorSpec
+
+
+class Endpoints(NamedTuple):
+    """The tensors of a signature, by their names in the model's session."""
+
+    #: Of all outputs; or a node to run, if there are none.
+    fetches: Sequence[str]
+    #: Of all inputs.
+    feeds: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +36,8 @@ class Offer:
     outputs: Mapping[str, Spec]
     #: Makes the callable: tensors of all inputs in, tensors of all outputs out.
     prepare: Callable[[], Callable[..., Sequence[Value]]]
+    #: The names of all these tensors in the model's session.
+    endpoints: Callable[[], Endpoints]
     #: The same with what the graph tells of their shapes; asked when somebody wants to see them.
     inferred: Callable[[], Mapping[str, Spec]] | None = None
     #: What inputs are that nobody gives.
@@ -51,6 +62,7 @@ class Signature:
         #: TensorFlow Serving's name of what it is for; may be empty.
         self.method: Final = offer.method
         self._prepare: Final = offer.prepare
+        self._endpoints: Final = offer.endpoints
         #: What computes it, once it was called; of two that threads make at once, either will do.
         self._run: Callable[..., Sequence[Value]] | None = None
         self._names: Final = tuple(offer.inputs)
@@ -95,6 +107,23 @@ class Signature:
             return dict(zip(self._outputs, results, strict=True))
         found = iter(run(*self._flat(given)))
         return {name: rebuild(spec, found) for name, spec in self._outputs.items()}
+
+    def request(self, /, **given: Any) -> tuple[list[str], dict[str, Value]]:
+        """What to ask of the model's session instead: to trace it, or to look into it.
+
+        Args:
+            **given: as for a call.
+
+        Returns:
+            What to fetch, and what to feed: ``session.run(*signature.request(x=…))`` gives the
+            tensors of all outputs, in their order.
+
+        Raises:
+            OpError: as of a call, for what can be said before it runs.
+
+        """
+        fetches, feeds = self._endpoints()
+        return list(fetches), dict(zip(feeds, self._flat(self._completed(given)), strict=True))
 
     def _completed(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is given, with defaults for what is not."""

@@ -1,6 +1,7 @@
 """Let the graph of a session grow.
 
-In:   the graph, and a GraphDef of new nodes, which may read and wait for those that are there.
+In:   the graph, and a GraphDef in any form, of new nodes, which may read and wait for those that
+      are there.
 Out:  the same graph, with the nodes.
 Not:  prepares and runs nothing; what was prepared for the smaller graph stays good.
 
@@ -14,20 +15,33 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.core.names import parse_endpoint
-from penstock.errors import InvalidArgumentError
+from penstock.defs.codec import load_graph_def
+from penstock.defs.schema import Message
+from penstock.errors import FailedPreconditionError, InvalidArgumentError
 from penstock.graph.graph import Graph, Versions
 from penstock.graph.import_graph_def import import_graph_def
 from penstock.graph.import_options import ImportOptions
 
 
-def extend_graph(graph: Graph, graph_def: Any) -> None:
-    """Add a GraphDef to the graph of a session; the caller holds the graph's lock.
+def extend(graph: Graph, graph_def: Any, *, is_final: bool) -> None:
+    """Add a GraphDef to the graph of a session; ``is_final`` is what its configuration says.
 
     Raises:
         InvalidArgumentError: a node is there already, or the definition is wrong.
         NotFoundError: an op is neither in the catalogue nor in the library.
+        FailedPreconditionError: the graph is final.
 
     """
+    if is_final:
+        raise FailedPreconditionError(
+            "Extending the graph is not supported when optimize_for_static_graph is true."
+        )
+    proto = load_graph_def(graph_def)
+    with graph.lock:
+        _extend(graph, proto)
+
+
+def _extend(graph: Graph, graph_def: Message) -> None:
     graph.library.add_library(graph_def.library)
     for node in graph_def.node:
         if node.name in graph:
@@ -43,7 +57,7 @@ def extend_graph(graph: Graph, graph_def: Any) -> None:
     graph.versions = Versions(new.producer, new.min_consumer, tuple(new.bad_consumers))
 
 
-def _options(graph: Graph, graph_def: Any) -> ImportOptions:
+def _options(graph: Graph, graph_def: Message) -> ImportOptions:
     """Options that let new nodes take inputs from those that are there already."""
     input_map: dict[str, str] = {}
     for node in graph_def.node:

@@ -7,8 +7,11 @@ Not:  feeds and fetches nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from threading import Lock
+from typing import Any
 
+from penstock.core.values import Value
 from penstock.errors import InvalidArgumentError
 from penstock.runtime.partial_run import PartialRun
 
@@ -23,8 +26,8 @@ class PartialRuns:
         #: How many there have ever been.
         self._count = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._runs)
+    def __len__(self) -> int:
+        return len(self._runs)
 
     def add(self, run: PartialRun) -> str:
         """Note a run that is to be started; returns its handle."""
@@ -49,10 +52,16 @@ class PartialRuns:
             raise InvalidArgumentError("Must run 'setup' before performing partial runs!")
         return run
 
-    def drop_done(self, handle: str, run: PartialRun) -> None:
-        """Forget a run if nothing more can come of it."""
-        if run.is_done:
-            self._forget(handle)
+    def step(
+        self, handle: str, fed: Mapping[str, Value], wanted: Sequence[str], timeout: int
+    ) -> Sequence[Any]:
+        """Go on with a run: feed and fetch; it is forgotten if nothing more can come of it."""
+        run = self.get(handle)
+        try:
+            return run.step(fed, wanted, timeout)
+        finally:
+            if run.is_done:
+                self._forget(handle)
 
     def take_all(self) -> list[PartialRun]:
         """Forget all runs, and return them."""

@@ -14,15 +14,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from penstock.config import Config, RunMetadata, RunOptions
+from penstock.core.forks import is_free
 from penstock.core.memory import keep_freed_memory
 from penstock.core.values import Value
-from penstock.defs.codec import load_graph_def
-from penstock.errors import (
-    CancelledError,
-    FailedPreconditionError,
-    InvalidArgumentError,
-    OpError,
-)
+from penstock.errors import CancelledError, InvalidArgumentError, OpError
 from penstock.habits import add_hints
 from penstock.passes.prune import Medium, Request
 from penstock.runtime.environment import Environment
@@ -33,7 +28,7 @@ from penstock.session import registry
 from penstock.session.advise import advise
 from penstock.session.claims import Claims
 from penstock.session.compiled_callable import CompiledCallable
-from penstock.session.extend import extend_graph
+from penstock.session.extend import extend
 from penstock.session.factories import session_class
 from penstock.session.feeds import Feeds, kept, output_of
 from penstock.session.fetches import FetchPlan, copies, handed_out, plan_fetches
@@ -43,6 +38,8 @@ from penstock.session.metadata import watched
 from penstock.session.requests import Requests
 from penstock.session.run import Call, Run
 from penstock.session.scoped import Scoped
+from penstock.session.session_html import ShownSession
+from penstock.session.snapshot import Snapshot, put_back, take
 from penstock.session.under_way import UnderWay, is_free
 from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import Device, local_devices
@@ -54,7 +51,7 @@ if TYPE_CHECKING:
     from penstock.state.resources import ResourceManager
 
 
-class Session(Scoped):
+class Session(ShownSession, Scoped):
     """Runs one graph; see ``run``.  Use it as a context manager, or ``close`` it."""
 
     def __new__(cls, *_args: Any, target: str = "", **_options: Any) -> Session:
@@ -308,17 +305,27 @@ class Session(Scoped):
         self, handle: str, plan: FetchPlan, fed: Mapping[str, Value]
     ) -> dict[str, Value]:
         """What is fed and fetched in one call of a partial run, by endpoint."""
-        run = self._under_way.partial_runs.get(handle)
         wanted = [name for name in plan.endpoints if name not in fed]
+        timeout = self.config.operation_timeout_in_ms
         try:
-            results = run.step(fed, wanted, self.config.operation_timeout_in_ms)
+            results = self._under_way.partial_runs.step(handle, fed, wanted, timeout)
         except OpError as error:
             advise(error, self._graph)
             raise
-        finally:
-            self._under_way.partial_runs.drop_done(handle, run)
         # The step goes on, and may yet read what was fetched.
         return copies({**fed, **dict(zip(wanted, results, strict=True))}, wanted)
+
+    # -- state -------------------------------------------------------------------------
+
+    def snapshot(self, *, skip_unsupported: bool = False) -> Snapshot:
+        """A copy of what the session keeps from step to step; nothing may be under way."""
+        with self._under_way.still("copied"):
+            return take(self._environment, self._session_state, skips=skip_unsupported)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Keep what a session of the same graph kept then, and no more; or raise OpError."""
+        with self._under_way.still("restored"):
+            put_back(snapshot, self._environment, self._session_state)
 
     # -- life --------------------------------------------------------------------------
 
@@ -332,13 +339,7 @@ class Session(Scoped):
 
         """
         self._under_way.check_open()
-        if self.config.optimize_for_static_graph:
-            raise FailedPreconditionError(
-                "Extending the graph is not supported when optimize_for_static_graph is true."
-            )
-        proto = load_graph_def(graph_def)
-        with self._graph.lock:
-            extend_graph(self._graph, proto)
+        extend(self._graph, graph_def, is_final=self.config.optimize_for_static_graph)
 
     def list_devices(self) -> list[Device]:
         """The session's devices: name, type, memory limit in bytes, incarnation."""

@@ -7,6 +7,8 @@ Not:  runs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -40,6 +42,24 @@ class UnderWay:
         """Forget what has ended."""
         with self._lock:
             self.steps.discard(step)
+
+    @contextmanager
+    def still(self, what: str) -> Iterator[None]:
+        """Let nothing go on meanwhile: what would begin waits; see ``Session.snapshot``.
+
+        Raises:
+            FailedPreconditionError: something goes on already.
+
+        """
+        with self._lock:
+            self.check_open()
+            count = len(self.steps) + len(self.partial_runs)
+            if count:
+                raise FailedPreconditionError(
+                    f"The session cannot be {what} while {count} of its steps are under way",
+                    next_step="wait for them, or cancel them",
+                )
+            yield
 
     def running(self) -> list[Endable]:
         """What goes on at this moment."""

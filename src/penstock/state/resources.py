@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import RLock
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from penstock.errors import AlreadyExistsError, NotFoundError
 from penstock.state.callbacks import call_all
 
 DEFAULT_CONTAINER: Final = "localhost"
+#: Container, type and name of a resource.
+ResourceKey: TypeAlias = tuple[str, str, str]
 
 
 class ResourceManager:
@@ -42,7 +44,7 @@ class ResourceManager:
         #: another thread.  Taken before any resource's own lock.
         self.lock = RLock()
         #: Resources by (container, type, name).  Read without the lock.
-        self._resources: dict[tuple[str, str, str], Any] = {}
+        self._resources: dict[ResourceKey, Any] = {}
 
     def at(self, device: str) -> ResourceManager:
         """The resources of the device that a handle names; these if it names none that is known."""
@@ -73,9 +75,18 @@ class ResourceManager:
                 found = self._resources[key] = create()
             return found
 
-    def everything(self) -> list[tuple[tuple[str, str, str], Any]]:
+    def everything(self) -> list[tuple[ResourceKey, Any]]:
         """All resources, each behind its (container, type, name), in the order they were made."""
         return [*self._resources.items()]
+
+    def replace(self, resources: Mapping[ResourceKey, Any]) -> None:
+        """Have these resources and no others; while no step uses any."""
+        with self.lock:
+            dropped = [
+                found for key, found in self._resources.items() if resources.get(key) is not found
+            ]
+            self._resources = dict(resources)
+        _close(dropped)
 
     def create(self, container: str, name: str, type_name: str, resource: Any) -> None:
         """Add a resource; raises AlreadyExistsError if the name is taken."""
@@ -116,7 +127,7 @@ class ResourceManager:
         """Drop everything."""
         self._drop(lambda _key: True)
 
-    def _drop(self, is_meant: Callable[[tuple[str, str, str]], bool]) -> None:
+    def _drop(self, is_meant: Callable[[ResourceKey], bool]) -> None:
         with self.lock:
             dropped = [self._resources.pop(key) for key in filter(is_meant, [*self._resources])]
         _close(dropped)

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from threading import Lock
 
+from penstock.core import trees
 from penstock.core.names import parse_endpoint
+from penstock.core.trees import Tree
 from penstock.core.values import Value, keep
 from penstock.errors import InvalidArgumentError
 
@@ -31,6 +33,20 @@ class SessionState:
         with self.lock:
             self._next_id += 1
             return self._next_id - 1
+
+    def state(self) -> Tree:
+        """The values by handle, and the next number."""
+        with self.lock:
+            return tuple(self._tensors.items()), self._next_id
+
+    def restore(self, state: Tree) -> None:
+        """Keep what another session kept; raises ValueError if that makes no sense."""
+        rows, following = trees.parts(state, 2)
+        pairs = [trees.parts(row, 2) for row in trees.listed(rows)]
+        kept = {trees.text(handle): trees.any_value(value) for handle, value in pairs}
+        number = trees.number(following)
+        with self.lock:
+            self._tensors, self._next_id = kept, number
 
     def add(self, handle: str, value: Value) -> None:
         """Keep a value; raises InvalidArgumentError if there is one under the handle."""

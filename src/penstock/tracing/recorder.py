@@ -16,12 +16,31 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from penstock.defs.schema import Message
 
 #: Takes one event; atomic, so that threads need no lock.
 Note: TypeAlias = Callable[[tuple[Any, ...]], object]
+
+
+class Now(NamedTuple):
+    """What an executor has in one frame at this moment."""
+
+    #: The loop, without the iterations around it: ``outer/inner``; empty outside of all.
+    frame: str
+    #: The newest iteration.
+    iteration: int
+    #: Nodes that could run, but have to wait for their turn.
+    ready: int
+    #: Nodes whose kernels compute.
+    running: int
+    #: Nodes that wait: for inputs, some of which have come; or for others, in a queue for instance.
+    waiting: int
+
+
+#: What an executor has at this moment, by frame; any thread may ask.
+Ask: TypeAlias = Callable[[], Sequence[Now]]
 
 
 class Detail(enum.Enum):
@@ -99,7 +118,7 @@ class Lane:
 
     __slots__ = ("_elements", "device", "function", "note", "opened")
 
-    def __init__(self, device: str, function: str) -> None:
+    def __init__(self, device: str, function: str, note: Note | None = None) -> None:
         self.device: Final = device
         #: The function whose body it is; empty for the graph's own nodes.
         self.function: Final = function
@@ -107,7 +126,7 @@ class Lane:
         self.opened: Final = time.perf_counter_ns()
         self._elements: Final[list[Any]] = []
         #: Adds an event.
-        self.note: Final[Note] = self._elements.extend
+        self.note: Final[Note] = note or self._elements.extend
 
     def __len__(self) -> int:
         """How many elements its events have."""
@@ -129,8 +148,8 @@ class Recorder(Protocol):
     def detail(self) -> Detail:
         """How closely regions are looked at."""
 
-    def lane(self, device: str, function: str = "") -> Lane:
-        """Where one executor, or compiled function, notes what it does."""
+    def lane(self, device: str, function: str = "", ask: Ask | None = None) -> Lane:
+        """Where one executor, or compiled function, notes what it does; who asks how far it is."""
 
     def sampled(self, thread: int, note: Note) -> AbstractContextManager[object] | None:
         """Have somebody look now and then what a thread is at; None if nobody wants to know."""
@@ -176,7 +195,12 @@ class Recording:
         """The names of threads, by number: those that ran steps, and all that there are now."""
         return {t.ident or 0: t.name for t in threading.enumerate()} | self._threads
 
-    def lane(self, device: str, function: str = "") -> Lane:
+    def lane(
+        self,
+        device: str,
+        function: str = "",
+        ask: Ask | None = None,  # noqa: ARG002  (for those who look while it runs)
+    ) -> Lane:
         """Where one executor, or compiled function, notes what it does."""
         made = Lane(device, function)
         self.lanes.append(made)
@@ -191,7 +215,9 @@ class Recording:
     def step_ended(self, start: int) -> None:
         """A step that began then is over, whether it succeeded or not."""
         self.steps.append((start, time.perf_counter_ns()))
-        self._threads[threading.get_ident()] = threading.current_thread().name
+        thread = threading.get_ident()
+        if thread not in self._threads:
+            self._threads[thread] = threading.current_thread().name
 
 
 def _epoch() -> int:

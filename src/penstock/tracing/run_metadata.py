@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from penstock.defs import schema
 from penstock.defs.schema import Message
+from penstock.tracing.metadata_html import metadata_html
 
 
 class Later:
@@ -76,6 +77,9 @@ class RunMetadata:
         nodes = sum(len(device.node_stats) for device in self.step_stats.dev_stats)
         graphs = len(self.partition_graphs)
         return f"<RunMetadata: {nodes} records of nodes, {graphs} partition graphs>"
+
+    def _repr_html_(self) -> str:
+        return metadata_html(self.step_stats, repr(self).strip("<>"))
 
     def to_proto(self) -> Message:
         """TensorFlow's RunMetadata message."""

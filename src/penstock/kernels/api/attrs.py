@@ -18,6 +18,8 @@ from penstock.core.shapes import TensorShape
 from penstock.core.values import Value
 from penstock.defs.attrs import Attr, FuncAttr
 from penstock.kernels.api.host import CLOSED, Host
+from penstock.state.chance import Chance, unknown_chance
+from penstock.state.node_states import Keeper, Keeping
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,22 @@ class Attrs:
     #: What the names of resources begin with that are their session's own, where others live in the
     #: same place; empty where there are none.
     session: builtins.str = ""
+    #: Where the session notes what its kernels keep from step to step; None without a session.
+    keeper: Keeper | None = None
 
     @property
     def own_name(self) -> builtins.str:
         """What a node's resource is called: its ``shared_name``, or a name in its session."""
         return self.str("shared_name") or f"{self.session}{self.node_name}"
+
+    def keep(self, what: builtins.str, kept: Keeping) -> None:
+        """Note what the kernel keeps from step to step, so that it can be copied and restored."""
+        if self.keeper is not None:
+            self.keeper.keep(self.node_name, what, kept)
+
+    def chance(self) -> Chance:
+        """Where the node draws from if nobody has given it a seed."""
+        return unknown_chance() if self.keeper is None else self.keeper.chance(self.node_name)
 
     def dtype(self, name: builtins.str) -> DType:
         """A ``type`` attribute."""

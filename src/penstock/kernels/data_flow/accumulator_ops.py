@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from penstock.core import dtypes
+from penstock.core import dtypes, trees
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
+from penstock.core.trees import Tree
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.kernels.api.attrs import Attrs
@@ -56,6 +57,30 @@ class Accumulator(Awaited):
         self.count = 0
         #: Of the gradients of this step; None if there are none.
         self._sum: Any = None
+
+    def state(self) -> Tree:
+        """What it is, and the gradients so far."""
+        return (
+            *(self.dtype.name, trees.sizes_of(self.shape), self.is_mean),
+            *(self.global_step, self.count, self._sum_state()),
+        )
+
+    @classmethod
+    def of_state(cls, name: str, state: Tree, there: object) -> Self:  # noqa: ARG003
+        """The accumulator that had a state."""
+        kind, shape, is_mean, step, count, total = trees.parts(state, 6)
+        dtype = trees.dtype_named(kind)
+        made = cls(name, dtype, trees.shape_in(shape), is_mean=trees.flag(is_mean))
+        made.global_step = trees.number(step, trees.LEAST)
+        made.count = trees.number(count)
+        made._sum = trees.optional(made._sum_in, total)
+        return made
+
+    def _sum_state(self) -> Tree:
+        return self._sum
+
+    def _sum_in(self, tree: Tree) -> Any:
+        return np.array(trees.value(tree, self.dtype))
 
     def describe(self, required: int) -> str:
         """What somebody waits for who wants the result of so many gradients."""
@@ -118,6 +143,19 @@ class _RowSums(NamedTuple):
 
 class SparseAccumulator(Accumulator):
     """Gradients of some rows; each row's mean is over the gradients that had it."""
+
+    def _sum_state(self) -> Tree:
+        if self._sum is None:
+            return None
+        return tuple(self._sum.rows), self._sum.counts, self._sum.values
+
+    def _sum_in(self, tree: Tree) -> Any:
+        rows, counts, values = trees.parts(tree, 3)
+        listed = [trees.number(row, trees.LEAST) for row in trees.listed(rows)]
+        numbers, kept = trees.value(counts, dtypes.int64), trees.value(values, self.dtype)
+        if not len(listed) == len(numbers) == len(kept):
+            trees.refuse("not one gradient for each row")
+        return _RowSums(listed, numbers, kept)
 
     def _add(self, gradient: RowGradient) -> None:
         rows, values = gradient.rows, gradient.values

@@ -14,9 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from penstock.core import dtypes
+from penstock.core import dtypes, trees
 from penstock.core.dtypes import DType
 from penstock.core.shapes import SCALAR, TensorShape
+from penstock.core.trees import Tree
 from penstock.core.values import Value, as_value, keep, shape_of
 from penstock.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from penstock.kernels.api.attrs import Attrs
@@ -56,7 +57,7 @@ class Barrier:
             capacity=UNBOUNDED,
         )
         #: Complete tuples.  Closed once nothing can be completed any more.
-        self._ready: Final = Queue(name, spec, PriorityStore())
+        self._ready = Queue(name, spec, PriorityStore())
         #: Guards all that follows.  Taken before the queue's.
         self._lock = Lock()
         #: Tuples by key, behind their number; None for what has not come yet.
@@ -69,6 +70,41 @@ class Barrier:
         self._next = _FIRST
         #: How many calls have complete tuples that are not in the queue yet.
         self._on_the_way = 0
+
+    def state(self) -> Tree:
+        """What it is, its tuples, and whether more come in."""
+        with self._lock:
+            incomplete = tuple(
+                (key, number, tuple(row)) for key, (number, row) in self._incomplete.items()
+            )
+            return (
+                *(trees.types_of(self.types), tuple(map(trees.sizes_of, self.shapes))),
+                *(self._ready.state(), incomplete),
+                *(self._is_closed, self._is_cancelled, self._next),
+            )
+
+    @classmethod
+    def of_state(cls, name: str, state: Tree, there: object) -> Barrier:
+        """The barrier that had a state."""
+        types, shapes, ready, incomplete, *flags, number = trees.parts(state, 7)
+        made = cls(name, trees.types_in(types), tuple(map(trees.shape_in, trees.listed(shapes))))
+        queue = Queue.of_state(name, ready, there)
+        if queue.spec != made._ready.spec:
+            trees.refuse("a queue of other tuples")
+        made._ready = queue
+        made._incomplete = dict(map(made._row_in, trees.listed(incomplete)))
+        made._is_closed, made._is_cancelled = map(trees.flag, flags)
+        made._next = trees.number(number, _FIRST)
+        return made
+
+    def _row_in(self, tree: Tree) -> tuple[bytes, tuple[int, list[Value]]]:
+        """The key, the number and the components of a tuple that lacks some."""
+        key, number, row = trees.parts(tree, 3)
+        components = [
+            trees.optional(functools.partial(trees.value, dtype=dtype), part)
+            for part, dtype in zip(trees.parts(row, len(self.types)), self.types, strict=True)
+        ]
+        return trees.value(key, dtypes.string), (trees.number(number, _FIRST), components)
 
     @property
     def ready_size(self) -> int:

@@ -11,7 +11,6 @@ else.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -33,7 +32,7 @@ from penstock.kernels.data_flow.queue_state import UNBOUNDED, ElementStore
 from penstock.kernels.data_flow.queue_stores import FifoStore, PriorityStore, ShuffleStore
 from penstock.kernels.data_flow.queues import Queue, QueueSpec, shapes_text
 from penstock.kernels.random.philox import Philox
-from penstock.kernels.random.plain_random import words_of
+from penstock.kernels.random.plain_random import Words
 from penstock.kernels.state.handles import place_of
 from penstock.kernels.values.arrays import number_in
 from penstock.kernels.values.strings import string_array
@@ -151,12 +150,12 @@ def make_random_shuffle_queue(attrs: Attrs) -> Kernel:
     if least >= spec.capacity:
         raise InvalidArgumentError(f"min_after_dequeue {least} must be < capacity {spec.capacity}")
     seeds = attrs.int("seed"), attrs.int("seed2")
-    full = replace(spec, min_after_dequeue=least, seeds=seeds)
+    full, chance = replace(spec, min_after_dequeue=least, seeds=seeds), attrs.chance()
 
     def make_store() -> ElementStore:
-        first, second = seeds if any(seeds) else (secrets.randbits(64), secrets.randbits(64))
+        first, second = seeds if any(seeds) else (chance.seed(), chance.seed())
         stream = Philox(first & _WORD, (second & _WORD) << 64)
-        return ShuffleStore(least, words_of(stream))
+        return ShuffleStore(least, Words(stream))
 
     return _maker(attrs, full, make_store)
 

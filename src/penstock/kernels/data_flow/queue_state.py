@@ -16,6 +16,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
+from penstock.core.dtypes import DType
+from penstock.core.trees import Tree
 from penstock.errors import CancelledError, OpError, OutOfRangeError
 from penstock.state.waits import Wait
 
@@ -42,6 +44,12 @@ class ElementStore(Protocol):
 
     def put_back(self, elements: Sequence[QueueElement]) -> None:
         """Undo the last takes."""
+
+    def state(self) -> Tree:
+        """The elements, and what decides which one comes out next."""
+
+    def restore(self, state: Tree, types: Sequence[DType]) -> None:
+        """Keep what another store of the kind kept; elements have these types."""
 
 
 class QueueRequest(Wait):

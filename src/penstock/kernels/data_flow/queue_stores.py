@@ -8,10 +8,18 @@ Not:  has no lock; knows nobody who waits.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+from penstock.core import trees
+from penstock.core.dtypes import DType
+from penstock.core.trees import Tree
 from penstock.kernels.data_flow.queue_state import QueueElement
+from penstock.kernels.random.plain_random import Words
+
+
+def _elements(state: Tree, types: Sequence[DType]) -> list[QueueElement]:
+    return [trees.values(element, types) for element in trees.listed(state)]
 
 
 class FifoStore:
@@ -39,15 +47,23 @@ class FifoStore:
         """Put elements in front of all others, in their old order."""
         self._elements.extendleft(reversed(elements))
 
+    def state(self) -> Tree:
+        """The elements, in order."""
+        return tuple(self._elements)
+
+    def restore(self, state: Tree, types: Sequence[DType]) -> None:
+        """Keep these elements."""
+        self._elements = deque(_elements(state, types))
+
 
 class ShuffleStore:
     """Any element may come out, as long as enough others stay to choose from."""
 
-    def __init__(self, min_after_dequeue: int, words: Iterator[int]) -> None:
-        """Keep at least so many elements; ``words`` are random, of 32 bits, without end."""
+    def __init__(self, min_after_dequeue: int, words: Words) -> None:
+        """Keep at least so many elements; ``words`` decide which one is given away."""
         self._elements: list[QueueElement] = []
         self._min_after_dequeue: Final = min_after_dequeue
-        self._words: Final = words
+        self._words = words
 
     def __len__(self) -> int:
         return len(self._elements)
@@ -71,6 +87,15 @@ class ShuffleStore:
     def put_back(self, elements: Sequence[QueueElement]) -> None:
         """Keep elements again."""
         self._elements.extend(elements)
+
+    def state(self) -> Tree:
+        """The elements, and the random words."""
+        return tuple(self._elements), self._words.state()
+
+    def restore(self, state: Tree, types: Sequence[DType]) -> None:
+        """Keep these elements, and go on with these words."""
+        elements, words = trees.parts(state, 2)
+        self._elements, self._words = _elements(elements, types), Words.of_state(words)
 
 
 class PriorityStore:
@@ -109,6 +134,15 @@ class PriorityStore:
         """Keep elements again."""
         for element in elements:
             self.put(element)
+
+    def state(self) -> Tree:
+        """The elements, in the order of the heap."""
+        return tuple(element for _, element in self._heap)
+
+    def restore(self, state: Tree, types: Sequence[DType]) -> None:
+        """Keep these elements; those of another order make a heap as well."""
+        self._heap = []
+        self.put_back(_elements(state, types))
 
     def _sink(self) -> int:
         """Move the hole at the top down to where nothing hangs below it; returns its index."""

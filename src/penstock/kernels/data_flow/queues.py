@@ -15,8 +15,10 @@ from typing import Final
 
 from numpy import ndarray
 
+from penstock.core import trees
 from penstock.core.dtypes import DType
 from penstock.core.shapes import UNKNOWN, TensorShape
+from penstock.core.trees import Tree
 from penstock.core.values import Value, keep, shape_of
 from penstock.errors import InvalidArgumentError, OpError
 from penstock.kernels.api.context import Done
@@ -29,6 +31,9 @@ from penstock.kernels.data_flow.queue_state import (
     QueueState,
     Take,
 )
+from penstock.kernels.data_flow.queue_stores import FifoStore, PriorityStore, ShuffleStore
+from penstock.kernels.random.philox import Philox
+from penstock.kernels.random.plain_random import Words
 from penstock.kernels.values.arrays import shape_text, zeros
 from penstock.kernels.values.batches import stack_padded
 from penstock.state.cancellation import CancellationManager
@@ -82,6 +87,35 @@ class Queue(Monitor[QueueRequest]):
     def end_waits(self) -> None:
         """Cancel whoever waits: the queue is dropped."""
         self._change(self._state.end_waits)
+
+    def state(self) -> Tree:
+        """What it is, whether it is closed, and its elements."""
+        spec = self.spec
+        shapes = None if spec.shapes is None else tuple(map(trees.sizes_of, spec.shapes))
+        with self._lock:
+            return (
+                *(spec.kind, trees.types_of(spec.types), shapes, spec.capacity),
+                *(spec.min_after_dequeue, spec.seeds),
+                *(self._state.is_closed, self._state.store.state()),
+            )
+
+    @classmethod
+    def of_state(cls, name: str, state: Tree, there: object) -> Queue:  # noqa: ARG003
+        """The queue that had a state."""
+        kind, types, shapes, capacity, least, seeds, is_closed, elements = trees.parts(state, 8)
+        first, second = trees.parts(seeds, 2)
+        spec = QueueSpec(
+            kind=trees.text(kind),
+            types=trees.types_in(types),
+            shapes=None if shapes is None else tuple(map(trees.shape_in, trees.listed(shapes))),
+            capacity=trees.number(capacity),
+            min_after_dequeue=trees.number(least),
+            seeds=(trees.number(first, trees.LEAST), trees.number(second, trees.LEAST)),
+        )
+        made = cls(name, spec, _empty_store(spec))
+        made._state.store.restore(elements, spec.types)
+        made._state.is_closed = trees.flag(is_closed)
+        return made
 
     # -- requests ----------------------------------------------------------------------
 
@@ -230,6 +264,17 @@ class Queue(Monitor[QueueRequest]):
                 f"Shape mismatch in tuple component {at}. Expected {expected}, "
                 f"got {shape_text(shape)}"
             )
+
+
+def _empty_store(spec: QueueSpec) -> ElementStore:
+    """A store for the elements of a queue, whose random words are still to come."""
+    if spec.kind == "RandomShuffleQueue":
+        return ShuffleStore(spec.min_after_dequeue, Words(Philox(0, 0)))
+    if spec.kind == "PriorityQueue":
+        return PriorityStore()
+    if spec.kind not in ("FIFOQueue", "PaddingFIFOQueue"):
+        trees.refuse(f"no kind of queue {spec.kind[:40]!r}")
+    return FifoStore()
 
 
 def _rows(components: Sequence[Value]) -> int:

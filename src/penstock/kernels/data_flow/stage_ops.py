@@ -9,22 +9,20 @@ An area is known by its name alone: all ops that name it share it.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from penstock.core.values import Value, keep, size_in_bytes
-from penstock.errors import InvalidArgumentError, ResourceExhaustedError
+from penstock.core.values import Value, keep
+from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.context import Done, OpKernelContext, Waiting
 from penstock.kernels.api.registry import Cost, Kernel, async_kernel, context_kernel
-from penstock.kernels.api.wait_queue import NOT_YET, Awaited, WaitQueue
+from penstock.kernels.data_flow.staging import StagingArea, StagingLimits, StagingMap
 from penstock.kernels.state.variables import resource_name
 from penstock.kernels.values.arrays import as_array, number_in
 
-_Tuple = tuple[Value, ...]
 #: What ends the wait for a tuple, or for room.
 _PUTTING: Final = frozenset({"Stage"})
 _TAKING: Final = frozenset({"Unstage", "StageClear"})
@@ -32,93 +30,17 @@ _ADDING: Final = ("MapStage",)
 _REMOVING: Final = ("MapUnstage", "MapUnstageNoKey", "MapClear")
 
 
-class _Limits:
-    """How much an area may hold; zero means no limit."""
-
-    def __init__(self, attrs: Attrs) -> None:
-        self.capacity: Final = attrs.int("capacity")
-        self.memory: Final = attrs.int("memory_limit")
-
-    def filled(self, count: int, size: int) -> str:
-        """How full an area of so many tuples and bytes is, for people."""
-        tuples = f"{count} of {self.capacity} tuples" if self.capacity else f"{count} tuples"
-        return tuples + (f" and {size} of {self.memory} bytes" if self.memory else "")
-
-    def check(self, size: int) -> None:
-        """Raise if so many bytes can never be put in."""
-        if self.memory and size > self.memory:
-            raise ResourceExhaustedError(
-                f"Attempted to insert tensors with combined size of '{size}' bytes into "
-                f"Staging Area with a memory limit of '{self.memory}'."
-            )
-
-    def has_room(self, count: int, size: int) -> bool:
-        """Whether an area may hold so many tuples and bytes."""
-        return not (self.capacity and count > self.capacity) and not (
-            self.memory and size > self.memory
-        )
-
-
-def _size(values: Sequence[Value]) -> int:
-    return sum(map(size_in_bytes, values))
-
-
-def _result(values: Sequence[Value]) -> object:
-    """A list output: a tuple of all values."""
-    return tuple(values)
-
-
 # -- in order --------------------------------------------------------------------------
 
 
-class _Area(Awaited):
-    """Tuples, first in, first out."""
-
-    def __init__(self, name: str, limits: _Limits) -> None:
-        self.name: Final = name
-        self.waits = WaitQueue("Staging area operation was cancelled")
-        self.limits: Final = limits
-        self.tuples: deque[_Tuple] = deque()
-        self.bytes = 0
-
-    def describe(self) -> str:
-        filled = self.limits.filled(len(self.tuples), self.bytes)
-        return f"Staging area '{self.name}', which has {filled}"
-
-    def put(self, values: _Tuple) -> object:
-        size = _size(values)
-        self.limits.check(size)
-        if not self.limits.has_room(len(self.tuples) + 1, self.bytes + size):
-            return NOT_YET
-        self.tuples.append(values)
-        self.bytes += size
-        return None
-
-    def take(self) -> object:
-        if not self.tuples:
-            return NOT_YET
-        values = self.tuples.popleft()
-        self.bytes -= _size(values)
-        return _result(values)
-
-    def peek(self, at: int) -> object:
-        if at < 0:
-            raise InvalidArgumentError(f"index {at} of a staging area must not be negative")
-        return _result(self.tuples[at]) if at < len(self.tuples) else NOT_YET
-
-    def clear(self) -> None:
-        self.tuples.clear()
-        self.bytes = 0
-
-
-def _area(attrs: Attrs) -> Callable[[OpKernelContext], _Area]:
+def _area(attrs: Attrs) -> Callable[[OpKernelContext], StagingArea]:
     """How a node finds its area."""
     container, name = resource_name(attrs)
-    limits = _Limits(attrs)
+    limits = StagingLimits.of(attrs)
 
-    def find(context: OpKernelContext) -> _Area:
-        found: _Area = context.resources.lookup_or_create(
-            container, name, "StagingArea", lambda: _Area(name, limits)
+    def find(context: OpKernelContext) -> StagingArea:
+        found: StagingArea = context.resources.lookup_or_create(
+            container, name, "StagingArea", lambda: StagingArea(name, limits)
         )
         return found
 
@@ -186,100 +108,21 @@ def make_stage_clear(attrs: Attrs) -> Kernel:
 # -- by key ----------------------------------------------------------------------------
 
 
-class _Map(Awaited):
-    """Tuples by key; those of which components are missing wait apart."""
-
-    def __init__(self, name: str, limits: _Limits, width: int, *, is_ordered: bool) -> None:
-        self.name: Final = name
-        self.waits = WaitQueue("Staging map operation was cancelled")
-        self.limits: Final = limits
-        self.width: Final = width
-        self.is_ordered: Final = is_ordered
-        self.complete: dict[int, list[Value]] = {}
-        self.incomplete: dict[int, list[Value]] = {}
-        self.bytes = 0
-
-    def describe(self) -> str:
-        filled = self.limits.filled(len(self.complete), self.bytes)
-        return f"Staging map '{self.name}', which has {filled}, {len(self.incomplete)} incomplete"
-
-    def put(self, key: int, indices: list[int], values: _Tuple) -> object:
-        size = _size(values)
-        self.limits.check(size)
-        if not self.limits.has_room(len(self.complete) + 1, self.bytes + size):
-            return NOT_YET
-        row = self.incomplete.get(key, [None] * self.width)
-        for index in indices:
-            if row[index] is not None:
-                raise InvalidArgumentError(
-                    f"The tensor for index '{index}' for key '{key}' was already initialized "
-                    f"'{self.width}'."
-                )
-        for index, value in zip(indices, values, strict=True):
-            row[index] = value
-        self.bytes += size
-        if any(value is None for value in row):
-            self.incomplete[key] = row
-            return None
-        self.incomplete.pop(key, None)
-        self.complete[key] = row
-        return None
-
-    def peek(self, key: int, indices: list[int]) -> object:
-        row = self.complete.get(key)
-        return NOT_YET if row is None else _result(self._parts(row, key, indices))
-
-    def take(self, key: int, indices: list[int]) -> object:
-        row = self.complete.get(key)
-        return NOT_YET if row is None else _result(self._remove(row, key, indices))
-
-    def take_any(self, indices: list[int]) -> object:
-        if not self.complete:
-            return NOT_YET
-        key = min(self.complete) if self.is_ordered else next(reversed(self.complete))
-        parts = self._remove(self.complete[key], key, indices)
-        return (np.int64(key), *parts)
-
-    def _remove(self, row: list[Value], key: int, indices: list[int]) -> list[Value]:
-        parts = self._parts(row, key, indices)
-        for index in indices:
-            row[index] = None
-        self.bytes -= _size(parts)
-        if all(value is None for value in row):
-            del self.complete[key]
-        return parts
-
-    @staticmethod
-    def _parts(row: list[Value], key: int, indices: list[int]) -> list[Value]:
-        parts = [row[index] for index in indices]
-        for index, part in zip(indices, parts, strict=True):
-            if part is None:
-                raise InvalidArgumentError(
-                    f"Tensor at index '{index}' for key '{key}' has already been removed."
-                )
-        return parts
-
-    def clear(self) -> None:
-        self.complete.clear()
-        self.incomplete.clear()
-        self.bytes = 0
-
-
 def _ending_in(attrs: Attrs, ops: Sequence[str]) -> frozenset[str]:
     """The ops of these names that share a map with a node: ordered ones, or the others."""
     prefix = "Ordered" if attrs.op.name.startswith("Ordered") else ""
     return frozenset(prefix + op for op in ops)
 
 
-def _map(attrs: Attrs) -> Callable[[OpKernelContext], _Map]:
+def _map(attrs: Attrs) -> Callable[[OpKernelContext], StagingMap]:
     container, name = resource_name(attrs)
-    limits, width = _Limits(attrs), len(attrs.list("dtypes"))
+    limits, width = StagingLimits.of(attrs), len(attrs.list("dtypes"))
     is_ordered = attrs.op.name.startswith("Ordered")
     kind = "OrderedStagingMap" if is_ordered else "StagingMap"
 
-    def find(context: OpKernelContext) -> _Map:
-        found: _Map = context.resources.lookup_or_create(
-            container, name, kind, lambda: _Map(name, limits, width, is_ordered=is_ordered)
+    def find(context: OpKernelContext) -> StagingMap:
+        found: StagingMap = context.resources.lookup_or_create(
+            container, name, kind, lambda: StagingMap(name, limits, width, is_ordered=is_ordered)
         )
         return found
 
@@ -316,7 +159,7 @@ def make_map_stage(attrs: Attrs) -> Kernel:
     return stage
 
 
-def _by_key(attrs: Attrs, act: Callable[[_Map, int, list[int]], object]) -> Kernel:
+def _by_key(attrs: Attrs, act: Callable[[StagingMap, int, list[int]], object]) -> Kernel:
     find, count = _map(attrs), len(attrs.output_types)
     place, ending = resource_name(attrs), _ending_in(attrs, _ADDING)
 
@@ -333,13 +176,13 @@ def _by_key(attrs: Attrs, act: Callable[[_Map, int, list[int]], object]) -> Kern
 @async_kernel("MapPeek", "OrderedMapPeek")
 def make_map_peek(attrs: Attrs) -> Kernel:
     """Values under a key, which stay."""
-    return _by_key(attrs, _Map.peek)
+    return _by_key(attrs, StagingMap.peek)
 
 
 @async_kernel("MapUnstage", "OrderedMapUnstage")
 def make_map_unstage(attrs: Attrs) -> Kernel:
     """Values under a key, which leave the map."""
-    return _by_key(attrs, _Map.take)
+    return _by_key(attrs, StagingMap.take)
 
 
 @async_kernel("MapUnstageNoKey", "OrderedMapUnstageNoKey")

@@ -12,7 +12,7 @@ from typing import ClassVar, Final, Protocol, TypeAlias
 
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
-from penstock.core.values import Value
+from penstock.core.values import EncodedVariant, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.datasets import iterator_state
 from penstock.kernels.datasets.iterator_state import Restoring, Stateful, Tree, state_of
@@ -46,6 +46,26 @@ class Dataset(Variant):
         self.shapes: Final = shapes
         #: A fresh iterator, at the first element.
         self.make_iterator: Final = make_iterator
+
+    def outside(self) -> Variant:
+        """What stands for it outside of its process."""
+        return LostDataset()
+
+
+class LostDataset(Variant):
+    """What stands in a file for a dataset, which no file can hold: the nodes of a graph make it."""
+
+    __slots__ = ()
+    type_name: ClassVar[str] = "penstock::LostDataset"
+
+    def encoded(self) -> EncodedVariant:
+        """Its name alone."""
+        return EncodedVariant(self.type_name)
+
+    @classmethod
+    def decoded(cls, encoded: EncodedVariant) -> Variant:  # noqa: ARG003
+        """One like any other."""
+        return cls()
 
 
 def dataset_in(value: Value) -> Dataset:

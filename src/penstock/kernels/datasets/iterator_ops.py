@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from penstock.advice import InitializeIt
+from penstock.core import trees
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import ResourceHandle, Value, as_value, shape_of
@@ -30,7 +31,7 @@ from penstock.kernels.api.registry import Kernel, async_kernel, context_kernel
 from penstock.kernels.api.signatures import type_text
 from penstock.kernels.api.turns import Turns
 from penstock.kernels.control_flow.functional_ops import guarded
-from penstock.kernels.datasets.dataset import Dataset, Iterator, dataset_in
+from penstock.kernels.datasets.dataset import Dataset, Iterator, LostDataset, dataset_in
 from penstock.kernels.datasets.iterator_state import (
     IteratorState,
     Restoring,
@@ -60,6 +61,8 @@ class IteratorResource:
         self._iterator: Iterator | None = None
         #: What it goes through; None where nobody said so.
         self._dataset: Dataset | None = None
+        #: Where the iterator is to go before it is asked for anything; None if it is there.
+        self._goal: Tree = None
         #: One who wants something of the iterator after the other.
         self._turns: Final = Turns()
 
@@ -67,7 +70,36 @@ class IteratorResource:
         """Begin anew, or for the first time."""
         iterator = dataset.make_iterator()
         with self._lock:
-            self._iterator, self._dataset = iterator, dataset
+            self._iterator, self._dataset, self._goal = iterator, dataset, None
+
+    @property
+    def dataset(self) -> Dataset | None:
+        """What it goes through; None where nobody said so."""
+        return self._dataset
+
+    def state(self) -> Tree:
+        """The dataset, and where in it the iterator is; None for what is not there."""
+        with self._lock:
+            iterator, dataset, goal = self._iterator, self._dataset, self._goal
+        place = state_of(iterator) if goal is None and iterator is not None else goal
+        return dataset, place
+
+    @classmethod
+    def of_state(cls, name: str, state: Tree, there: object) -> IteratorResource:
+        """The iterator that had a state; of a dataset that was lost, that of the one there.
+
+        It goes where it is to be when it is first asked for something: functions may have to run.
+        """
+        dataset, place = trees.parts(state, 2)
+        if isinstance(dataset, LostDataset):
+            dataset = there.dataset if isinstance(there, IteratorResource) else None
+            if dataset is None:
+                raise _lost_dataset(name)
+        made = cls()
+        if dataset is not None:
+            made.set(dataset_in(dataset))
+            made._goal = place
+        return made
 
     def next(self, context: OpKernelContext, done: Done) -> None:
         """Ask for the next element; ``done`` gets it, None at the end, or the error."""
@@ -84,13 +116,19 @@ class IteratorResource:
     def _next(self) -> Pull:
         if self._iterator is None:
             raise _not_initialized("GetNext()", "getting the next element")
+        yield from self._arrive()
         return (yield from self._iterator.next())
 
     def _save(self) -> Generator[Any, Any, Tree]:
-        yield from ()
         if self._iterator is None:
             raise _not_initialized("Save()", "saving it")
+        yield from self._arrive()
         return state_of(self._iterator)
+
+    def _arrive(self) -> Restoring:
+        """Go where the iterator is to be, if it is not there yet."""
+        if self._goal is not None:
+            yield from self._restore(self._goal)
 
     def _restore(self, state: Tree) -> Restoring:
         if self._dataset is None:
@@ -98,7 +136,7 @@ class IteratorResource:
         iterator = self._dataset.make_iterator()
         yield from restore(iterator, state)
         with self._lock:
-            self._iterator = iterator
+            self._iterator, self._goal = iterator, None
 
     def _in_turn(self, context: OpKernelContext, work: _Work, done: Done) -> None:
         def begin(error: OpError | None) -> None:
@@ -124,6 +162,13 @@ def _not_initialized(what: str, doing: str) -> FailedPreconditionError:
         f"{what} failed because the iterator has not been initialized. Ensure that you have "
         f"run the initializer operation for this iterator before {doing}.",
         next_step=InitializeIt("iterator"),
+    )
+
+
+def _lost_dataset(name: str) -> FailedPreconditionError:
+    return FailedPreconditionError(
+        f"The dataset of the iterator {name} is in no file, and the session's iterator has none.",
+        next_step="run the initializer operation of the iterator, and restore then",
     )
 
 

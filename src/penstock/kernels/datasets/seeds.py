@@ -7,12 +7,14 @@ Not:  shuffles nothing.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from threading import Lock
 from typing import Final
 
+from penstock.core import trees
+from penstock.core.trees import Tree
 from penstock.kernels.random.philox import Philox
+from penstock.state.chance import Chance
 
 _WORD: Final = (1 << 64) - 1
 #: So many blocks of four words are drawn at once.
@@ -33,9 +35,12 @@ def words(seed: int, seed2: int, start: int = 0) -> Iterator[int]:
 class SeedGenerator:
     """Two seeds for each time: always the same, or the next two words of a stream."""
 
-    def __init__(self, seed: int, seed2: int, *, is_fixed: bool) -> None:
-        if seed == 0 and seed2 == 0:
-            seed, seed2 = secrets.randbits(64), secrets.randbits(64)
+    def __init__(
+        self, seed: int, seed2: int, *, is_fixed: bool, chance: Chance | None = None
+    ) -> None:
+        """Zeros, where ``chance`` is given, are seeds that are drawn from it."""
+        if chance is not None and seed == 0 and seed2 == 0:
+            seed, seed2 = chance.seed(), chance.seed()
         self._fixed: Final = (seed, seed2) if is_fixed else None
         #: Held while words are taken.
         self._lock = Lock()
@@ -51,6 +56,19 @@ class SeedGenerator:
         with self._lock:
             self._taken += 2
             return next(self._words), next(self._words)
+
+    def state(self) -> Tree:
+        """The seeds, whether they are always the same, and how many words were taken."""
+        return *self._seeds, self._fixed is not None, self._taken
+
+    @classmethod
+    def of_state(cls, name: str, state: Tree, there: object) -> SeedGenerator:  # noqa: ARG003
+        """The generator that had a state."""
+        seed, seed2, is_fixed, taken = trees.parts(state, 4)
+        seeds = trees.number(seed, trees.LEAST), trees.number(seed2, trees.LEAST)
+        made = cls(*seeds, is_fixed=trees.flag(is_fixed))
+        made.go_on_after(trees.number(taken))
+        return made
 
     @property
     def taken(self) -> int:

@@ -42,11 +42,12 @@ SEED_GENERATOR: Final = "SeedGenerator"
 def make_shuffle_dataset(attrs: Attrs) -> Kernel:
     """The elements in random order, taken from a buffer that is filled up again and again."""
     make, is_fixed = declared(attrs), not attrs.bool("reshuffle_each_iteration")
+    chance = attrs.chance()
 
     def shuffle_dataset(
         dataset: Value, size: Value, seed: Value, seed2: Value, *count: Value
     ) -> Dataset:
-        generator = SeedGenerator(int(seed), int(seed2), is_fixed=is_fixed)
+        generator = SeedGenerator(int(seed), int(seed2), is_fixed=is_fixed, chance=chance)
         upstream, buffer = dataset_in(dataset), _buffer_size(size)
         times = int(count[0]) if count else 1
         return make(lambda: _Shuffle(upstream, buffer, generator, times))
@@ -57,7 +58,7 @@ def make_shuffle_dataset(attrs: Attrs) -> Kernel:
 @context_kernel("ShuffleDatasetV2", "ShuffleDatasetV3")
 def make_shuffle_dataset_with_generator(attrs: Attrs) -> Kernel:
     """The form whose seeds come from a resource, if there is one."""
-    make = declared(attrs)
+    make, chance = declared(attrs), attrs.chance()
     is_fixed = "reshuffle_each_iteration" in attrs.values and not attrs.bool(
         "reshuffle_each_iteration"
     )
@@ -68,7 +69,7 @@ def make_shuffle_dataset_with_generator(attrs: Attrs) -> Kernel:
         generator = _found_generator(context, rest[-1])
         if generator is None:
             seeds = [int(seed) for seed in rest[:-1]] or [0, 0]
-            generator = SeedGenerator(*seeds, is_fixed=is_fixed)
+            generator = SeedGenerator(*seeds, is_fixed=is_fixed, chance=chance)
         upstream, buffer, seeds_of = dataset_in(dataset), _buffer_size(size), generator
         return make(lambda: _Shuffle(upstream, buffer, seeds_of))
 
@@ -87,13 +88,14 @@ def _found_generator(context: OpKernelContext, handle: Value) -> SeedGenerator |
 @context_kernel("AnonymousSeedGenerator", "AnonymousRandomSeedGenerator")
 def make_anonymous_seed_generator(attrs: Attrs) -> Kernel:
     """A resource that gives seeds, and what would delete it."""
+    chance = attrs.chance()
 
     def anonymous_seed_generator(
         context: OpKernelContext, seed: Value, seed2: Value, *reshuffle: Value
     ) -> tuple[Value, Value]:
         is_fixed = bool(reshuffle) and not reshuffle[0]
         name = f"{attrs.node_name}/{context.step_container.unique_id()}/{context.step.step_id}"
-        made = SeedGenerator(int(seed), int(seed2), is_fixed=is_fixed)
+        made = SeedGenerator(int(seed), int(seed2), is_fixed=is_fixed, chance=chance)
         context.resources.create("", name, SEED_GENERATOR, made)
         handle = ResourceHandle(attrs.device, "", name, SEED_GENERATOR)
         return handle, EMPTY

@@ -7,7 +7,6 @@ Not:  reads no files.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from collections.abc import Iterator as PlainIterator
 from typing import Final
@@ -108,12 +107,12 @@ def make_range_dataset(attrs: Attrs) -> Kernel:
 @kernel("RandomDataset")
 def make_random_dataset(attrs: Attrs) -> Kernel:
     """Whole numbers of 32 bits without end, the same ones for the same seed."""
-    make = declared(attrs)
+    make, chance = declared(attrs), attrs.chance()
 
     def random_dataset(seed: Value, seed2: Value) -> Dataset:
         first, second = int(seed), int(seed2)
         if first == 0 and second == 0:
-            first, second = secrets.randbits(64), secrets.randbits(64)
+            first, second = chance.seed(), chance.seed()
         return make(lambda: _RandomNumbers(first, second))
 
     return random_dataset

@@ -142,10 +142,12 @@ def _noise(attrs: Attrs) -> Any:
     if kind not in ("zero", "uniform", "gaussian"):
         raise ValueError(f"noise could only be uniform, gaussian, or zero, got {kind}")
 
+    chance = attrs.chance()
+
     def noise(shape: tuple[int, ...], images: Array) -> Array:
         if kind == "zero":
             return np.zeros(shape, np.float32)
-        draw = np.random.default_rng()
+        draw = np.random.default_rng(chance.seed())
         if kind == "uniform":
             low, high = float(images.min(initial=0)), float(images.max(initial=0))
             return draw.uniform(low, high, shape).astype(np.float32)

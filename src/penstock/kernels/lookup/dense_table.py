@@ -13,7 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from penstock.core import dtypes
+from penstock.core import dtypes, trees
+from penstock.core.trees import Tree
 from penstock.core.values import Array, ResourceHandle, Value, as_value, shape_of
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.lookup.buckets import Buckets
@@ -23,6 +24,8 @@ from penstock.kernels.values.variants import EMPTY
 
 #: Buckets for which there is no memory anywhere.
 _TOO_MANY: Final = 1 << 60
+#: How many a table has at least when it is made.
+_FEWEST: Final = 4
 
 
 class DenseTable(LookupTable):
@@ -54,6 +57,8 @@ class DenseTable(LookupTable):
                 f"Empty {what} must be a scalar or a vector, got shape {shape_text(shape)}"
             )
         empty, deleted = (None if mark is None else self.listed_keys(mark)[0] for mark in marks)
+        #: The same keys as they were given.
+        self._given_marks: Final = marks
         #: Keys that nobody may use, and what they are called.
         self._marks: Final = {empty: "empty_key", deleted: "deleted_key"}
         self._empty: Final[Hashable] = empty
@@ -65,6 +70,28 @@ class DenseTable(LookupTable):
         self._buckets = Buckets.none_used(bucket_count, empty, deleted)
         #: Values, a row for each bucket; those of unused ones mean nothing.
         self._rows = self._no_rows(bucket_count)
+
+    def state(self) -> Tree:
+        """What it is, the keys that mark buckets, how full they may be, and all buckets."""
+        return self.spec.state(), *self._given_marks, float(self._max_load), *self.export()
+
+    @classmethod
+    def of_state(cls, name: str, state: Tree, there: object) -> DenseTable:  # noqa: ARG003
+        """The table that had a state."""
+        kind, empty, deleted, load, keys, rows = trees.parts(state, 6)
+        spec = TableSpec.of_state(kind)
+        marks = (
+            as_array(trees.value(empty, spec.key_dtype)),
+            None if deleted is None else as_array(trees.value(deleted, spec.key_dtype)),
+        )
+        if any(mark is not None and mark.shape != spec.key_shape for mark in marks):
+            trees.refuse("a mark that is no key")
+        if type(load) is not float or not 0 < load < 1:
+            trees.refuse("no share of buckets that may be in use")
+        listed = as_array(trees.value(keys, spec.key_dtype))
+        made = cls(name, spec, marks, _FEWEST, load)
+        made.replace(listed, trees.value(rows, spec.value_dtype))
+        return made
 
     @property
     def size(self) -> int:

@@ -14,12 +14,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
 from penstock.advice import InitializeIt
+from penstock.core import trees
 from penstock.core.dtypes import DType
+from penstock.core.trees import Tree
 from penstock.core.values import Array, Value, as_value, shape_of
 from penstock.errors import (
     AbortedError,
@@ -39,6 +41,23 @@ class TableSpec:
     value_dtype: DType
     key_shape: tuple[int, ...] = ()
     value_shape: tuple[int, ...] = ()
+
+    def state(self) -> Tree:
+        """All of it, as a tree."""
+        types = self.key_dtype.name, self.value_dtype.name
+        return self.kind, *types, self.key_shape, self.value_shape
+
+    @classmethod
+    def of_state(cls, state: Tree) -> TableSpec:
+        """What a tree says."""
+        kind, keys, values, key_shape, value_shape = trees.parts(state, 5)
+        return cls(
+            kind=trees.text(kind),
+            key_dtype=trees.dtype_named(keys),
+            value_dtype=trees.dtype_named(values),
+            key_shape=tuple(map(trees.number, trees.listed(key_shape))),
+            value_shape=tuple(map(trees.number, trees.listed(value_shape))),
+        )
 
 
 class LookupTable(ABC):
@@ -134,6 +153,22 @@ class MutableTable(LookupTable):
         #: Values by key.
         self._items: dict[Hashable, Any] = {}
 
+    def state(self) -> Tree:
+        """What it is, and what it exports."""
+        return self.spec.state(), *MutableTable.export(self)
+
+    @classmethod
+    def of_state(cls, name: str, state: Tree, there: object) -> Self:  # noqa: ARG003
+        """The table that had a state."""
+        spec, keys, values = trees.parts(state, 3)
+        made = cls(name, TableSpec.of_state(spec))
+        made._items = made._items_in(keys, values)
+        return made
+
+    def _items_in(self, keys: Tree, values: Tree) -> dict[Hashable, Any]:
+        wanted = trees.value(keys, self.spec.key_dtype)
+        return dict(self._pairs(wanted, trees.value(values, self.spec.value_dtype)))
+
     @property
     def size(self) -> int:
         """Number of keys."""
@@ -215,6 +250,18 @@ class StaticTable(MutableTable):
         super().__init__(name, spec)
         #: Whether the table was filled.  Never becomes False again.
         self.is_initialized = False
+
+    def state(self) -> Tree:
+        """What it is, what it holds, and whether it was filled."""
+        return *super().state(), self.is_initialized
+
+    @classmethod
+    def of_state(cls, name: str, state: Tree, there: object) -> Self:
+        """The table that had a state."""
+        *rest, is_filled = trees.parts(state, 4)
+        made = super().of_state(name, tuple(rest), there)
+        made.is_initialized = trees.flag(is_filled)
+        return made
 
     def find(self, keys: Value, default: Value) -> Value:
         """Values of the keys, once there are any."""

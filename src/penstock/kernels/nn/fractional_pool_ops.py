@@ -73,13 +73,14 @@ class _Borders:
         self._is_pseudo_random: Final = attrs.bool("pseudo_random")
         seeds = [attrs.int("seed") % 2**64, attrs.int("seed2") % 2**64]
         self._seeds: Final = seeds if attrs.bool("deterministic") or any(seeds) else None
+        self._chance: Final = attrs.chance()
 
     def __call__(self, length: int, ratio: float) -> Array:
         """Borders of the parts of a dimension, its end included."""
         count = int(length / ratio)
         if count < 1:
             raise ValueError(f"output_size must be positive: {length} / {ratio}")
-        draw = np.random.default_rng(self._seeds)
+        draw = np.random.default_rng(self._seeds or self._chance.seed())
         size = length / count
         if self._is_pseudo_random:
             shift = draw.random()

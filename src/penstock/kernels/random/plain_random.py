@@ -12,17 +12,21 @@ from typing import Final
 
 import numpy as np
 
+from penstock.core import trees
+from penstock.core.trees import Tree
 from penstock.kernels.random.philox import Philox
 
 _WORDS: Final = 1 << 32
 _BLOCKS: Final = 16
+#: How many words a block has.
+_PER_BLOCK: Final = 4
 
 
 class PlainRandom:
     """Draws single numbers."""
 
     def __init__(self, stream: Philox) -> None:
-        self._words: Final = words_of(stream)
+        self._words: Final = Words(stream)
 
     def below(self, limit: int) -> int:
         """A whole number from 0 to ``limit`` - 1, all equally likely."""
@@ -56,8 +60,34 @@ class PlainRandom:
         return float(np.uint64(bits).view(np.float64) - 1)
 
 
-def words_of(stream: Philox) -> Iterator[int]:
+class Words(Iterator[int]):
     """The words of 32 bits of a stream, without end."""
+
+    def __init__(self, stream: Philox, taken: int = 0) -> None:
+        """Begin after so many words."""
+        self._stream: Final = stream
+        #: How many words were taken.
+        self._taken = taken
+        self._words = _words(stream, taken)
+
+    def __next__(self) -> int:
+        self._taken += 1
+        return next(self._words)
+
+    def state(self) -> Tree:
+        """The stream, and how many words were taken."""
+        return self._stream.key, self._stream.counter, self._taken
+
+    @classmethod
+    def of_state(cls, state: Tree) -> Words:
+        """The words after those that were taken then."""
+        key, counter, taken = map(trees.number, trees.parts(state, 3))
+        return cls(Philox(key, counter), taken)
+
+
+def _words(stream: Philox, taken: int) -> Iterator[int]:
+    stream = stream.skip(taken // _PER_BLOCK)
+    first = taken % _PER_BLOCK
     while True:
-        yield from stream.blocks(_BLOCKS).reshape(-1).tolist()
-        stream = stream.skip(_BLOCKS)
+        yield from stream.blocks(_BLOCKS).reshape(-1)[first:].tolist()
+        stream, first = stream.skip(_BLOCKS), 0

@@ -12,11 +12,11 @@ candidates were rejected.
 from __future__ import annotations
 
 import math
-import secrets
 from threading import Lock
 from typing import Any, Final
 
-from penstock.core import dtypes
+from penstock.core import dtypes, trees
+from penstock.core.trees import Tree
 from penstock.core.values import Array, Value, as_value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
@@ -53,13 +53,17 @@ class NodeStream:
     """The stream of one node, and how far it has come."""
 
     def __init__(self, attrs: Attrs) -> None:
-        seed, seed2 = attrs.int("seed") & _WORD, attrs.int("seed2") & _WORD
-        if seed == 0 and seed2 == 0:
-            seed, seed2 = secrets.randbits(64), secrets.randbits(64)
+        self._seeds: Final = attrs.int("seed") & _WORD, attrs.int("seed2") & _WORD
+        self._chance: Final = None if any(self._seeds) else attrs.chance()
         #: Held while ``_rest`` is replaced.
         self._lock = Lock()
         #: What no call has reserved yet.
-        self._rest = Philox(seed, seed2 << 64)
+        self._rest = self._whole()
+        attrs.keep("stream", self)
+
+    def _whole(self) -> Philox:
+        seed, seed2 = self._seeds if self._chance is None else self._chance.fixed_seeds()
+        return Philox(seed, seed2 << 64)
 
     def reserve(self, count: int) -> Philox:
         """The stream from where it is now; later calls begin ``count`` counters further."""
@@ -67,6 +71,21 @@ class NodeStream:
             stream = self._rest
             self._rest = stream.skip(count)
         return stream
+
+    def state(self) -> Tree:
+        """The stream's key, and where it has come to."""
+        with self._lock:
+            return self._rest.key, self._rest.counter
+
+    def restore(self, state: Tree) -> None:
+        """Go on from there; or, from None, begin anew."""
+        if state is None:
+            rest = self._whole()
+        else:
+            key, counter = map(trees.number, trees.parts(state, 2))
+            rest = Philox(key & _WORD, counter)
+        with self._lock:
+            self._rest = rest
 
 
 @kernel(*_DRAWS, types={"dtype": FLOATS})

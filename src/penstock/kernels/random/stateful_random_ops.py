@@ -8,7 +8,6 @@ Not:  knows Philox only.
 from __future__ import annotations
 
 import math
-import secrets
 from typing import Any, Final
 
 import numpy as np
@@ -126,11 +125,11 @@ def make_rng_read_and_skip(_: Attrs) -> Kernel:
 @kernel("NonDeterministicInts", types={"dtype": _WHOLE})
 def make_non_deterministic_ints(attrs: Attrs) -> Kernel:
     """Whole numbers that nobody can foresee."""
-    dtype = attrs.dtype("dtype")
+    dtype, chance = attrs.dtype("dtype"), attrs.chance()
 
     def compute(shape: Value) -> Value:
         sizes = sizes_in(as_array(shape), dtype)
-        data = secrets.token_bytes(math.prod(sizes) * dtype.numpy.itemsize)
+        data = chance.take(math.prod(sizes) * dtype.numpy.itemsize)
         return as_value(np.frombuffer(data, dtype.numpy).reshape(sizes))
 
     return compute

@@ -16,8 +16,9 @@ from typing import Final
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from penstock.core import dtypes
+from penstock.core import dtypes, trees
 from penstock.core.dtypes import DType
+from penstock.core.trees import Tree
 from penstock.core.values import Array, Value, keep, shape_of
 from penstock.defs.schema import TensorProto
 from penstock.defs.tensors import from_proto, to_content_proto
@@ -232,7 +233,7 @@ def _unpacked(item: Value) -> tuple[Array, DType]:
 # -- maps ------------------------------------------------------------------------------
 
 
-class _SparseTensorsMap:
+class SparseTensorsMap:
     """Tensors that wait for a later step; each is taken once."""
 
     def __init__(self) -> None:
@@ -240,6 +241,34 @@ class _SparseTensorsMap:
         self._lock = Lock()
         self._tensors: dict[int, tuple[Sparse, DType]] = {}
         self._next = 0
+
+    def state(self) -> Tree:
+        """The tensors by handle, and the next handle."""
+        with self._lock:
+            rows = tuple(
+                (handle, dtype.name, one.indices, one.values, tuple(map(int, one.shape)))
+                for handle, (one, dtype) in self._tensors.items()
+            )
+            return rows, self._next
+
+    @classmethod
+    def of_state(cls, name: str, state: Tree, there: object) -> SparseTensorsMap:  # noqa: ARG003
+        """The map that had a state."""
+        rows, following = trees.parts(state, 2)
+        made = cls()
+        for row in trees.listed(rows):
+            handle, kind, indices, values, sizes = trees.parts(row, 5)
+            dtype, listed = trees.dtype_named(kind), trees.listed(sizes)
+            made._tensors[trees.number(handle)] = (
+                Sparse(
+                    trees.value(indices, dtypes.int64),
+                    trees.value(values, dtype),
+                    tuple(map(trees.number, listed)),
+                ),
+                dtype,
+            )
+        made._next = trees.number(following)
+        return made
 
     def add(self, tensors: Sequence[Sparse], dtype: DType) -> list[int]:
         """Keep the tensors; their handles, in order."""
@@ -261,10 +290,10 @@ class _SparseTensorsMap:
             return [self._tensors.pop(handle) for handle in dict.fromkeys(handles)]
 
 
-def _map(context: OpKernelContext, attrs: Attrs) -> _SparseTensorsMap:
+def _map(context: OpKernelContext, attrs: Attrs) -> SparseTensorsMap:
     name = attrs.str("shared_name") or attrs.node_name
-    found: _SparseTensorsMap = context.resources.lookup_or_create(
-        attrs.str("container"), name, _MAP, _SparseTensorsMap
+    found: SparseTensorsMap = context.resources.lookup_or_create(
+        attrs.str("container"), name, _MAP, SparseTensorsMap
     )
     return found
 

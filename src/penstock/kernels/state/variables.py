@@ -15,7 +15,9 @@ import re
 from typing import Final
 
 from penstock.advice import InitializeIt
+from penstock.core import trees
 from penstock.core.dtypes import DType
+from penstock.core.trees import Tree
 from penstock.core.values import Ref, ResourceHandle, Value, as_value
 from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.kernels.api.attrs import Attrs
@@ -37,6 +39,19 @@ class ReferenceVariable(Ref):
     def __init__(self, name: str, dtype: DType, shape: tuple[int, ...]) -> None:
         super().__init__(name, dtype)
         self.shape: Final = shape
+
+    def state(self) -> Tree:
+        """Its type, value and shape."""
+        return *super().state(), self.shape
+
+    @classmethod
+    def of_state(cls, name: str, state: Tree, there: object) -> ReferenceVariable:
+        """The variable that had a state."""
+        kind, value, shape = trees.parts(state, 3)
+        plain = Ref.of_state(name, (kind, value), there)
+        found = cls(name, plain.dtype, tuple(map(trees.number, trees.listed(shape))))
+        found.value = plain.value
+        return found
 
 
 def resource_name(attrs: Attrs) -> tuple[str, str]:

@@ -84,6 +84,7 @@ _HOMES: Final[Mapping[str, str]] = {
     ),
     "RaggedTensorVariant": "penstock.kernels.ragged.ragged_variant_ops",
     "penstock::IteratorState": "penstock.kernels.datasets.iterator_state",
+    "penstock::LostDataset": "penstock.kernels.datasets.dataset",
     "penstock::Window": "penstock.kernels.datasets.batch_ops",
     "tensorflow::CSRSparseMatrix": "penstock.kernels.sparse.sparse_rows",
     "tensorflow::TensorList": "penstock.kernels.variant.tensor_list",

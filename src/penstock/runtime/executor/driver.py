@@ -39,13 +39,11 @@ from penstock.runtime.executor.dump import dump, waits_of
 from penstock.runtime.executor.graph_view import DispatchKind, GraphView, NodeItem
 from penstock.runtime.executor.inbox import Inbox
 from penstock.runtime.executor.inputs import prepare_refs
-from penstock.runtime.executor.node_outputs import NodeOutputContext, teller_of
 from penstock.runtime.executor.params import DoneCallback, ExecutorArgs, LocalExecutorParams
 from penstock.runtime.executor.propagate import Propagator
 from penstock.runtime.executor.state import IterationState, ReadyQueue, TaggedNode
 from penstock.runtime.failure import judged
 from penstock.runtime.outputs import as_outputs, check_outputs
-from penstock.state.frame_and_iter import FrameAndIter
 from penstock.state.step_state import Runner
 
 PLAIN: Final = int(DispatchKind.PLAIN)
@@ -74,13 +72,13 @@ class ExecutorState:
         self._done = done
         self._interrupt = args.step.interrupt
         self._step = executor.params.context(args.step, args.call_frame, runner, args.call_depth)
-        callback = args.node_outputs_callback
-        self._tell_outputs = None if callback is None else teller_of(callback)
         #: Kernels that finished elsewhere: (tagged node, start, result or exception).
         self.inbox = Inbox[tuple[TaggedNode, float, object]]()
         # What follows belongs to the driver alone.
         self._ready: ReadyQueue = executor.params.make_ready_queue()
         self._propagator = Propagator(executor.view, self._ready, args.begun)
+        #: Hands outputs on.  Set once: who watches a step puts itself in between.
+        self._propagate = self._propagator.propagate
         #: Activations whose kernel is on the pool or asynchronous, by identity; with the
         #: context of those that are asynchronous.
         self._running: dict[int, tuple[TaggedNode, OpKernelContext | None]] = {}
@@ -152,11 +150,8 @@ class ExecutorState:
             self._finish()
 
     def _run_ready(self) -> None:  # noqa: C901  (the innermost loop: a call per node would cost)
-        ready, interrupt, executor = self._ready, self._interrupt, self._executor
-        propagate, args = self._propagator.propagate, self._args
-        has_pool = args.step.pool is not None
-        costs = executor.costs.by_item if has_pool else executor.costs.of_nobody
-        is_observed = args.node_outputs_callback is not None
+        ready, interrupt = self._ready, self._interrupt
+        propagate, costs = self._propagate, self._known_costs()
         outputs: Sequence[Value] | None
         while ready:
             if interrupt.reason is not None:
@@ -175,13 +170,13 @@ class ExecutorState:
                     propagate(item, frame, iteration, None)
                     continue
             try:
-                if item.dispatch == PLAIN and costs[item.id] <= CHEAP and not is_observed:
+                if item.dispatch == PLAIN and costs[item.id] <= CHEAP:
                     result = item.compute(*self._take_inputs(item, iteration))
                     outputs = (result,) if item.has_bare_output else as_outputs(item, result)
                     if item.is_checked:
                         check_outputs(item, outputs, may_omit=item.may_omit_outputs)
                 else:
-                    is_prompt = item.try_compute is not None and not is_observed
+                    is_prompt = item.try_compute is not None
                     outputs = self._attempt(tagged) if is_prompt else self._activate(tagged)
                     self._at = None
                     if outputs is None:
@@ -249,8 +244,12 @@ class ExecutorState:
             outputs = started
         else:
             outputs = ()
-        self._observe(tagged, outputs)
-        return outputs
+        return self._observe(tagged, outputs)
+
+    def _known_costs(self) -> Sequence[float]:
+        """What is known of the cost of each kernel; there is no other thread for slow ones."""
+        costs = self._executor.costs
+        return costs.by_item if self._args.step.pool is not None else costs.of_nobody
 
     def _goes_elsewhere(self, item: NodeItem, cost: float, inputs: Sequence[Any]) -> bool:
         """Whether a kernel is to run on the pool."""
@@ -261,16 +260,12 @@ class ExecutorState:
         may_leave = self._interrupt.may_be_left and item.patience < math.inf
         return may_leave and costs.may_be_slow(cost)
 
-    def _observe(self, tagged: TaggedNode, outputs: Sequence[Value]) -> None:
-        """Check outputs if they are to be checked, and tell whoever watches."""
-        item, frame, iteration, _ = tagged
+    def _observe(self, tagged: TaggedNode, outputs: Sequence[Value]) -> Sequence[Value]:
+        """Check outputs if they are to be checked; who watches the step may change them."""
+        item = tagged[0]
         if item.is_checked:
             check_outputs(item, outputs, may_omit=item.may_omit_outputs)
-        if self._tell_outputs is not None:
-            at = FrameAndIter(frame.id, iteration.number)
-            device = self._executor.params.device
-            context = NodeOutputContext(self._args.step.id, device, item.op, frame.label, at)
-            self._tell_outputs(item.name, outputs, context)
+        return outputs
 
     def _context(self, tagged: TaggedNode, inputs: Sequence[Any]) -> OpKernelContext:
         item, frame, iteration, _ = tagged
@@ -338,12 +333,11 @@ class ExecutorState:
                 self._abort(result)
                 continue
             try:
-                outputs = as_outputs(item, result)
-                self._observe(tagged, outputs)
+                outputs = self._observe(tagged, as_outputs(item, result))
             except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
                 self._abort(self.failure(tagged, cause))
                 continue
-            self._propagator.propagate(item, frame, iteration, None if is_dead else outputs)
+            self._propagate(item, frame, iteration, None if is_dead else outputs)
 
     # -- errors and the end -----------------------------------------------------------------
 

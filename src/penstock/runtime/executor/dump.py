@@ -52,7 +52,7 @@ def _dump(root: FrameState, running: Sequence[Running], title: str, deadlock: st
     for (item, frame, iteration, _), says in running:
         lines.append(f"  running  {item.name} ({item.op}){_turn(frame, iteration)}{says}")
     busy = {(item.id, id(iteration)) for (item, _, iteration, _), _ in running}
-    alive = list(_iterations(root))
+    alive = list(iterations_of(root))
     lines += _loops(alive)
     for frame, iteration in alive:
         lines += _waiting(frame, iteration, busy)
@@ -61,7 +61,7 @@ def _dump(root: FrameState, running: Sequence[Running], title: str, deadlock: st
     return "\n".join(map(printable, lines))
 
 
-def _iterations(root: FrameState) -> Iterator[tuple[FrameState, IterationState]]:
+def iterations_of(root: FrameState) -> Iterator[tuple[FrameState, IterationState]]:
     """All iterations that are alive, outer ones first."""
     waiting = [root]
     while waiting:

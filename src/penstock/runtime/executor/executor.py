@@ -16,6 +16,7 @@ from penstock.runtime.ctrl_c import NotingCtrlC
 from penstock.runtime.executor.costs import KernelCosts
 from penstock.runtime.executor.driver import ExecutorState
 from penstock.runtime.executor.graph_view import GraphView
+from penstock.runtime.executor.node_outputs import Telling
 from penstock.runtime.executor.params import DoneCallback, ExecutorArgs, LocalExecutorParams
 from penstock.runtime.step_loop import POLL_SECONDS, StepLoop, Trampoline
 from penstock.state.step_state import Runner, StepState
@@ -65,12 +66,23 @@ class Executor:
         return state
 
     def _state(self, args: ExecutorArgs, runner: Runner, done: DoneCallback) -> ExecutorState:
-        if args.recorder is None:
-            return ExecutorState(self, args, runner, done)
-        # Hardly any step is recorded.
-        from penstock.runtime.executor.recorded import RecordedState  # noqa: PLC0415
+        hook, told, recorder = args.hook, args.node_outputs_callback, args.recorder
+        if args.step.order is not None:
+            from penstock.runtime.executor.ordered import OrderedState  # noqa: PLC0415
 
-        return RecordedState(self, args, runner, done, args.recorder)
+            return OrderedState(self, args, runner, done, args.step.order)
+        if told is not None:
+            hook = Telling(told, hook)
+        # Hardly any step has an order or a hook, or is recorded.
+        if hook is not None:
+            from penstock.runtime.executor.hooked import hooked_state  # noqa: PLC0415
+
+            return hooked_state(self, args, runner, done, hook)
+        if recorder is not None:
+            from penstock.runtime.executor.recorded import RecordedState  # noqa: PLC0415
+
+            return RecordedState(self, args, runner, done, recorder)
+        return ExecutorState(self, args, runner, done)
 
 
 def _work(loop: StepLoop, step: StepState) -> None:

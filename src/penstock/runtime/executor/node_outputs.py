@@ -1,7 +1,7 @@
 """Tell somebody what every node of a step gives.
 
 In:   a callback, as users write it.
-Out:  one that is told of every output, and where in the step it came up.
+Out:  a hook that tells it of every output, and where in the step it came up.
 Not:  calls nobody by itself; the executor does.
 """
 
@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from penstock.core.values import DEAD, Value
+from penstock.errors import OpError
 from penstock.state.frame_and_iter import FrameAndIter
+from penstock.state.node_hook import Activation, Instead, NodeHook
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +47,34 @@ NodeOutputsCallback: TypeAlias = (
 )
 #: Told of one output, and always where it came up.
 OutputTeller: TypeAlias = Callable[[str, int, Value, bool, NodeOutputContext], object]
-#: Told of all outputs of one activation: the node, its outputs, and where it came up.
-Teller: TypeAlias = Callable[[str, Sequence[Value], NodeOutputContext], None]
 
 
-def teller_of(callback: NodeOutputsCallback) -> Teller:
-    """What tells ``callback`` of one activation after the other."""
-    told = output_teller_of(callback)
+class Telling(NodeHook):
+    """Tells a callback of all outputs of each node, as another hook leaves them."""
 
-    def tell(node: str, outputs: Sequence[Value], context: NodeOutputContext) -> None:
+    def __init__(self, callback: NodeOutputsCallback, hook: NodeHook | None) -> None:
+        self._tell = output_teller_of(callback)
+        self._hook = hook or NodeHook()
+
+    def before(self, at: Activation, inputs: Sequence[Value]) -> Sequence[Value] | Instead:
+        """See ``NodeHook``."""
+        return self._hook.before(at, inputs)
+
+    def dead(self, at: Activation) -> None:
+        """See ``NodeHook``."""
+        self._hook.dead(at)
+
+    def failed(self, at: Activation, error: OpError) -> None:
+        """See ``NodeHook``."""
+        self._hook.failed(at, error)
+
+    def after(self, at: Activation, outputs: Sequence[Value]) -> Sequence[Value]:
+        """See ``NodeHook``."""
+        outputs = self._hook.after(at, outputs)
+        context = NodeOutputContext(at.step_id, at.device, at.op, at.frame, at.frame_iter)
         for slot, value in enumerate(outputs):
-            told(node, slot, value, value is DEAD, context)
-
-    return tell
+            self._tell(at.node, slot, value, value is DEAD, context)
+        return outputs
 
 
 def output_teller_of(callback: NodeOutputsCallback) -> OutputTeller:

@@ -21,6 +21,7 @@ from penstock.runtime.executor.node_outputs import NodeOutputsCallback
 from penstock.runtime.executor.state import ReadyQueue
 from penstock.runtime.unfinished import Unfinished
 from penstock.state.call_frame import CallFrame
+from penstock.state.node_hook import NodeHook
 from penstock.state.resources import ResourceManager
 from penstock.state.step_state import Runner, StepState
 from penstock.tracing.recorder import Recorder
@@ -94,6 +95,8 @@ class ExecutorArgs:
     recorder: Recorder | None = None
     #: Told of every output of every node.
     node_outputs_callback: NodeOutputsCallback | None = None
+    #: Asked before and after each node.
+    hook: NodeHook | None = None
     #: What is done of the step already; None if nothing is.
     begun: Unfinished | None = None
     #: Wait for the device before ``done`` is called.

@@ -21,11 +21,12 @@ from penstock.kernels.api.context import Waiting
 from penstock.runtime.executor.costs import CHEAP
 from penstock.runtime.executor.driver import PLAIN, ExecutorState, Prepared
 from penstock.runtime.executor.params import DoneCallback, ExecutorArgs
+from penstock.runtime.executor.progress import progress
 from penstock.runtime.executor.state import TaggedNode
 from penstock.runtime.outputs import as_outputs, check_outputs
 from penstock.state.step_state import Runner
 from penstock.tracing.described import described
-from penstock.tracing.recorder import Event, Recorder
+from penstock.tracing.recorder import Event, Now, Recorder
 from penstock.tracing.watching import Watched
 
 # As plain integers: to look up the member of an enumeration takes as long as to make the event.
@@ -46,7 +47,15 @@ class RecordedState(ExecutorState):
     ) -> None:
         super().__init__(executor, args, runner, done)
         self._recorder = recorder
-        self._note = recorder.lane(executor.view.device, executor.view.function).note
+        view = executor.view
+        self._note = recorder.lane(view.device, view.function, self._progress).note
+
+    def _progress(self) -> Sequence[Now]:
+        """What is ready, runs and waits; from any thread, best effort."""
+        running, at = list(self._running.values()), self._at
+        if at is not None:
+            running.append((at, None))
+        return progress(self._propagator.root, running)
 
     def _drive(self) -> None:
         self._note((Event.THREAD, get_ident(), perf_counter_ns(), len(self._ready)))
@@ -57,10 +66,8 @@ class RecordedState(ExecutorState):
             run()
 
     def _run_ready(self) -> None:  # noqa: C901, PLR0912, PLR0915  (an innermost loop)
-        ready, interrupt, executor, note = self._ready, self._interrupt, self._executor, self._note
-        propagate, args, clock = self._propagator.propagate, self._args, perf_counter_ns
-        costs = executor.costs.by_item if args.step.pool is not None else executor.costs.of_nobody
-        is_told = args.node_outputs_callback is not None
+        ready, interrupt, note = self._ready, self._interrupt, self._note
+        propagate, costs, clock = self._propagate, self._known_costs(), perf_counter_ns
         outputs: Sequence[Any] | None
         end = begin = now = clock()
         while ready:
@@ -84,7 +91,7 @@ class RecordedState(ExecutorState):
                     note((_DEAD, item, frame, number, start, len(ready)))
                     continue
             try:
-                if item.dispatch == PLAIN and costs[item.id] <= CHEAP and not is_told:
+                if item.dispatch == PLAIN and costs[item.id] <= CHEAP:
                     inputs: Sequence[Any] | None = self._take_inputs(item, iteration)
                     begin = clock()
                     result = item.compute(*inputs)  # type: ignore[misc]  # it is set just above
@@ -95,7 +102,7 @@ class RecordedState(ExecutorState):
                         check_outputs(item, outputs, may_omit=item.may_omit_outputs)
                 else:
                     begin = clock()
-                    is_prompt = item.try_compute is not None and not is_told
+                    is_prompt = item.try_compute is not None
                     outputs = self._attempt(tagged) if is_prompt else self._activate(tagged)
                     end = now = clock()
                     self._at = None
@@ -159,8 +166,7 @@ class RecordedState(ExecutorState):
             try:
                 if isinstance(result, OpError):  # judged where it came up
                     raise result
-                outputs = as_outputs(item, result)
-                self._observe(tagged, outputs)
+                outputs = self._observe(tagged, as_outputs(item, result))
             except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
                 error = cause if cause is result else self.failure(tagged, cause)
                 assert isinstance(error, OpError)
@@ -171,6 +177,6 @@ class RecordedState(ExecutorState):
                 self._abort(error)
                 continue
             seen = None if is_dead else described(outputs)
-            self._propagator.propagate(item, frame, iteration, None if is_dead else outputs)
+            self._propagate(item, frame, iteration, None if is_dead else outputs)
             now = perf_counter_ns()
             self._note((Event.DONE, id(tagged), at, now, seen, len(self._ready)))

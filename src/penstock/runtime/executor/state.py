@@ -123,6 +123,16 @@ class FrameState:
         return "/".join(reversed(parts))
 
     @property
+    def path(self) -> str:
+        """The loops, whatever their iterations: ``outer/inner``; empty for the root."""
+        names = []
+        frame: FrameState = self
+        while frame.parent is not None:
+            names.append(frame.info.name)
+            frame = frame.parent
+        return "/".join(reversed(names))
+
+    @property
     def id(self) -> int:
         """A number that all partitions give the same dynamic frame; 0 for the root."""
         if self._id is None:

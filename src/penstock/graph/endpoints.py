@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from penstock.core import dtypes
-from penstock.core.dtypes import DType
-from penstock.core.shapes import TensorShape
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
 
@@ -81,15 +79,3 @@ def ancestors_of(node: Node) -> set[Node]:
         found |= new
         waiting += new
     return found
-
-
-def sample_value(dtype: DType, shape: TensorShape) -> str:
-    """What a feed of the type could be on the command line."""
-    dims = shape.dims
-    if dtype is dtypes.string:
-        return "TEXT"
-    if dims == ():
-        return "true" if dtype is dtypes.bool_ else "1"
-    if dims is not None and len(dims) == 4 and dims[-1] in (1, 3):
-        return "FILE.png"
-    return "FILE.npy"

@@ -1,0 +1,171 @@
+"""The debugger at a terminal: a line is asked for, and what it says is shown.
+
+In:   a ``Debugger``, and a terminal.
+Out:  the same debugger, after what somebody typed.
+Not:  knows no command: ``commands.py`` has them.
+
+Ctrl-C at the prompt empties the line, and while the step goes on has it stop at its next node; a
+step that does not come to one, since it waits for something, is cancelled by another Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from penstock.debugger.command import Console
+from penstock.debugger.commands import BY_NAME, execute
+from penstock.debugger.debugger import Debugger
+from penstock.errors import FailedPreconditionError, OpError
+from penstock.printable import printable, printable_lines
+
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completion
+
+#: Seconds that a step has to come to its next node, before it is said what it is at.
+_PATIENCE: Final = 2.0
+_PROMPT: Final = "(penstock) "
+_LAST_WORD: Final = re.compile(r"[^\s`]*\Z")
+_MOST: Final = 200
+
+
+def interact(
+    debugger: Debugger,
+    *,
+    load_function: Callable[[str], Any] | None = None,
+    commands: Sequence[str] = (),
+) -> None:
+    """Ask what to do, until somebody has had enough.
+
+    Args:
+        debugger: what is worked on; stays open.
+        load_function: makes a Python function of ``FILE.py:NAME``.
+        commands: lines that are worked off before anybody is asked.
+
+    Raises:
+        FailedPreconditionError: prompt_toolkit is not installed.
+
+    """
+    console = Console(debugger, load_function=load_function)
+    read = reader(debugger) if sys.stdin.isatty() else _piped
+    _work_off(console, commands)
+    while not console.is_over:
+        try:
+            answer(console, read())
+        except KeyboardInterrupt:
+            continue  # the line is empty again
+        except EOFError:
+            return
+
+
+def run_commands(
+    debugger: Debugger,
+    commands: Sequence[str],
+    load_function: Callable[[str], Any] | None = None,
+) -> bool:
+    """Work off lines, and ask nobody; returns whether all of them could be done."""
+    return _work_off(Console(debugger, load_function=load_function), commands)
+
+
+def _work_off(console: Console, lines: Sequence[str]) -> bool:
+    is_done = True
+    for line in lines:
+        show(f"{_PROMPT}{printable(line)}")
+        is_done = answer(console, line) and is_done
+    return is_done
+
+
+def answer(console: Console, line: str) -> bool:
+    """Do what a line says, and show it; returns whether that could be done."""
+    try:
+        said = _patiently(console.debugger, lambda: execute(console, line))
+    except OpError as error:
+        show(printable_lines(f"{error.code.name}: {error}"))
+        return False
+    if said:
+        show(said)
+    return True
+
+
+def show(text: str) -> None:
+    """Print lines that are safe to show."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _patiently(debugger: Debugger, do: Callable[[], str]) -> str:
+    """Do something that Ctrl-C interrupts: the step then stops at its next node."""
+    try:
+        return do()
+    except KeyboardInterrupt:
+        debugger.pause()
+    try:
+        return str(debugger.wait(_PATIENCE))
+    except TimeoutError:
+        show(printable_lines(debugger.waits_for()))
+        show("The step is not at a node. Ctrl-C cancels it.")
+    try:
+        return str(debugger.wait())
+    except KeyboardInterrupt:
+        debugger.end()
+        return str(debugger.stop)
+
+
+def _piped() -> str:
+    """A line of what is no terminal."""
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    show(f"{_PROMPT}{printable(line.strip())}")
+    return line
+
+
+def reader(debugger: Debugger) -> Callable[[], str]:
+    """What asks for a line, with a history and completion.
+
+    Raises:
+        FailedPreconditionError: prompt_toolkit is not installed.
+
+    """
+    try:
+        from prompt_toolkit import PromptSession  # noqa: PLC0415
+        from prompt_toolkit.completion import Completer, Completion  # noqa: PLC0415
+    except ImportError as cause:
+        raise FailedPreconditionError(
+            "The debugger's prompt needs prompt_toolkit, which is not installed",
+            next_step="pip install 'penstock[debug]'; or give commands by --command",
+        ) from cause
+
+    class Words(Completer):
+        """Names of commands, then those of nodes."""
+
+        def get_completions(self, document: Any, _event: Any) -> Iterable[Completion]:
+            line = document.text_before_cursor
+            word = _LAST_WORD.search(line)
+            assert word is not None
+            for text in completions(debugger, line):
+                yield Completion(text, -len(word[0]), display=printable(text))
+
+    session: PromptSession[str] = PromptSession(
+        completer=Words(), complete_while_typing=False, enable_history_search=True
+    )
+    return lambda: session.prompt(_PROMPT)
+
+
+def completions(debugger: Debugger, line: str) -> Iterator[str]:
+    """What the last word of a line may become: a command, a filter, or a node."""
+    found = _LAST_WORD.search(line)
+    word = found[0] if found else ""
+    before = line[: len(line) - len(word)].split()
+    if not before or before == ["help"]:
+        names: Iterable[str] = sorted(BY_NAME)
+    elif before[-1] == "-f":
+        names = sorted(debugger.filters)
+    else:
+        inlined = {one.node for one in debugger.records()}
+        names = sorted({*debugger.graph.names(), *inlined})
+    matching = (name for name in names if name.startswith(word) and name.isprintable())
+    for _, name in zip(range(_MOST), matching, strict=False):
+        yield name

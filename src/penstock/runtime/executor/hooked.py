@@ -1,0 +1,197 @@
+"""One step on one device, with somebody who is asked before and after each node.
+
+In:   what ``driver`` takes, and a ``NodeHook``.
+Out:  the same effects, with the values that the hook wants.
+Not:  decides nothing itself.
+
+These are classes of their own, so that a step without a hook has not one instruction more.  They
+change what the driver's loop calls, and not the loop: no node counts as cheap, so all are run in
+full; and what is propagated without outputs is dead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from penstock.core.values import Value, describe, has_dtype
+from penstock.errors import InvalidArgumentError, OpError
+from penstock.runtime.executor.driver import ExecutorState, Prepared
+from penstock.runtime.executor.graph_view import Flow, NodeItem
+from penstock.runtime.executor.params import DoneCallback, ExecutorArgs
+from penstock.runtime.executor.recorded import RecordedState
+from penstock.runtime.executor.state import FrameState, IterationState, TaggedNode
+from penstock.runtime.outputs import check_outputs
+from penstock.state.frame_and_iter import FrameAndIter
+from penstock.state.node_hook import Activation, Instead, NodeHook
+from penstock.state.step_state import Runner
+
+
+class HookedState(ExecutorState):
+    """One step on one device, with a hook."""
+
+    def __init__(self, *given: Any, hook: NodeHook) -> None:
+        super().__init__(*given)
+        self._hook = hook
+        view = self._executor.view
+        #: More than any kernel that counts as cheap.
+        self._no_costs = [math.inf] * len(view.items)
+        self._items = {item.name: item for item in view.items}
+        #: What has been asked about and is not done, by the identity of what is activated.
+        self._asked: dict[int, Activation] = {}
+        self._hand_on, self._propagate = self._propagate, self._tell_and_propagate
+
+    def _known_costs(self) -> Sequence[float]:
+        return self._no_costs
+
+    def _attempt(self, tagged: TaggedNode) -> Sequence[Value] | None:
+        return self._activate(tagged)
+
+    def _activate(self, tagged: TaggedNode) -> Sequence[Value] | None:
+        item, _, iteration, is_dead = tagged
+        if is_dead:  # a Send or Recv, which tells others
+            return super()._activate(tagged)
+        self._at = tagged
+        place = slice(item.input_start, item.input_start + item.num_inputs)
+        given = iteration.inputs[place]
+        at = self._asked[id(tagged)] = self._activation(tagged)
+        wanted = self._hook.before(at, given)
+        if isinstance(wanted, Instead):
+            iteration.inputs[place] = item.no_inputs
+            check_outputs(item, wanted.outputs, may_omit=item.may_omit_outputs)
+            return self._observe(tagged, wanted.outputs)
+        if wanted is not given:
+            iteration.inputs[place] = wanted
+        return super()._activate(tagged)
+
+    def _observe(self, tagged: TaggedNode, outputs: Sequence[Value]) -> Sequence[Value]:
+        outputs = super()._observe(tagged, outputs)
+        if tagged[3]:
+            return outputs
+        wanted = self._hook.after(self._asked.pop(id(tagged)), outputs)
+        if wanted is not outputs:
+            item = tagged[0]
+            check_outputs(item, wanted, may_omit=item.may_omit_outputs)
+        return wanted
+
+    def _tell_and_propagate(
+        self,
+        item: NodeItem,
+        frame: FrameState,
+        iteration: IterationState,
+        outputs: Sequence[Value] | None,
+    ) -> None:
+        if outputs is None:
+            self._hook.dead(self._activation((item, frame, iteration, True)))
+        self._hand_on(item, frame, iteration, outputs)
+
+    def failure(self, tagged: TaggedNode, cause: BaseException) -> OpError:
+        """The error of a node, of which the hook is told."""
+        error = super().failure(tagged, cause)
+        at = self._asked.pop(id(tagged)) if id(tagged) in self._asked else self._activation(tagged)
+        self._hook.failed(at, error)
+        return error
+
+    def _activation(self, tagged: TaggedNode) -> Activation:
+        item, frame, iteration, _ = tagged
+        return Activation(
+            step_id=self._args.step.id,
+            node=item.name,
+            op=item.op,
+            function=item.function,
+            device=self._executor.params.device,
+            output_types=item.output_types,
+            frame=frame.label,
+            frame_iter=FrameAndIter(frame.id, iteration.number),
+            iterations=tuple(it.number for _, it in _outwards(frame, iteration))[-2::-1],
+            call_depth=self._args.call_depth,
+            live=_Live(self._items, item, frame, iteration),
+        )
+
+
+class RecordedHookedState(HookedState, RecordedState):
+    """One step on one device, with a hook, which a recorder is told of as well."""
+
+
+def hooked_state(
+    executor: Prepared, args: ExecutorArgs, runner: Runner, done: DoneCallback, hook: NodeHook
+) -> HookedState:
+    """A step with a hook, which is recorded if ``args`` has a recorder."""
+    if args.recorder is None:
+        return HookedState(executor, args, runner, done, hook=hook)
+    return RecordedHookedState(executor, args, runner, done, args.recorder, hook=hook)
+
+
+class _Live:
+    """See ``LiveTensors``."""
+
+    __slots__ = ("_frame", "_item", "_items", "_iteration")
+
+    def __init__(
+        self,
+        items: dict[str, NodeItem],
+        item: NodeItem,
+        frame: FrameState,
+        iteration: IterationState,
+    ) -> None:
+        self._items = items
+        self._item = item
+        self._frame = frame
+        self._iteration = iteration
+
+    def inputs(self) -> Sequence[Value]:
+        """See ``LiveTensors``."""
+        start = self._item.input_start
+        return self._iteration.inputs[start : start + self._item.num_inputs]
+
+    def get(self, node: str, slot: int) -> Value | None:
+        """See ``LiveTensors``."""
+        item = self._items.get(node)
+        places = iter(()) if item is None else self._places(item, slot)
+        return next((inputs[at] for inputs, at in places), None)
+
+    def put(self, node: str, slot: int, value: Value) -> int:
+        """See ``LiveTensors``."""
+        item, count = self._items.get(node), 0
+        if item is None or slot >= len(item.output_types):
+            return 0
+        if not has_dtype(value, item.output_types[slot]):
+            raise InvalidArgumentError(
+                f"{node}:{slot} is {item.output_types[slot]}, and not {describe(value)}"
+            )
+        for inputs, at in self._places(item, slot):
+            inputs[at] = value
+            count += 1
+        return count
+
+    def _places(self, item: NodeItem, slot: int) -> Iterator[tuple[list[Any], int]]:
+        """The input places where an output of a node lies: a list, and the index in it."""
+        for frame, iteration in self._reached(item):
+            for src_slot, dst, at in item.data_edges:
+                is_there = src_slot == slot and dst.frame is frame.info
+                if is_there and iteration.inputs[at] is not None:
+                    yield iteration.inputs, at
+
+    def _reached(self, item: NodeItem) -> Iterator[tuple[FrameState, IterationState]]:
+        """The iterations to which a node may have given something."""
+        for frame, iteration in _outwards(self._frame, self._iteration):
+            if item.flow == Flow.NEXT_ITERATION:
+                following = frame.iterations.get(iteration.number + 1)
+                if following is not None:
+                    yield frame, following
+                continue
+            yield frame, iteration
+            for child in iteration.children.values():
+                for inner in child.iterations.values():
+                    yield child, inner
+
+
+def _outwards(
+    frame: FrameState, iteration: IterationState
+) -> Iterator[tuple[FrameState, IterationState]]:
+    """A frame and its iteration, and those around them."""
+    yield frame, iteration
+    if frame.parent is not None:
+        assert frame.parent_iteration is not None
+        yield from _outwards(frame.parent, frame.parent_iteration)

@@ -1,0 +1,101 @@
+"""What is asked before and after each node of a step runs, and may change what it gives.
+
+In:   one activation after the other, from whoever drives the step.
+Out:  the values that it goes on with.
+Not:  names types only; ``runtime/executor/hooked.py`` asks.
+
+The hook is asked on the thread that drives, which waits for the answer, however long that takes:
+that is what a debugger is made of.  What fails on another thread is told there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from penstock.core.dtypes import DType
+from penstock.core.values import Value
+from penstock.errors import OpError
+from penstock.state.frame_and_iter import FrameAndIter
+
+
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """Outputs that stand for those of a node, which then does not run."""
+
+    outputs: Sequence[Value]
+
+
+class LiveTensors(Protocol):
+    """What has arrived at the inputs of nodes that have not run yet.
+
+    Seen from one activation: in its iteration, in those around it, and in the loops that were
+    entered from there.
+    """
+
+    def inputs(self) -> Sequence[Value]:
+        """What the activation itself is given, as long as it has not run."""
+
+    def get(self, node: str, slot: int) -> Value | None:
+        """The output of a node that somebody is yet to read; None if nobody is."""
+
+    def put(self, node: str, slot: int, value: Value) -> int:
+        """Have all who are yet to read it read ``value``; returns how many they are.
+
+        Raises:
+            InvalidArgumentError: the output has another type.
+
+        """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Activation:
+    """A node in one iteration of the loops around it; the same object before and after it runs."""
+
+    step_id: int
+    node: str
+    op: str
+    #: The function whose body the node is from; empty for the graph's own.
+    function: str
+    #: Full name of the executor's device.
+    device: str
+    output_types: tuple[DType, ...]
+    #: The loops around the node, for people: ``outer[3]/inner``; empty outside of all.
+    frame: str
+    #: The same in numbers, as keys of rendezvous have it.
+    frame_iter: FrameAndIter
+    #: The iteration of each loop around it, the outermost first.
+    iterations: tuple[int, ...]
+    #: How many calls it is inside of that are not inlined.
+    call_depth: int
+    #: Only as long as the hook is being asked.
+    live: LiveTensors
+
+    @property
+    def iteration(self) -> int:
+        """The iteration of the innermost loop, from 0; 0 outside of all."""
+        return self.frame_iter.iteration
+
+
+class NodeHook:
+    """Asked about each activation of a step.  What it raises is the node's error."""
+
+    def before(self, at: Activation, inputs: Sequence[Value]) -> Sequence[Value] | Instead:
+        """What the node reads: ``inputs`` as they are, others, or its outputs instead.
+
+        A Merge has None in the place of what has not come.
+        """
+        del at
+        return inputs
+
+    def after(self, at: Activation, outputs: Sequence[Value]) -> Sequence[Value]:
+        """What the node gives to others; DEAD stands for an output that is."""
+        del at
+        return outputs
+
+    def dead(self, at: Activation) -> None:
+        """The node is dead, so it has not run."""
+
+    def failed(self, at: Activation, error: OpError) -> None:
+        """The node has failed; its step ends with this, or with an earlier error."""

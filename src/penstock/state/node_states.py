@@ -1,0 +1,117 @@
+"""What the kernels of a session keep in themselves from step to step: places in random streams.
+
+In:   what keeps something, as kernels are made, with the place of its node.
+Out:  the state of all of it, as a tree; all of it as it was.
+Not:  resources, which have names and are elsewhere (``resources.py``).
+
+A kernel is made when its node is first needed.  What is restored for a kernel that is not there
+yet waits for it; what is there and is not restored begins anew.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import NamedTuple, Protocol
+
+from penstock.core import trees
+from penstock.core.trees import Tree
+from penstock.state.chance import Chance, fresh_entropy
+
+
+class Keeping(Protocol):
+    """What keeps something from step to step."""
+
+    def state(self) -> Tree:
+        """What it keeps."""
+
+    def restore(self, state: Tree) -> None:
+        """Keep that from now on; None is to begin anew."""
+
+
+class Place(NamedTuple):
+    """Where something is kept."""
+
+    #: A device, and the function that the node is in.
+    scope: str
+    node: str
+    #: What of the node's.
+    what: str
+
+
+class NodeStates:
+    """What is kept, by its place; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        #: Guards what follows, but nothing of what is kept.  Innermost.
+        self._lock = Lock()
+        #: What all chance of the session follows from.  Replaced while nothing runs.
+        self._entropy = fresh_entropy()
+        self._kept: dict[Place, Keeping] = {}
+        #: What was restored for kernels that are not made yet.
+        self._awaited: dict[Place, Tree] = {}
+
+    def scope(self, name: str) -> Keeper:
+        """What kernels of a device, or of a function on it, are told."""
+        return Keeper(self, name)
+
+    def keep(self, place: Place, kept: Keeping) -> None:
+        """Note what keeps something; if its state waits for it, it gets it."""
+        with self._lock:
+            self._kept[place] = kept
+            is_awaited = place in self._awaited
+            state = self._awaited.pop(place, None)
+        if is_awaited:
+            kept.restore(state)
+
+    def chance(self, place: Place) -> Chance:
+        """Where a node draws from; the same for all kernels of it."""
+        with self._lock:
+            known = self._kept.get(place)
+        if isinstance(known, Chance):
+            return known
+        made = Chance(lambda: self._entropy, "\0".join(place))
+        self.keep(place, made)
+        return made
+
+    def state(self) -> Tree:
+        """All that is kept; while nothing runs."""
+        with self._lock:
+            kept, awaited = dict(self._kept), dict(self._awaited)
+        found = {**awaited, **{place: one.state() for place, one in kept.items()}}
+        return self._entropy.hex(), tuple((*place, found[place]) for place in sorted(found))
+
+    def restore(self, state: Tree) -> None:
+        """Keep what was kept then; while nothing runs.
+
+        Raises:
+            ValueError: the tree is none that ``state`` gave.
+
+        """
+        entropy, rows = trees.parts(state, 2)
+        wanted = dict(map(_placed, trees.listed(rows)))
+        self._entropy = bytes.fromhex(trees.text(entropy))
+        with self._lock:
+            kept = dict(self._kept)
+            self._awaited = {at: tree for at, tree in wanted.items() if at not in kept}
+        for place, one in kept.items():
+            one.restore(wanted.get(place))
+
+
+class Keeper(NamedTuple):
+    """The part of a session's ``NodeStates`` that is about one device, or a function on it."""
+
+    states: NodeStates
+    name: str
+
+    def keep(self, node: str, what: str, kept: Keeping) -> None:
+        """Note what keeps something of a node."""
+        self.states.keep(Place(self.name, node, what), kept)
+
+    def chance(self, node: str) -> Chance:
+        """Where a node draws from."""
+        return self.states.chance(Place(self.name, node, "chance"))
+
+
+def _placed(row: Tree) -> tuple[Place, Tree]:
+    scope, node, what, state = trees.parts(row, 4)
+    return Place(trees.text(scope), trees.text(node), trees.text(what)), state
