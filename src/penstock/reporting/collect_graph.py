@@ -156,7 +156,7 @@ def _around(frame: Frame) -> list[str]:
 
 def _attrs(attrs: Mapping[str, Any]) -> Iterator[str]:
     """Attributes as text; of tensors no more than type and shape."""
-    for name, value in attrs.items():
+    for name, value in sorted(attrs.items()):
         if name != INLINED_FROM:
             text = _text(value)
             yield f"{name}={text}" if len(text) <= _MAX_CHARS else f"{name}={text[:_MAX_CHARS]}…"

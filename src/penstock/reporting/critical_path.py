@@ -25,7 +25,7 @@ def critical_path(trace: Trace) -> list[int]:
     """Positions in ``trace.activations``, oldest first."""
     if not trace.activations:
         return []
-    ends = _Ends(trace)
+    ends = _EndTimes(trace)
     last = max(range(len(trace.activations)), key=lambda n: trace.activations[n].op_end)
     path: dict[int, None] = {}
     at: int | None = last
@@ -36,7 +36,7 @@ def critical_path(trace: Trace) -> list[int]:
     return list(path)[::-1]
 
 
-class _Ends:
+class _EndTimes:
     """When each node's activations ended."""
 
     def __init__(self, trace: Trace) -> None:

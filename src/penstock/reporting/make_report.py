@@ -70,8 +70,8 @@ def report(
                 f"A session at {session.target} cannot be shown",
                 next_step="report with a session without a target",
             )
-        collector = _Collector(session, title, detail)
-        found = collector.report(fetches, feed_dict or {}, with_values=values)
+        reporter = _Reporter(session, title, detail)
+        found = reporter.report(fetches, feed_dict or {}, with_values=values)
     if path is not None:
         write(found, path)
     return found
@@ -93,7 +93,7 @@ def write_text(path: str, text: str) -> None:
         files.publish(path, draft)
 
 
-class _Collector:
+class _Reporter:
     """Puts the facts of one session's graph together."""
 
     def __init__(self, session: Session, title: str, detail: Detail | str) -> None:

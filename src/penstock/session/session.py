@@ -40,7 +40,7 @@ from penstock.session.run import Call, Run
 from penstock.session.scoped import Scoped
 from penstock.session.session_html import ShownSession
 from penstock.session.snapshot import Snapshot, put_back, take
-from penstock.session.under_way import UnderWay, is_free
+from penstock.session.under_way import UnderWay
 from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import Device, local_devices
 from penstock.state.session_state import SessionState

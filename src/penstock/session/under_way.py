@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
 
 from penstock.errors import CancelledError, FailedPreconditionError, OpError
 from penstock.runtime.partial_run import PartialRun
@@ -108,11 +107,3 @@ class UnderWay:
             if isinstance(step, Step):
                 step.forget_threads()
         return not self._is_lost
-
-
-def is_free(lock: Any) -> bool:
-    """Whether no other thread holds a lock."""
-    if not lock.acquire(blocking=False):
-        return False
-    lock.release()
-    return True
