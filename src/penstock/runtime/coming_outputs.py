@@ -43,14 +43,14 @@ class ComingOutputs:
         attrs = Attrs(node.op, node.attrs, node.input_types, node.output_types, node.name)
         shapes = [TensorShape.of(shape_of(value)) for value in inputs]
         try:
-            found = rule(ShapeContext(attrs, shapes, _Known(inputs)))
+            found = rule(ShapeContext(attrs, shapes, _GivenInputs(inputs)))
         except Exception:  # noqa: BLE001  (what is wrong with its inputs, the kernel says)
             return 0
         return _bytes(node, (found,) if isinstance(found, TensorShape) else found)
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _GivenInputs:
     """What a rule may ask about inputs that are there; see ``InputFacts``."""
 
     inputs: Sequence[Value]

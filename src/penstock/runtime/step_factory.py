@@ -32,8 +32,8 @@ class StepFactory:
     """Makes the steps of one request."""
 
     __slots__ = (
-        "_facts", "_is_hooked", "_is_recorded", "_new_rendezvous", "_options", "_pool", "_prepared",
-        "_session_state",
+        "_facts", "_is_by_node", "_is_recorded", "_new_rendezvous", "_options", "_pool",
+        "_prepared", "_session_state",
     )  # fmt: skip
 
     def __init__(
@@ -62,9 +62,10 @@ class StepFactory:
         self._is_recorded = (
             options.trace_level > TraceLevel.NO_TRACE or options.recorder is not None
         )
-        self._is_hooked = (
+        self._is_by_node = (
             options.node_outputs is not None
             or options.node_hook is not None
+            or options.order is not None
             or prepared.max_memory > 0
         )
         self._facts = CompiledStepFacts(
@@ -84,13 +85,13 @@ class StepFactory:
         """One run of what this process does itself."""
         if self._is_recorded:
             return self._new_recorded(self._options.recorder or Recording())
-        is_whole = not (self._is_hooked or self._prepared.meets_others)
+        is_whole = not (self._is_by_node or self._prepared.meets_others)
         region = self._prepared.runnable.take() if is_whole else None
         return self._new_step(None) if region is None else CompiledStep(region, self._facts)
 
     def _new_recorded(self, recording: Recording) -> Step | CompiledStep:
         prepared = self._prepared
-        if not (recording.detail.is_by_node or self._is_hooked or prepared.meets_others):
+        if not (recording.detail.is_by_node or self._is_by_node or prepared.meets_others):
             region = prepared.runnable.take()
             if region is not None:
                 return RecordedCompiledStep(region, self._facts, recording)
@@ -104,6 +105,7 @@ class StepFactory:
             pool=self._pool,
             recorder=recording,
             hook=self._prepared.hook(self._options.node_hook),
+            order=self._options.order,
         )
         stats = None if recording is None else StatsCollector(recording)
         told = self._options.node_outputs
