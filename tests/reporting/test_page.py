@@ -32,7 +32,7 @@ def held(page: str) -> dict[str, Any]:
 
 def test_its_policy_allows_its_own_script_and_style_and_nothing_else() -> None:
     """Both by their digests; nothing is loaded from anywhere."""
-    page = page_of(Report("t", ps.report(looping()).graph), "test")
+    page = page_of(Report("t", ps.report(looping()).graph))
     [policy] = re.findall(r'Content-Security-Policy" content="(.*?)"', page)
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     for tag, rule in (("script", "script-src"), ("style", "style-src")):
@@ -46,7 +46,7 @@ def test_its_policy_allows_its_own_script_and_style_and_nothing_else() -> None:
 
 def test_texts_of_a_model_are_no_markup() -> None:
     """What somebody put into names and attributes is in the data, and nowhere else."""
-    page = page_of(ps.report(named_by_a_stranger(), title="<b>"), "test")
+    page = page_of(ps.report(named_by_a_stranger(), title="<b>"))
     assert "onerror" not in page
     assert "<b>" not in page
     assert any("onerror" in text for text in held(page)["strings"])
@@ -98,7 +98,7 @@ def test_no_values_are_in_it(tmp_path: Path) -> None:
 def test_edges_and_times_can_be_read_back() -> None:
     """The columns give the facts that they were made of."""
     found = ps.report(looping(), "out:0", FEEDS, values=True)
-    columns = held(page_of(found, "test"))
+    columns = held(page_of(found))
     nodes, sources, slots = columns["nodes"], columns["nodes"]["sources"], columns["nodes"]["slots"]
     first = 0
     for number, node in enumerate(found.graph.nodes):

@@ -28,20 +28,19 @@ VERSION: Final = 1
 _LEVEL: Final = 6
 
 
-def encoded(report: Report, maker: str) -> str:
-    """What the page holds; ``maker`` says which program made it."""
-    text = json.dumps(columns_of(report, maker), separators=(",", ":"), allow_nan=False)
+def encoded(report: Report) -> str:
+    """What the page holds."""
+    text = json.dumps(columns_of(report), separators=(",", ":"), allow_nan=False)
     packed = gzip.compress(text.encode("utf-8", "surrogatepass"), _LEVEL, mtime=0)
     return base64.b64encode(packed).decode("ascii")
 
 
-def columns_of(report: Report, maker: str) -> dict[str, Any]:
+def columns_of(report: Report) -> dict[str, Any]:
     """All facts as lists of numbers and texts."""
     tables = _Tables(report.graph)
     step, graph = report.step, report.graph
     found: dict[str, Any] = {
         "version": VERSION,
-        "maker": maker,
         "title": report.title,
         "trouble": graph.trouble,
         "contents": [list(one) for one in contents_of(report)],

@@ -79,10 +79,7 @@ def report(
 
 def write(found: Report, path: str | os.PathLike[str]) -> None:
     """Write the page of a report; raises OpError if the file system refuses."""
-    # The package is not there yet when it imports this.
-    from penstock import __version__  # noqa: PLC0415
-
-    write_text(os.fsdecode(path), page_of(found, f"Penstock {__version__}"))
+    write_text(os.fsdecode(path), page_of(found))
 
 
 def write_text(path: str, text: str) -> None:

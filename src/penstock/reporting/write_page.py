@@ -30,14 +30,14 @@ _IMPORT: Final = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MUL
 _EXPORT: Final = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+|\$))", re.MULTILINE)
 
 
-def page_of(report: Report, maker: str) -> str:
+def page_of(report: Report) -> str:
     """The whole file."""
     style, script = _file("style.css"), _script()
     return _filled(
         _file("frame.html"),
         style=style,
         script=script,
-        data=encoded(report, maker),
+        data=encoded(report),
         policy=(
             "default-src 'none'; base-uri 'none'; form-action 'none'; "
             f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"

@@ -6,7 +6,7 @@
 
 import { $, fill, make } from "./dom.js";
 
-export function showContents({ contents, maker, trouble, step }) {
+export function showContents({ contents, trouble, step }) {
   const names = (isThere) =>
     contents.filter((one) => one.isThere === isThere).map((one) => one.what).join(", ");
   fill(
@@ -19,7 +19,7 @@ export function showContents({ contents, maker, trouble, step }) {
   const items = contents.map(({ what, isThere, about }) =>
     make("li", {}, make("b", {}, `${isThere ? "✓" : "–"} ${what}`), `: ${about}`),
   );
-  fill($("contents-list"), ...items, make("li", {}, `made by ${maker}; it loads nothing`));
+  fill($("contents-list"), ...items, make("li", {}, `made by Penstock; it loads nothing`));
   const wrong = [trouble, step?.error].filter(Boolean);
   $("trouble").hidden = !wrong.length;
   fill($("trouble"), ...wrong.map((text) => make("p", {}, text)));

@@ -14,7 +14,6 @@ export function decode(raw) {
   if (step) addCosts(graph, step.costs);
   return {
     title: raw.title,
-    maker: raw.maker,
     trouble: raw.trouble,
     contents: raw.contents.map(([what, isThere, about]) => ({ what, isThere, about })),
     graph,
