@@ -138,6 +138,29 @@ def test_a_step_that_fails_fails_again(tmp_path: Path) -> None:
     assert ps.Recording.load(tmp_path / "failing").ending.code.name == "OUT_OF_RANGE"
 
 
+def test_an_iterator_goes_on_in_a_file(tmp_path: Path) -> None:
+    """Its dataset is made again, with the seeds that it drew, and it is put into its place."""
+    graph = ps.Graph()
+    with graph.as_default():
+        kind = {"output_types": [ps.dtypes.int64], "output_shapes": [ps.TensorShape(())]}
+        offset = ps.Variable(np.int64(100), name="offset")
+        ps.global_variables_initializer(name="init")
+        first = offset.read_value()
+        numbers = ps.ops.RangeDataset(first, first + 30, np.int64(1), **kind)
+        mixed = ps.ops.ShuffleDataset(numbers, np.int64(7), np.int64(0), np.int64(0), **kind)
+        again = ps.ops.RepeatDataset(mixed, np.int64(-1), **kind)
+        iterator = ps.ops.IteratorV2(shared_name="it", container="", **kind)
+        ps.ops.MakeIterator(again, iterator, name="start")
+        ps.ops.IteratorGetNext(iterator, name="next", **kind)
+    with ps.Session(graph) as session:
+        session.run("init")
+        session.run("start")
+        for number in range(70):
+            recording = ps.record(session, "next:0", path=tmp_path / "step")
+            if number % 23 == 0:
+                assert ps.replay(tmp_path / "step", times=2) == recording.results
+
+
 # -- where a step is another one -------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 import zipfile
 from collections.abc import Sequence
@@ -343,3 +344,44 @@ def test_other_files_are_refused(head: Any, says: str, tmp_path: Path) -> None:
         archive.writestr("content.json", json.dumps(head))
     with pytest.raises(ps.errors.InvalidArgumentError, match=says):
         ps.Snapshot.load(path)
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_is_of_one_moment() -> None:
+    """Steps that other threads run meanwhile are in it as a whole, or not at all."""
+    graph = ps.Graph()
+    with graph.as_default():
+        ups = [
+            ps.Variable(np.zeros(100), name=name).assign_add(np.ones(100)) for name in ("a", "b")
+        ]
+        ps.global_variables_initializer(name="init")
+        ps.group(*ups, name="up")
+    with ps.Session(graph) as session:
+        session.run("init")
+        stop = threading.Event()
+
+        def work() -> None:
+            while not stop.is_set():
+                session.run("up")
+                stop.wait(0.0005)
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        found: list[Snapshot] = []
+        refused = 0
+        while len(found) < 50:
+            try:
+                found.append(session.snapshot())
+                session.restore(found[0])
+            except ps.errors.FailedPreconditionError:
+                refused += 1
+                time.sleep(0.0002)
+        stop.set()
+        for thread in threads:
+            thread.join()
+    for snapshot in found:
+        values = [held.state[1] for held in snapshot.resources.values()]
+        assert (values[0] == values[1]).all()
