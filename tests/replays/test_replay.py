@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -108,6 +109,31 @@ def test_the_session_is_where_the_step_has_left_it() -> None:
         assert ps.record(session, "up:0").results == {"up:0": 1}
         assert session.run("up:0") == 2
         assert ps.record(session, "up:0").results == {"up:0": 3}
+
+
+def test_effects_happen_one_at_a_time() -> None:
+    """On however many threads: otherwise there would be no order to note."""
+    active, most = [0], [0]
+
+    def touch(number: Any) -> Any:
+        active[0] += 1
+        most[0] = max(most[0], active[0])
+        time.sleep(0.005)
+        active[0] -= 1
+        return number
+
+    ps.register_py_func({"touch": touch})
+    graph = ps.Graph()
+    with graph.as_default():
+        calls = [
+            ps.ops.PyFunc([np.float64(number)], token="touch", Tout=[ps.dtypes.float64])[0]
+            for number in range(8)
+        ]
+        ps.ops.AddN(calls, name="out")
+    recording = ps.record(graph, "out:0", threads=4)
+    ps.register_py_func({"touch": None})
+    assert recording.results == {"out:0": 28}
+    assert most == [1]
 
 
 def waiting(*, is_filled: bool) -> ps.Graph:

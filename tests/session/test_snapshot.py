@@ -160,6 +160,56 @@ def test_unseeded_streams_of_two_sessions_differ() -> None:
         assert one.run("unseeded:0").tolist() != other.run("unseeded:0").tolist()
 
 
+def each_kind() -> ps.Graph:
+    """``NAME`` changes something of each kind that has a state, and gives what follows from it."""
+    graph, ops, i64 = ps.Graph(), ps.ops, ps.dtypes.int64
+    with graph.as_default():
+        weights = ps.Variable(np.ones((300, 300), np.float32), name="weights")
+        ps.global_variables_initializer(name="init")
+        step = ops.ResourceApplyGradientDescent(
+            var=weights.handle, alpha=np.float32(0.5), delta=np.ones((300, 300), np.float32)
+        )
+        with ps.control_dependencies([step]):
+            ps.identity(weights.read_value(), name="trained")
+        ops.NonDeterministicInts(shape=np.int64([4]), dtype=i64, name="chance")
+        for name, seed in (("shuffled", 0), ("shuffled_by_seed", 5)):
+            queue = ops.RandomShuffleQueueV2(component_types=[i64], shapes=[[]], seed=seed)
+            ops.QueueEnqueueManyV2(queue, [np.arange(40)], name=f"fill_{name}")
+            ops.QueueDequeueManyV2(queue, 4, component_types=[i64], name=name)
+        table = ops.HashTableV2(key_dtype=i64, value_dtype=i64, name="table")
+        keys = np.arange(5)
+        ops.LookupTableImportV2(table, keys, keys * 7, name="fill_table")
+        ops.LookupTableFindV2(table, keys, np.int64(-1), name="found")
+        glimpses = ops.ExtractGlimpse(
+            np.zeros((1, 2, 2, 1), np.float32), np.int32([4, 4]), np.zeros((1, 2), np.float32)
+        )
+        ps.identity(glimpses, name="noise")
+    return graph
+
+
+@pytest.mark.parametrize(
+    "name", ["trained", "chance", "shuffled", "shuffled_by_seed", "found", "noise"]
+)
+def test_each_kind_goes_on(name: str, tmp_path: Path) -> None:
+    """In place, in another session and out of a file; and steps write into no snapshot."""
+    with ps.Session(each_kind()) as session:
+        session.run(["init", "fill_shuffled", "fill_shuffled_by_seed", "fill_table"])
+        session.run(f"{name}:0")
+        snapshot = session.snapshot()
+        snapshot.save(tmp_path / "before")
+        rest = [bits(session.run(f"{name}:0")) for _ in range(3)]
+        snapshot.save(tmp_path / "after")
+        session.restore(snapshot)
+        assert [bits(session.run(f"{name}:0")) for _ in range(3)] == rest
+        snapshot.save(tmp_path / "later")
+    whole = (tmp_path / "before").read_bytes()
+    assert whole == (tmp_path / "after").read_bytes() == (tmp_path / "later").read_bytes()
+    with ps.Session(each_kind()) as other:
+        other.run(f"{name}:0" if name in ("chance", "noise") else "init")
+        other.restore(Snapshot.load(tmp_path / "before"))
+        assert [bits(other.run(f"{name}:0")) for _ in range(3)] == rest
+
+
 def test_what_came_later_is_gone() -> None:
     """A resource that a snapshot does not have is dropped when it is restored."""
     with ps.Session(counter()) as session:
