@@ -61,9 +61,7 @@ class StepFactory:
         self._pool = pool
         self._options = options
         self._is_recorded = (
-            options.trace_level > TraceLevel.NO_TRACE
-            or options.recorder is not None
-            or prepared.max_memory > 0
+            options.trace_level > TraceLevel.NO_TRACE or options.recorder is not None
         )
         if options.order is not None and (options.node_hook or options.node_outputs):
             raise InvalidArgumentError("A step with an order has no node_hook and no node_outputs")
@@ -71,6 +69,7 @@ class StepFactory:
             options.node_outputs is not None
             or options.node_hook is not None
             or options.order is not None
+            or prepared.max_memory > 0
         )
         self._facts = CompiledStepFacts(
             prepared.params,
@@ -108,11 +107,11 @@ class StepFactory:
             container=self._prepared.new_container(),
             pool=self._pool,
             recorder=recording,
-            hook=self._options.node_hook,
+            hook=self._prepared.hook(self._options.node_hook),
             order=self._options.order,
         )
         stats = None if recording is None else StatsCollector(recording)
-        told = self._prepared.watcher(self._options.node_outputs)
+        told = self._options.node_outputs
         return Step(self._prepared, state, stats, self._facts.flushes, told)
 
     def new_partial(self, graph: Graph) -> PartialRun:
