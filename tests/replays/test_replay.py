@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,31 @@ def test_the_session_is_where_the_step_has_left_it() -> None:
         assert ps.record(session, "up:0").results == {"up:0": 3}
 
 
+def test_effects_happen_one_at_a_time() -> None:
+    """On however many threads: otherwise there would be no order to note."""
+    active, most = [0], [0]
+
+    def touch(number: Any) -> Any:
+        active[0] += 1
+        most[0] = max(most[0], active[0])
+        time.sleep(0.005)
+        active[0] -= 1
+        return number
+
+    ps.register_py_func({"touch": touch})
+    graph = ps.Graph()
+    with graph.as_default():
+        calls = [
+            ps.ops.PyFunc([np.float64(number)], token="touch", Tout=[ps.dtypes.float64])[0]
+            for number in range(8)
+        ]
+        ps.ops.AddN(calls, name="out")
+    recording = ps.record(graph, "out:0", threads=4)
+    ps.register_py_func({"touch": None})
+    assert recording.results == {"out:0": 28}
+    assert most == [1]
+
+
 def waiting(*, is_filled: bool) -> ps.Graph:
     """``take`` waits for an element that ``put`` brings, if it does."""
     graph = ps.Graph()
@@ -136,6 +162,29 @@ def test_a_step_that_fails_fails_again(tmp_path: Path) -> None:
     assert isinstance(recording.error, ps.errors.OutOfRangeError)
     assert ps.replay(tmp_path / "failing", times=3) == {}
     assert ps.Recording.load(tmp_path / "failing").ending.code.name == "OUT_OF_RANGE"
+
+
+def test_an_iterator_goes_on_in_a_file(tmp_path: Path) -> None:
+    """Its dataset is made again, with the seeds that it drew, and it is put into its place."""
+    graph = ps.Graph()
+    with graph.as_default():
+        kind = {"output_types": [ps.dtypes.int64], "output_shapes": [ps.TensorShape(())]}
+        offset = ps.Variable(np.int64(100), name="offset")
+        ps.global_variables_initializer(name="init")
+        first = offset.read_value()
+        numbers = ps.ops.RangeDataset(first, first + 30, np.int64(1), **kind)
+        mixed = ps.ops.ShuffleDataset(numbers, np.int64(7), np.int64(0), np.int64(0), **kind)
+        again = ps.ops.RepeatDataset(mixed, np.int64(-1), **kind)
+        iterator = ps.ops.IteratorV2(shared_name="it", container="", **kind)
+        ps.ops.MakeIterator(again, iterator, name="start")
+        ps.ops.IteratorGetNext(iterator, name="next", **kind)
+    with ps.Session(graph) as session:
+        session.run("init")
+        session.run("start")
+        for number in range(70):
+            recording = ps.record(session, "next:0", path=tmp_path / "step")
+            if number % 23 == 0:
+                assert ps.replay(tmp_path / "step", times=2) == recording.results
 
 
 # -- where a step is another one -------------------------------------------------------------------
