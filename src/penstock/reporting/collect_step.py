@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from penstock.core.collector import collector_paused
@@ -40,17 +41,19 @@ def step_facts(trace: Trace, shown: _Shown, error: str) -> StepFacts:
     )
 
 
+@collector_paused
 def types_of(trace: Trace, shown: _Shown) -> dict[tuple[str, int], str]:
     """Type and shape of what nodes gave, by name and slot; of the last time if they differ."""
     return {
-        (shown(one.name), output.slot): f"{_name(output.dtype)}{list(output.shape)}"
+        (shown(one.name), output.slot): _type(output.dtype, output.shape)
         for one in trace.activations
         for output in one.outputs
     }
 
 
-def _name(number: int) -> str:
-    return of_number(number).name
+@lru_cache
+def _type(number: int, shape: tuple[int, ...]) -> str:
+    return f"{of_number(number).name}{list(shape)}"
 
 
 def _activity(one: Activation, start: int, threads: Mapping[int, str], shown: _Shown) -> Activity:

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from penstock.core.collector import collector_paused
 from penstock.reporting.contents import contents_of
 from penstock.reporting.facts import Activity, GraphFacts, Report, StepFacts, Summary
 
@@ -28,6 +29,7 @@ VERSION: Final = 1
 _LEVEL: Final = 6
 
 
+@collector_paused
 def encoded(report: Report) -> str:
     """What the page holds."""
     text = json.dumps(columns_of(report), separators=(",", ":"), allow_nan=False)
