@@ -49,24 +49,26 @@ def examples(folder: Path) -> Iterator[Example]:
 
 def _of_case(name: str, case_name: str, nodes: int) -> Example:
     case = Case.read(ROOT / "benchmarks" / "graphs" / case_name)
-    feeds = [f"--feed={name}={case.folder / 'feeds.npz'}:{key}" for name, key in case.feeds.items()]
-    fetches = [f"--fetch={name}" for name in case.fetches]
+    arrays = case.folder / "feeds.npz"
+    feeds = [f"--feed={tensor}={arrays}:{key}" for tensor, key in case.feeds.items()]
+    fetches = [f"--fetch={tensor}" for tensor in case.fetches]
     graph = str(case.folder / "graph.pb")
-    return Example(name, (graph, *feeds, *fetches, f"--devices={case.devices}"), nodes)
+    arguments = (graph, *feeds, *fetches, f"--devices={case.devices}", f"--title={name}")
+    return Example(name, arguments, nodes)
 
 
 def _mobilenet() -> Example:
     folder = ROOT / "tests" / "corpus" / "models" / "mobilenet_v2_035_96"
     feed = f"--feed=x:0={folder / 'tensors.npz'}:in0"
-    arguments = (str(folder / "graph.pb"), feed, "--fetch=Identity:0", "--detail=inside")
-    return Example("mobilenet", arguments, 1_053)
+    options = ("--fetch=Identity:0", "--detail=inside", "--title=mobilenet_v2")
+    return Example("mobilenet", (str(folder / "graph.pb"), feed, *options), 1_053)
 
 
 def _large(folder: Path) -> Example:
     path = folder / "large.pb"
     graph = large_graph()
     path.write_bytes(ps.graph_to_def(graph).SerializeToString())
-    arguments = (str(path), "--feed=x:0=[1,2,3,4]", "--fetch=out:0")
+    arguments = (str(path), "--feed=x:0=[1,2,3,4]", "--fetch=out:0", "--title=20,000 nodes")
     return Example("20000_nodes", arguments, len(graph))
 
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from penstock.core.collector import collector_paused
 from penstock.reporting.contents import contents_of
-from penstock.reporting.facts import Activity, GraphFacts, Report, StepFacts, Summary
+from penstock.reporting.facts import Activity, Cost, GraphFacts, Report, StepFacts, Summary
 
 #: What the page must be able to read.
 VERSION: Final = 1
@@ -134,7 +134,7 @@ class _Tables:
                 nodes=("name",), texts=("op", "device", "thread", "frame"), times=("start",),
             ),
             "costs": self.rows(
-                step.costs, ("name", "op", "runs", "dead", "nanos", "bytes"),
+                step.costs, Cost._fields,
                 nodes=("name",), texts=("op",),
             ),
             "lifetimes": self.rows(
