@@ -128,7 +128,7 @@ def test_the_text_says_who_is_first() -> None:
     usual = canonical(races)["out0:0"]
     recording = failing(races, lambda results, _: bool(results["out0:0"] != usual))
     [exchange] = ps.shrink(recording).exchanges
-    events = [event.activation for event in recording.events if not event.is_end]
+    events = [event.node_run for event in recording.events if not event.is_end]
     assert events.index(exchange.first) < events.index(exchange.second)
     first, second = exchange.first.node, exchange.second.node
     assert str(exchange) == f"`{first}` before `{second}` instead of after"

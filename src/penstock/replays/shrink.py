@@ -197,4 +197,4 @@ class _Trials:
 
 
 def _begun(events: Sequence[Event]) -> list[NodeRun]:
-    return [event.activation for event in events if not event.is_end]
+    return [event.node_run for event in events if not event.is_end]
