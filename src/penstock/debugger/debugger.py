@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Self
 
 from penstock.debugger import stops
+from penstock.debugger.as_run import AsRun
 from penstock.debugger.breakpoints import (
     FILTERS,
     Breakpoint,
@@ -30,7 +31,6 @@ from penstock.debugger.step_run import StepRun
 from penstock.debugger.stepper import Stepper
 from penstock.debugger.stops import Goal, Stop
 from penstock.errors import FailedPreconditionError
-from penstock.session.graphs import graph_of
 from penstock.session.session import Session
 from penstock.state.node_hook import Activation
 
@@ -52,7 +52,7 @@ class Debugger(Remembered):
         close: Callable[[], None] | None = None,
     ) -> None:
         """What ``debug`` makes."""
-        super().__init__(graph_of(session.graph), memory)
+        super().__init__(AsRun(session, fetches, feeds), memory)
         self.session = session
         self.fetches = fetches
         self.feeds = feeds
@@ -234,7 +234,7 @@ class Debugger(Remembered):
             given: a value; or a function, which gets what the node reads and returns what it gives.
 
         Raises:
-            NotFoundError: the graph has no such node, and no function is inlined there.
+            NotFoundError: there is no such node.
 
         """
         self.check_name(node)

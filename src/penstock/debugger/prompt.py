@@ -164,8 +164,7 @@ def completions(debugger: Debugger, line: str) -> Iterator[str]:
     elif before[-1] == "-f":
         names = sorted(debugger.filters)
     else:
-        inlined = {one.node for one in debugger.records()}
-        names = sorted({*debugger.graph.names(), *inlined})
+        names = debugger.nodes.names()
     matching = (name for name in names if name.startswith(word) and name.isprintable())
     for _, name in zip(range(_MOST), matching, strict=False):
         yield name
