@@ -34,7 +34,8 @@ class AsRun:
     def __init__(self, session: Session, fetches: Any, feeds: Mapping[Any, Any]) -> None:
         self._session = session
         self._fetches = fetches
-        self._feeds = feeds
+        #: What is fed, by tensors' names.
+        self.feeds: Final = {slotted(name_of(key)): value for key, value in feeds.items()}
         #: As it was written.
         self.graph: Final[Graph] = graph_of(session.graph)
 
@@ -45,15 +46,25 @@ class AsRun:
         devices = DeviceSet(session.list_devices())
         try:
             plan = plan_fetches(self._fetches, self.graph)
-            fed = {slotted(name_of(key)) for key in self._feeds}
-            wanted = tuple(name for name in plan.endpoints if name not in fed)
-            request = Request(tuple(sorted(fed)), wanted, tuple(plan.targets))
+            wanted = tuple(name for name in plan.endpoints if name not in self.feeds)
+            request = Request(tuple(sorted(self.feeds)), wanted, tuple(plan.targets))
             environment = Environment(self.graph, config, devices)
             with self.graph.lock:
                 prune = partial(place_and_prune, request, environment)
                 return lower_request(prune, config, devices).graph
         except OpError:
             return self.graph
+
+    @property
+    def wanted(self) -> list[str]:
+        """The names of the tensors to fetch, then of the nodes to run.
+
+        Raises:
+            OpError: what is fetched means nothing.
+
+        """
+        plan = plan_fetches(self._fetches, self.graph)
+        return [*plan.endpoints, *plan.targets]
 
     def find(self, name: str) -> Node | None:
         """A node that is run, or else one that is only written; None if there is neither."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core.files import FileSystem
-from penstock.debugger.as_run import name_of, slotted
+from penstock.debugger.as_run import slotted
 from penstock.debugger.breakpoints import find_filter
 from penstock.debugger.command import Arguments, Command, Console, Parser
 from penstock.debugger.expressions import parse
@@ -204,7 +204,7 @@ def _watch_arguments(parser: Parser) -> None:
 
 
 def _feed(console: Console, words: Arguments) -> str:
-    feeds = {slotted(name_of(key)): value for key, value in console.debugger.feeds.items()}
+    feeds = console.debugger.nodes.feeds
     given = feeds.get(slotted(words.tensor))
     if given is None:
         names = ", ".join(feeds) or "nothing"

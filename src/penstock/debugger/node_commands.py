@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, TypeAlias
 
-from penstock.debugger.as_run import inputs_of, name_of, readers_of
+from penstock.debugger.as_run import FED, inputs_of, readers_of
 from penstock.debugger.command import Arguments, Command, Console, Parser
 from penstock.debugger.show_tensor import brief, title
 from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.explanations import explain_node
 from penstock.graph.graph import Edge, Node
+from penstock.graph.roles import Role
 from penstock.printable import printable
 
 #: How far lists of inputs of inputs go, unless somebody says.
@@ -81,7 +82,8 @@ def _info_arguments(parser: Parser) -> None:
 
 
 def _tensor_text(name: str, edge: Edge) -> str:
-    return printable(f"{name} {edge.src.output_types[edge.src_slot]} ({edge.src.op.name})")
+    op = FED if edge.src.role is Role.ARG else edge.src.op.name
+    return printable(f"{name} {edge.src.output_types[edge.src_slot]} ({op})")
 
 
 def _list_inputs(console: Console, words: Arguments) -> str:
@@ -162,7 +164,7 @@ def _source_arguments(parser: Parser) -> None:
 
 def _run_info(console: Console, _words: Arguments) -> str:
     debugger = console.debugger
-    feeds = list(map(name_of, debugger.feeds))
+    feeds = list(debugger.nodes.feeds)
     history = debugger.history
     lines = [
         f"step {debugger.run_count}, {'ended' if debugger.has_ended else 'not ended'}",
@@ -178,13 +180,12 @@ def _run_info(console: Console, _words: Arguments) -> str:
 
 def _explain(console: Console, words: Arguments) -> str:
     debugger, node = console.debugger, _node_of(console, words.node)
-    fetches = (
-        debugger.fetches if isinstance(debugger.fetches, (list, tuple)) else [debugger.fetches]
-    )
-    feeds = {name_of(key): value for key, value in debugger.feeds.items()}
-    return str(
-        explain_node.explain(debugger.session, node.name, list(map(name_of, fetches)), feeds)
-    )
+    if debugger.graph.find(node.name) is None:
+        raise NotFoundError(
+            f"{node.name} is from a function", next_step="ask about the node that calls it"
+        )
+    wanted, feeds = debugger.nodes.wanted, debugger.nodes.feeds
+    return str(explain_node.explain(debugger.session, node.name, wanted, feeds))
 
 
 def _node_arguments(parser: Parser) -> None:
