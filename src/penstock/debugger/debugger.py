@@ -133,7 +133,7 @@ class Debugger(Remembered):
         """
         if self._stepper is None or self.has_ended:
             self._begin(goal)
-        elif self._stepper.wait(0) is None:
+        elif self.is_going:
             raise FailedPreconditionError("The step is going on", next_step="pause() it")
         else:
             self._stepper.go(goal)
@@ -152,6 +152,11 @@ class Debugger(Remembered):
         self._visits.add(stop)
         return stop
 
+    @property
+    def is_going(self) -> bool:
+        """Whether there is a step that does not stand."""
+        return self._stepper is not None and self._stepper.wait(0) is None
+
     def pause(self) -> None:
         """Have the step stop at the next node; from any thread."""
         if self._stepper is not None:
@@ -169,6 +174,7 @@ class Debugger(Remembered):
 
     def _begin(self, goal: Goal) -> None:
         self._forget()
+        self._run = self._stepper = None
         stepper = Stepper(self.history, self.overrides, self._breakpoints, goal, self._call_of)
         self._run = StepRun(self.session, self.fetches, self.feeds, stepper)
         self._stepper = stepper
