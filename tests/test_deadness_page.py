@@ -19,7 +19,8 @@ SIGNS = re.compile(
     r"|\.gated\(|Role\.SWITCH, Role\.RECV"
 )
 FOLDERS = (
-    "checks|cluster|comparison|core|debugger|explanations|graph|kernels|passes|runtime|session|state"
+    "checks|cluster|comparison|core|debugger|explanations|graph|kernels|passes|replays|reporting|runtime"
+    "|session|state"
     "|tracing"
 )
 NAMED = set(re.findall(rf"`((?:{FOLDERS})/[\w/]+\.py)`", PAGE))

@@ -98,6 +98,11 @@ if TYPE_CHECKING:
     from penstock.kernels.api.shape_rules import shape_rule
     from penstock.memory_use.measure_memory import measure_memory
     from penstock.memory_use.memory_use import MemoryUse
+    from penstock.replays.record import record
+    from penstock.replays.recording import Recording
+    from penstock.replays.replay import replay
+    from penstock.replays.shrink import Shrunk, shrink
+    from penstock.reporting.make_report import report
     from penstock.saved_model import load_model
     from penstock.session.snapshot import Snapshot
     from penstock.session.stall_watch import watch_stalls
@@ -130,6 +135,7 @@ __all__ = [
     "NodeOutputContext",
     "Operation",
     "OptimizerOptions",
+    "Recording",
     "Rendezvous",
     "RendezvousKey",
     "ResourceManager",
@@ -139,6 +145,7 @@ __all__ = [
     "RunOptions",
     "Session",
     "ShapeContext",
+    "Shrunk",
     "Snapshot",
     "StepState",
     "Tensor",
@@ -186,16 +193,20 @@ __all__ = [
     "ops",
     "placeholder",
     "receive",
+    "record",
     "records",
     "register_device_type",
     "register_eager_caller",
     "register_op",
     "register_pass",
     "register_py_func",
+    "replay",
+    "report",
     "reset_default_graph",
     "saved_model",
     "send",
     "shape_rule",
+    "shrink",
     "switch_case",
     "trace",
     "training",
@@ -221,11 +232,17 @@ _MODULES = {
     "MemoryUse": "penstock.memory_use.memory_use",
     "watch_stalls": "penstock.session.stall_watch",
     "MonitoredSession": "penstock.training.monitored_session",
+    "Recording": "penstock.replays.recording",
     "ShapeContext": "penstock.kernels.api.shape_context",
+    "Shrunk": "penstock.replays.shrink",
     "Snapshot": "penstock.session.snapshot",
     "load_model": "penstock.saved_model.loaded_model",
     "TracedRun": "penstock.session.traced",
+    "record": "penstock.replays.record",
+    "replay": "penstock.replays.replay",
     "shape_rule": "penstock.kernels.api.shape_rules",
+    "shrink": "penstock.replays.shrink",
+    "report": "penstock.reporting.make_report",
     "trace": "penstock.session.traced",
 }
 #: All other names come from ``penstock.builder``.

@@ -22,6 +22,7 @@ from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError
 from penstock.exceptions import shown_cause
 from penstock.state.node_hook import NodeHook
+from penstock.state.step_order import StepOrder
 from penstock.tracing.recorder import Recording
 from penstock.tracing.run_metadata import RunMetadata as RunMetadata  # noqa: PLC0414  (one of ours)
 
@@ -309,6 +310,9 @@ class RunOptions(Options):
     #: Told of what runs, as ``penstock.trace`` has it; instead of a recorder that ``trace_level``
     #: asks for.
     recorder: Recording | None = None
+    #: In which order everything takes effect, as ``penstock.record`` and ``replay`` have it; then
+    #: all nodes are run one by one.
+    order: StepOrder | None = None
     #: Called with (node, slot, value, whether it is dead, ``NodeOutputContext``) for each output of
     #: each node, from any thread; then all nodes are run one by one.  Values may be written over
     #: when it returns.

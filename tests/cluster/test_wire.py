@@ -20,6 +20,7 @@ from penstock.core.dtypes import DType
 from penstock.core.values import DEAD, dtype_of
 from penstock.defs.tensors import from_proto
 from penstock.errors import OpError, Where
+from penstock.state.node_hook import NodeHook
 
 PLAIN = [d for d in dtypes.ALL if not d.is_object and not d.is_ref]
 SHAPES = [(), (0,), (3,), (2, 0, 5), (7, 11), (64, 129), (1, 4099, 3)]
@@ -177,3 +178,12 @@ def test_options_survive() -> None:
     assert (got.tier, got.allow_files) == (ps.Tier.DATAFLOW, False)
     options = ps.RunOptions(trace_level=ps.TraceLevel.FULL_TRACE, timeout_in_ms=5)
     assert ps.RunOptions.of(options_to_proto(options)) == options
+
+
+def test_options_that_have_no_words_are_refused() -> None:
+    """What a message cannot say would be left out in silence; all else is in it."""
+    said = options_to_proto(ps.RunOptions(timeout_in_ms=7, output_partition_graphs=True))
+    assert (said.timeout_in_ms, said.output_partition_graphs) == (7, True)
+    for own in ({"node_outputs": print}, {"node_hook": NodeHook()}):
+        with pytest.raises(ps.errors.InvalidArgumentError, match="in this process"):
+            options_to_proto(ps.RunOptions(**own))

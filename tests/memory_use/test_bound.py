@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -38,11 +39,54 @@ def test_the_node_is_named(tier: ps.Tier) -> None:
             session.run("out:0", FED)
         text = str(caught.value)
         assert "node wide" in text
-        assert "wide:0 (Tile) 20.0 MiB" in text
-        assert "of 10.0 MiB" in text
+        assert "It would make 20.0 MiB of tensors, of 10.0 MiB" in text
     with ps.Session(tiled(5), config=config) as session:
         assert session.run("out:0", FED) == 5 * MEGA / 4
         assert session.make_callable("out:0", ["x:0"])(FED["x:0"]) == 5 * MEGA / 4
+
+
+def test_nothing_is_made_that_is_too_much_by_itself() -> None:
+    """A petabyte is refused in words, before anybody asks the system for it."""
+    graph = ps.Graph()
+    with graph.as_default():
+        sizes = ps.placeholder(ps.dtypes.int32, [3], name="sizes")
+        ps.ops.fill(sizes, ps.constant(np.float32(1)), name="huge")
+    config = ps.Config(max_memory_in_bytes=1 << 60)
+    with (
+        ps.Session(graph, config=config) as session,
+        pytest.raises(ps.errors.ResourceExhaustedError, match=r"It would make 4194304\.0 TiB"),
+    ):
+        session.run("huge:0", {"sizes:0": [1 << 20] * 3})
+
+
+def test_many_tensors_are_too_much_together() -> None:
+    """None is too large by itself; the error names those that are there."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder(ps.dtypes.float32, [MEGA // 4], name="x")
+        parts = [ps.ops.tile(ps.ops.mul(x, float(i)), [4], name=f"part{i}") for i in range(3)]
+        ps.ops.add_n(parts, name="out")
+    with ps.Session(graph, config=ps.Config(max_memory_in_bytes=10 * MEGA)) as session:
+        with pytest.raises(ps.errors.ResourceExhaustedError) as caught:
+            session.run("out:0", FED)
+        assert re.search(r"1\d\.0 MiB of tensors are alive, of 10\.0 MiB", str(caught.value))
+        assert "(Tile) 4.0 MiB" in str(caught.value)
+
+
+def test_functions_count() -> None:
+    """What is made in the body of a function that is called is counted as well."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder(ps.dtypes.float32, [MEGA // 4], name="x")
+        wide = ps.cond(
+            ps.ops.less(x[0], 5.0), lambda: ps.ops.sum(ps.ops.tile(x, [20]), 0), lambda: x[0]
+        )
+        ps.ops.identity(wide, name="out")
+    with (
+        ps.Session(graph, config=ps.Config(max_memory_in_bytes=10 * MEGA)) as session,
+        pytest.raises(ps.errors.ResourceExhaustedError, match="Tile"),
+    ):
+        session.run("out:0", FED)
 
 
 def test_what_the_session_keeps_counts() -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from penstock.config import Config, GraphOptions, RunOptions, Toggle
 from penstock.defs.schema import ConfigProto, Message
 from penstock.defs.schema import RunOptions as RunOptionsProto
+from penstock.errors import InvalidArgumentError
 
 #: What a ConfigProto cannot say.
 OWN_OPTIONS: Final = (
@@ -73,12 +74,20 @@ def _write_graph_options(proto: Message, options: GraphOptions) -> None:
 
 
 def options_to_proto(options: RunOptions) -> Message:
-    """A RunOptions message."""
-    return RunOptionsProto(
-        **{
-            field.name: getattr(options, field.name)
-            for field in dataclasses.fields(options)
-            if field.name
-            not in ("recorder", "node_outputs", "node_hook")  # which are for this process alone
-        }
-    )
+    """A RunOptions message.
+
+    Raises:
+        InvalidArgumentError: an option is given of which the message cannot speak.
+
+    """
+    known, usual = RunOptionsProto.DESCRIPTOR.fields_by_name, RunOptions()
+    proto = RunOptionsProto()
+    for field in dataclasses.fields(options):
+        value = getattr(options, field.name)
+        if field.name in known:
+            setattr(proto, field.name, value)
+        elif value != getattr(usual, field.name):
+            raise InvalidArgumentError(
+                f"RunOptions.{field.name} is for steps in this process, and this one runs in others"
+            )
+    return proto

@@ -8,7 +8,7 @@ Not:  sees no memory inside of kernels; that of compiled regions is the memory o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from typing import Any, Final
@@ -18,11 +18,11 @@ from penstock.core.values import Value
 from penstock.errors import InvalidArgumentError
 from penstock.graph.graph import Graph, Node
 from penstock.memory_use.memory_use import Growth, Kept, MemoryUse
-from penstock.runtime.executor.node_outputs import NodeOutputContext
 from penstock.runtime.live_tensors import Live, LiveTensors, Owner
 from penstock.runtime.memory_bound import add_kept, owner_of
 from penstock.session.session import Session
 from penstock.state.contents import contents
+from penstock.state.node_hook import Activation, NodeHook
 
 #: Only who looked twice knows what grows.
 _LEAST_STEPS: Final = 3
@@ -64,7 +64,7 @@ def measure_memory(
         return measured.use()
 
 
-class _Measured:
+class _Measured(NodeHook):
     """What was seen after each step."""
 
     def __init__(self, session: Session) -> None:
@@ -83,22 +83,18 @@ class _Measured:
         for name, value in (feed_dict or {}).items():
             tensors.add(Owner(getattr(name, "name", str(name)), "feed"), value)
         add_kept(tensors, self._session.resources)
-        self._session.run(fetches, feed_dict, RunOptions(node_outputs=self._note))
+        self._session.run(fetches, feed_dict, RunOptions(node_hook=self))
         self._peaks.append(tensors.peak())
         self._kept.append(dict(self._resources()))
         self._left.append(_summed(self._made.alive()))
 
-    def _note(
-        self,
-        node: str,
-        slot: int,
-        value: Value,
-        _dead: bool,  # noqa: FBT001  (so it is called)
-        context: NodeOutputContext,
-    ) -> None:
-        owner = owner_of(node, slot, context)
-        self._tensors.add(owner, value)
-        self._made.add(owner, value)
+    def after(self, at: Activation, outputs: Sequence[Value]) -> Sequence[Value]:
+        """Count what a node has made; see ``NodeHook``."""
+        for slot, value in enumerate(outputs):
+            owner = owner_of(at, slot)
+            self._tensors.add(owner, value)
+            self._made.add(owner, value)
+        return outputs
 
     def _resources(self) -> Iterator[tuple[_Key, int]]:
         for manager in self._session.resources.managers:

@@ -57,7 +57,7 @@ class FunctionInstance:
         """Run it on behalf of a step, which is then inside of so many calls."""
         recorder = step.state.recorder
         is_recorded_by_node = recorder is not None and recorder.detail.is_by_node
-        is_close = is_recorded_by_node or step.state.hook is not None
+        is_close = is_recorded_by_node or step.state.is_by_node
         whole = self.runnable.whole if not is_close else None
         if whole is not None:
             _run_whole(whole, step, frame, done)

@@ -29,10 +29,10 @@ from penstock.passes.exchange import (
 from penstock.passes.prune import Request, prune
 from penstock.passes.split import split
 from penstock.passes.tell_apart import tell_apart
+from penstock.runtime.coming_outputs import ComingOutputs
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.cost_model import CostModel
 from penstock.runtime.environment import Environment
-from penstock.runtime.executor.node_outputs import NodeOutputsCallback
 from penstock.runtime.flushing import Flushing
 from penstock.runtime.join_devices import join_devices
 from penstock.runtime.memory_bound import MemoryBound
@@ -40,6 +40,7 @@ from penstock.runtime.optimize_request import lower_request, optimize_request
 from penstock.runtime.runnable import Runnable
 from penstock.runtime.workers import EndableStep, RemoteGraph, Workers
 from penstock.state.checkpoints import begin
+from penstock.state.node_hook import NodeHook
 from penstock.state.rendezvous import Rendezvous
 
 
@@ -125,11 +126,12 @@ class PreparedRequest:
         assert self._workers is not None
         return self._workers.exchanged_step(self.remote, own)
 
-    def watcher(self, asked: NodeOutputsCallback | None) -> NodeOutputsCallback | None:
-        """Who is told of a step's outputs: who asks for it, and whoever bounds its memory."""
+    def hook(self, asked: NodeHook | None) -> NodeHook | None:
+        """Who is asked about the nodes of a step: who wants to be, and who bounds its memory."""
         if not self.max_memory:
             return asked
-        return MemoryBound(self.max_memory, self._resources, asked)
+        coming = ComingOutputs(self.partitions)
+        return MemoryBound(self.max_memory, coming, self._resources, asked)
 
     def new_rendezvous(self) -> Rendezvous:
         """Where the parts of one step meet."""

@@ -59,7 +59,7 @@ class Step:
         self._is_close = (
             (stats is not None and stats.recording.detail.is_by_node)
             or node_outputs is not None
-            or state.hook is not None
+            or state.is_by_node
         )
         self._node_outputs = node_outputs
         self._loop = StepLoop()

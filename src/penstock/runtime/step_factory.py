@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from penstock.config import RunOptions, TraceLevel
+from penstock.errors import InvalidArgumentError
 from penstock.graph.graph import Graph
 from penstock.runtime.compiled_step import CompiledStep, CompiledStepFacts, RecordedCompiledStep
 from penstock.runtime.partial_run import PartialRun
@@ -32,8 +33,8 @@ class StepFactory:
     """Makes the steps of one request."""
 
     __slots__ = (
-        "_facts", "_is_hooked", "_is_recorded", "_new_rendezvous", "_options", "_pool", "_prepared",
-        "_session_state",
+        "_facts", "_is_by_node", "_is_recorded", "_new_rendezvous", "_options", "_pool",
+        "_prepared", "_session_state",
     )  # fmt: skip
 
     def __init__(
@@ -60,11 +61,16 @@ class StepFactory:
         self._pool = pool
         self._options = options
         self._is_recorded = (
-            options.trace_level > TraceLevel.NO_TRACE
-            or options.recorder is not None
+            options.trace_level > TraceLevel.NO_TRACE or options.recorder is not None
+        )
+        if options.order is not None and (options.node_hook or options.node_outputs):
+            raise InvalidArgumentError("A step with an order has no node_hook and no node_outputs")
+        self._is_by_node = (
+            options.node_outputs is not None
+            or options.node_hook is not None
+            or options.order is not None
             or prepared.max_memory > 0
         )
-        self._is_hooked = options.node_outputs is not None or options.node_hook is not None
         self._facts = CompiledStepFacts(
             prepared.params,
             self._compiled_state,
@@ -82,13 +88,13 @@ class StepFactory:
         """One run of what this process does itself."""
         if self._is_recorded:
             return self._new_recorded(self._options.recorder or Recording())
-        is_whole = not (self._is_hooked or self._prepared.meets_others)
+        is_whole = not (self._is_by_node or self._prepared.meets_others)
         region = self._prepared.runnable.take() if is_whole else None
         return self._new_step(None) if region is None else CompiledStep(region, self._facts)
 
     def _new_recorded(self, recording: Recording) -> Step | CompiledStep:
         prepared = self._prepared
-        if not (recording.detail.is_by_node or self._is_hooked or prepared.meets_others):
+        if not (recording.detail.is_by_node or self._is_by_node or prepared.meets_others):
             region = prepared.runnable.take()
             if region is not None:
                 return RecordedCompiledStep(region, self._facts, recording)
@@ -101,10 +107,11 @@ class StepFactory:
             container=self._prepared.new_container(),
             pool=self._pool,
             recorder=recording,
-            hook=self._options.node_hook,
+            hook=self._prepared.hook(self._options.node_hook),
+            order=self._options.order,
         )
         stats = None if recording is None else StatsCollector(recording)
-        told = self._prepared.watcher(self._options.node_outputs)
+        told = self._options.node_outputs
         return Step(self._prepared, state, stats, self._facts.flushes, told)
 
     def new_partial(self, graph: Graph) -> PartialRun:

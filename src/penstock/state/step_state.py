@@ -37,6 +37,7 @@ from penstock.state.node_hook import NodeHook
 from penstock.state.rendezvous import Rendezvous
 from penstock.state.resources import StepContainer
 from penstock.state.session_state import SessionState, TensorStore
+from penstock.state.step_order import StepOrder
 from penstock.tracing.recorder import Recorder
 
 #: Has a closure run, now or later, on this thread or another; what it returns is not looked at.
@@ -82,6 +83,8 @@ class StepState:
     recorder: Recorder | None = None
     #: Who is asked before and after each node, likewise.
     hook: NodeHook | None = None
+    #: In which order everything takes effect, one after the other; None if that is nobody's matter.
+    order: StepOrder | None = None
     #: Whether denormal numbers are zeros, wherever the step runs.  Set when it is known what is
     #: fed, before anything runs.
     flush: bool = False
@@ -90,6 +93,11 @@ class StepState:
     _told_at: float | None = field(default=None, init=False)
     #: What was left behind, and what it does.  Only grows.
     _left: list[str] = field(default_factory=list, init=False)
+
+    @property
+    def is_by_node(self) -> bool:
+        """Whether somebody is to see, or to order, each node: then nothing is compiled."""
+        return self.hook is not None or self.order is not None
 
     def within(
         self,

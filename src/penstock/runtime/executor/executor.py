@@ -67,9 +67,13 @@ class Executor:
 
     def _state(self, args: ExecutorArgs, runner: Runner, done: DoneCallback) -> ExecutorState:
         hook, told, recorder = args.hook, args.node_outputs_callback, args.recorder
+        if args.step.order is not None:
+            from penstock.runtime.executor.ordered import OrderedState  # noqa: PLC0415
+
+            return OrderedState(self, args, runner, done, args.step.order)
         if told is not None:
             hook = Telling(told, hook)
-        # Hardly any step has a hook, or is recorded.
+        # Hardly any step has an order or a hook, or is recorded.
         if hook is not None:
             from penstock.runtime.executor.hooked import hooked_state  # noqa: PLC0415
 
