@@ -19,7 +19,7 @@ SIGNS = re.compile(
     r"|\.gated\(|Role\.SWITCH, Role\.RECV"
 )
 FOLDERS = (
-    "checks|cluster|comparison|core|debugger|explanations|graph|kernels|passes|replays|runtime"
+    "checks|cluster|comparison|core|debugger|explanations|graph|kernels|passes|replays|reporting|runtime"
     "|session|state"
     "|tracing"
 )

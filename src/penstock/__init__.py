@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     from penstock.replays.recording import Recording
     from penstock.replays.replay import replay
     from penstock.replays.shrink import Shrunk, shrink
+    from penstock.reporting.make_report import report
     from penstock.saved_model import load_model
     from penstock.session.snapshot import Snapshot
     from penstock.session.stall_watch import watch_stalls
@@ -200,6 +201,7 @@ __all__ = [
     "register_pass",
     "register_py_func",
     "replay",
+    "report",
     "reset_default_graph",
     "saved_model",
     "send",
@@ -240,6 +242,7 @@ _MODULES = {
     "replay": "penstock.replays.replay",
     "shape_rule": "penstock.kernels.api.shape_rules",
     "shrink": "penstock.replays.shrink",
+    "report": "penstock.reporting.make_report",
     "trace": "penstock.session.traced",
 }
 #: All other names come from ``penstock.builder``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,31 @@ def test_the_session_is_where_the_step_has_left_it() -> None:
         assert ps.record(session, "up:0").results == {"up:0": 3}
 
 
+def test_effects_happen_one_at_a_time() -> None:
+    """On however many threads: otherwise there would be no order to note."""
+    active, most = [0], [0]
+
+    def touch(number: Any) -> Any:
+        active[0] += 1
+        most[0] = max(most[0], active[0])
+        time.sleep(0.005)
+        active[0] -= 1
+        return number
+
+    ps.register_py_func({"touch": touch})
+    graph = ps.Graph()
+    with graph.as_default():
+        calls = [
+            ps.ops.PyFunc([np.float64(number)], token="touch", Tout=[ps.dtypes.float64])[0]
+            for number in range(8)
+        ]
+        ps.ops.AddN(calls, name="out")
+    recording = ps.record(graph, "out:0", threads=4)
+    ps.register_py_func({"touch": None})
+    assert recording.results == {"out:0": 28}
+    assert most == [1]
+
+
 def waiting(*, is_filled: bool) -> ps.Graph:
     """``take`` waits for an element that ``put`` brings, if it does."""
     graph = ps.Graph()
@@ -138,6 +164,29 @@ def test_a_step_that_fails_fails_again(tmp_path: Path) -> None:
     assert ps.Recording.load(tmp_path / "failing").ending.code.name == "OUT_OF_RANGE"
 
 
+def test_an_iterator_goes_on_in_a_file(tmp_path: Path) -> None:
+    """Its dataset is made again, with the seeds that it drew, and it is put into its place."""
+    graph = ps.Graph()
+    with graph.as_default():
+        kind = {"output_types": [ps.dtypes.int64], "output_shapes": [ps.TensorShape(())]}
+        offset = ps.Variable(np.int64(100), name="offset")
+        ps.global_variables_initializer(name="init")
+        first = offset.read_value()
+        numbers = ps.ops.RangeDataset(first, first + 30, np.int64(1), **kind)
+        mixed = ps.ops.ShuffleDataset(numbers, np.int64(7), np.int64(0), np.int64(0), **kind)
+        again = ps.ops.RepeatDataset(mixed, np.int64(-1), **kind)
+        iterator = ps.ops.IteratorV2(shared_name="it", container="", **kind)
+        ps.ops.MakeIterator(again, iterator, name="start")
+        ps.ops.IteratorGetNext(iterator, name="next", **kind)
+    with ps.Session(graph) as session:
+        session.run("init")
+        session.run("start")
+        for number in range(70):
+            recording = ps.record(session, "next:0", path=tmp_path / "step")
+            if number % 23 == 0:
+                assert ps.replay(tmp_path / "step", times=2) == recording.results
+
+
 # -- where a step is another one -------------------------------------------------------------------
 
 
@@ -151,7 +200,7 @@ def test_a_node_that_is_not_ready_ends_the_replay() -> None:
     """The error names it, and says what would be ready."""
     recording = recorded()
     *events, begins, ends = recording.events
-    name = begins.activation.node
+    name = begins.node_run.node
     with pytest.raises(ps.errors.AbortedError, match=f"1 of .* {name} begins, but .*; ready: "):
         ps.replay(replace(recording, events=(begins, *events, ends)))
 
@@ -182,7 +231,7 @@ def test_an_order_that_goes_on_too_long_is_told() -> None:
     """So is a step that ends before its order does."""
     recording = recorded()
     first = recording.events[0]
-    extra = Event(first.activation._replace(node="ghost"), is_end=False)
+    extra = Event(first.node_run._replace(node="ghost"), is_end=False)
     with pytest.raises(ps.errors.AbortedError, match="ghost begins"):
         ps.replay(replace(recording, events=(*recording.events, extra)))
 
@@ -191,8 +240,8 @@ def test_a_call_that_never_begins_ends_the_replay() -> None:
     """An order of another graph names executors that there are not."""
     recording = recorded()
     first = recording.events[0]
-    events = (Event(first.activation._replace(executor=9), is_end=False), *recording.events)
-    with pytest.raises(ps.errors.AbortedError, match=r"call 9 never begins"):
+    events = (Event(first.node_run._replace(executor=9), is_end=False), *recording.events)
+    with pytest.raises(ps.errors.AbortedError, match=r"executor 9 never begins"):
         ps.replay(replace(recording, events=events))
 
 
@@ -281,7 +330,7 @@ def replayable(cases: list[Any]) -> list[Any]:
         if not any(part in op for op in case.ops for part in _UNSUPPORTED)
         and b"@TMP@" not in case.graph_bytes
         and str(case).partition("/")[0] not in _LONG
-        and "long_loop" not in str(case)
+        and not str(case).endswith(("long_loop_20000", "table_dense_of_tensors"))
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 import zipfile
 from collections.abc import Sequence
@@ -92,7 +93,7 @@ def python_functions() -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:Node")
-@pytest.mark.parametrize("case", sampled(with_steps()[::3], 20), ids=str)
+@pytest.mark.parametrize("case", sampled(with_steps()[::6], 10), ids=str)
 def test_steps_after_a_snapshot_are_the_same_again(case: Case | OpCase, tmp_path: Path) -> None:
     """Whatever a graph of the corpus keeps is restored: in place, elsewhere, and from a file."""
     check_goes_on(case, ps.Tier.COMPILED, len(case.steps) // 2, tmp_path / "snapshot")
@@ -100,7 +101,7 @@ def test_steps_after_a_snapshot_are_the_same_again(case: Case | OpCase, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Node")
-@pytest.mark.parametrize("case", with_steps()[::4], ids=str)
+@pytest.mark.parametrize("case", with_steps()[::9], ids=str)
 def test_so_they_are_on_the_executor_from_any_step(case: Case | OpCase, tmp_path: Path) -> None:
     """The same node by node, wherever the snapshot was taken."""
     for at in {0, len(case.steps) - 1}:
@@ -157,6 +158,56 @@ def test_unseeded_streams_of_two_sessions_differ() -> None:
     """Nobody can foresee what a session draws, though it is known afterwards."""
     with ps.Session(counter()) as one, ps.Session(counter()) as other:
         assert one.run("unseeded:0").tolist() != other.run("unseeded:0").tolist()
+
+
+def each_kind() -> ps.Graph:
+    """``NAME`` changes something of each kind that has a state, and gives what follows from it."""
+    graph, ops, i64 = ps.Graph(), ps.ops, ps.dtypes.int64
+    with graph.as_default():
+        weights = ps.Variable(np.ones((300, 300), np.float32), name="weights")
+        ps.global_variables_initializer(name="init")
+        step = ops.ResourceApplyGradientDescent(
+            var=weights.handle, alpha=np.float32(0.5), delta=np.ones((300, 300), np.float32)
+        )
+        with ps.control_dependencies([step]):
+            ps.identity(weights.read_value(), name="trained")
+        ops.NonDeterministicInts(shape=np.int64([4]), dtype=i64, name="chance")
+        for name, seed in (("shuffled", 0), ("shuffled_by_seed", 5)):
+            queue = ops.RandomShuffleQueueV2(component_types=[i64], shapes=[[]], seed=seed)
+            ops.QueueEnqueueManyV2(queue, [np.arange(40)], name=f"fill_{name}")
+            ops.QueueDequeueManyV2(queue, 4, component_types=[i64], name=name)
+        table = ops.HashTableV2(key_dtype=i64, value_dtype=i64, name="table")
+        keys = np.arange(5)
+        ops.LookupTableImportV2(table, keys, keys * 7, name="fill_table")
+        ops.LookupTableFindV2(table, keys, np.int64(-1), name="found")
+        glimpses = ops.ExtractGlimpse(
+            np.zeros((1, 2, 2, 1), np.float32), np.int32([4, 4]), np.zeros((1, 2), np.float32)
+        )
+        ps.identity(glimpses, name="noise")
+    return graph
+
+
+@pytest.mark.parametrize(
+    "name", ["trained", "chance", "shuffled", "shuffled_by_seed", "found", "noise"]
+)
+def test_each_kind_goes_on(name: str, tmp_path: Path) -> None:
+    """In place, in another session and out of a file; and steps write into no snapshot."""
+    with ps.Session(each_kind()) as session:
+        session.run(["init", "fill_shuffled", "fill_shuffled_by_seed", "fill_table"])
+        session.run(f"{name}:0")
+        snapshot = session.snapshot()
+        snapshot.save(tmp_path / "before")
+        rest = [bits(session.run(f"{name}:0")) for _ in range(3)]
+        snapshot.save(tmp_path / "after")
+        session.restore(snapshot)
+        assert [bits(session.run(f"{name}:0")) for _ in range(3)] == rest
+        snapshot.save(tmp_path / "later")
+    whole = (tmp_path / "before").read_bytes()
+    assert whole == (tmp_path / "after").read_bytes() == (tmp_path / "later").read_bytes()
+    with ps.Session(each_kind()) as other:
+        other.run(f"{name}:0" if name in ("chance", "noise") else "init")
+        other.restore(Snapshot.load(tmp_path / "before"))
+        assert [bits(other.run(f"{name}:0")) for _ in range(3)] == rest
 
 
 def test_what_came_later_is_gone() -> None:
@@ -343,3 +394,44 @@ def test_other_files_are_refused(head: Any, says: str, tmp_path: Path) -> None:
         archive.writestr("content.json", json.dumps(head))
     with pytest.raises(ps.errors.InvalidArgumentError, match=says):
         ps.Snapshot.load(path)
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_is_of_one_moment() -> None:
+    """Steps that other threads run meanwhile are in it as a whole, or not at all."""
+    graph = ps.Graph()
+    with graph.as_default():
+        ups = [
+            ps.Variable(np.zeros(100), name=name).assign_add(np.ones(100)) for name in ("a", "b")
+        ]
+        ps.global_variables_initializer(name="init")
+        ps.group(*ups, name="up")
+    with ps.Session(graph) as session:
+        session.run("init")
+        stop = threading.Event()
+
+        def work() -> None:
+            while not stop.is_set():
+                session.run("up")
+                stop.wait(0.0005)
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        found: list[Snapshot] = []
+        refused = 0
+        while len(found) < 50:
+            try:
+                found.append(session.snapshot())
+                session.restore(found[0])
+            except ps.errors.FailedPreconditionError:
+                refused += 1
+                time.sleep(0.0002)
+        stop.set()
+        for thread in threads:
+            thread.join()
+    for snapshot in found:
+        values = [held.state[1] for held in snapshot.resources.values()]
+        assert (values[0] == values[1]).all()

@@ -53,6 +53,7 @@ def run() -> None:
                 session.run("take:1")
         with ps.Session(graph_def_with(_CALLS, _FUNCTIONS)) as session:
             _together(threads, _calls, session)
+            _together(threads, _replays, session)
         with ps.saved_model.load(_MODEL) as model:
             _together(threads, _signatures, model)
 
@@ -142,6 +143,13 @@ def _strangers(_session: Any, _number: int) -> None:
     except ps.errors.NotFoundError:
         return
     raise AssertionError("there is such an op")
+
+
+def _replays(_session: Any, _number: int) -> None:
+    graph = ps.Graph()
+    with graph.as_default():
+        ps.ops.random_uniform([2], "float32", name="random")
+    ps.replay(ps.record(graph, "random:0", threads=_THREADS))
 
 
 def _signatures(model: Any, number: int) -> None:

@@ -27,6 +27,7 @@ from penstock.cli.memory import memory_command
 from penstock.cli.ops import ops
 from penstock.cli.record import record_command
 from penstock.cli.replay import replay_command
+from penstock.cli.report import report_command
 from penstock.cli.run import run
 from penstock.cli.show import show
 from penstock.cli.simulate import simulate
@@ -78,6 +79,7 @@ def main(context: click.Context) -> None:
       penstock explain model.pb y --fetch y --feed x:0=[1,2]
       penstock run model.pb --feed images:0=batch.npy --fetch digit:0
       penstock trace model.pb --feed images:0=batch.npy --fetch digit:0 -o step.json
+      penstock report model.pb --feed images:0=batch.npy --fetch digit:0 -o report.html
       penstock memory train.pb --init init --target train_step
       penstock record train.pb --init init --target train_step -o step.penstock-step
       penstock replay step.penstock-step --times 1000
@@ -108,3 +110,4 @@ main.add_command(trace_command)
 main.add_command(memory_command)
 main.add_command(record_command)
 main.add_command(replay_command)
+main.add_command(report_command)

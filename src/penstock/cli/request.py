@@ -155,8 +155,14 @@ class Request:
         return [name if ":" in name else f"{name}:0" for name in self.fetches]
 
     @contextmanager
-    def opened(self, options: RunOptions | None = None) -> Iterator[OpenRequest]:
+    def opened(
+        self, options: RunOptions | None = None, *, needs_step: bool = True
+    ) -> Iterator[OpenRequest]:
         """A session for the time of a ``with`` block, in which ``--init`` has been done.
+
+        Args:
+            options: of the steps that ``--init`` runs.
+            needs_step: whether something must be asked for.
 
         Raises:
             click.UsageError: nothing is to be run.
@@ -175,7 +181,7 @@ class Request:
                 check_given(given, signature, self.path)
                 yield OpenRequest(session, *signature.request(**given))
                 return
-            if not (self.fetches or self.targets or self.inits):
+            if needs_step and not (self.fetches or self.targets or self.inits):
                 raise click.UsageError(nothing_to_do(session.graph, self.path))
             feeds = parse_feeds(self.feeds, session.graph)
             for node in self.inits:

@@ -6,6 +6,7 @@
     frames           in which loop, and why
     needs            who needs it
     devices          where it lies, and why
+    changes          what one pass of the optimiser made of each node
     journey          what the optimiser made of it
     compiled         which region computes it, or what kept it out of all
     liveness         in which branches it runs, and which of them a feed takes

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from penstock.errors import UnimplementedError
 from penstock.graph.export import graph_to_def
+from penstock.replays.datasets import makers_of
 from penstock.replays.needed import needed
 from penstock.replays.orders import NotedOrder
 from penstock.replays.recording import Recording
@@ -80,7 +81,7 @@ def _task(session: Session, fetches: Any, feed_dict: Mapping[Any, Any], *, skips
     before = session.snapshot(skip_unsupported=skips)
     plan = plan_fetches(fetches, session.graph)
     feeds = Feeds(session.graph, _not_held).values(feed_dict)
-    names = [*plan.endpoints, *plan.targets, *feeds]
+    names = [*plan.endpoints, *plan.targets, *feeds, *makers_of(before)]
     return Task(
         graph=needed(graph_to_def(session.graph), names),
         settings=Settings.of(session.config),

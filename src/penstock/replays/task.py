@@ -17,6 +17,7 @@ from penstock.core.trees import Tree
 from penstock.core.values import Value
 from penstock.defs.schema import Message
 from penstock.errors import Code, OpError
+from penstock.replays.datasets import before_datasets, lost
 from penstock.replays.digests import digest_of_state, digest_of_value
 from penstock.session.session import Session
 from penstock.session.snapshot import Snapshot
@@ -162,12 +163,16 @@ class Stage:
             allow_files: whether it may reach files, and functions of Python.
 
         Raises:
-            OpError: the graph is not acceptable.
+            OpError: the graph is not acceptable, or a dataset cannot be made.
 
         """
         self._task: Final = task
         config = task.settings.config(threads=threads, allow_files=allow_files)
         self._session: Final = Session(task.graph, config=config)
+        makers = lost(task.before)
+        if makers:
+            self._session.restore(before_datasets(task.before))
+            self._session.run(makers)
 
     def __enter__(self) -> Self:
         return self

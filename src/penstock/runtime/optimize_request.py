@@ -43,6 +43,7 @@ def optimize_request(
     config: Config,
     devices: DeviceSet,
     on_pass: Callable[[GraphPass, Graph], object] | None = None,
+    on_opened: Callable[[Pruned], object] | None = None,
 ) -> Pruned:
     """The graph of a request, lowered and optimised; ``prune`` makes it, again if need be.
 
@@ -51,6 +52,7 @@ def optimize_request(
         config: what may be done to it.
         devices: where its nodes may lie.
         on_pass: told of each pass that has changed something, and what the graph is then.
+        on_opened: shown the graph before the first of these: with functions where they are called.
 
     Raises:
         OpError: the request does not fit the graph, a frame is malformed, or whoever waits for
@@ -66,10 +68,15 @@ def optimize_request(
         passes = dataclasses.replace(passes, settings=settings)
     kinds = kinds_of(config, passes)
     if passes.change_nothing and not kinds:
-        return _as_written(pruned, passes)
+        written = _as_written(pruned, passes)
+        if on_opened is not None:
+            on_opened(written)
+        return written
     _check_frames(pruned.graph)
     try:
         opened = _opened(pruned, passes, config, devices) or _as_written(prune(), passes)
+        if on_opened is not None:
+            on_opened(opened)
         made = optimize(opened, passes)
         if config.check_graphs:
             check_pruned(made)

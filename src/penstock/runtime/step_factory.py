@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from penstock.config import RunOptions, TraceLevel
+from penstock.errors import InvalidArgumentError
 from penstock.graph.graph import Graph
 from penstock.runtime.compiled_step import CompiledStep, CompiledStepFacts, RecordedCompiledStep
 from penstock.runtime.partial_run import PartialRun
@@ -62,6 +63,8 @@ class StepFactory:
         self._is_recorded = (
             options.trace_level > TraceLevel.NO_TRACE or options.recorder is not None
         )
+        if options.order is not None and (options.node_hook or options.node_outputs):
+            raise InvalidArgumentError("A step with an order has no node_hook and no node_outputs")
         self._is_by_node = (
             options.node_outputs is not None
             or options.node_hook is not None

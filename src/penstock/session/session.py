@@ -234,9 +234,12 @@ class Session(ShownSession, Scoped):
         deadline = monotonic() + timeout / 1000 if timeout > 0 else math.inf
         return Job(plan, self._feeds.values(feed_dict), options, deadline)
 
+    def prepared(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> PreparedRequest:
+        """What a request is made into before it is first run, and kept as."""
+        return self._prepared_for(self._job(self._plan(fetches), feed_dict, RunOptions()))
+
     def _prepared_for(self, job: Job, run: Call | None = None) -> PreparedRequest:
-        fed = tuple(sorted(job.fed))
-        return self._requests.prepared_for(job.plan, fed, job.deadline, run)
+        return self._requests.prepared_for(job.plan, tuple(sorted(job.fed)), job.deadline, run)
 
     def _set_step(self, job: Job, prepared: PreparedRequest) -> None:
         """Make the step of a job that is about to run."""

@@ -14,12 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
-import numpy as np
-
 from penstock.core import trees
 from penstock.core.files import FileSystem
 from penstock.core.trees import Tree
-from penstock.core.values import copied, freeze
+from penstock.core.values import freeze
 from penstock.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
 from penstock.printable import printable
 from penstock.runtime.environment import Environment
@@ -59,7 +57,10 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """The state of a session; nothing in it changes."""
+    """The state of a session; nothing in it changes.
+
+    Its arrays are the session's own: what a session keeps is replaced, and never written into.
+    """
 
     resources: Mapping[ResourcePlace, Held]
     #: The tensors that the session keeps under handles.
@@ -148,7 +149,7 @@ def take(environment: Environment, tensors: SessionState, *, skips: bool) -> Sna
     for place, resource in _resources(environment.resources):
         kind = kind_of(resource)
         if kind:
-            found[place] = Held(kind, _copied(resource.state()))
+            found[place] = Held(kind, _frozen(resource.state()))
         elif skips:
             skipped.append(place)
         else:
@@ -158,8 +159,8 @@ def take(environment: Environment, tensors: SessionState, *, skips: bool) -> Sna
                 next_step="give skip_unsupported=True; it then stays as it is when the session "
                 "is restored",
             )
-    kernels = _copied(environment.node_states.state())
-    return Snapshot(found, _copied(tensors.state()), kernels, tuple(skipped))
+    kernels = _frozen(environment.node_states.state())
+    return Snapshot(found, _frozen(tensors.state()), kernels, tuple(skipped))
 
 
 def _resources(resources: DeviceResources) -> list[tuple[ResourcePlace, Any]]:
@@ -170,11 +171,11 @@ def _resources(resources: DeviceResources) -> list[tuple[ResourcePlace, Any]]:
     ]
 
 
-def _copied(tree: Tree) -> Tree:
-    """A tree that shares no array with the other one: some kernels write into their own arrays."""
+def _frozen(tree: Tree) -> Tree:
+    """The same tree, into whose arrays nobody can write; as it is, no kernel writes into any."""
     if type(tree) is tuple:
-        return tuple(map(_copied, tree))
-    return freeze(copied(tree)) if isinstance(tree, np.ndarray) else tree
+        return tuple(map(_frozen, tree))
+    return freeze(tree)
 
 
 # -- putting back ----------------------------------------------------------------------------------
@@ -196,7 +197,7 @@ def put_back(snapshot: Snapshot, environment: Environment, tensors: SessionState
     for place, held in snapshot.resources.items():
         _check_device(environment, place)
         kept[place] = _made(place, held, there.get(place))
-    reading(lambda: tensors.restore(_copied(snapshot.tensors)), "kept tensors")
+    reading(lambda: tensors.restore(snapshot.tensors), "kept tensors")
     reading(lambda: environment.node_states.restore(snapshot.kernels), "kernels")
     for device in {place.device for place in (*there, *kept)}:
         own = {place.key: one for place, one in kept.items() if place.device == device}
@@ -204,7 +205,7 @@ def put_back(snapshot: Snapshot, environment: Environment, tensors: SessionState
 
 
 def _made(place: ResourcePlace, held: Held, there: object) -> Any:
-    return reading(lambda: made(held.kind, place.name, _copied(held.state), there), str(place))
+    return reading(lambda: made(held.kind, place.name, held.state, there), str(place))
 
 
 def _check_device(environment: Environment, place: ResourcePlace) -> None:

@@ -33,6 +33,7 @@ from penstock.errors import (
     ResourceExhaustedError,
     UnimplementedError,
 )
+from penstock.formats.strict_json import MAX_BYTES as MAX_TEXT
 from penstock.formats.strict_json import parse_object
 from penstock.kernels.values.variants import decoded
 
@@ -67,6 +68,7 @@ def packed(kind: Kind, contents: Contents) -> bytes:
 
     Raises:
         UnimplementedError: an object in the tree cannot be written.
+        ResourceExhaustedError: nobody could read the file again.
 
     """
     values: list[bytes] = []
@@ -74,12 +76,23 @@ def packed(kind: Kind, contents: Contents) -> bytes:
     head = {"kind": kind.name, "version": kind.version, "tree": tree}
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        _add(archive, _CONTENT, json.dumps(head, separators=(",", ":")).encode())
+        _add(archive, _CONTENT, _text(head))
         for at, value in enumerate(values):
             _add(archive, f"{_VALUES}{at}", value)
         for name, part in contents.parts.items():
             _add(archive, name, part)
     return file.getvalue()
+
+
+def _text(head: Mapping[str, Any]) -> bytes:
+    text = json.dumps(head, separators=(",", ":")).encode()
+    if len(text) > MAX_TEXT:
+        raise ResourceExhaustedError(
+            f"The file would have {len(text)} bytes of text, and one that can be read has at most "
+            f"{MAX_TEXT}",
+            next_step="record a shorter step",
+        )
+    return text
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:

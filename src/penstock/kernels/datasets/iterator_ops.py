@@ -61,16 +61,19 @@ class IteratorResource:
         self._iterator: Iterator | None = None
         #: What it goes through; None where nobody said so.
         self._dataset: Dataset | None = None
+        #: The node that said so; empty for none.
+        self._maker = ""
         #: Where the iterator is to go before it is asked for anything; None if it is there.
         self._goal: Tree = None
         #: One who wants something of the iterator after the other.
         self._turns: Final = Turns()
 
-    def set(self, dataset: Dataset) -> None:
-        """Begin anew, or for the first time."""
+    def set(self, dataset: Dataset, maker: str) -> None:
+        """Begin anew, or for the first time, as a node wants it."""
         iterator = dataset.make_iterator()
         with self._lock:
             self._iterator, self._dataset, self._goal = iterator, dataset, None
+            self._maker = maker
 
     @property
     def dataset(self) -> Dataset | None:
@@ -78,11 +81,11 @@ class IteratorResource:
         return self._dataset
 
     def state(self) -> Tree:
-        """The dataset, and where in it the iterator is; None for what is not there."""
+        """The dataset, where in it the iterator is, and which node has made it so."""
         with self._lock:
             iterator, dataset, goal = self._iterator, self._dataset, self._goal
         place = state_of(iterator) if goal is None and iterator is not None else goal
-        return dataset, place
+        return dataset, place, self._maker
 
     @classmethod
     def of_state(cls, name: str, state: Tree, there: object) -> IteratorResource:
@@ -90,14 +93,14 @@ class IteratorResource:
 
         It goes where it is to be when it is first asked for something: functions may have to run.
         """
-        dataset, place = trees.parts(state, 2)
+        dataset, place, maker = trees.parts(state, 3)
         if isinstance(dataset, LostDataset):
             dataset = there.dataset if isinstance(there, IteratorResource) else None
             if dataset is None:
                 raise _lost_dataset(name)
         made = cls()
         if dataset is not None:
-            made.set(dataset_in(dataset))
+            made.set(dataset_in(dataset), trees.text(maker))
             made._goal = place
         return made
 
@@ -220,11 +223,12 @@ def make_delete_iterator(_: Attrs) -> Kernel:
 
 
 @context_kernel("MakeIterator")
-def make_make_iterator(_: Attrs) -> Kernel:
+def make_make_iterator(attrs: Attrs) -> Kernel:
     """Let an iterator begin with a dataset's first element."""
+    maker = attrs.node_name
 
     def make_iterator(context: OpKernelContext, dataset: Value, handle: Value) -> None:
-        _find(context, handle).set(dataset_in(dataset))
+        _find(context, handle).set(dataset_in(dataset), maker)
 
     return make_iterator
 
@@ -245,7 +249,7 @@ def make_one_shot_iterator(attrs: Attrs) -> Kernel:
             if len(results) != 1:
                 raise InvalidArgumentError("The `dataset_factory` must return a single dataset.")
             made = IteratorResource()
-            made.set(dataset_in(results[0]))
+            made.set(dataset_in(results[0]), attrs.node_name)
             context.resources.lookup_or_create(container, name, ITERATOR, lambda: made)
             return results
 
