@@ -200,7 +200,7 @@ def test_a_node_that_is_not_ready_ends_the_replay() -> None:
     """The error names it, and says what would be ready."""
     recording = recorded()
     *events, begins, ends = recording.events
-    name = begins.activation.node
+    name = begins.node_run.node
     with pytest.raises(ps.errors.AbortedError, match=f"1 of .* {name} begins, but .*; ready: "):
         ps.replay(replace(recording, events=(begins, *events, ends)))
 
@@ -231,7 +231,7 @@ def test_an_order_that_goes_on_too_long_is_told() -> None:
     """So is a step that ends before its order does."""
     recording = recorded()
     first = recording.events[0]
-    extra = Event(first.activation._replace(node="ghost"), is_end=False)
+    extra = Event(first.node_run._replace(node="ghost"), is_end=False)
     with pytest.raises(ps.errors.AbortedError, match="ghost begins"):
         ps.replay(replace(recording, events=(*recording.events, extra)))
 
@@ -240,8 +240,8 @@ def test_a_call_that_never_begins_ends_the_replay() -> None:
     """An order of another graph names executors that there are not."""
     recording = recorded()
     first = recording.events[0]
-    events = (Event(first.activation._replace(executor=9), is_end=False), *recording.events)
-    with pytest.raises(ps.errors.AbortedError, match=r"call 9 never begins"):
+    events = (Event(first.node_run._replace(executor=9), is_end=False), *recording.events)
+    with pytest.raises(ps.errors.AbortedError, match=r"executor 9 never begins"):
         ps.replay(replace(recording, events=events))
 
 
@@ -330,7 +330,7 @@ def replayable(cases: list[Any]) -> list[Any]:
         if not any(part in op for op in case.ops for part in _UNSUPPORTED)
         and b"@TMP@" not in case.graph_bytes
         and str(case).partition("/")[0] not in _LONG
-        and "long_loop" not in str(case)
+        and not str(case).endswith(("long_loop_20000", "table_dense_of_tensors"))
     ]
 
 

@@ -93,7 +93,7 @@ def python_functions() -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:Node")
-@pytest.mark.parametrize("case", sampled(with_steps()[::3], 20), ids=str)
+@pytest.mark.parametrize("case", sampled(with_steps()[::6], 10), ids=str)
 def test_steps_after_a_snapshot_are_the_same_again(case: Case | OpCase, tmp_path: Path) -> None:
     """Whatever a graph of the corpus keeps is restored: in place, elsewhere, and from a file."""
     check_goes_on(case, ps.Tier.COMPILED, len(case.steps) // 2, tmp_path / "snapshot")
@@ -101,7 +101,7 @@ def test_steps_after_a_snapshot_are_the_same_again(case: Case | OpCase, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Node")
-@pytest.mark.parametrize("case", with_steps()[::4], ids=str)
+@pytest.mark.parametrize("case", with_steps()[::9], ids=str)
 def test_so_they_are_on_the_executor_from_any_step(case: Case | OpCase, tmp_path: Path) -> None:
     """The same node by node, wherever the snapshot was taken."""
     for at in {0, len(case.steps) - 1}:

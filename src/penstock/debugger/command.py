@@ -18,7 +18,9 @@ from typing import Any, Final, NoReturn
 from penstock.debugger.debugger import Debugger
 from penstock.errors import InvalidArgumentError
 
-_WORD: Final = re.compile(r"""(?:[^\s"'\[`]|"[^"]*"|'[^']*'|\[[^\]]*\]|`[^`]*`|["'\[`])+""")
+_WORD: Final = re.compile(
+    r"""(?:[^\s"'\[`]|"[^"]*"|'[^']*'|\[(?:[^\[\]]|\[[^\]]*\])*\]|`[^`]*`|["'\[`])+"""
+)
 #: The words of a command's own, and what is left as it was typed.
 _OPTIONS: Final = re.compile(r"((?:-[a-z](?:\s+|$))*)(.*)", re.DOTALL)
 _IF: Final = re.compile(r"(?:^|\s)if\s")

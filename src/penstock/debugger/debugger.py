@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Self
 
 from penstock.debugger import stops
+from penstock.debugger.as_run import AsRun
 from penstock.debugger.breakpoints import (
     FILTERS,
     Breakpoint,
@@ -30,7 +31,6 @@ from penstock.debugger.step_run import StepRun
 from penstock.debugger.stepper import Stepper
 from penstock.debugger.stops import Goal, Stop
 from penstock.errors import FailedPreconditionError
-from penstock.session.graphs import graph_of
 from penstock.session.session import Session
 from penstock.state.node_hook import Activation
 
@@ -52,7 +52,7 @@ class Debugger(Remembered):
         close: Callable[[], None] | None = None,
     ) -> None:
         """What ``debug`` makes."""
-        super().__init__(graph_of(session.graph), memory)
+        super().__init__(AsRun(session, fetches, feeds), memory)
         self.session = session
         self.fetches = fetches
         self.feeds = feeds
@@ -133,7 +133,7 @@ class Debugger(Remembered):
         """
         if self._stepper is None or self.has_ended:
             self._begin(goal)
-        elif self._stepper.wait(0) is None:
+        elif self.is_going:
             raise FailedPreconditionError("The step is going on", next_step="pause() it")
         else:
             self._stepper.go(goal)
@@ -152,6 +152,11 @@ class Debugger(Remembered):
         self._visits.add(stop)
         return stop
 
+    @property
+    def is_going(self) -> bool:
+        """Whether there is a step that does not stand."""
+        return self._stepper is not None and self._stepper.wait(0) is None
+
     def pause(self) -> None:
         """Have the step stop at the next node; from any thread."""
         if self._stepper is not None:
@@ -169,6 +174,7 @@ class Debugger(Remembered):
 
     def _begin(self, goal: Goal) -> None:
         self._forget()
+        self._run = self._stepper = None
         stepper = Stepper(self.history, self.overrides, self._breakpoints, goal, self._call_of)
         self._run = StepRun(self.session, self.fetches, self.feeds, stepper)
         self._stepper = stepper
@@ -234,7 +240,7 @@ class Debugger(Remembered):
             given: a value; or a function, which gets what the node reads and returns what it gives.
 
         Raises:
-            NotFoundError: the graph has no such node, and no function is inlined there.
+            NotFoundError: there is no such node.
 
         """
         self.check_name(node)

@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core.files import FileSystem
+from penstock.debugger.as_run import slotted
 from penstock.debugger.breakpoints import find_filter
 from penstock.debugger.command import Arguments, Command, Console, Parser
 from penstock.debugger.expressions import parse
@@ -203,11 +204,10 @@ def _watch_arguments(parser: Parser) -> None:
 
 
 def _feed(console: Console, words: Arguments) -> str:
-    feeds = {getattr(name, "name", name): value for name, value in console.debugger.feeds.items()}
-    name = words.tensor if ":" in words.tensor else f"{words.tensor}:0"
-    given = feeds.get(words.tensor, feeds.get(name))
+    feeds = console.debugger.nodes.feeds
+    given = feeds.get(slotted(words.tensor))
     if given is None:
-        names = ", ".join(map(str, feeds)) or "nothing"
+        names = ", ".join(feeds) or "nothing"
         raise InvalidArgumentError(f"{words.tensor} is not fed", next_step=f"fed is {names}")
     return "\n".join([printable(words.tensor), *_shown(given, words)])
 

@@ -7,19 +7,24 @@ Not:  runs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final, TypeAlias
 
+from penstock.debugger.as_run import FED, inputs_of, readers_of
 from penstock.debugger.command import Arguments, Command, Console, Parser
 from penstock.debugger.show_tensor import brief, title
 from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.explanations import explain_node
-from penstock.graph.graph import Node
+from penstock.graph.graph import Edge, Node
+from penstock.graph.roles import Role
 from penstock.printable import printable
 
 #: How far lists of inputs of inputs go, unless somebody says.
 _DEPTH: Final = 20
 _MOST: Final = 500
+#: The neighbours of a node on one side, and what is said of them.
+_Near: TypeAlias = Callable[[Node], Iterator[tuple[Node, str]]]
 _NO_TRACEBACK: Final = (
     "the graph does not say where in Python its nodes were made: GraphDefs hold no tracebacks"
 )
@@ -29,7 +34,7 @@ def _node_of(console: Console, name: str) -> Node:
     """The node that is meant: by its name, with or without a slot; else where the step stands.
 
     Raises:
-        NotFoundError: the graph has none of that name; its functions may.
+        NotFoundError: there is none of that name, or only in a function that stays a call.
 
     """
     debugger = console.debugger
@@ -38,13 +43,14 @@ def _node_of(console: Console, name: str) -> Node:
         if stop is None or not stop.node:
             raise InvalidArgumentError("Which node?", next_step="write its name")
         name = stop.node
-    node = debugger.graph.find(name) or debugger.graph.find(name.rpartition(":")[0])
-    if node is None:
-        inlined = any(one.node == name for one in debugger.records())
-        reason = "is from a function, so the graph does not know it" if inlined else "is no node"
-        hint = "lt -n and pt know it" if inlined else debugger.graph.hint(name)
-        raise NotFoundError(f"{name} {reason}", next_step=hint)
-    return node
+    node = debugger.nodes.find(name) or debugger.nodes.find(name.rpartition(":")[0])
+    if node is not None:
+        return node
+    debugger.check_name(name)
+    raise NotFoundError(
+        f"{name} is from a function that stays a call, of which only values are known",
+        next_step="lt -n and pt show them",
+    )
 
 
 def _info(console: Console, words: Arguments) -> str:
@@ -52,10 +58,10 @@ def _info(console: Console, words: Arguments) -> str:
     lines = [printable(f"{node.name} ({node.op.name})")]
     if node.requested_device:
         lines.append(f"  device   {printable(node.requested_device)}")
-    lines += [f"  input    {_edge_text(src, slot)}" for src, slot in _inputs(node)]
+    lines += [f"  input    {_tensor_text(name, edge)}" for name, edge in inputs_of(node)]
     lines += [f"  control  {printable(edge.src.name)}" for edge in node.control_inputs]
     lines += [f"  output   {slot}: {dtype}" for slot, dtype in enumerate(node.output_types)]
-    readers = dict.fromkeys(edge.dst.name for edge in node.out_edges)
+    readers = dict.fromkeys(edge.dst.name for edge in readers_of(node))
     lines += [f"  read by  {printable(name)}" for name in readers]
     if words.attributes:
         lines += [f"  {printable(f'{n} = {v!r}'[:_MOST])}" for n, v in sorted(node.attrs.items())]
@@ -75,32 +81,30 @@ def _info_arguments(parser: Parser) -> None:
     parser.add_argument("node", nargs="?", default="", metavar="NODE")
 
 
-def _inputs(node: Node) -> Iterator[tuple[Node, int]]:
-    return ((edge.src, edge.src_slot) for edge in node.inputs if edge is not None)
-
-
-def _edge_text(src: Node, slot: int) -> str:
-    return printable(f"{src.name}:{slot} {src.output_types[slot]} ({src.op.name})")
+def _tensor_text(name: str, edge: Edge) -> str:
+    op = FED if edge.src.role is Role.ARG else edge.src.op.name
+    return printable(f"{name} {edge.src.output_types[edge.src_slot]} ({op})")
 
 
 def _list_inputs(console: Console, words: Arguments) -> str:
     node = _node_of(console, words.node)
     lines = [f"what {printable(node.name)} reads"]
-    lines += _tree(node, words, console, is_backwards=True)
+    near = partial(_before, console, with_control=words.control)
+    lines += _tree(node, near, words.depth if words.recursive else 1)
     return "\n".join(lines)
 
 
 def _list_outputs(console: Console, words: Arguments) -> str:
     node = _node_of(console, words.node)
     lines = [f"who reads {printable(node.name)}"]
-    lines += _tree(node, words, console, is_backwards=False)
+    near = partial(_behind, with_control=words.control)
+    lines += _tree(node, near, words.depth if words.recursive else 1)
     return "\n".join(lines)
 
 
-def _tree(node: Node, words: Arguments, console: Console, *, is_backwards: bool) -> list[str]:
+def _tree(node: Node, near: _Near, deepest: int) -> list[str]:
     """The neighbours of a node, and theirs; each is opened once."""
     lines: list[str] = []
-    deepest = words.depth if words.recursive else 1
     pending = [(node, 0, "")]
     opened: set[Node] = set()
     while pending and len(lines) < _MOST:
@@ -110,37 +114,35 @@ def _tree(node: Node, words: Arguments, console: Console, *, is_backwards: bool)
             lines.append("  " * depth + text + again)
         if depth < deepest and at not in opened:
             opened.add(at)
-            near = list(_near(at, console, words.control, is_backwards))
-            pending += [(other, depth + 1, said) for other, said in reversed(near)]
+            pending += [(other, depth + 1, said) for other, said in reversed(list(near(at)))]
     return lines or ["  nothing"]
 
 
-def _near(
-    node: Node,
-    console: Console,
-    with_control: bool,  # noqa: FBT001  (as it was typed)
-    is_backwards: bool,  # noqa: FBT001
-) -> Iterator[tuple[Node, str]]:
-    """The neighbours of a node on one side, with what is known of the tensor between."""
-    edges = node.in_edges() if is_backwards else node.out_edges
-    for edge in edges:
-        other = edge.src if is_backwards else edge.dst
-        if edge.is_control:
-            if with_control:
-                yield other, printable(f"^{other.name} ({other.op.name})")
-            continue
-        said = printable(f"{other.name} ({other.op.name})")
-        if is_backwards:
-            said = (
-                f"{_edge_text(edge.src, edge.src_slot)}{_value(console, edge.src, edge.src_slot)}"
-            )
-        yield other, said
+def _before(console: Console, node: Node, *, with_control: bool) -> Iterator[tuple[Node, str]]:
+    """The nodes that a node reads, with what is known of the tensors."""
+    for name, edge in inputs_of(node):
+        yield edge.src, f"{_tensor_text(name, edge)}{_value(console, name)}"
+    if with_control:
+        yield from ((edge.src, _control_text(edge.src)) for edge in node.control_inputs)
 
 
-def _value(console: Console, node: Node, slot: int) -> str:
+def _behind(node: Node, *, with_control: bool) -> Iterator[tuple[Node, str]]:
+    """The nodes that read a node."""
+    for edge in readers_of(node):
+        if not edge.is_control:
+            yield edge.dst, printable(f"{edge.dst.name} ({edge.dst.op.name})")
+        elif with_control:
+            yield edge.dst, _control_text(edge.dst)
+
+
+def _control_text(node: Node) -> str:
+    return printable(f"^{node.name} ({node.op.name})")
+
+
+def _value(console: Console, name: str) -> str:
     """What a tensor is now; nothing if nobody knows."""
     try:
-        return f" = {brief(console.debugger.record(f'{node.name}:{slot}'))}"
+        return f" = {brief(console.debugger.record(name))}"
     except NotFoundError:
         return ""
 
@@ -162,13 +164,13 @@ def _source_arguments(parser: Parser) -> None:
 
 def _run_info(console: Console, _words: Arguments) -> str:
     debugger = console.debugger
-    feeds = [str(getattr(name, "name", name)) for name in debugger.feeds]
+    feeds = list(debugger.nodes.feeds)
     history = debugger.history
     lines = [
         f"step {debugger.run_count}, {'ended' if debugger.has_ended else 'not ended'}",
         f"fetches  {printable(str(debugger.fetches))}",
         f"feeds    {printable(', '.join(feeds)) or 'nothing'}",
-        f"nodes    {len(debugger.graph.names())} in the graph",
+        f"nodes    {len(debugger.nodes.names())}",
         f"memory   {history.nbytes} of {history.max_bytes} bytes; {history.forgotten} forgotten",
     ]
     lines += [f"breaks   {printable(str(one))}" for one in debugger.breakpoints]
@@ -178,12 +180,12 @@ def _run_info(console: Console, _words: Arguments) -> str:
 
 def _explain(console: Console, words: Arguments) -> str:
     debugger, node = console.debugger, _node_of(console, words.node)
-    fetches = (
-        debugger.fetches if isinstance(debugger.fetches, (list, tuple)) else [debugger.fetches]
-    )
-    names = [str(getattr(one, "name", one)) for one in fetches]
-    feeds = {str(getattr(name, "name", name)): value for name, value in debugger.feeds.items()}
-    return str(explain_node.explain(debugger.session, node.name, names, feeds))
+    if debugger.graph.find(node.name) is None:
+        raise NotFoundError(
+            f"{node.name} is from a function", next_step="ask about the node that calls it"
+        )
+    wanted, feeds = debugger.nodes.wanted, debugger.nodes.feeds
+    return str(explain_node.explain(debugger.session, node.name, wanted, feeds))
 
 
 def _node_arguments(parser: Parser) -> None:

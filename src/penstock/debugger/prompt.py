@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from penstock.debugger.command import Console
 from penstock.debugger.commands import BY_NAME, execute
 from penstock.debugger.debugger import Debugger
+from penstock.debugger.stops import Stop
 from penstock.errors import FailedPreconditionError, OpError
 from penstock.printable import printable, printable_lines
 
@@ -100,17 +101,24 @@ def _patiently(debugger: Debugger, do: Callable[[], str]) -> str:
     try:
         return do()
     except KeyboardInterrupt:
+        if not debugger.is_going:
+            return "interrupted"
         debugger.pause()
     try:
-        return str(debugger.wait(_PATIENCE))
-    except TimeoutError:
-        show(printable_lines(debugger.waits_for()))
-        show("The step is not at a node. Ctrl-C cancels it.")
-    try:
-        return str(debugger.wait())
+        return str(_come_to_stand(debugger))
     except KeyboardInterrupt:
         debugger.end()
         return str(debugger.stop)
+
+
+def _come_to_stand(debugger: Debugger) -> Stop:
+    """Wait for a step that is to stop; say what it is at if that takes long."""
+    try:
+        return debugger.wait(_PATIENCE)
+    except TimeoutError:
+        show(printable_lines(debugger.waits_for()))
+        show("The step is not at a node. Ctrl-C cancels it.")
+        return debugger.wait()
 
 
 def _piped() -> str:
@@ -164,8 +172,7 @@ def completions(debugger: Debugger, line: str) -> Iterator[str]:
     elif before[-1] == "-f":
         names = sorted(debugger.filters)
     else:
-        inlined = {one.node for one in debugger.records()}
-        names = sorted({*debugger.graph.names(), *inlined})
+        names = debugger.nodes.names()
     matching = (name for name in names if name.startswith(word) and name.isprintable())
     for _, name in zip(range(_MOST), matching, strict=False):
         yield name

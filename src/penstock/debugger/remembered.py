@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from penstock.core.names import parse_endpoint, scopes_of
+from penstock.core.names import parse_endpoint
+from penstock.debugger.as_run import AsRun
 from penstock.debugger.history import History, Recorded, split_key
 from penstock.debugger.stops import Stop
 from penstock.debugger.visits import Visits
 from penstock.errors import NotFoundError
-from penstock.graph.graph import Graph
 
 
 class Remembered:
     """The places and the values of one step after the other."""
 
-    def __init__(self, graph: Graph, memory: int) -> None:
-        """Of a graph, with so many bytes for values."""
-        self.graph: Final = graph
+    def __init__(self, nodes: AsRun, memory: int) -> None:
+        """Of these nodes, with so many bytes for values."""
+        self.nodes: Final = nodes
+        #: The graph as it was written.
+        self.graph: Final = nodes.graph
         self.memory: Final = memory
         self.history = History(memory)
         self._visits = Visits()
@@ -121,14 +123,13 @@ class Remembered:
                 next_step=f"allow more than {self.history.max_bytes} bytes of memory",
             )
         node = parse_endpoint(split_key(name)[0]).node
-        is_known = self.graph.find(node) is not None
+        is_known = self.nodes.find(node) is not None
         return NotFoundError(
             f"{name} has no value yet", next_step="run to it" if is_known else self.graph.hint(node)
         )
 
     def check_name(self, node: str) -> None:
-        """Raise NotFoundError unless there is a node, or may be one inside of a call."""
-        scopes = {node, *scopes_of(node)}
-        is_known = any(self.graph.find(scope) is not None for scope in scopes)
+        """Raise NotFoundError unless there is a node, or was one in a function that was called."""
+        is_known = self.nodes.find(node) is not None
         if not is_known and not any(one.node == node for one in self.history.all()):
             raise NotFoundError(f"There is no node {node}", next_step=self.graph.hint(node))

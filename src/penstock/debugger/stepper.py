@@ -18,6 +18,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from penstock.core.values import DEAD, Value
+from penstock.debugger.as_run import FED
 from penstock.debugger.breakpoints import Breakpoints, Seen
 from penstock.debugger.history import History, Recorded, kept_copy
 from penstock.debugger.overrides import Overrides
@@ -207,12 +208,13 @@ class Stepper(NodeHook):
         records = []
         for slot, value in enumerate(outputs):
             node, own_slot = endpoint_of(at, slot)
-            if node != at.node:
+            op = at.op if node == at.node else FED
+            if op == FED:
                 self._fed[f"{node}:{own_slot}"] = at.node
             kept = None if value is DEAD else kept_copy(value)
             kind = "" if value is DEAD or kept is not None else type(value).__name__
             one = Recorded(
-                self._number, node, own_slot, at.output_types[slot], at.op, at.frame, at.iterations,
+                self._number, node, own_slot, at.output_types[slot], op, at.frame, at.iterations,
                 perf_counter() - self._start, kept, value is DEAD, kind,
             )  # fmt: skip
             self._history.add(one)

@@ -1,6 +1,6 @@
 """The order in which nodes become ready, but for some that wait for others.
 
-In:   pairs of activations, the second of which is to wait for the first.
+In:   pairs of runs of nodes, the second of which is to wait for the first.
 Out:  what happens, noted; whoever waits for what never comes, goes on in the end.
 Not:  knows not why anybody waits.
 """
@@ -23,10 +23,12 @@ class HeldOrder(NotedOrder):
     def __init__(self, pairs: Iterable[Pair] = ()) -> None:
         super().__init__()
         # The order's lock guards what follows, too.
-        #: What each activation still waits for.
+        #: What each run still waits for.
         self._waits_for: Final[dict[NodeRun, set[NodeRun]]] = {}
         for first, second in pairs:
             self._waits_for.setdefault(second, set()).add(first)
+        #: What somebody waits for, or has waited for.
+        self._awaited: Final = {first for waited in self._waits_for.values() for first in waited}
         self._ended: Final[set[NodeRun]] = set()
         #: Executors that have something to do, or did not say yet; not those that have ended.
         self._busy: Final[dict[int, Participant]] = {}
@@ -56,17 +58,19 @@ class HeldOrder(NotedOrder):
             return next(iter(ready))  # for whom it waits, that one will not come
         return free
 
-    def ends(self, activation: NodeRun, outcome: Outcome) -> None:
+    def ends(self, node_run: NodeRun, outcome: Outcome) -> None:
         """Note it; those who wait for it may go on."""
-        super().ends(activation, outcome)
-        self._ended.add(activation)
+        super().ends(node_run, outcome)
+        self._ended.add(node_run)
+        if node_run not in self._awaited:
+            return
         for number, participant in self._all.items():
-            if number != activation.executor:
+            if number != node_run.executor:
                 self._busy[number] = participant
                 participant.wake()
 
-    def _waits(self, activation: NodeRun) -> bool:
-        return not self._waits_for.get(activation, set()) <= self._ended
+    def _waits(self, node_run: NodeRun) -> bool:
+        return not self._waits_for.get(node_run, set()) <= self._ended
 
     def _is_busy(self, number: int, *, is_busy: bool) -> None:
         if is_busy:

@@ -13,9 +13,12 @@ from threading import RLock
 from typing import Final
 
 from penstock.errors import AbortedError, OpError
+from penstock.printable import printable
 from penstock.replays.digests import digest_of_outcome
 from penstock.replays.events import Event, named
 from penstock.state.step_order import NodeRun, Outcome, Participant
+
+_LINE: Final = "\n"
 
 
 class NotedOrder:
@@ -25,6 +28,8 @@ class NotedOrder:
         #: See ``StepOrder``.  Guards what follows.
         self.lock = RLock()
         self.events: list[Event] = []
+        #: What has done more than compute, perhaps.
+        self.effects: set[NodeRun] = set()
         self._count = 0
         self._random = None if seed is None else Random(seed)
 
@@ -47,24 +52,24 @@ class NotedOrder:
             return self._random.choice([*came, *ready])
         return next(iter(came), None) or next(iter(ready), None)
 
-    def begins(self, activation: NodeRun) -> None:
+    def begins(self, node_run: NodeRun, *, has_effects: bool) -> None:
         """Note it."""
-        self.events.append(Event(activation, is_end=False))
+        if has_effects:
+            self.effects.add(node_run)
+        self.events.append(Event(node_run, is_end=False))
 
-    def ends(self, activation: NodeRun, outcome: Outcome) -> None:
+    def ends(self, node_run: NodeRun, outcome: Outcome) -> None:
         """Note it."""
-        self.events.append(Event(activation, is_end=True, digest=digest_of_outcome(outcome)))
+        self.events.append(Event(node_run, is_end=True, digest=digest_of_outcome(outcome)))
 
 
 class DemandedOrder:
     """Has everything happen as it was noted; ends the step where that cannot be."""
 
-    def __init__(self, events: Sequence[Event], *, compares: bool = True) -> None:
-        """``compares`` asks that nodes also give what they gave."""
+    def __init__(self, events: Sequence[Event]) -> None:
         #: See ``StepOrder``.  Guards what follows.
         self.lock = RLock()
         self._events: Final = events
-        self._compares: Final = compares
         #: How many events have happened.
         self._at = 0
         #: Executors by number; None for those that have ended.
@@ -81,8 +86,8 @@ class DemandedOrder:
         """An executor has ended; what it was to do, it never will."""
         self._participants[number] = None
         following = self._following()
-        if following is not None and following.activation.executor == number:
-            self._diverge(f"{following}, but all of {self._whose(number)} has ended")
+        if following is not None and following.node_run.executor == number:
+            self._diverge(f"{following}, but executor {number} has ended")
 
     def choose(
         self, number: int, ready: Collection[NodeRun], came: Collection[NodeRun]
@@ -94,7 +99,7 @@ class DemandedOrder:
             if extra is not None:
                 self._diverge(f"nothing more, but {named(extra)} is ready")
             return None
-        wanted = following.activation
+        wanted = following.node_run
         if wanted.executor != number:
             self._pass_on(following)
             return None
@@ -105,20 +110,18 @@ class DemandedOrder:
             self._diverge(f"{following}, but it is not ready; ready: {others}")
         return None
 
-    def begins(self, activation: NodeRun) -> None:  # noqa: ARG002
+    def begins(self, node_run: NodeRun, *, has_effects: bool) -> None:  # noqa: ARG002
         """The next event happens."""
         self._at += 1
 
-    def ends(self, activation: NodeRun, outcome: Outcome) -> None:
+    def ends(self, node_run: NodeRun, outcome: Outcome) -> None:
         """The next event happens."""
-        event = self._events[self._at]
+        if digest_of_outcome(outcome) != self._events[self._at].digest:
+            does = "gives something else"
+            if isinstance(outcome, OpError):
+                does = f"fails: {printable(outcome.message.partition(_LINE)[0])}"
+            self._diverge(f"{named(node_run)} gives what it gave, but it {does}")
         self._at += 1
-        if self._compares and digest_of_outcome(outcome) != event.digest:
-            gave = outcome.message.partition("\n")[0] if isinstance(outcome, OpError) else ""
-            self._diverge(
-                f"{named(activation)} gives what it gave, but it "
-                + (f"fails: {gave}" if gave else "gives something else")
-            )
 
     def check_end(self) -> None:
         """Raise AbortedError if the step has left the order, or has not come to its end."""
@@ -133,20 +136,17 @@ class DemandedOrder:
     def _following(self) -> Event | None:
         return self._events[self._at] if self._at < len(self._events) else None
 
-    def _whose(self, number: int) -> str:
-        return f"call {number}" if number else "the graph"
-
     def _pass_on(self, event: Event) -> None:
         """Wake the executor whose turn it is."""
-        number = event.activation.executor
+        number = event.node_run.executor
         if number < len(self._participants):
             participant = self._participants[number]
             if participant is None:
-                self._diverge(f"{event}, but all of {self._whose(number)} has ended")
+                self._diverge(f"{event}, but executor {number} has ended")
             else:
                 participant.wake()
         elif not self._may_come():
-            self._diverge(f"{event}, but {self._whose(number)} never begins")
+            self._diverge(f"{event}, but executor {number} never begins")
 
     def _may_come(self) -> bool:
         """Whether anything is still to come of what has begun."""

@@ -85,7 +85,7 @@ class OrderedState(ExecutorState):
                     return
                 while self._ready:
                     tagged = self._ready.popleft()
-                    self._waiting[self._activation(tagged)] = tagged
+                    self._waiting[self._node_run(tagged)] = tagged
                 chosen = order.choose(self._number, self._waiting.keys(), self._came.keys())
                 if chosen is None:
                     return
@@ -102,11 +102,11 @@ class OrderedState(ExecutorState):
         self._came.clear()
         self._abort(self._interrupt.verdict())
 
-    def _activation(self, tagged: TaggedNode) -> NodeRun:
+    def _node_run(self, tagged: TaggedNode) -> NodeRun:
         item, frame, iteration, _ = tagged
         return NodeRun(self._number, item.name, frame.name, iteration.number)
 
-    def _begin(self, activation: NodeRun, tagged: TaggedNode) -> None:
+    def _begin(self, node_run: NodeRun, tagged: TaggedNode) -> None:
         """Call a kernel, or have it called."""
         item, frame, iteration, is_dead = tagged
         if is_dead and item.takes_dead:
@@ -115,29 +115,29 @@ class OrderedState(ExecutorState):
             if item.takes_locks:
                 start = item.input_start
                 iteration.inputs[start : start + item.num_inputs] = item.no_inputs
-            self._order.begins(activation)
-            self._arrived(activation, tagged, None)
+            self._order.begins(node_run, has_effects=False)
+            self._arrived(node_run, tagged, None)
             return
         if not self._is_for_pool(item):
-            self._order.begins(activation)
+            self._order.begins(node_run, has_effects=_has_effects(item))
         try:
             outcome: Outcome = self._activate(tagged)
         except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
             outcome = self.failure(tagged, cause)
         self._at = None
         if outcome is not None:
-            self._arrived(activation, tagged, outcome)
+            self._arrived(node_run, tagged, outcome)
 
-    def _arrived(self, activation: NodeRun, tagged: TaggedNode, outcome: Outcome) -> None:
+    def _arrived(self, node_run: NodeRun, tagged: TaggedNode, outcome: Outcome) -> None:
         self._running[id(tagged)] = tagged, None
-        self._came[activation] = tagged, outcome
+        self._came[node_run] = tagged, outcome
 
-    def _end(self, activation: NodeRun) -> None:
+    def _end(self, node_run: NodeRun) -> None:
         """Let an outcome travel."""
-        tagged, outcome = self._came.pop(activation)
+        tagged, outcome = self._came.pop(node_run)
         del self._running[id(tagged)]
         item, frame, iteration, is_dead = tagged
-        self._order.ends(activation, outcome)
+        self._order.ends(node_run, outcome)
         if isinstance(outcome, OpError):
             self._abort(outcome)
         else:
@@ -149,7 +149,7 @@ class OrderedState(ExecutorState):
             while (came := self.inbox.take()) is not None:
                 if came is not _WAKE:
                     tagged, _, result = came
-                    self._arrived(self._activation(tagged), tagged, self._outcome(tagged, result))
+                    self._arrived(self._node_run(tagged), tagged, self._outcome(tagged, result))
 
     def _outcome(self, tagged: TaggedNode, result: object) -> Outcome:
         """What a kernel gave that ran elsewhere."""
@@ -179,21 +179,26 @@ class OrderedState(ExecutorState):
         return self._is_for_pool(item)
 
     def _run_on_pool(self, pool: Runner, tagged: TaggedNode, inputs: Sequence[Any]) -> None:
-        order, activation = self._order, self._activation(tagged)
-        if tagged[0].patience < math.inf:  # it only computes
-            order.begins(activation)
+        order, node_run = self._order, self._node_run(tagged)
+        if not _has_effects(tagged[0]):
+            order.begins(node_run, has_effects=False)
             super()._run_on_pool(pool, tagged, inputs)
             return
 
         def in_order(run: Callable[[], None]) -> None:
             def run_alone() -> None:
                 with order.lock:
-                    order.begins(activation)
+                    order.begins(node_run, has_effects=True)
                     run()
 
             pool(run_alone)
 
         super()._run_on_pool(in_order, tagged, inputs)
+
+
+def _has_effects(item: NodeItem) -> bool:
+    """Whether a node may notice what others do, or they what it does."""
+    return item.patience == math.inf or item.dispatch == _ASYNC or item.has_refs
 
 
 #: What comes through an inbox to no other end than that somebody drives.
