@@ -33,6 +33,7 @@ from penstock.session.factories import session_class
 from penstock.session.feeds import Feeds, kept, output_of
 from penstock.session.fetches import FetchPlan, copies, handed_out, plan_fetches
 from penstock.session.graphs import DEFAULT, graph_of, opened
+from penstock.session.instruments import Instruments
 from penstock.session.job import Job
 from penstock.session.metadata import watched
 from penstock.session.requests import Requests
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from penstock.state.resources import ResourceManager
 
 
-class Session(ShownSession, Scoped):
+class Session(ShownSession, Instruments, Scoped):
     """Runs one graph; see ``run``.  Use it as a context manager, or ``close`` it."""
 
     def __new__(cls, *_args: Any, target: str = "", **_options: Any) -> Session:
