@@ -106,6 +106,20 @@ def test_a_filter_of_ones_own() -> None:
         assert (stop.node, stop.iteration) == ("loop/mul", 7)
 
 
+def test_a_filter_that_fails_stops_the_step_and_changes_nothing() -> None:
+    """It says how it failed, and the step goes on with the same values."""
+
+    def fails(_datum: Recorded, _value: Any) -> bool:
+        raise ValueError("not that")
+
+    with debugging(doubling(1), "z:0", {"x": 3.0}, filters={"fails": fails}) as debugger:
+        stop = debugger.run_to_filter("fails")
+        assert stop.moment is Moment.AFTER
+        assert stop.reason == "passes fails: failed with ValueError: not that"
+        debugger.run()
+        assert debugger.result == -6
+
+
 @pytest.mark.parametrize("where", ["loop/mul:0", "loop/NextIteration_1:0", "loop/Merge_1:0"])
 def test_a_changed_value_goes_on(where: str) -> None:
     """In iteration 4 it becomes 1: what is left doubles that, and nothing else."""
@@ -346,6 +360,14 @@ def test_pause_stops_a_step_that_goes_on() -> None:
         debugger.pause()
         assert debugger.wait(30).reason == "interrupted"
         debugger.step()
+
+
+def test_a_session_elsewhere_is_refused() -> None:
+    """Its steps run at tasks, which no hook reaches."""
+    session = ps.Session(doubling(1))
+    session.target = "grpc://localhost:1"
+    with pytest.raises(errors.InvalidArgumentError, match="tasks"):
+        ps.debug(session, "z:0")
 
 
 def test_a_session_keeps_its_variables() -> None:
