@@ -253,6 +253,14 @@ def test_another_state_afterwards_is_told() -> None:
         ps.replay(other)
 
 
+def test_results_that_a_step_does_not_have_are_told() -> None:
+    """A file may name any, and so may a graph that has changed."""
+    recording = recorded()
+    ending = replace(recording.ending, digests={"ghost:0": 1})
+    with pytest.raises(ps.errors.AbortedError, match=r"ghost:0 is another value"):
+        ps.replay(replace(recording, ending=ending))
+
+
 def test_a_stranger_reaches_no_files_and_no_functions(tmp_path: Path) -> None:
     """Unless the caller says so: a recording is a program."""
     graph = ps.Graph()
