@@ -21,6 +21,7 @@ from penstock.errors import CancelledError, InvalidArgumentError, OpError
 from penstock.habits import add_hints
 from penstock.passes.prune import Medium, Request
 from penstock.runtime.environment import Environment
+from penstock.runtime.optimize_request import UNWATCHED, Watch
 from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.step_factory import StepFactory
 from penstock.runtime.thread_pool import SessionPools
@@ -235,9 +236,12 @@ class Session(ShownSession, Instruments, Scoped):
         deadline = monotonic() + timeout / 1000 if timeout > 0 else math.inf
         return Job(plan, self._feeds.values(feed_dict), options, deadline)
 
-    def prepared(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> PreparedRequest:
+    def prepared(
+        self, fetches: Any, feed_dict: Mapping[Any, Any], watch: Watch = UNWATCHED
+    ) -> PreparedRequest:
         """What a request is made into before it is first run, and kept as."""
-        return self._prepared_for(self._job(self._plan(fetches), feed_dict, RunOptions()))
+        job = self._job(self._plan(fetches), feed_dict, RunOptions())
+        return self._requests.prepared_for(job.plan, tuple(sorted(job.fed)), watch=watch)
 
     def _prepared_for(self, job: Job, run: Call | None = None) -> PreparedRequest:
         return self._requests.prepared_for(job.plan, tuple(sorted(job.fed)), job.deadline, run)
