@@ -93,6 +93,19 @@ def test_a_server_stops_once_and_for_all(server: Server) -> None:
         server.start()
 
 
+def test_the_state_of_a_session_elsewhere_is_not_copied(server: Server) -> None:
+    """It is in other processes, and so is what a step of it would do; this is said at once."""
+    model = Model()
+    with ps.Session(model.graph, target=server.target) as session:
+        session.run(model.init)
+        with pytest.raises(ps.errors.UnimplementedError, match="in other processes"):
+            session.snapshot()
+        with pytest.raises(ps.errors.UnimplementedError, match="in other processes"):
+            session.restore(None)
+        with pytest.raises(ps.errors.UnimplementedError, match="in other processes"):
+            ps.record(session, [])
+
+
 def test_a_server_that_is_not_started_listens_to_nobody() -> None:
     """``start=False`` leaves that to ``start``."""
     cluster = new_cluster(worker=1)

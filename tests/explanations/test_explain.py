@@ -54,6 +54,7 @@ def test_a_dead_node_names_its_predicate_and_the_feed() -> None:
             session.run("yes:0", FEEDS)
         # A session may be asked as well.
         assert ps.explain(session, "yes", ["out"], FEEDS).trouble == found.trouble
+        assert session.explain("yes", ["out"], FEEDS).trouble == found.trouble
     assert not ps.explain(branched(), "no", ["out"], FEEDS).trouble
     assert not ps.explain(branched(), "yes", ["out"], FEEDS | {"flag": False}).trouble
     # Nobody says what is fed.

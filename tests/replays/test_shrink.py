@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from support.functions import graph_def_with
 
 #: What a result is a failure of.
 Fails = Callable[[Mapping[str, Any], Any], bool]
@@ -179,3 +180,40 @@ def test_few_runs_give_what_they_can() -> None:
     assert not found.is_minimal
     assert found.runs <= 3
     assert fails(found.recording.results, None)
+
+
+@pytest.mark.parametrize("is_inlined", [True, False])
+def test_calls_or_nodes_in_functions_are_named(*, is_inlined: bool) -> None:
+    """Calls, where they are calls; nodes, where a function's nodes are put into their place."""
+    proto = graph_def_with(
+        """
+        v = VarHandleOp[container=; dtype=float32; shape=; shared_name=v]
+        one = Const[value=1]
+        init = AssignVariableOp[dtype=float32](v, one)
+        first = StatefulPartitionedCall[Tin=resource; Tout=; f=SetOne](v)
+        second = StatefulPartitionedCall[Tin=resource; Tout=; f=SetTwo](v)
+        read = ReadVariableOp[dtype=float32](v, ^first, ^second)
+        """,
+        """
+        SetOne(h: resource) -> ()
+        number = Const[value=1]
+        set_one = AssignVariableOp[dtype=float32](h, number:output)
+        control set_one = set_one
+
+        SetTwo(h: resource) -> ()
+        number = Const[value=2]
+        set_two = AssignVariableOp[dtype=float32](h, number:output)
+        control set_two = set_two
+        """,
+    )
+    options = ps.GraphOptions() if is_inlined else ps.GraphOptions.nothing()
+    with ps.Session(proto, config=ps.Config(graph_options=options)) as session:
+        session.run("init")
+        usual = ps.record(session, "read:0").results
+        for seed in range(100):
+            recording = ps.record(session, "read:0", seed=seed)
+            if recording.results != usual:
+                break
+    [exchange] = ps.shrink(recording).exchanges
+    named = {one.node.rpartition("/")[2] for one in exchange}
+    assert named == ({"set_one", "set_two"} if is_inlined else {"first", "second"})

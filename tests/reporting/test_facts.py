@@ -51,6 +51,22 @@ def test_costs_are_those_of_the_step_statistics(runs: list[TracedRun]) -> None:
     assert {"x", "out (fetched)"} <= {cost.name for cost in step.costs}
 
 
+def test_waiting_is_no_work() -> None:
+    """What a Recv waits for is told apart from what kernels take."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder(ps.dtypes.float32, [4], name="x")
+        with ps.device("/cpu:1"):
+            there = ps.ops.neg(x, name="there")
+        with ps.device("/cpu:0"):
+            ps.ops.exp(there, name="out")
+    with ps.Session(graph, config=ps.Config(device_count={"CPU": 2})) as session:
+        step = ps.report(session, "out:0", FEEDS).step
+    assert step is not None
+    assert {cost.op for cost in step.costs if cost.waited} == {"_Recv"}
+    assert all(cost.nanos == 0 for cost in step.costs if cost.op == "_Recv")
+
+
 def test_iterations_of_a_loop() -> None:
     """Five that do something, and one that finds that there is nothing left to do."""
     step = ps.report(looping(), "out:0", FEEDS).step

@@ -30,6 +30,8 @@ from penstock.session.session import Session
 from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import Device
 
+#: Those of most steps.
+_NO_OPTIONS: Final = RunOptions()
 #: So many plans are remembered, and then none; those of more names never.
 _MAX_PLANS: Final = 1_000
 MAX_NAMES: Final = 1_000
@@ -151,7 +153,7 @@ class MasterSession(Session):
             OpError: like ``run_named``.
 
         """
-        job = self._begun(asked, RunOptions(), call)
+        job = self._begun(asked, _NO_OPTIONS, call)
         if isinstance(job.step, ExchangedStep):
             self._under_way.add_step(job.step)
             try:

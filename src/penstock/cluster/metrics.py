@@ -8,8 +8,6 @@ Not:  keeps no history: whoever scrapes does.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import Lock
 from time import perf_counter
 from typing import Final, NamedTuple
@@ -31,6 +29,24 @@ class Sample(NamedTuple):
         return f'{self.name}{{method="{self.method}"}}' if self.method else self.name
 
 
+class CountedCall:
+    """A call of a method as long as its ``with`` block lasts."""
+
+    __slots__ = ("_method", "_metrics", "_start")
+
+    def __init__(self, metrics: Metrics, method: str) -> None:
+        self._metrics = metrics
+        self._method = method
+
+    def __enter__(self) -> None:
+        self._start = perf_counter()
+        self._metrics.begin()
+
+    def __exit__(self, kind: type[BaseException] | None, *_raised: object) -> None:
+        seconds = perf_counter() - self._start
+        self._metrics.end(self._method, seconds, failed=kind is not None)
+
+
 class Metrics:
     """Counters of one server."""
 
@@ -43,22 +59,22 @@ class Metrics:
         self._seconds: Counter[str] = Counter()
         self._under_way = 0
 
-    @contextmanager
-    def call(self, method: str) -> Iterator[None]:
-        """A call of a method: counted, and timed."""
-        start = perf_counter()
+    def call(self, method: str) -> CountedCall:
+        """A call of a method, as a context: counted, and timed."""
+        return CountedCall(self, method)
+
+    def begin(self) -> None:
+        """A call is under way."""
         with self._lock:
             self._under_way += 1
-        failed = True
-        try:
-            yield
-            failed = False
-        finally:
-            with self._lock:
-                self._under_way -= 1
-                self._calls[method] += 1
-                self._failures[method] += failed
-                self._seconds[method] += perf_counter() - start  # type: ignore[assignment]
+
+    def end(self, method: str, seconds: float, *, failed: bool) -> None:
+        """It took so long."""
+        with self._lock:
+            self._under_way -= 1
+            self._calls[method] += 1
+            self._failures[method] += failed
+            self._seconds[method] += seconds  # type: ignore[assignment]
 
     def samples(self) -> list[Sample]:
         """Every number."""

@@ -36,6 +36,13 @@ _LEAVES: Final[dict[type[Any], Callable[[Any], Any]]] = {
     str: str.__str__,
     bytes: lambda value: memoryview(value).tobytes(),
 }
+#: Numpy's own numbers, which are read as they are.
+_NUMBERS: Final[frozenset[type[Any]]] = frozenset(
+    {
+        np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
+        np.float16, np.float32, np.float64, np.complex64, np.complex128,
+    }
+)  # fmt: skip
 #: Types of which nothing need be asked.
 _PLAIN: Final[frozenset[type[Any]]] = frozenset({*_LEAVES, bool})
 _NOTHING: Final[frozenset[type[Any]]] = frozenset()
@@ -67,7 +74,7 @@ def readable(value: Any) -> tuple[Any, Set[type[Any]]]:
 
     """
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in _PLAIN or kind in _NUMBERS:
         return value, {kind}
     if kind is list:  # the common one
         kinds = set(map(type, value))

@@ -31,6 +31,8 @@ class _Declared(NamedTuple):
     fits: _Check
     kind: Any
     minimum: float | None
+    #: Needs no check; MISSING if each object gets one of its own.
+    default: Any
 
 
 #: What values of a type are called, one and several.
@@ -59,7 +61,7 @@ class Options:
         """
         for declared in _known.get(type(self)) or _learn(type(self)):
             value = getattr(self, declared.name)
-            if not declared.fits(value):
+            if value is not declared.default and not declared.fits(value):
                 raise _wrong(type(self), declared, value)
 
     def __repr__(self) -> str:
@@ -87,7 +89,9 @@ def _learn(cls: type[Any]) -> tuple[_Declared, ...]:
     declared = []
     for field in fields(cls):
         kind, minimum = hints[field.name], field.metadata.get("minimum")
-        declared.append(_Declared(field.name, _check_of(kind, minimum), kind, minimum))
+        declared.append(
+            _Declared(field.name, _check_of(kind, minimum), kind, minimum, field.default)
+        )
     _known[cls] = tuple(declared)
     return _known[cls]
 

@@ -27,7 +27,7 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.memory import PHYSICAL_MEMORY
 from penstock.core.resource_kinds import our_name, their_name
-from penstock.core.shapes import TensorShape
+from penstock.core.shapes import SCALAR, TensorShape
 from penstock.core.values import (
     Array,
     EncodedVariant,
@@ -48,6 +48,8 @@ from penstock.errors import DataLossError, InvalidArgumentError, ResourceExhaust
 
 #: No tensor may have more bytes than this, whatever a few bytes of a message claim.
 MAX_BYTES: Final = PHYSICAL_MEMORY // 4
+#: Content bytes are little-endian, as nearly all machines are.
+_IS_LITTLE: Final = sys.byteorder == "little"
 #: How many variants may stand in each other; a message of some bytes may hold thousands.
 _MAX_DEPTH: Final = 100
 
@@ -57,6 +59,8 @@ def shape_from_proto(proto: Message) -> TensorShape:
     if proto.unknown_rank:
         return TensorShape(None)
     sizes = [dim.size for dim in proto.dim]
+    if not sizes:
+        return SCALAR
     if any(size < -1 for size in sizes):
         raise InvalidArgumentError(
             f"Shape {sizes} has dimensions with values below -1 (where -1 means unknown)"
@@ -124,11 +128,10 @@ def _from_content(content: bytes, dtype: DType, size: int) -> Array:
         return _objects(_cut(content, size))
     if len(content) != size * dtype.numpy.itemsize:
         raise _unparsable(f"{len(content)} bytes do not hold {size} elements of {dtype}")
-    array = np.frombuffer(content, dtype.numpy.newbyteorder("<"))
+    array = np.frombuffer(content, dtype.numpy if _IS_LITTLE else dtype.numpy.newbyteorder("<"))
     if dtype is dtypes.bool_ and array.view(np.uint8).max() > 1:
         raise _unparsable("a byte that is neither 0 nor 1 is no bool")
-    # As the very type that numpy knows: it takes some short ways for no equal one.
-    return array.astype(dtype.numpy, copy=False).view(dtype.numpy)
+    return array if _IS_LITTLE else array.astype(dtype.numpy)
 
 
 def _cut(content: bytes, count: int) -> list[bytes]:
@@ -302,8 +305,9 @@ def _content(array: Array, dtype: DType) -> bytes:
         return _joined([_as_bytes(item) for item in array.flat])
     if dtype is dtypes.variant:
         return _joined([variant_to_proto(item).SerializeToString() for item in array.flat])
-    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-    return np.ascontiguousarray(little).tobytes()
+    if not _IS_LITTLE:
+        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return array.tobytes()
 
 
 def _joined(texts: list[bytes]) -> bytes:
@@ -332,7 +336,8 @@ def to_list_proto(value: Value, dtype: DType) -> Message:
 def _empty_proto(array: Array, dtype: DType) -> Message:
     proto = TensorProto(dtype=dtype.number)
     proto.tensor_shape.SetInParent()  # A scalar's shape has nothing in it, but is there.
-    shape_to_proto(TensorShape(array.shape), proto.tensor_shape)
+    for size in array.shape:
+        proto.tensor_shape.dim.add(size=size)
     return proto
 
 

@@ -17,7 +17,7 @@ from penstock.explanations.request import Question
 from penstock.graph.graph import Graph
 from penstock.graph.stages import Pruned
 from penstock.passes.graph_pass import GraphPass
-from penstock.runtime.optimize_request import optimize_request
+from penstock.runtime.optimize_request import Watch, optimize_request
 from penstock.runtime.prepare import place_and_prune
 
 
@@ -54,9 +54,10 @@ def facts(question: Question) -> Iterator[Fact]:
         journey.begin(pruned.graph)
         return pruned
 
+    watch = Watch(on_pass=journey.passed)
     try:
         with question.graph.lock:
-            made = optimize_request(prune, question.config, question.devices, journey.passed)
+            made = optimize_request(prune, question.config, question.devices, watch)
     except OpError as error:
         yield Fact(
             Topic.OPTIMISED, f"the request cannot be prepared: {error.reason}", is_trouble=True

@@ -28,6 +28,8 @@ class NotedOrder:
         #: See ``StepOrder``.  Guards what follows.
         self.lock = RLock()
         self.events: list[Event] = []
+        #: What has done more than compute, perhaps.
+        self.effects: set[NodeRun] = set()
         self._count = 0
         self._random = None if seed is None else Random(seed)
 
@@ -50,8 +52,10 @@ class NotedOrder:
             return self._random.choice([*came, *ready])
         return next(iter(came), None) or next(iter(ready), None)
 
-    def begins(self, node_run: NodeRun) -> None:
+    def begins(self, node_run: NodeRun, *, has_effects: bool) -> None:
         """Note it."""
+        if has_effects:
+            self.effects.add(node_run)
         self.events.append(Event(node_run, is_end=False))
 
     def ends(self, node_run: NodeRun, outcome: Outcome) -> None:
@@ -106,7 +110,7 @@ class DemandedOrder:
             self._diverge(f"{following}, but it is not ready; ready: {others}")
         return None
 
-    def begins(self, node_run: NodeRun) -> None:  # noqa: ARG002
+    def begins(self, node_run: NodeRun, *, has_effects: bool) -> None:  # noqa: ARG002
         """The next event happens."""
         self._at += 1
 

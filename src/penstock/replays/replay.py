@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.errors import AbortedError, Code, DeadlineExceededError
+from penstock.printable import printable
 from penstock.replays.orders import DemandedOrder
 from penstock.replays.recording import Recording
 from penstock.replays.task import Attempt, Ending, Stage
@@ -71,6 +72,6 @@ def _difference(wanted: Ending, attempt: Attempt) -> str:
     if found.code is not wanted.code:
         return f"it ended with {found.code.name} rather than {wanted.code.name}: {found.message}"
     for name, digest in wanted.digests.items():
-        if found.digests[name] != digest:
-            return f"{name} is another value"
+        if found.digests.get(name) != digest:
+            return f"{printable(name)} is another value"
     return "" if found.state == wanted.state else "it left another state"

@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from penstock.errors import FailedPreconditionError, OpError
-from penstock.replays.effects import with_effects
 from penstock.replays.events import Event, named
 from penstock.replays.held_order import HeldOrder
 from penstock.replays.recording import Recording
@@ -146,8 +145,7 @@ class _Trials:
                 "The step fails in the canonical order as well: it is no matter of order",
                 next_step="look at what it computes, by penstock compare, say",
             )
-        effects = with_effects(self._recording.task.graph)
-        begun = [one for one in _begun(order.events) if one.node in effects]
+        begun = [one for one in _begun(order.events) if one in order.effects]
         return {one: at for at, one in enumerate(begun)}
 
     def _recorded(self) -> _Order:

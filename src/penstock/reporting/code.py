@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from penstock.core.collector import collector_paused
 from penstock.explanations.compiled import explained_parts
 from penstock.reporting.facts import Code, CodeLine, LeftToExecutor
 from penstock.runtime.compiler.region import Region
@@ -16,6 +17,7 @@ from penstock.runtime.environment import Environment
 from penstock.runtime.prepare import PreparedRequest
 
 
+@collector_paused
 def code_of(
     prepared: PreparedRequest, environment: Environment, shown: Callable[[str], str]
 ) -> Code:

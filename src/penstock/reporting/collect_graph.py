@@ -1,8 +1,8 @@
 """The graph as it is run: what a request needs, with functions where they are called.
 
-In:   a graph, a request, and the devices and options of a session.
+In:   a graph, and what becomes of it while a request is prepared.
 Out:  ``GraphFacts``, and how names of nodes are shown.
-Not:  runs nothing but what the optimiser folds.
+Not:  runs nothing.
 
 If the request cannot be prepared, say since a kernel is missing, the graph is shown as it was
 written.
@@ -11,7 +11,8 @@ written.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from typing import Any, Final
 
 from penstock.config import Config
@@ -22,96 +23,130 @@ from penstock.core.shapes import TensorShape
 from penstock.defs.attrs import FuncAttr, TensorAttr
 from penstock.errors import OpError
 from penstock.graph.frames import Frame, build_control_flow_info
-from penstock.graph.graph import INLINED_FROM, Graph, Node
+from penstock.graph.graph import INLINED_FROM, Graph
 from penstock.graph.roles import Role
 from penstock.graph.stages import Pruned
 from penstock.passes.prune import Request
 from penstock.reporting.facts import Fate, GraphFacts, LeftOut, NodeFact
 from penstock.reporting.fates import FateFinder
 from penstock.runtime.environment import Environment
-from penstock.runtime.optimize_request import optimize_request
+from penstock.runtime.optimize_request import Watch, optimize_request
 from penstock.runtime.prepare import place_and_prune
 from penstock.state.devices import DeviceSet
 
 #: What is longer, an attribute, is cut.
 _MAX_CHARS: Final = 120
+#: What is said of a node whose function was put in its place.
+_CALLED: Final = "the nodes of what it calls stand in its place"
 #: Between the names of a loop and of one inside of it: names have slashes of their own.
 NESTED: Final = " › "
 #: So many items of a list are shown.
 _MAX_ITEMS: Final = 16
 
 
-class CollectedGraph:
-    """A request's graph, and how its nodes are called in a report."""
+class GraphWatcher:
+    """Looks on while a request's graph is prepared."""
 
-    def __init__(self, graph: Graph, request: Request, config: Config, devices: DeviceSet) -> None:
-        self._graph = graph
-        self._request = request
-        #: What nodes that stand for feeds and fetches are called, by name.
+    def __init__(self, graph: Graph) -> None:
+        self._graph: Final = graph
+        self._finder: Final = FateFinder()
+        self._nodes: list[NodeFact] = []
+        #: Which feed or fetch a node stands for, by its name.
+        self._ends: Final[dict[str, tuple[Role, int]]] = {}
+        #: What such nodes are called.
         self._shown: Final[dict[str, str]] = {}
-        self.facts: Final[GraphFacts] = self._collected(config, devices)
+        self._is_over = False
+
+    @property
+    def watch(self) -> Watch:
+        """What a preparation has to tell."""
+        return Watch(self._opened, self._finder.passed, self._made)
 
     def shown(self, name: str) -> str:
         """What a node of the step is called in the report."""
         return self._shown.get(name, name)
 
-    @collector_paused
-    def _collected(self, config: Config, devices: DeviceSet) -> GraphFacts:
-        environment = Environment(self._graph, config, devices)
-        finder, nodes, needed = FateFinder(), list[NodeFact](), dict[str, str]()
-
-        def prune() -> Pruned:
-            pruned = place_and_prune(self._request, environment)
-            needed.update((node.name, node.op.name) for node in pruned.graph)
-            return pruned
-
-        def opened(pruned: Pruned) -> None:
-            finder.begin(pruned.graph)
-            nodes[:] = self._nodes(pruned.graph, pruned.device_of)
-
+    def facts(self, request: Request, config: Config, devices: DeviceSet) -> GraphFacts:
+        """What was seen; what was prepared before anybody looked on is prepared once more."""
         try:
-            with self._graph.lock:
-                made = optimize_request(prune, config, devices, finder.passed, opened)
+            if not self._is_over:
+                self._prepare(request, config, devices)
         except OpError as error:
-            written = list(self._nodes(self._graph, {}))
-            return GraphFacts(written, trouble=str(error))
-        finder.end(made.graph)
-        called = _called(needed, {node.name for node in nodes} | self._shown.keys())
-        fates = [*called, *finder.shown(self.shown)]
-        return GraphFacts(nodes, fates, list(self._left_out(needed)))
+            return GraphFacts(_facts(self._graph, {}), trouble=str(error))
+        self._name_ends(request)
+        nodes = [node._replace(name=self.shown(node.name)) for node in self._nodes]
+        fed = {parse_endpoint(name).node for name in request.feeds}
+        gone, called = self._not_there(fed)
+        return GraphFacts(nodes, [*called, *self._finder.shown(self.shown)], gone)
 
-    def _nodes(self, graph: Graph, device_of: Mapping[int, str]) -> Iterator[NodeFact]:
-        """All nodes, which read each other by their places in this."""
-        place = {node.id: number for number, node in enumerate(graph)}
-        frames = _frames(graph)
-        for node in graph:
-            self._note_end(node)
-            yield NodeFact(
-                name=self.shown(node.name),
-                op=node.op.name,
-                device=device_of.get(node.id, ""),
-                frame=frames.get(node.id, ""),
-                function=node.function,
-                inputs=tuple((place[edge.src.id], edge.src_slot) for edge in node.in_edges()),
-                outputs=tuple(dtype.name for dtype in node.output_types),
-                attrs=tuple(_attrs(node.attrs)),
-            )
+    def _prepare(self, request: Request, config: Config, devices: DeviceSet) -> None:
+        prune = partial(place_and_prune, request, Environment(self._graph, config, devices))
+        with self._graph.lock:
+            optimize_request(prune, config, devices, self.watch)
 
-    def _note_end(self, node: Node) -> None:
+    def _opened(self, pruned: Pruned) -> None:
+        """Note the graph before the first pass."""
+        self._finder.begin(pruned.graph)
+        self._nodes = _facts(pruned.graph, pruned.device_of)
+        for node in pruned.graph:
+            if node.role in (Role.ARG, Role.RETVAL) and "index" in node.attrs:
+                self._ends[node.name] = node.role, node.attrs["index"]
+
+    def _made(self, pruned: Pruned) -> None:
+        self._finder.end(pruned.graph)
+        self._is_over = True
+
+    def _name_ends(self, request: Request) -> None:
         """What is fed and fetched is called as whoever asked for it calls it."""
-        if node.role is Role.ARG and "index" in node.attrs:
-            self._shown[node.name] = _fed(self._request.feeds, node.attrs["index"], node.name)
-        elif node.role is Role.RETVAL and "index" in node.attrs:
-            name = _fed(self._request.fetches, node.attrs["index"], node.name)
-            self._shown[node.name] = f"{name} (fetched)"
+        for name, (role, index) in self._ends.items():
+            is_fed = role is Role.ARG
+            names = request.feeds if is_fed else request.fetches
+            own = (names[index] if index < len(names) else name).removesuffix(":0")
+            self._shown[name] = own if is_fed else f"{own} (fetched)"
 
-    def _left_out(self, needed: Mapping[str, str]) -> Iterator[LeftOut]:
-        fed = {parse_endpoint(name).node for name in self._request.feeds}
+    def _not_there(self, fed: Set[str]) -> tuple[list[LeftOut], list[Fate]]:
+        """Nodes that nobody needs, and those that called functions."""
+        there = {node.name for node in self._nodes}
+        scopes = {name[:at] for name in there for at, char in enumerate(name) if char == "/"}
+        gone, called = list[LeftOut](), list[Fate]()
         for node in self._graph:
-            if node.name not in needed and node.name not in fed:
-                yield LeftOut(node.name, node.op.name)
+            name, op = node.name, node.op.name
+            if name in there or name in fed:
+                continue
+            is_call = node.op.is_function or any(_is_function(one) for one in node.attrs.values())
+            if is_call and name in scopes:
+                called.append(Fate(name, op, "lower", _CALLED, ()))
+            else:
+                gone.append(LeftOut(name, op))
+        return gone, called
 
 
+def _is_function(attr: Any) -> bool:
+    if isinstance(attr, tuple):
+        return any(map(_is_function, attr))
+    return isinstance(attr, FuncAttr)
+
+
+def _facts(graph: Graph, device_of: Mapping[int, str]) -> list[NodeFact]:
+    """All nodes, which read each other by their places in this."""
+    place = {node.id: number for number, node in enumerate(graph)}
+    frames = _frames(graph)
+    return [
+        NodeFact(
+            name=node.name,
+            op=node.op.name,
+            device=device_of.get(node.id, ""),
+            frame=frames.get(node.id, ""),
+            function=node.function,
+            inputs=tuple([(place[edge.src.id], edge.src_slot) for edge in node.in_edges()]),
+            outputs=tuple([dtype.name for dtype in node.output_types]),
+            attrs=tuple(_attrs(node.attrs)),
+        )
+        for node in graph
+    ]
+
+
+@collector_paused
 def with_types(graph: GraphFacts, types: Mapping[tuple[str, int], str]) -> GraphFacts:
     """The same with the shapes of outputs, where they are known by name and slot."""
     nodes = [
@@ -121,20 +156,6 @@ def with_types(graph: GraphFacts, types: Mapping[tuple[str, int], str]) -> Graph
         for node in graph.nodes
     ]
     return dataclasses.replace(graph, nodes=nodes)
-
-
-def _fed(names: Sequence[str], index: int, default: str) -> str:
-    """The name of a feed or fetch; without its slot if that is the first one."""
-    name = names[index] if index < len(names) else default
-    return name.removesuffix(":0")
-
-
-def _called(needed: Mapping[str, str], there: set[str]) -> Iterator[Fate]:
-    """Nodes that called functions, and so are nodes no more."""
-    for name, op in needed.items():
-        if name not in there:
-            text = "the nodes of what it calls stand in its place"
-            yield Fate(name, op, "lower", text, ())
 
 
 def _frames(graph: Graph) -> dict[int, str]:

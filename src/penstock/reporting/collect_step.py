@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from penstock.core.collector import collector_paused
@@ -40,17 +41,19 @@ def step_facts(trace: Trace, shown: _Shown, error: str) -> StepFacts:
     )
 
 
+@collector_paused
 def types_of(trace: Trace, shown: _Shown) -> dict[tuple[str, int], str]:
     """Type and shape of what nodes gave, by name and slot; of the last time if they differ."""
     return {
-        (shown(one.name), output.slot): f"{_name(output.dtype)}{list(output.shape)}"
+        (shown(one.name), output.slot): _type(output.dtype, output.shape)
         for one in trace.activations
         for output in one.outputs
     }
 
 
-def _name(number: int) -> str:
-    return of_number(number).name
+@lru_cache
+def _type(number: int, shape: tuple[int, ...]) -> str:
+    return f"{of_number(number).name}{list(shape)}"
 
 
 def _activity(one: Activation, start: int, threads: Mapping[int, str], shown: _Shown) -> Activity:
@@ -64,17 +67,20 @@ def _activity(one: Activation, start: int, threads: Mapping[int, str], shown: _S
 
 def _costs(trace: Trace, shown: _Shown) -> list[Cost]:
     """One row for each node, those that take most time first."""
-    runs, dead, nanos, made = (Counter[tuple[str, str]]() for _ in range(4))
+    runs, dead, nanos, waited, made = (Counter[tuple[str, str]]() for _ in range(5))
     keys = [(shown(one.name), one.op or one.sort.value) for one in trace.activations]
     for key, one in zip(keys, trace.activations, strict=True):
         runs[key] += 1
-        nanos[key] += one.op_end - one.op_start
+        (waited if one.is_async else nanos)[key] += one.op_end - one.op_start
     for node in trace.dead:
         dead[shown(node.name), node.op] += 1
     for buffer in trace.buffers:
         if buffer.maker >= 0:
             made[keys[buffer.maker]] += buffer.size
-    found = [Cost(*k, runs[k], dead[k], nanos[k], made[k]) for k in runs.keys() | dead.keys()]
+    found = [
+        Cost(*key, runs[key], dead[key], nanos[key], waited[key], made[key])
+        for key in runs.keys() | dead.keys()
+    ]
     return sorted(found, key=lambda cost: (-cost.nanos, cost.name))
 
 

@@ -19,8 +19,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from penstock.core.collector import collector_paused
 from penstock.reporting.contents import contents_of
-from penstock.reporting.facts import Activity, GraphFacts, Report, StepFacts, Summary
+from penstock.reporting.facts import Activity, Cost, GraphFacts, Report, StepFacts, Summary
 
 #: What the page must be able to read.
 VERSION: Final = 1
@@ -28,6 +29,7 @@ VERSION: Final = 1
 _LEVEL: Final = 6
 
 
+@collector_paused
 def encoded(report: Report) -> str:
     """What the page holds."""
     text = json.dumps(columns_of(report), separators=(",", ":"), allow_nan=False)
@@ -132,7 +134,7 @@ class _Tables:
                 nodes=("name",), texts=("op", "device", "thread", "frame"), times=("start",),
             ),
             "costs": self.rows(
-                step.costs, ("name", "op", "runs", "dead", "nanos", "bytes"),
+                step.costs, Cost._fields,
                 nodes=("name",), texts=("op",),
             ),
             "lifetimes": self.rows(

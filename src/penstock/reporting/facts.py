@@ -112,7 +112,9 @@ class Cost(NamedTuple):
     runs: int
     #: How often it had no value, so did not run.
     dead: int
+    #: What its kernel took, and how long it waited while its thread did other things.
     nanos: int
+    waited: int
     #: The bytes that it made.
     bytes: int
 

@@ -19,9 +19,9 @@ from penstock.errors import InvalidArgumentError, OpError
 from penstock.graph.roles import Role
 from penstock.passes.prune import Request
 from penstock.reporting.code import code_of
-from penstock.reporting.collect_graph import CollectedGraph, with_types
+from penstock.reporting.collect_graph import GraphWatcher, with_types
 from penstock.reporting.collect_step import step_facts, types_of
-from penstock.reporting.facts import Code, Report
+from penstock.reporting.facts import Code, GraphFacts, Report
 from penstock.reporting.summaries import Summaries
 from penstock.reporting.write_page import page_of
 from penstock.runtime.environment import Environment
@@ -101,20 +101,21 @@ class _Reporter:
 
     def report(self, fetches: Any, feeds: Mapping[Any, Any], *, with_values: bool) -> Report:
         """All facts."""
+        watcher = GraphWatcher(self._session.graph)
         if fetches is None:
-            graph = self._graph(self._whole())
-            return Report(self._title, with_types(graph.facts, self._inferred()))
-        prepared = self._session.prepared(fetches, feeds)
-        graph = self._graph(prepared.request)
+            facts = self._facts(watcher, self._whole())
+            return Report(self._title, with_types(facts, self._inferred()))
+        prepared = self._session.prepared(fetches, feeds, watcher.watch)
+        facts = self._facts(watcher, prepared.request)
         summaries = Summaries() if with_values else None
         run = self._run(fetches, feeds, summaries)
         error = "" if run.error is None else str(run.error)
         return Report(
             self._title,
-            with_types(graph.facts, types_of(run.trace, graph.shown)),
-            self._code(prepared, graph),
-            step_facts(run.trace, graph.shown, error),
-            None if summaries is None else summaries.shown(graph.shown),
+            with_types(facts, types_of(run.trace, watcher.shown)),
+            self._code(prepared, watcher),
+            step_facts(run.trace, watcher.shown, error),
+            None if summaries is None else summaries.shown(watcher.shown),
         )
 
     def _inferred(self) -> dict[tuple[str, int], str]:
@@ -140,13 +141,13 @@ class _Reporter:
         fed = [node.name for node in graph if node.role is Role.PLACEHOLDER]
         return request_of(graph, (), fed)
 
-    def _graph(self, request: Request) -> CollectedGraph:
-        return CollectedGraph(self._session.graph, request, self._session.config, self._devices)
+    def _facts(self, watcher: GraphWatcher, request: Request) -> GraphFacts:
+        return watcher.facts(request, self._session.config, self._devices)
 
-    def _code(self, prepared: PreparedRequest, graph: CollectedGraph) -> Code:
+    def _code(self, prepared: PreparedRequest, watcher: GraphWatcher) -> Code:
         config = self._session.config
         environment = Environment(self._session.graph, config, self._devices)
         try:
-            return code_of(prepared, environment, graph.shown)
+            return code_of(prepared, environment, watcher.shown)
         except OpError:
             return Code()

@@ -11,6 +11,7 @@ import dataclasses
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from typing import Final, NamedTuple
 
 from penstock.config import (
     Config,
@@ -38,12 +39,25 @@ from penstock.state.checkpoints import checkpoint
 from penstock.state.devices import DeviceSet
 
 
+class Watch(NamedTuple):
+    """Who is shown what becomes of a request's graph; by default nobody."""
+
+    #: Shown the graph before the first pass: with functions where they are called.
+    on_opened: Callable[[Pruned], object] | None = None
+    #: Told of each pass that has changed something, and what the graph is then.
+    on_pass: Callable[[GraphPass, Graph], object] | None = None
+    #: Shown the graph that is run.
+    on_made: Callable[[Pruned], object] | None = None
+
+
+UNWATCHED: Final = Watch()
+
+
 def optimize_request(
     prune: Callable[[], Pruned],
     config: Config,
     devices: DeviceSet,
-    on_pass: Callable[[GraphPass, Graph], object] | None = None,
-    on_opened: Callable[[Pruned], object] | None = None,
+    watch: Watch = UNWATCHED,
 ) -> Pruned:
     """The graph of a request, lowered and optimised; ``prune`` makes it, again if need be.
 
@@ -51,32 +65,40 @@ def optimize_request(
         prune: makes the graph.
         config: what may be done to it.
         devices: where its nodes may lie.
-        on_pass: told of each pass that has changed something, and what the graph is then.
-        on_opened: shown the graph before the first of these: with functions where they are called.
+        watch: who is shown what becomes of it.
 
     Raises:
         OpError: the request does not fit the graph, a frame is malformed, or whoever waits for
             it waits no more.
 
     """
+    made = _optimized(prune, config, devices, watch)
+    if watch.on_made is not None:
+        watch.on_made(made)
+    return made
+
+
+def _optimized(
+    prune: Callable[[], Pruned], config: Config, devices: DeviceSet, watch: Watch
+) -> Pruned:
     pruned = prune()
     if config.check_graphs:
         check_pruned(pruned)
     passes = _passes_for(config)
-    if on_pass is not None:
-        settings = dataclasses.replace(passes.settings, on_pass=on_pass)
+    if watch.on_pass is not None:
+        settings = dataclasses.replace(passes.settings, on_pass=watch.on_pass)
         passes = dataclasses.replace(passes, settings=settings)
     kinds = kinds_of(config, passes)
     if passes.change_nothing and not kinds:
         written = _as_written(pruned, passes)
-        if on_opened is not None:
-            on_opened(written)
+        if watch.on_opened is not None:
+            watch.on_opened(written)
         return written
     _check_frames(pruned.graph)
     try:
         opened = _opened(pruned, passes, config, devices) or _as_written(prune(), passes)
-        if on_opened is not None:
-            on_opened(opened)
+        if watch.on_opened is not None:
+            watch.on_opened(opened)
         made = optimize(opened, passes)
         if config.check_graphs:
             check_pruned(made)

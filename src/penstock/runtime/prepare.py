@@ -36,7 +36,7 @@ from penstock.runtime.environment import Environment
 from penstock.runtime.flushing import Flushing
 from penstock.runtime.join_devices import join_devices
 from penstock.runtime.memory_bound import MemoryBound
-from penstock.runtime.optimize_request import lower_request, optimize_request
+from penstock.runtime.optimize_request import UNWATCHED, Watch, lower_request, optimize_request
 from penstock.runtime.runnable import Runnable
 from penstock.runtime.workers import EndableStep, RemoteGraph, Workers
 from penstock.state.checkpoints import begin
@@ -146,8 +146,15 @@ def _at(places: Collection[int], names: Sequence[str]) -> frozenset[str]:
 
 
 @collector_paused
-def prepare(request: Request, environment: Environment) -> PreparedRequest:
+def prepare(
+    request: Request, environment: Environment, watch: Watch = UNWATCHED
+) -> PreparedRequest:
     """Turn a request into what runs it, any number of times; the caller holds the graph's lock.
+
+    Args:
+        request: what is fed, fetched and run.
+        environment: the session's.
+        watch: who is shown what becomes of the graph, if all of it runs in this process.
 
     Raises:
         OpError: the request does not fit the graph, the graph cannot be run, or whoever waits
@@ -164,7 +171,7 @@ def prepare(request: Request, environment: Environment) -> PreparedRequest:
         return prune(placed, request, environment.client)
 
     if environment.workers is None:
-        return prepare_part(request, pruned, environment)
+        return prepare_part(request, pruned, environment, watch=watch)
     return _prepare_with(environment.workers, request, pruned, environment)
 
 
@@ -213,6 +220,7 @@ def prepare_part(
     remote: Sequence[RemoteGraph] = (),
     *,
     is_exchanged: bool = False,
+    watch: Watch = UNWATCHED,
 ) -> PreparedRequest:
     """Get ready to run what lies on devices of this process.
 
@@ -222,10 +230,11 @@ def prepare_part(
         environment: the session's.
         remote: the parts of the request's graph that other tasks run.
         is_exchanged: whether all values of these go along with calls.
+        watch: who is shown what becomes of the graph.
 
     """
     config = environment.config
-    made = optimize_request(pruned, config, environment.own_devices)
+    made = optimize_request(pruned, config, environment.own_devices, watch)
     begin("splitting the graph")
     partitions = split(made, incarnation_of=environment.incarnation_of) if len(made.graph) else []
     if config.check_graphs:

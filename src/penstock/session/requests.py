@@ -21,6 +21,7 @@ from penstock.kernels.native import useless
 from penstock.passes.prune import Request
 from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.environment import Environment
+from penstock.runtime.optimize_request import UNWATCHED, Watch
 from penstock.runtime.preparation import Preparation
 from penstock.runtime.prepare import PreparedRequest, place_and_prune, prepare, prepare_nothing
 from penstock.session.fetches import FetchPlan
@@ -52,6 +53,7 @@ class Requests:
         fed: tuple[str, ...],
         deadline: float = math.inf,
         run: Call | None = None,
+        watch: Watch = UNWATCHED,
     ) -> PreparedRequest:
         """What a plan needs of the runtime; fed tensors that are fetched need nothing.
 
@@ -60,6 +62,7 @@ class Requests:
             fed: the names of what is fed, in order.
             deadline: the ``monotonic`` time at which it must be there.
             run: what it is for, if that can be cancelled.
+            watch: who is shown what becomes of the graph, unless that was prepared before.
 
         Raises:
             OpError: the request does not fit the graph, or the graph cannot be run; or why it
@@ -76,7 +79,7 @@ class Requests:
             return known
         if not fetches and not plan.targets:
             return prepare_nothing(self.environment)
-        return self._endable(partial(self._known_or_new, request), deadline, run)
+        return self._endable(partial(self._known_or_new, request, watch), deadline, run)
 
     def _is_outdated(self) -> bool:
         """Whether some loop is known by now to be better not compiled by XLA."""
@@ -101,18 +104,18 @@ class Requests:
         finally:
             self._under_way.remove_step(preparation)
 
-    def _known_or_new(self, request: Request) -> PreparedRequest:
+    def _known_or_new(self, request: Request, watch: Watch) -> PreparedRequest:
         with holding(self._graph.lock, _PREPARING):
             if self._is_outdated():
                 self._looked_at = useless.count()
                 self._prepared.clear()
             if request not in self._prepared:
-                self._prepared[request] = self._new(request)
+                self._prepared[request] = self._new(request, watch)
             return self._prepared[request]
 
-    def _new(self, request: Request) -> PreparedRequest:
+    def _new(self, request: Request, watch: Watch = UNWATCHED) -> PreparedRequest:
         with holding(self._graph.lock, _PREPARING):
-            return prepare(request, self.environment)
+            return prepare(request, self.environment, watch)
 
     def placement(self, plan: FetchPlan) -> dict[str, str]:
         """The device of every node that a plan needs, by name, before any optimisation."""

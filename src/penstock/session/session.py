@@ -21,6 +21,7 @@ from penstock.errors import CancelledError, InvalidArgumentError, OpError
 from penstock.habits import add_hints
 from penstock.passes.prune import Medium, Request
 from penstock.runtime.environment import Environment
+from penstock.runtime.optimize_request import UNWATCHED, Watch
 from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.step_factory import StepFactory
 from penstock.runtime.thread_pool import SessionPools
@@ -33,6 +34,7 @@ from penstock.session.factories import session_class
 from penstock.session.feeds import Feeds, kept, output_of
 from penstock.session.fetches import FetchPlan, copies, handed_out, plan_fetches
 from penstock.session.graphs import DEFAULT, graph_of, opened
+from penstock.session.instruments import Instruments
 from penstock.session.job import Job
 from penstock.session.metadata import watched
 from penstock.session.requests import Requests
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     from penstock.state.resources import ResourceManager
 
 
-class Session(ShownSession, Scoped):
+class Session(ShownSession, Instruments, Scoped):
     """Runs one graph; see ``run``.  Use it as a context manager, or ``close`` it."""
 
     def __new__(cls, *_args: Any, target: str = "", **_options: Any) -> Session:
@@ -234,9 +236,12 @@ class Session(ShownSession, Scoped):
         deadline = monotonic() + timeout / 1000 if timeout > 0 else math.inf
         return Job(plan, self._feeds.values(feed_dict), options, deadline)
 
-    def prepared(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> PreparedRequest:
+    def prepared(
+        self, fetches: Any, feed_dict: Mapping[Any, Any], watch: Watch = UNWATCHED
+    ) -> PreparedRequest:
         """What a request is made into before it is first run, and kept as."""
-        return self._prepared_for(self._job(self._plan(fetches), feed_dict, RunOptions()))
+        job = self._job(self._plan(fetches), feed_dict, RunOptions())
+        return self._requests.prepared_for(job.plan, tuple(sorted(job.fed)), watch=watch)
 
     def _prepared_for(self, job: Job, run: Call | None = None) -> PreparedRequest:
         return self._requests.prepared_for(job.plan, tuple(sorted(job.fed)), job.deadline, run)

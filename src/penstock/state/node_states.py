@@ -58,20 +58,25 @@ class NodeStates:
         """Note what keeps something; if its state waits for it, it gets it."""
         with self._lock:
             self._kept[place] = kept
+        self._hand_over(place, kept)
+
+    def chance(self, place: Place) -> Chance:
+        """Where a node draws from; the same for all kernels of it."""
+        made = Chance(lambda: self._entropy, "\0".join(place))
+        with self._lock:
+            found = self._kept.setdefault(place, made)
+        assert isinstance(found, Chance)  # no other thing is kept in such a place
+        if found is made:
+            self._hand_over(place, made)
+        return found
+
+    def _hand_over(self, place: Place, kept: Keeping) -> None:
+        """Give what is new the state that waits for it, if there is one."""
+        with self._lock:
             is_awaited = place in self._awaited
             state = self._awaited.pop(place, None)
         if is_awaited:
             kept.restore(state)
-
-    def chance(self, place: Place) -> Chance:
-        """Where a node draws from; the same for all kernels of it."""
-        with self._lock:
-            known = self._kept.get(place)
-        if isinstance(known, Chance):
-            return known
-        made = Chance(lambda: self._entropy, "\0".join(place))
-        self.keep(place, made)
-        return made
 
     def state(self) -> Tree:
         """All that is kept; while nothing runs."""

@@ -73,8 +73,8 @@ class StepOrder(Protocol):
 
         """
 
-    def begins(self, node_run: NodeRun) -> None:
-        """A kernel is called now."""
+    def begins(self, node_run: NodeRun, *, has_effects: bool) -> None:
+        """A kernel is called now, which perhaps does more than compute."""
 
     def ends(self, node_run: NodeRun, outcome: Outcome) -> None:
         """The outcome of a node travels now."""

@@ -70,6 +70,7 @@ function decodeGraph(raw, text) {
     slots: raw.nodes.slots,
     readers: readersOf(count, first, sources),
     nanos: new Float64Array(total),
+    waited: new Float64Array(total),
     bytes: new Float64Array(total),
     runs: new Uint32Array(total),
     dead: new Uint32Array(total),
@@ -124,6 +125,7 @@ function decodeStep(raw, text) {
 function addCosts(graph, costs) {
   for (const cost of costs) {
     graph.nanos[cost.name] += cost.nanos;
+    graph.waited[cost.name] += cost.waited;
     graph.bytes[cost.name] += cost.bytes;
     graph.runs[cost.name] += cost.runs;
     graph.dead[cost.name] += cost.dead;

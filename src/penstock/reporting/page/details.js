@@ -12,12 +12,14 @@ import { wayFrom } from "./way.js";
 
 // So many neighbours, and nodes of a way, are listed.
 const MOST = 30;
+const MOST_TOP = 10;
 
 export class Details {
   constructor(state, show) {
     this.state = state;
     this.show = show;
-    this.fatesOf = Map.groupBy(state.model.fates, (fate) => fate.name);
+    this.fatesOf = new Map(state.model.fates.map((fate) => [fate.name, []]));
+    for (const fate of state.model.fates) this.fatesOf.get(fate.name).push(fate);
     this.linesOf = linesOf(state.model.code.node);
     state.onChange(() => this.fill());
     this.fill();
@@ -26,12 +28,29 @@ export class Details {
   fill() {
     const { node, item } = this.state;
     const content =
-      node >= 0 ? this.node(node) : item ? this.scope(item) : [this.hint()];
+      node >= 0 ? this.node(node) : item ? this.scope(item) : this.overview();
     fill($("details"), ...content);
   }
 
-  hint() {
-    return make("p", { class: "faint" }, "Select a box to see what is known of it.");
+  // What there is to say of all of it, as long as nothing is selected.
+  overview() {
+    const { graph, step, fates, leftOut } = this.state.model;
+    const most = (step?.costs ?? []).slice(0, MOST_TOP).map(({ name, nanos }) => {
+      const share = make("span", { class: "faint" }, ` ${time(nanos)}`);
+      return make("li", {}, this.link(name), share);
+    });
+    return [
+      make("h2", {}, "Overview"),
+      facts([
+        ["graph", counted(graph.count, "node")],
+        ["pruned", leftOut.length && counted(leftOut.length, "node")],
+        ["optimised", fates.length && counted(fates.length, "change")],
+        ["step", step && time(step.nanos)],
+        ["ran", step && counted(step.activities.start.length + step.more, "node")],
+      ]),
+      ...section("Most time", most.length ? make("ol", {}, ...most) : null),
+      make("p", { class: "faint" }, "Select a box to see what is known of it."),
+    ];
   }
 
   scope(item) {
@@ -59,6 +78,7 @@ export class Details {
         ["function", isOwn && graph.functions[node]],
         ["ran", step && ranText(graph, node)],
         ["time", step && graph.runs[node] > 0 && time(graph.nanos[node])],
+        ["waited", step && graph.waited[node] > 0 && time(graph.waited[node])],
         ["makes", step && graph.bytes[node] > 0 && bytes(graph.bytes[node])],
       ]),
       isOwn ? null : make("p", {}, "Only the step has this node: the optimiser or a cut made it."),
@@ -160,7 +180,7 @@ function linesOf(nodes) {
 
 function ranText(graph, node) {
   const dead = graph.dead[node] ? `, dead ${counted(graph.dead[node], "time")}` : "";
-  return graph.runs[node] || dead ? `${counted(graph.runs[node], "time")}${dead}` : "not";
+  return graph.runs[node] || dead ? `${counted(graph.runs[node], "time")}${dead}` : "not by itself";
 }
 
 function button(text, onclick, kind) {

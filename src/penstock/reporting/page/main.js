@@ -77,7 +77,10 @@ function choice(select, values, onChoice) {
 async function main() {
   try {
     begin(decode(await unpack($("report").textContent)));
-    document.documentElement.dataset.state = "ready";
+    requestAnimationFrame(() => {
+      performance.mark("ready");
+      document.documentElement.dataset.state = "ready";
+    });
   } catch (error) {
     $("trouble").hidden = false;
     $("trouble").textContent = `This report cannot be shown: ${error.message}`;

@@ -88,13 +88,14 @@ export class Search {
   }
 }
 
-// Nodes whose own name begins with it come first.
+// The node of just that name comes first, then those whose own name begins with it.
 function found(lower, wanted) {
-  const [first, others] = [[], []];
+  const [same, first, others] = [[], [], []];
   lower.forEach((text, node) => {
     if (!text.includes(wanted)) return;
-    const isFirst = text.startsWith(wanted) || text.includes(`/${wanted}`);
-    (isFirst ? first : others).push(node);
+    if (text.startsWith(`${wanted}\n`)) same.push(node);
+    else if (text.startsWith(wanted) || text.includes(`/${wanted}`)) first.push(node);
+    else others.push(node);
   });
-  return [...first, ...others];
+  return [...same, ...first, ...others];
 }

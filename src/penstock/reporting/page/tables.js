@@ -18,6 +18,7 @@ export function opTables(model, show) {
     amount("runs", (row) => row.runs, (row) => row.runs.toLocaleString("en")),
     amount("dead", (row) => row.dead, (row) => row.dead.toLocaleString("en")),
     amount("time", (row) => row.nanos, (row) => time(row.nanos)),
+    amount("waits", (row) => row.waited, (row) => (row.waited ? time(row.waited) : "")),
     amount("share", (row) => row.nanos, share),
     amount("makes", (row) => row.bytes, (row) => bytes(row.bytes)),
   ];
@@ -38,13 +39,14 @@ function total(ops) {
 
 function byOp(costs) {
   const found = new Map();
-  for (const { op, runs, dead, nanos, bytes: made } of costs) {
-    const row = found.get(op) ?? { op, nodes: 0, runs: 0, dead: 0, nanos: 0, bytes: 0 };
+  for (const { op, runs, dead, nanos, waited, bytes: made } of costs) {
+    const row = found.get(op) ?? { op, nodes: 0, runs: 0, dead: 0, nanos: 0, waited: 0, bytes: 0 };
     found.set(op, row);
     row.nodes++;
     row.runs += runs;
     row.dead += dead;
     row.nanos += nanos;
+    row.waited += waited;
     row.bytes += made;
   }
   return [...found.values()].sort((a, b) => b.nanos - a.nanos);

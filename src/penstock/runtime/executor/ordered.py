@@ -115,11 +115,11 @@ class OrderedState(ExecutorState):
             if item.takes_locks:
                 start = item.input_start
                 iteration.inputs[start : start + item.num_inputs] = item.no_inputs
-            self._order.begins(node_run)
+            self._order.begins(node_run, has_effects=False)
             self._arrived(node_run, tagged, None)
             return
         if not self._is_for_pool(item):
-            self._order.begins(node_run)
+            self._order.begins(node_run, has_effects=_has_effects(item))
         try:
             outcome: Outcome = self._activate(tagged)
         except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
@@ -180,20 +180,25 @@ class OrderedState(ExecutorState):
 
     def _run_on_pool(self, pool: Runner, tagged: TaggedNode, inputs: Sequence[Any]) -> None:
         order, node_run = self._order, self._node_run(tagged)
-        if tagged[0].patience < math.inf:  # it only computes
-            order.begins(node_run)
+        if not _has_effects(tagged[0]):
+            order.begins(node_run, has_effects=False)
             super()._run_on_pool(pool, tagged, inputs)
             return
 
         def in_order(run: Callable[[], None]) -> None:
             def run_alone() -> None:
                 with order.lock:
-                    order.begins(node_run)
+                    order.begins(node_run, has_effects=True)
                     run()
 
             pool(run_alone)
 
         super()._run_on_pool(in_order, tagged, inputs)
+
+
+def _has_effects(item: NodeItem) -> bool:
+    """Whether a node may notice what others do, or they what it does."""
+    return item.patience == math.inf or item.dispatch == _ASYNC or item.has_refs
 
 
 #: What comes through an inbox to no other end than that somebody drives.
