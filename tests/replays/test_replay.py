@@ -21,8 +21,8 @@ from support.sampling import sampled
 
 #: Families of cases of many steps, which take long.
 _LONG = {"fifty_steps", "saved_training"}
-#: Readers and writers of files, whose places in them nobody can copy.
-_UNSUPPORTED = ("Reader", "RecordInput", "SummaryWriter")
+#: Ops that read and write files, which are no state of a session.
+_FILES = ("Checkpoint", "File", "Reader", "RecordInput", "Restore", "Save", "SummaryWriter")
 
 
 def racy(count: int = 6) -> ps.Graph:
@@ -335,11 +335,17 @@ def replayable(cases: list[Any]) -> list[Any]:
     return [
         case
         for case in cases
-        if not any(part in op for op in case.ops for part in _UNSUPPORTED)
+        if not any(part in op for op in case.ops for part in _FILES)
         and b"@TMP@" not in case.graph_bytes
         and str(case).partition("/")[0] not in _LONG
         and not str(case).endswith(("long_loop_20000", "table_dense_of_tensors"))
     ]
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where graphs write whose files have names without a folder."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(autouse=True)

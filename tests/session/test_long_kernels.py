@@ -126,13 +126,20 @@ def test_a_deadline_frees_the_calling_thread(long: Long, form: str, how: str) ->
 def test_the_callers_own_thread_is_kept(long: Long) -> None:
     """Without a pool nothing runs elsewhere: the deadline is told when the kernel has ended."""
     threads: list[threading.Thread] = []
+
+    def end_it() -> None:
+        assert long.has_begun.wait(10.0)
+        time.sleep(0.2)
+        long.may_end.set()
+
     for config in (ps.Config(inter_op_parallelism_threads=1), ps.Config()):
         number = 0 if config.inter_op_parallelism_threads else -1
         options = ps.RunOptions(timeout_in_ms=50, inter_op_thread_pool=number)
         with ps.Session(graph_def(COMPUTES), config=config) as session:
             session.make_callable("y:0", ["x"])
             long.may_end.clear()
-            timer = threading.Timer(0.2, long.may_end.set)
+            long.has_begun.clear()
+            timer = threading.Thread(target=end_it)
             timer.start()
             with pytest.raises(errors.DeadlineExceededError):
                 session.run("y:0", {"x": LARGE}, options)
