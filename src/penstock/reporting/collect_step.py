@@ -25,18 +25,26 @@ _Shown = Callable[[str], str]
 
 
 @collector_paused
-def step_facts(trace: Trace, shown: _Shown, error: str) -> StepFacts:
-    """What a step did; ``shown`` says how a node is called, ``error`` why it ended early."""
+def step_facts(trace: Trace, shown: _Shown, error: str = "", *, most: int = MAX_SHOWN) -> StepFacts:
+    """What a step did.
+
+    Args:
+        trace: of the step.
+        shown: says how a node is called.
+        error: why it ended early.
+        most: how many activations, and tensors, are told one by one.
+
+    """
     activations, start = trace.activations, trace.start
     lifetimes = _lifetimes(trace, start, shown)
-    critical = [number for number in critical_path(trace) if number < MAX_SHOWN]
+    critical = [number for number in critical_path(trace) if number < most]
     return StepFacts(
         nanos=sum(end - start for start, end in trace.steps),
-        activities=[_activity(one, start, trace.threads, shown) for one in activations[:MAX_SHOWN]],
-        more_activities=max(0, len(activations) - MAX_SHOWN),
+        activities=[_activity(one, start, trace.threads, shown) for one in activations[:most]],
+        more_activities=max(0, len(activations) - most),
         costs=_costs(trace, shown),
-        lifetimes=sorted(lifetimes[:MAX_SHOWN], key=lambda one: one.start),
-        more_lifetimes=max(0, len(lifetimes) - MAX_SHOWN),
+        lifetimes=sorted(lifetimes[:most], key=lambda one: one.start),
+        more_lifetimes=max(0, len(lifetimes) - most),
         iterations=list(_iterations(trace, start)),
         critical=critical,
         error=error,
