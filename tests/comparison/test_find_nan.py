@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from support.functions import graph_def_with
 
 
 def logarithms() -> ps.Graph:
@@ -47,6 +48,25 @@ def test_what_is_fed_is_an_input(tmp_path: Path) -> None:
     assert found.inputs[0].tolist() == [1, -1]
     with np.load(tmp_path / "inputs.npz") as inputs:
         assert inputs["input_0"].tolist() == [1, -1]
+
+
+def test_a_node_of_a_function(tmp_path: Path) -> None:
+    """It is named as it is inlined, and can be run again like any other."""
+    proto = graph_def_with(
+        "x = Placeholder[dtype=float32]()\nc = Lower[T=float32](x)\ny = Exp(c)",
+        """
+        Lower(x: T) -> (y: T) [T: type]
+        less = Sub[T=$T](x, x)
+        log = Log[T=$T](less:z)
+        return y = log:y
+        """,
+    )
+    found = ps.find_nan(proto, "y:0", {"x": [1.0, 2.0]}, folder=tmp_path)
+    assert found is not None
+    assert (found.key, found.inf_count) == ("c/log:0", 2)
+    assert found.inputs[0].tolist() == [0, 0]
+    with ps.Session(tmp_path / "node.pb") as session:
+        assert session.run("node:0", {"input_0:0": [0.0]}).tolist() == [-np.inf]
 
 
 def test_in_a_loop_the_iteration_is_said() -> None:

@@ -178,7 +178,7 @@ def test_changes_by_words(loop: InteractiveDebugger) -> None:
         'breakpoint 1 loop/mul if iteration == 4 and op == "Mul"'
     )
     loop.command("run")
-    assert loop.command("inject_value loop/mul:0 1.0") == "changed loop/mul:0 for one reader"
+    assert loop.command("inject_value loop/mul:0 1.0") == "changed loop/mul:0 for all who read it"
     assert loop.command("delete") == "there are no breakpoints"
     loop.command("run")
     assert loop.result == [-(2.0**15)]
@@ -192,7 +192,14 @@ def test_changes_by_words(loop: InteractiveDebugger) -> None:
     assert loop.run_count == 4
     with pytest.raises(errors.FailedPreconditionError, match="command line"):
         loop.command("override z file.py:function")
-    for wrong in ("override z [1", "break nowhere", "delete 9", "break z if (", "s -t 0"):
+    for wrong in (
+        "override z [1",
+        "break nowhere",
+        "delete 9",
+        "break z if (",
+        "break if froth > 1",
+        "s -t 0",
+    ):
         with pytest.raises(errors.OpError):
             loop.command(wrong)
 

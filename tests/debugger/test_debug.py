@@ -106,6 +106,20 @@ def test_a_filter_of_ones_own() -> None:
         assert (stop.node, stop.iteration) == ("loop/mul", 7)
 
 
+def test_a_filter_that_fails_stops_the_step_and_changes_nothing() -> None:
+    """It says how it failed, and the step goes on with the same values."""
+
+    def fails(_datum: Recorded, _value: Any) -> bool:
+        raise ValueError("not that")
+
+    with debugging(doubling(1), "z:0", {"x": 3.0}, filters={"fails": fails}) as debugger:
+        stop = debugger.run_to_filter("fails")
+        assert stop.moment is Moment.AFTER
+        assert stop.reason == "passes fails: failed with ValueError: not that"
+        debugger.run()
+        assert debugger.result == -6
+
+
 @pytest.mark.parametrize("where", ["loop/mul:0", "loop/NextIteration_1:0", "loop/Merge_1:0"])
 def test_a_changed_value_goes_on(where: str) -> None:
     """In iteration 4 it becomes 1: what is left doubles that, and nothing else."""
@@ -157,6 +171,96 @@ def test_what_waits_across_the_border_of_a_loop(stop_at: str, changed: str, fact
         assert debugger.set_value(changed, 7.0) == 1
         debugger.run()
         assert debugger.result == -7 * factor
+
+
+def test_what_waits_in_the_next_iteration() -> None:
+    """Seen from the iteration that has not read it yet."""
+    with debugging(doubling(), "z:0", {"x": 3.0}) as debugger:
+        debugger.cont("loop/NextIteration_1")  # of iteration 0
+        stop = debugger.step()
+        assert (stop.node, stop.iteration) == ("loop/Merge", 1)
+        assert debugger.set_value("loop/NextIteration_1", 7.0) == 1
+        debugger.run()
+        assert debugger.result == -7 * 2.0**19
+
+
+def test_what_waits_in_the_next_iteration_is_seen_from_this_one() -> None:
+    """The counter has gone on to iteration 1, and the step stands at the end of iteration 0."""
+    with debugging(doubling(), "z:0", {"x": 3.0}) as debugger:
+        debugger.cont("loop/NextIteration")
+        assert debugger.step().node == "loop/NextIteration_1"
+        assert debugger.set_value("loop/NextIteration", 18) == 1
+        debugger.run()
+        assert debugger.result == -3 * 2.0**3
+
+
+def test_what_waits_in_a_loop_that_was_entered() -> None:
+    """Seen from outside of the loop: its counter begins with another number."""
+    with debugging(doubling(), "z:0", {"x": 3.0}) as debugger:
+        assert debugger.cont("loop/Enter_1").iterations == ()
+        assert debugger.set_value("loop/Enter", 18) == 1
+        debugger.run()
+        assert debugger.result == -12
+
+
+def test_a_constant_of_a_loop_is_changed_for_iterations_to_come() -> None:
+    """Those that are over have read what it was."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder(ps.dtypes.float32, [], name="x")
+        _, y = ps.while_loop(
+            lambda i, _: i < 5, lambda i, y: (i + 1, y + x), [ps.constant(0), x], name="loop"
+        )
+        ps.ops.neg(y, name="z")
+    [enter] = [node.name for node in graph.get_operations() if _is_constant_enter(node)]
+    with debugging(graph, "z:0", {"x": 1.0}) as debugger:
+        debugger.break_at("loop/add_1", "iteration == 2")
+        debugger.run()
+        assert debugger.value("loop/add_1") == 4
+        assert debugger.set_value(enter, 100.0) >= 1
+        debugger.delete(1)
+        debugger.run()
+        assert debugger.result == -204
+
+
+def _is_constant_enter(node: Any) -> bool:
+    return node.type == "Enter" and bool(node.get_attr("is_constant"))
+
+
+def test_another_iteration_keeps_its_value() -> None:
+    """Of iterations that run side by side, only the one where the step stands is changed."""
+    graph = ps.Graph()
+
+    def body(i: ps.Tensor, y: ps.Tensor) -> tuple[ps.Tensor, ps.Tensor]:
+        number = ps.ops.cast(i, DstT=ps.dtypes.float32, name="number")
+        for _ in range(12):  # meanwhile, the counter is iterations ahead
+            y = ps.ops.neg(y)
+        return i + 1, ps.ops.add(y, number, name="sum")
+
+    with graph.as_default():
+        x = ps.placeholder(ps.dtypes.float32, [], name="x")
+        _, y = ps.while_loop(lambda i, _: i < 5, body, [ps.constant(0), x], name="loop")
+        ps.ops.identity(y, name="z")
+    with debugging(graph, "z:0", {"x": 0.5}) as debugger:
+        debugger.break_at("loop/number", "iteration == 1")
+        debugger.run()
+        debugger.delete(1)
+        assert not debugger.records("loop/sum:0")  # so two of these numbers wait
+        while debugger.step().iteration != 1:
+            pass
+        assert debugger.set_value("loop/number", 100.0) == 1
+        debugger.run()
+        assert debugger.result == 0.5 + 0 + 100 + 2 + 3 + 4
+
+
+def test_an_override_reads_what_was_changed_before_it() -> None:
+    """What was changed when the step stood before the node."""
+    with debugging(doubling(1), "z:0", {"x": 3.0}) as debugger:
+        debugger.override("loop/mul", lambda y, _two: y + 1)
+        debugger.cont("loop/mul", before=True)
+        debugger.set_value("loop/Identity_1", 10.0)
+        debugger.run()
+        assert debugger.result == -11
 
 
 def test_a_value_of_another_type_is_refused() -> None:
@@ -218,6 +322,20 @@ def test_a_node_that_fails_is_looked_at() -> None:
             _ = debugger.result
 
 
+def test_what_an_error_ends_does_not_stop_the_step() -> None:
+    """One node fails; another one, which waits for something, is only cancelled by that."""
+    graph = ps.Graph()
+    with graph.as_default():
+        queue = ps.ops.FIFOQueueV2(component_types=[ps.dtypes.float32], name="queue")
+        taken = ps.ops.QueueDequeueV2(handle=queue, component_types=[ps.dtypes.float32])
+        x = ps.placeholder(ps.dtypes.float32, None, name="x")
+        fails = ps.ops.matmul(x, ps.constant(np.ones((3, 2), np.float32)), name="fails")
+    fetches = [taken[0] if isinstance(taken, (list, tuple)) else taken, fails]
+    with debugging(graph, fetches, {"x": np.ones((2, 2))}) as debugger:
+        assert debugger.run().node == "fails"
+        assert debugger.run().moment is Moment.ENDED
+
+
 def test_back_shows_what_was() -> None:
     """A value that has changed since is as it was, and cannot be changed there."""
     with debugging(doubling(), "z:0", {"x": 3.0}) as debugger:
@@ -232,7 +350,12 @@ def test_back_shows_what_was() -> None:
         with pytest.raises(errors.FailedPreconditionError, match="no such place"):
             debugger.back(2)
         assert debugger.forward(2).iteration == 3
+        debugger.set_value("loop/mul", 1.0)
+        debugger.step()
+        debugger.back()
         assert debugger.value("loop/mul") == 48
+        debugger.forward()
+        assert debugger.value("loop/mul") == 1
         debugger.back()
         assert debugger.step().iteration == 3  # it goes on from where it stands
 
@@ -263,10 +386,13 @@ def test_dead_tensors_are_dead() -> None:
         with pytest.raises(errors.NotFoundError, match="minus:0 is dead"):
             debugger.value("minus")
         debugger.end()
+        debugger.break_at("minus", "value > 100")  # of which it has none
+        assert debugger.run().moment is Moment.ENDED
+        debugger.delete(1)
         debugger.break_at("*", "is_dead")
         assert debugger.run().node == "minus"
         debugger.end()
-        debugger.delete(1)
+        debugger.delete(2)
         seen = []
         while debugger.step().moment is not Moment.ENDED:
             seen.append(debugger.stops[-1].node)
@@ -346,6 +472,14 @@ def test_pause_stops_a_step_that_goes_on() -> None:
         debugger.pause()
         assert debugger.wait(30).reason == "interrupted"
         debugger.step()
+
+
+def test_a_session_elsewhere_is_refused() -> None:
+    """Its steps run at tasks, which no hook reaches."""
+    session = ps.Session(doubling(1))
+    session.target = "grpc://localhost:1"
+    with pytest.raises(errors.InvalidArgumentError, match="tasks"):
+        ps.debug(session, "z:0")
 
 
 def test_a_session_keeps_its_variables() -> None:

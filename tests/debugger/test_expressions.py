@@ -97,6 +97,6 @@ def test_nothing_else_is_understood(text: str) -> None:
 
 def test_what_it_needs_is_known_before() -> None:
     """Tensors in the order in which they stand there, and names."""
-    found = parse("`b:0` + `a:1` * iteration")
-    assert found.tensors == ("b:0", "a:1")
-    assert "iteration" in found.names
+    found = parse("`b:0` + `a:1` * iteration + np.mean(`b:0`) + inf")
+    assert found.tensors == ("b:0", "a:1", "b:0")
+    assert found.names == {"iteration"}

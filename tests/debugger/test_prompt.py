@@ -65,7 +65,7 @@ def test_a_conversation(tmp_path: Path) -> None:
         terminal.type(f"half a line{CTRL_C}")
         terminal.expect(f"half a line[\\s\\S]*{PROMPT}")
         terminal.type("inject_value log:0 [0,0]\r")
-        terminal.expect("changed log:0 for one reader")
+        terminal.expect("changed log:0 for all who read it")
         terminal.expect(PROMPT)
         terminal.type("run\r")
         terminal.expect("the step has ended: all is computed")

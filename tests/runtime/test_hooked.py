@@ -144,6 +144,35 @@ def test_it_is_asked_in_functions_that_are_called() -> None:
     assert depths["c"] == (0, "")
 
 
+def test_dead_transfers_are_told_of_and_not_asked_about() -> None:
+    """In a loop across devices, whose last iteration is dead on one of them."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder(ps.dtypes.float32, [], name="x")
+
+        def body(i: ps.Tensor, y: ps.Tensor) -> tuple[ps.Tensor, ps.Tensor]:
+            with ps.device("/cpu:1"):
+                return i + 1, y * 2.0
+
+        _, y = ps.while_loop(lambda i, _: i < 3, body, [ps.constant(0), x], name="loop")
+        ps.ops.neg(y, name="z")
+    asked, dead = [], []
+
+    class Both(NodeHook):
+        def before(self, at: Activation, inputs: Sequence[Any]) -> Sequence[Any]:
+            asked.append((at.op, at.node, at.iterations))
+            return inputs
+
+        def dead(self, at: Activation) -> None:
+            dead.append((at.op, at.node, at.iterations))
+
+    config = ps.Config(device_count={"CPU": 2}, graph_options=ps.GraphOptions.nothing())
+    with ps.Session(graph, config=config) as session:
+        assert session.run("z:0", {"x": 3.0}, ps.RunOptions(node_hook=Both())) == -24
+    assert {"_Send", "_Recv"} & {op for op, *_ in dead}
+    assert not set(asked) & set(dead)
+
+
 def test_it_is_asked_on_the_threads_of_the_step() -> None:
     """Without a pool, that is the thread that called ``run``."""
     threads = set()

@@ -11,8 +11,9 @@ from typing import Any
 
 import click
 
+from penstock.cli.advice import in_options
 from penstock.cli.request import Request, request_options
-from penstock.errors import InvalidArgumentError, NotFoundError
+from penstock.errors import InvalidArgumentError, NotFoundError, OpError
 from penstock.exceptions import shown_cause
 
 _MEGA = 1 << 20
@@ -44,9 +45,10 @@ def debug_command(**options: Any) -> None:
       penstock debug model.pb --feed x:0=[1,2] --fetch y:0 --batch -c "find_nan folder"
     """
     # Few commands need it.
+    from penstock.debugger.command import Console  # noqa: PLC0415
     from penstock.debugger.debug import as_written  # noqa: PLC0415
     from penstock.debugger.debugger import Debugger  # noqa: PLC0415
-    from penstock.debugger.prompt import interact, run_commands  # noqa: PLC0415
+    from penstock.debugger.prompt import interact, work_off  # noqa: PLC0415
 
     request = Request.of(options)
     request = dataclasses.replace(request, config=as_written(request.config))
@@ -58,11 +60,15 @@ def debug_command(**options: Any) -> None:
         with Debugger(
             opened.session, opened.wanted, opened.feeds, memory=memory, filters=filters
         ) as debugger:
-            if options["batch"]:
-                if not run_commands(debugger, options["commands"], load_function):
-                    sys.exit(1)
-            else:
-                interact(debugger, load_function=load_function, commands=options["commands"])
+            console = Console(debugger, load_function, _worded)
+            if not options["batch"]:
+                interact(console, options["commands"])
+            elif not work_off(console, options["commands"]):
+                sys.exit(1)
+
+
+def _worded(error: OpError) -> str:
+    return error.worded(in_options(error.advice))
 
 
 def load_function(text: str) -> Callable[..., Any]:

@@ -8,8 +8,8 @@ Not:  compares nothing.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
@@ -110,14 +110,20 @@ def collect(
 
     """
     taking = _Collector(max_bytes)
-    with ExitStack() as stack:
-        session = graph
-        if not isinstance(graph, Session):
-            config = Config(tier=Tier.DATAFLOW, graph_options=AS_WRITTEN)
-            session = stack.enter_context(Session(graph, config=config))
+    with session_of(graph) as session:
         session.run(fetches, feed_dict, options=RunOptions(node_outputs=taking))
     taking.check()
     return taking.values
+
+
+@contextmanager
+def session_of(graph: Any) -> Iterator[Session]:
+    """A session as it is; or one of a graph, for a ``with`` block, that runs it as written."""
+    if isinstance(graph, Session):
+        yield graph
+    else:
+        with Session(graph, config=Config(tier=Tier.DATAFLOW, graph_options=AS_WRITTEN)) as session:
+            yield session
 
 
 def alive(values: list[NodeValue]) -> dict[str, NodeValue]:

@@ -16,15 +16,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.comparison.collected import NodeValue, collect
+from penstock.comparison.as_run import AsRun, inputs_of
+from penstock.comparison.collected import NodeValue, collect, session_of
 from penstock.core.files import FileSystem, file_errors
 from penstock.defs.schema import GraphDef, Message
 from penstock.errors import FailedPreconditionError
 from penstock.graph.export import node_to_def
-from penstock.graph.graph import Graph, Node
+from penstock.graph.graph import INLINED_FROM, Graph, Node
 from penstock.printable import printable
-from penstock.session.graphs import graph_of
-from penstock.session.session import Session
 
 _GRAPH, _INPUTS, _PROGRAM = "node.pb", "inputs.npz", "reproduce.py"
 #: What the node is called in a graph of its own.
@@ -97,22 +96,23 @@ def find_nan(
 
     Raises:
         FailedPreconditionError: a folder is given, and the node cannot be kept: an input of it is
-            no plain value, or it is part of a function.
+            no plain value.
         OpError: the step fails, or the file system refuses.
 
     """
-    values = collect(graph, fetches, feed_dict)
-    one = next((v for v in values if _is_bad(v.value, allows_infinite=allows_infinite)), None)
-    if one is None:
-        return None
-    given: Graph = graph_of(graph.graph if isinstance(graph, Session) else graph)
-    node = given.find(one.node) if one.op != _FED else None
+    with session_of(graph) as session:
+        values = collect(session, fetches, feed_dict)
+        one = next((v for v in values if _is_bad(v.value, allows_infinite=allows_infinite)), None)
+        if one is None:
+            return None
+        as_run = AsRun(session, fetches, feed_dict or {})
+        node = as_run.find(one.node) if one.op != _FED else None
     found = NanFound(
         one.key, one.op, one.value, _inputs(node, one, values),
         int(np.isnan(one.value).sum()), int(np.isinf(one.value).sum()),
     )  # fmt: skip
     if folder is not None:
-        _keep(found, node, given, os.fspath(folder))
+        _keep(found, node, as_run.graph, os.fspath(folder))
     return found
 
 
@@ -128,7 +128,7 @@ def _inputs(node: Node | None, one: NodeValue, values: Sequence[NodeValue]) -> t
         return ()
     known = {value.key: value.value for value in values}
     where = one.key[len(f"{one.node}:{one.slot}") :]
-    keys = [f"{e.src.name}:{e.src_slot}" if e is not None else "" for e in node.inputs]
+    keys = [key for key, _ in inputs_of(node)]
     return tuple(known.get(f"{key}{where}", known.get(key)) for key in keys)
 
 
@@ -136,8 +136,7 @@ def _keep(found: NanFound, node: Node | None, graph: Graph, folder: str) -> None
     """Write the files of a folder."""
     if node is None or any(value is None for value in found.inputs):
         raise FailedPreconditionError(
-            f"{found.key} cannot be run by itself: it reads something that is no plain value, or "
-            "is part of a function",
+            f"{found.key} cannot be run by itself: it reads something that is no plain value",
             next_step="leave folder out, and look at what was found",
         )
     packed = io.BytesIO()
@@ -163,7 +162,8 @@ def _alone(node: Node, graph: Graph) -> Message:
         made.node.add(name=name, op="Placeholder").attr["dtype"].type = dtype.number
     own = node_to_def(node, "")
     own.name = _NAME
-    own.attr.pop("_class", None)
+    for private in ("_class", INLINED_FROM):
+        own.attr.pop(private, None)
     del own.input[:]
     own.input.extend(names)
     made.node.append(own)

@@ -66,6 +66,13 @@ FILTERS: Final[Mapping[str, TensorFilter]] = {
 }  # fmt: skip
 
 
+#: What a condition may name.
+NAMES: Final = frozenset({
+    "depth", "device", "frame", "function", "inputs", "is_dead", "iteration", "iterations", "node",
+    "op", "outputs", "value", *FILTERS,
+})  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """An activation at which a step may stop."""
@@ -88,19 +95,19 @@ class Seen:
         """The iteration of the innermost loop; 0 outside of all."""
         return self.at.iteration
 
-    def give(self, one: Recorded, value: Value) -> int:
-        """Give a value in the place of a new output; returns 0 if it is none of these."""
+    def give(self, one: Recorded, value: Value) -> bool:
+        """Give a value in the place of a new output; returns whether it is one of these."""
         for slot, record in enumerate(self.records):
             if record.name == one.name and self.outputs:
                 assert isinstance(self.outputs, list)
                 self.outputs[slot] = value
-                return 1
-        return 0
+                return True
+        return False
 
     def passes(self, wanted: TensorFilter) -> bool:
         """Whether some output that is alive passes a filter."""
         pairs = zip(self.records, self.outputs, strict=False)
-        return any(value is not DEAD and wanted(one, kept_copy(value)) for one, value in pairs)
+        return any(value is not DEAD and wanted(one, one.value) for one, value in pairs)
 
     def named(self, name: str) -> Any:
         """What a name in a condition means; KeyError if that is nothing."""
@@ -120,10 +127,7 @@ class Seen:
                 return kept_copy(self.outputs[0]) if self.outputs else None
             case _ if name in FILTERS:
                 return self.passes(FILTERS[name])
-        raise KeyError(
-            f"there is no {name}: names are node, op, frame, function, device, iteration, "
-            f"iterations, depth, is_dead, inputs, outputs, value, {', '.join(FILTERS)}"
-        )
+        raise KeyError(f"there is no {name}: names are {', '.join(sorted(NAMES))}")
 
 
 #: A condition of one's own.
@@ -204,9 +208,14 @@ class Breakpoints:
         """One more, with the next number.
 
         Raises:
-            InvalidArgumentError: it would stop everywhere.
+            InvalidArgumentError: it would stop everywhere, or its condition names what is not.
 
         """
+        if isinstance(condition, Expression) and not condition.names <= NAMES:
+            raise InvalidArgumentError(
+                f"There is no {', '.join(sorted(condition.names - NAMES))}",
+                next_step=f"names are {', '.join(sorted(NAMES))}",
+            )
         if pattern == "*" and condition is None and wanted is None:
             raise InvalidArgumentError(
                 "That would stop everywhere", next_step="say at which nodes, or if what; or step"

@@ -14,6 +14,7 @@ from typing import Any, Final
 from penstock.comparison.dump_all import dump_all
 from penstock.comparison.find_nan import find_nan
 from penstock.debugger.command import Arguments, Command, Console, Parser
+from penstock.debugger.history import split_key
 from penstock.errors import FailedPreconditionError, InvalidArgumentError
 from penstock.printable import printable
 
@@ -58,8 +59,10 @@ def _delete_arguments(parser: Parser) -> None:
 
 def _inject(console: Console, words: Arguments) -> str:
     count = console.debugger.set_value(words.tensor, _literal(words.value))
-    readers = "one reader" if count == 1 else f"{count} readers"
-    return f"changed {printable(words.tensor)} for {readers}"
+    seen, name = console.debugger.seen, printable(words.tensor)
+    if seen is not None and seen.node == split_key(words.tensor)[0].rpartition(":")[0]:
+        return f"changed {name} for all who read it"
+    return f"changed {name} for {'one' if count == 1 else count} yet to read it"
 
 
 def _inject_arguments(parser: Parser) -> None:

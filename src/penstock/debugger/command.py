@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from penstock.debugger.debugger import Debugger
-from penstock.errors import InvalidArgumentError
+from penstock.errors import InvalidArgumentError, OpError
 
 _WORD: Final = re.compile(
     r"""(?:[^\s"'\[`]|"[^"]*"|'[^']*'|\[(?:[^\[\]]|\[[^\]]*\])*\]|`[^`]*`|["'\[`])+"""
@@ -31,10 +31,12 @@ class Console:
     """What commands work on, and what they leave for the next one."""
 
     debugger: Debugger
-    #: Whether somebody has had enough.
-    is_over: bool = False
     #: Python functions by ``FILE.py:NAME``; the command line opens files, and the debugger none.
     load_function: Callable[[str], Any] | None = None
+    #: An error in the words of whoever asks.
+    worded: Callable[[OpError], str] = str
+    #: Whether somebody has had enough.
+    is_over: bool = False
 
 
 class Arguments(argparse.Namespace):

@@ -19,6 +19,7 @@ from penstock.debugger.commands import execute
 from penstock.debugger.debugger import Debugger
 from penstock.debugger.history import DEFAULT_BYTES
 from penstock.debugger.prompt import interact
+from penstock.errors import InvalidArgumentError
 from penstock.session.session import Session
 
 
@@ -41,7 +42,7 @@ class InteractiveDebugger(Debugger):
             FailedPreconditionError: prompt_toolkit is not installed.
 
         """
-        interact(self)
+        interact(Console(self))
 
 
 def debug(
@@ -69,10 +70,16 @@ def debug(
         terminal what to do.
 
     Raises:
+        InvalidArgumentError: the session runs elsewhere.
         OpError: the graph is not acceptable.
 
     """
     if isinstance(graph, Session):
+        if graph.target:
+            raise InvalidArgumentError(
+                "Steps of a cluster run at its tasks, and not here",
+                next_step="open a session of this process, without target",
+            )
         return InteractiveDebugger(graph, fetches, feed_dict or {}, memory=memory, filters=filters)
     session = Session(graph, config=as_written(Config()))
     return InteractiveDebugger(

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Self
 
+from penstock.comparison.as_run import AsRun
 from penstock.debugger import stops
-from penstock.debugger.as_run import AsRun
 from penstock.debugger.breakpoints import (
     FILTERS,
     Breakpoint,
@@ -208,10 +208,9 @@ class Debugger(Remembered):
     # -- changing things -------------------------------------------------------------------
 
     def set_value(self, name: str, value: Any) -> int:
-        """Change a live tensor; returns how many inputs of nodes that changes.
+        """Change a live tensor; returns for how many nodes that are yet to read it.
 
-        What a node has just given is changed for all who read it; what came earlier, for those
-        that have not run yet.
+        What a node has just given, nobody has read: that is changed for all, and counts as one.
 
         Raises:
             FailedPreconditionError: the step does not stand, or nobody is yet to read the tensor.

@@ -74,8 +74,11 @@ class Expression:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that are written in it, those of functions included."""
-        return frozenset(node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name))
+        """The names in it whose meaning the caller must know."""
+        written = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
+        return frozenset(
+            written - FUNCTIONS.keys() - _CONSTANTS.keys() - {"_tensor_", "np", "numpy"}
+        )
 
     def evaluate(self, tensor: Lookup, names: Lookup) -> Any:
         """Its value.

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from penstock.comparison.as_run import slotted
 from penstock.core.files import FileSystem
-from penstock.debugger.as_run import slotted
-from penstock.debugger.breakpoints import find_filter
+from penstock.debugger.breakpoints import TensorFilter, find_filter
 from penstock.debugger.command import Arguments, Command, Console, Parser
 from penstock.debugger.expressions import parse
 from penstock.debugger.history import Recorded
@@ -47,13 +47,9 @@ def _list(console: Console, words: Arguments) -> str:
     debugger = console.debugger
     wanted = find_filter(words.filter, debugger.filters)[1] if words.filter else None
     name, op = _regex(words.name), _regex(words.op)
-    found = [
-        one
-        for one in debugger.records()
-        if name.match(one.node)
-        and op.match(one.op)
-        and (wanted is None or (one.value is not None and wanted(one, one.value)))
-    ]
+    found = [one for one in debugger.records() if name.match(one.node) and op.match(one.op)]
+    if wanted is not None:
+        found = [one for one in found if one.value is not None and _passes(one, wanted)]
     found.sort(key=_SORTS[words.sort], reverse=words.reverse)
     lines = [f"{len(found)} tensors; {debugger.history.forgotten} were forgotten"]
     if found:
@@ -62,6 +58,13 @@ def _list(console: Console, words: Arguments) -> str:
     if len(found) > _MOST:
         lines.append(f"… and {len(found) - _MOST} more")
     return "\n".join(lines)
+
+
+def _passes(one: Recorded, wanted: TensorFilter) -> bool:
+    try:
+        return bool(wanted(one, one.value))
+    except Exception as cause:  # whatever a filter of somebody's own does
+        raise InvalidArgumentError(f"The filter fails for {one.key}: {cause}") from cause
 
 
 def _list_arguments(parser: Parser) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, TypeAlias
 
-from penstock.debugger.as_run import FED, inputs_of, readers_of
+from penstock.comparison.as_run import FED, inputs_of, readers_of
 from penstock.debugger.command import Arguments, Command, Console, Parser
 from penstock.debugger.show_tensor import brief, title
 from penstock.errors import InvalidArgumentError, NotFoundError

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.debugger.command import Console
@@ -32,58 +33,46 @@ _LAST_WORD: Final = re.compile(r"[^\s`]*\Z")
 _MOST: Final = 200
 
 
-def interact(
-    debugger: Debugger,
-    *,
-    load_function: Callable[[str], Any] | None = None,
-    commands: Sequence[str] = (),
-) -> None:
+def interact(console: Console, commands: Sequence[str] = ()) -> None:
     """Ask what to do, until somebody has had enough.
 
     Args:
-        debugger: what is worked on; stays open.
-        load_function: makes a Python function of ``FILE.py:NAME``.
+        console: what is worked on; its debugger stays open.
         commands: lines that are worked off before anybody is asked.
 
     Raises:
         FailedPreconditionError: prompt_toolkit is not installed.
 
     """
-    console = Console(debugger, load_function=load_function)
-    read = reader(debugger) if sys.stdin.isatty() else _piped
-    _work_off(console, commands)
+    read = reader(console.debugger) if sys.stdin.isatty() else _piped
+    for line in commands:
+        show(f"{_PROMPT}{printable(line)}")
+        answer(console, partial(_patiently, console, line))
     while not console.is_over:
         try:
-            answer(console, read())
+            line = read()
         except KeyboardInterrupt:
             continue  # the line is empty again
         except EOFError:
             return
+        answer(console, partial(_patiently, console, line))
 
 
-def run_commands(
-    debugger: Debugger,
-    commands: Sequence[str],
-    load_function: Callable[[str], Any] | None = None,
-) -> bool:
-    """Work off lines, and ask nobody; returns whether all of them could be done."""
-    return _work_off(Console(debugger, load_function=load_function), commands)
-
-
-def _work_off(console: Console, lines: Sequence[str]) -> bool:
+def work_off(console: Console, commands: Sequence[str]) -> bool:
+    """Do what lines say, and ask nobody; returns whether all of that could be done."""
     is_done = True
-    for line in lines:
+    for line in commands:
         show(f"{_PROMPT}{printable(line)}")
-        is_done = answer(console, line) and is_done
+        is_done = answer(console, partial(execute, console, line)) and is_done
     return is_done
 
 
-def answer(console: Console, line: str) -> bool:
-    """Do what a line says, and show it; returns whether that could be done."""
+def answer(console: Console, do: Callable[[], str]) -> bool:
+    """Do something, and show what it says; returns whether it could be done."""
     try:
-        said = _patiently(console.debugger, lambda: execute(console, line))
+        said = do()
     except OpError as error:
-        show(printable_lines(f"{error.code.name}: {error}"))
+        show(printable_lines(f"{error.code.name}: {console.worded(error)}"))
         return False
     if said:
         show(said)
@@ -96,10 +85,11 @@ def show(text: str) -> None:
     sys.stdout.flush()
 
 
-def _patiently(debugger: Debugger, do: Callable[[], str]) -> str:
-    """Do something that Ctrl-C interrupts: the step then stops at its next node."""
+def _patiently(console: Console, line: str) -> str:
+    """Do what a line says; if Ctrl-C interrupts that, the step stops at its next node."""
+    debugger = console.debugger
     try:
-        return do()
+        return execute(console, line)
     except KeyboardInterrupt:
         if not debugger.is_going:
             return "interrupted"

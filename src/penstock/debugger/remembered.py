@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from penstock.comparison.as_run import AsRun
 from penstock.core.names import parse_endpoint
-from penstock.debugger.as_run import AsRun
 from penstock.debugger.history import History, Recorded, split_key
 from penstock.debugger.stops import Stop
 from penstock.debugger.visits import Visits

@@ -17,8 +17,8 @@ from threading import Condition, Lock
 from time import perf_counter
 from typing import Any, Final
 
+from penstock.comparison.as_run import FED
 from penstock.core.values import DEAD, Value
-from penstock.debugger.as_run import FED
 from penstock.debugger.breakpoints import Breakpoints, Seen
 from penstock.debugger.history import History, Recorded, kept_copy
 from penstock.debugger.overrides import Overrides
@@ -105,7 +105,7 @@ class Stepper(NodeHook):
         return self._seen
 
     def change(self, one: Recorded, value: Value) -> int:
-        """Change a tensor, while the step stands; returns how many read what that changes.
+        """Change a tensor, while the step stands; returns for how many that are yet to read it.
 
         It is recorded as something that came up later.
         """
@@ -171,15 +171,16 @@ class Stepper(NodeHook):
         if self._is_to_pause:
             self._is_to_pause = False
             return "interrupted"
-        goal = self._goal or to_the_end()
-        is_before = moment is Moment.BEFORE
-        for one in self._breakpoints.all if goal.heeds_breakpoints else ():
-            try:
-                if one.holds(seen, self._tensor, is_before=is_before):
-                    return f"breakpoint {one}"
-            except Exception as cause:  # noqa: BLE001  (whatever a condition of somebody's own does)
-                return f"breakpoint {one} failed: {cause}"
-        return goal.what if goal.reached(seen, moment) else ""
+        goal, asked = self._goal or to_the_end(), ""
+        try:
+            for one in self._breakpoints.all if goal.heeds_breakpoints else ():
+                asked = f"breakpoint {one}"
+                if one.holds(seen, self._tensor, is_before=moment is Moment.BEFORE):
+                    return asked
+            asked = goal.what
+            return asked if goal.reached(seen, moment) else ""
+        except Exception as cause:  # noqa: BLE001  (whatever a condition of somebody's own does)
+            return f"{asked}: failed with {type(cause).__name__}: {cause}"
 
     def _tensor(self, name: str) -> Any:
         """The latest value of a tensor, for conditions."""

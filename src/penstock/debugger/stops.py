@@ -16,7 +16,7 @@ from typing import TypeAlias
 from penstock.debugger.breakpoints import Seen, TensorFilter
 from penstock.debugger.places import is_exit, is_within
 from penstock.errors import OpError
-from penstock.printable import printable
+from penstock.printable import printable, printable_lines
 
 
 class Moment(enum.Enum):
@@ -69,7 +69,7 @@ class Stop:
 
     def __str__(self) -> str:
         if self.moment is Moment.ENDED:
-            return f"the step has ended: {self.reason}"
+            return f"the step has ended: {printable_lines(self.reason)}"
         return f"{self.moment.value} {self.place}: {printable(self.reason)}"
 
 

@@ -163,11 +163,16 @@ class _Live:
         for inputs, at in self._places(item, slot):
             inputs[at] = value
             count += 1
+        for _, iteration in _outwards(self._frame, self._iteration):
+            for child in iteration.children.values():
+                count += _replace_invariant(child, item, value)
         return count
 
     def _places(self, item: NodeItem, slot: int) -> Iterator[tuple[list[Any], int]]:
         """The input places where an output of a node lies: a list, and the index in it."""
-        for frame, iteration in self._reached(item):
+        # The same iteration may be reached by more than one way.
+        reached = {id(iteration): (frame, iteration) for frame, iteration in self._reached(item)}
+        for frame, iteration in reached.values():
             for src_slot, dst, at in item.data_edges:
                 is_there = src_slot == slot and dst.frame is frame.info
                 if is_there and iteration.inputs[at] is not None:
@@ -176,15 +181,23 @@ class _Live:
     def _reached(self, item: NodeItem) -> Iterator[tuple[FrameState, IterationState]]:
         """The iterations to which a node may have given something."""
         for frame, iteration in _outwards(self._frame, self._iteration):
-            if item.flow == Flow.NEXT_ITERATION:
-                following = frame.iterations.get(iteration.number + 1)
-                if following is not None:
-                    yield frame, following
-                continue
             yield frame, iteration
-            for child in iteration.children.values():
-                for inner in child.iterations.values():
-                    yield child, inner
+            following = frame.iterations.get(iteration.number + 1)
+            if item.flow == Flow.NEXT_ITERATION and following is not None:
+                yield frame, following
+            if item.child_frame is not None:
+                for child in iteration.children.values():
+                    for inner in child.iterations.values():
+                        yield child, inner
+
+
+def _replace_invariant(frame: FrameState, item: NodeItem, value: Value) -> int:
+    """Have a loop's constant be another one for iterations to come; returns whether it is one."""
+    for index, (enter, outputs) in enumerate(frame.invariants):
+        if enter is item and outputs is not None:
+            frame.invariants[index] = enter, (value,)
+            return 1
+    return 0
 
 
 def _outwards(
