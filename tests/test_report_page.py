@@ -28,7 +28,7 @@ def test_the_program_prints_what_became_of_nodes(
 
 def test_all_that_may_be_in_a_report_is_explained() -> None:
     """Each kind of content has its row."""
-    step = StepFacts(0, (), 0, (), (), (), (), error="failed")
+    step = StepFacts(0, (), 0, (), (), 0, (), (), error="failed")
     kinds = {one.what for one in contents_of(Report("", GraphFacts(()), step=step))}
     assert kinds == set(
         re.findall(r"^\| ([a-zA-Z ]+?) \| (?:names|never|if|with)", PAGE, re.MULTILINE)

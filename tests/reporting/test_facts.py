@@ -12,6 +12,7 @@ import pytest
 import penstock as ps
 from penstock.explanations import Topic
 from penstock.reporting import make_report
+from penstock.reporting.collect_step import step_facts
 from penstock.session.traced import TracedRun
 from reporting.graphs import FEEDS, looping, slow_branch
 
@@ -184,6 +185,26 @@ def test_bodies_of_functions_know_their_function() -> None:
     inside = [node for node in found.nodes if node.function]
     assert inside
     assert {fate.by for fate in found.fates} >= {"lower"}
+
+
+def test_of_very_many_the_first_and_the_largest_are_shown() -> None:
+    """Sums are of all; how many are not shown is said."""
+    trace = ps.trace(looping(), "out:0", FEEDS, detail="nodes").trace
+    whole, step = step_facts(trace, str), step_facts(trace, str, most=5)
+    assert list(step.activities) == list(whole.activities[:5])
+    assert step.more_activities == len(whole.activities) - 5
+    assert step.more_lifetimes == len(whole.lifetimes) - 5
+    sizes = sorted((one.size for one in whole.lifetimes), reverse=True)
+    assert sorted((one.size for one in step.lifetimes), reverse=True) == sizes[:5]
+    assert step.costs == whole.costs
+    assert all(at < 5 for at in step.critical)
+
+
+def test_a_report_is_short_where_it_is_printed() -> None:
+    """It says what it is of, and not all that it holds."""
+    found = ps.report(looping(), "out:0", FEEDS, title="one")
+    assert repr(found).startswith("<Report of one: 27 nodes, a step of ")
+    assert repr(ps.report(looping())) == "<Report of graph: 28 nodes, nothing run>"
 
 
 def test_memory_of_tensors(runs: list[TracedRun]) -> None:

@@ -25,16 +25,26 @@ _Shown = Callable[[str], str]
 
 
 @collector_paused
-def step_facts(trace: Trace, shown: _Shown, error: str) -> StepFacts:
-    """What a step did; ``shown`` says how a node is called, ``error`` why it ended early."""
+def step_facts(trace: Trace, shown: _Shown, error: str = "", *, most: int = MAX_SHOWN) -> StepFacts:
+    """What a step did.
+
+    Args:
+        trace: of the step.
+        shown: says how a node is called.
+        error: why it ended early.
+        most: how many activations, and tensors, are told one by one.
+
+    """
     activations, start = trace.activations, trace.start
-    critical = [number for number in critical_path(trace) if number < MAX_SHOWN]
+    lifetimes = _lifetimes(trace, start, shown)
+    critical = [number for number in critical_path(trace) if number < most]
     return StepFacts(
         nanos=sum(end - start for start, end in trace.steps),
-        activities=[_activity(one, start, trace.threads, shown) for one in activations[:MAX_SHOWN]],
-        more_activities=max(0, len(activations) - MAX_SHOWN),
+        activities=[_activity(one, start, trace.threads, shown) for one in activations[:most]],
+        more_activities=max(0, len(activations) - most),
         costs=_costs(trace, shown),
-        lifetimes=list(_lifetimes(trace, start, shown)),
+        lifetimes=sorted(lifetimes[:most], key=lambda one: one.start),
+        more_lifetimes=max(0, len(lifetimes) - most),
         iterations=list(_iterations(trace, start)),
         critical=critical,
         error=error,
@@ -84,14 +94,15 @@ def _costs(trace: Trace, shown: _Shown) -> list[Cost]:
     return sorted(found, key=lambda cost: (-cost.nanos, cost.name))
 
 
-def _lifetimes(trace: Trace, start: int, shown: _Shown) -> Iterator[Lifetime]:
-    """The memory that nodes of the step made, the largest if there is too much of it."""
+def _lifetimes(trace: Trace, start: int, shown: _Shown) -> list[Lifetime]:
+    """The memory that nodes of the step made, the largest first."""
     made = [buffer for buffer in trace.buffers if buffer.maker >= 0 and buffer.size]
-    if len(made) > MAX_SHOWN:
-        made = sorted(made, key=lambda buffer: buffer.size, reverse=True)[:MAX_SHOWN]
-    for buffer in sorted(made, key=lambda buffer: buffer.start):
-        name = shown(trace.activations[buffer.maker].name)
-        yield Lifetime(name, buffer.size, buffer.start - start, buffer.end - buffer.start)
+    made.sort(key=lambda buffer: (-buffer.size, buffer.start))
+    makers = [shown(trace.activations[buffer.maker].name) for buffer in made]
+    return [
+        Lifetime(name, buffer.size, buffer.start - start, buffer.end - buffer.start)
+        for name, buffer in zip(makers, made, strict=True)
+    ]
 
 
 def _iterations(trace: Trace, start: int) -> Iterator[Iteration]:

@@ -128,6 +128,7 @@ class _Tables:
         return {
             "nanos": step.nanos,
             "more": step.more_activities,
+            "moreLifetimes": step.more_lifetimes,
             "error": step.error,
             "activities": self.rows(
                 step.activities, Activity._fields,

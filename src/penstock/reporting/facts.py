@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from penstock.printable import printable
+
 
 class NodeFact(NamedTuple):
     """A node of the graph as it is run, before it is optimised."""
@@ -172,6 +174,8 @@ class StepFacts:
     more_activities: int
     costs: Sequence[Cost]
     lifetimes: Sequence[Lifetime]
+    #: So many smaller tensors are left out.
+    more_lifetimes: int
     iterations: Sequence[Iteration]
     #: What the end of the step waited for, oldest first: positions in ``activities``.
     critical: Sequence[int]
@@ -187,7 +191,7 @@ class Content(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """All that is shown."""
 
@@ -198,3 +202,7 @@ class Report:
     step: StepFacts | None = None
     #: None if nobody asked for them.
     summaries: Sequence[Summary] | None = None
+
+    def __repr__(self) -> str:
+        ran = f"a step of {self.step.nanos / 1e6:.3f} ms" if self.step else "nothing run"
+        return f"<Report of {printable(self.title)}: {len(self.graph.nodes)} nodes, {ran}>"

@@ -79,8 +79,9 @@ class PreparedRequest:
         self.partitions = tuple(partitions)
         self.runnable = runnable
         self._resources = environment.resources
-        #: How many bytes a step's tensors may take; 0 is no bound.
-        self.max_memory = environment.config.max_memory_in_bytes
+        self._max_memory = environment.config.max_memory_in_bytes
+        #: Whether a step's tensors may take only so much memory.
+        self.is_bounded = self._max_memory > 0
         self.feed_types = pruned.feed_types
         self.fetch_types = pruned.fetch_types
         graph_options = environment.config.graph_options
@@ -128,10 +129,10 @@ class PreparedRequest:
 
     def hook(self, asked: NodeHook | None) -> NodeHook | None:
         """Who is asked about the nodes of a step: who wants to be, and who bounds its memory."""
-        if not self.max_memory:
+        if not self.is_bounded:
             return asked
         coming = ComingOutputs(self.partitions)
-        return MemoryBound(self.max_memory, coming, self._resources, asked)
+        return MemoryBound(self._max_memory, coming, self._resources, asked)
 
     def new_rendezvous(self) -> Rendezvous:
         """Where the parts of one step meet."""

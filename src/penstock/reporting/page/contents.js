@@ -8,7 +8,10 @@ import { $, fill, make } from "./dom.js";
 
 export function showContents({ contents, trouble, step }) {
   const names = (isThere) =>
-    contents.filter((one) => one.isThere === isThere).map((one) => one.what).join(", ");
+    contents
+      .filter((one) => one.isThere === isThere)
+      .map((one) => one.what)
+      .join(", ");
   fill(
     $("contents-line"),
     make("b", {}, "Contains "),

@@ -99,6 +99,7 @@ function decodeStep(raw, text) {
   return {
     nanos: raw.nanos,
     more: raw.more,
+    moreLifetimes: raw.moreLifetimes,
     error: raw.error,
     activities: {
       ...activities,

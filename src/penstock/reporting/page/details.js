@@ -27,8 +27,7 @@ export class Details {
 
   fill() {
     const { node, item } = this.state;
-    const content =
-      node >= 0 ? this.node(node) : item ? this.scope(item) : this.overview();
+    const content = node >= 0 ? this.node(node) : item ? this.scope(item) : this.overview();
     fill($("details"), ...content);
   }
 
@@ -67,26 +66,20 @@ export class Details {
   }
 
   node(node) {
-    const { graph, step } = this.state.model;
+    const { graph, summaries } = this.state.model;
     const isOwn = node < graph.count;
     return [
       make("h2", {}, graph.names[node]),
       facts([
         ["op", graph.ops[node]],
-        ["device", isOwn && shortDevice(graph.devices[node])],
-        ["loop", isOwn && graph.frames[node]],
-        ["function", isOwn && graph.functions[node]],
-        ["ran", step && ranText(graph, node)],
-        ["time", step && graph.runs[node] > 0 && time(graph.nanos[node])],
-        ["waited", step && graph.waited[node] > 0 && time(graph.waited[node])],
-        ["makes", step && graph.bytes[node] > 0 && bytes(graph.bytes[node])],
+        ...(isOwn ? placeOf(graph, node) : []),
+        ...(this.state.model.step ? costsOf(graph, node) : []),
       ]),
       isOwn ? null : make("p", {}, "Only the step has this node: the optimiser or a cut made it."),
       ...this.fates(node),
-      ...(isOwn ? this.edges(node) : []),
-      ...(isOwn ? this.way(node) : []),
+      ...(isOwn ? [...this.edges(node), ...this.way(node)] : []),
       ...this.code(node),
-      ...summaryElements(this.state.model.summaries, node),
+      ...summaryElements(summaries, node),
       ...(isOwn ? section("Attributes", list(graph.attrs(node))) : []),
     ];
   }
@@ -118,9 +111,11 @@ export class Details {
 
   links(pairs) {
     if (!pairs.length) return null;
-    const items = pairs.slice(0, MOST).map(([node, note]) =>
-      make("li", {}, this.link(node), note ? make("span", { class: "faint" }, ` ${note}`) : null),
-    );
+    const items = pairs
+      .slice(0, MOST)
+      .map(([node, note]) =>
+        make("li", {}, this.link(node), note ? make("span", { class: "faint" }, ` ${note}`) : null),
+      );
     if (pairs.length > MOST) items.push(make("li", {}, `and ${pairs.length - MOST} more`));
     return make("ul", {}, ...items);
   }
@@ -178,9 +173,23 @@ function linesOf(nodes) {
   return found;
 }
 
-function ranText(graph, node) {
-  const dead = graph.dead[node] ? `, dead ${counted(graph.dead[node], "time")}` : "";
-  return graph.runs[node] || dead ? `${counted(graph.runs[node], "time")}${dead}` : "not by itself";
+function placeOf(graph, node) {
+  return [
+    ["device", shortDevice(graph.devices[node])],
+    ["loop", graph.frames[node]],
+    ["function", graph.functions[node]],
+  ];
+}
+
+function costsOf({ runs, dead, nanos, waited, bytes: made }, node) {
+  const deadText = dead[node] ? `, dead ${counted(dead[node], "time")}` : "";
+  const hasRun = runs[node] || dead[node];
+  return [
+    ["ran", hasRun ? `${counted(runs[node], "time")}${deadText}` : "not by itself"],
+    ["time", runs[node] > 0 && time(nanos[node])],
+    ["waited", waited[node] > 0 && time(waited[node])],
+    ["makes", made[node] > 0 && bytes(made[node])],
+  ];
 }
 
 function button(text, onclick, kind) {
@@ -189,7 +198,11 @@ function button(text, onclick, kind) {
 
 function facts(pairs) {
   const known = pairs.filter(([, value]) => value);
-  return make("dl", {}, ...known.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+  return make(
+    "dl",
+    {},
+    ...known.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]),
+  );
 }
 
 function list(texts) {

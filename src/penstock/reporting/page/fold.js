@@ -95,13 +95,16 @@ function group(root) {
 function alikeTogether(item) {
   const byPattern = new Map();
   for (const child of item.children) {
-    const pattern = child.name.replace(/\d+/g, "#").replace(/_#$/, "") + (child.node < 0 ? "/" : "");
+    const pattern =
+      child.name.replace(/\d+/g, "#").replace(/_#$/, "") + (child.node < 0 ? "/" : "");
     if (!byPattern.has(pattern)) byPattern.set(pattern, []);
     byPattern.get(pattern).push(child);
   }
   if (byPattern.size === 1) return item.children;
   return [...byPattern].flatMap(([pattern, children]) =>
-    children.length < ALIKE ? children : [adopted(item, `${pattern.replace(/\/$/, "")} …`, children)],
+    children.length < ALIKE
+      ? children
+      : [adopted(item, `${pattern.replace(/\/$/, "")} …`, children)],
   );
 }
 

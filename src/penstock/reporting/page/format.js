@@ -23,7 +23,9 @@ export function counted(count, noun) {
 
 export function number(value) {
   if (value === null) return "–";
-  return Number.isInteger(value) ? value.toLocaleString("en") : String(Number(value.toPrecision(6)));
+  return Number.isInteger(value)
+    ? value.toLocaleString("en")
+    : String(Number(value.toPrecision(6)));
 }
 
 // What tells devices apart: `CPU:1` of `/job:localhost/replica:0/task:0/device:CPU:1`.

@@ -27,7 +27,12 @@ export function laidOut(boxCount, edges) {
   const places = placed(rows, neighbours(count, pairs), count, boxCount);
   return {
     boxes: places.slice(0, boxCount),
-    edges: chains.map((chain, at) => route(chain.map((one) => places[one]), links[at].isTurned)),
+    edges: chains.map((chain, at) =>
+      route(
+        chain.map((one) => places[one]),
+        links[at].isTurned,
+      ),
+    ),
     width: Math.max(BOX.width, ...places.map((one) => one.x + one.width)),
     height: Math.max(BOX.height, ...places.map((one) => one.y + one.height)),
     // The middle of the first row, where one begins to read.
@@ -94,7 +99,10 @@ function ranked(count, links) {
 
 // Long edges get a small box in each layer between, unless there would be too many of them.
 function withBends(count, links, rank) {
-  const wanted = links.reduce((sum, { from, to }) => sum + Math.max(0, rank[to] - rank[from] - 1), 0);
+  const wanted = links.reduce(
+    (sum, { from, to }) => sum + Math.max(0, rank[to] - rank[from] - 1),
+    0,
+  );
   const isBent = wanted <= 4 * count + 200;
   const ranks = Array.from(rank);
   const pairs = [];
@@ -167,7 +175,9 @@ function placed(rows, near, count, boxCount) {
     height: BOX.height,
   }));
   // What values only come from, such as a constant, gives way to what they go through.
-  const weight = places.map((_, box) => (near.above[box].length && near.below[box].length ? 1 : 0.02));
+  const weight = places.map((_, box) =>
+    near.above[box].length && near.below[box].length ? 1 : 0.02,
+  );
   let y = 0;
   for (const row of rows) {
     for (const box of row.boxes) places[box].y = y;
@@ -200,8 +210,8 @@ function middle(boxes, places, weight) {
 // weightiest first, of several the middle one; then those to its right, and those to its left.
 function spread(row, places, weight, wanted) {
   const want = row.map((box) => {
-    const middle = wanted(box);
-    return middle === undefined ? places[box].x : middle - places[box].width / 2;
+    const centre = wanted(box);
+    return centre === undefined ? places[box].x : centre - places[box].width / 2;
   });
   const half = (row.length - 1) / 2;
   let anchor = 0;

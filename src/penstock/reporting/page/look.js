@@ -30,7 +30,7 @@ export function looksOf(state, picture) {
   const selected = picture.boxes.findIndex((box) => isSelected(state, box));
   const edges = picture.edges.map((edge) => ({
     isControl: edge.isControl,
-    isCritical: edge.pairs.some(([from, to]) => critical.pairs.has(from * model.graph.total + to)),
+    isCritical: edge.pairs.some(([from, to]) => critical.pairs.has(from * model.graph.count + to)),
     isOnWay: edge.pairs.some(([from, to]) => followsOn(state.way, from, to)),
     isSelected: edge.from === selected || edge.to === selected,
     count: edge.count,
@@ -59,7 +59,9 @@ function lookOf(state, box, colours) {
     isOnWay: false,
     shares:
       item === null
-        ? node < 0 ? [] : [[colours.of(node), 1]]
+        ? node < 0
+          ? []
+          : [[colours.of(node), 1]]
         : shares(state.tree, item, colours.of).slice(0, MOST_SHARES),
   };
 }
@@ -81,8 +83,11 @@ function criticalOf(model) {
 }
 
 function findCritical({ graph, step }) {
-  const nodes = (step?.critical ?? []).map((at) => step.activities.name[at]);
+  // What only the step has, such as a Send, stands between two nodes of the graph.
+  const nodes = (step?.critical ?? [])
+    .map((at) => step.activities.name[at])
+    .filter((node) => node < graph.count);
   const pairs = new Set();
-  for (let at = 1; at < nodes.length; at++) pairs.add(nodes[at - 1] * graph.total + nodes[at]);
-  return { nodes: new Set(nodes.filter((node) => node < graph.count)), pairs };
+  for (let at = 1; at < nodes.length; at++) pairs.add(nodes[at - 1] * graph.count + nodes[at]);
+  return { nodes: new Set(nodes), pairs };
 }

@@ -18,6 +18,7 @@ export class Memory {
   constructor(state, show) {
     this.graph = state.model.graph;
     this.lives = state.model.step.lifetimes;
+    this.more = state.model.step.moreLifetimes;
     this.show = show;
     this.canvas = $("memory-canvas");
     this.series = seriesOf(this.lives);
@@ -26,7 +27,10 @@ export class Memory {
       1,
     );
     this.columns = columnsOf(this.lives, this.series, this.end);
-    this.peak = this.columns.reduce((best, column, at, all) => (column.total > all[best].total ? at : best), 0);
+    this.peak = this.columns.reduce(
+      (best, column, at, all) => (column.total > all[best].total ? at : best),
+      0,
+    );
     this.at = this.peak;
     this.redraw = oncePerFrame(() => this.draw());
     this.canvas.addEventListener("keydown", (event) => this.key(event));
@@ -64,11 +68,27 @@ export class Memory {
     const columns = [
       { title: "made by", value: ({ node }) => this.graph.names[node], node: ({ node }) => node },
       { title: "op", value: ({ node }) => this.graph.ops[node] },
-      { title: "bytes", value: ({ at }) => size[at], text: ({ at }) => bytes(size[at]), isNumber: true },
-      { title: "from", value: ({ at }) => start[at], text: ({ at }) => time(start[at]), isNumber: true },
-      { title: "for", value: ({ at }) => duration[at], text: ({ at }) => time(duration[at]), isNumber: true },
+      {
+        title: "bytes",
+        value: ({ at }) => size[at],
+        text: ({ at }) => bytes(size[at]),
+        isNumber: true,
+      },
+      {
+        title: "from",
+        value: ({ at }) => start[at],
+        text: ({ at }) => time(start[at]),
+        isNumber: true,
+      },
+      {
+        title: "for",
+        value: ({ at }) => duration[at],
+        text: ({ at }) => time(duration[at]),
+        isNumber: true,
+      },
     ];
-    $("memory-status").textContent = heading;
+    const left = this.more ? `; ${this.more.toLocaleString("en")} smaller ones are left out` : "";
+    $("memory-status").textContent = heading + left;
     fill($("memory-table"), ...table("Tensors that are alive", columns, rows, this.show));
   }
 

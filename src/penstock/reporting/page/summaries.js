@@ -28,7 +28,8 @@ export function summaryElements(summaries, node) {
 
 function element(one) {
   const where = one.frame ? `, iteration ${one.iteration} of ${one.frame}` : "";
-  const odd = one.nans || one.infinite ? `${number(one.nans)} NaN, ${number(one.infinite)} infinite` : "";
+  const odd =
+    one.nans || one.infinite ? `${number(one.nans)} NaN, ${number(one.infinite)} infinite` : "";
   return make(
     "div",
     { class: "summary" },
@@ -53,5 +54,9 @@ function histogram({ histogram: counts, least, most }) {
     return bar;
   });
   const label = `histogram from ${number(least)} to ${number(most)}: ${counts.join(", ")}`;
-  return make("div", { class: "histogram", role: "img", "aria-label": label, title: label }, ...bars);
+  return make(
+    "div",
+    { class: "histogram", role: "img", "aria-label": label, title: label },
+    ...bars,
+  );
 }

@@ -58,7 +58,8 @@ function rowElement(columns, row, show) {
       const text = column.text ? column.text(row) : String(column.value(row));
       const node = column.node?.(row) ?? -1;
       const onclick = () => show(node);
-      const content = node < 0 ? text : make("button", { type: "button", class: "link", onclick }, text);
+      const content =
+        node < 0 ? text : make("button", { type: "button", class: "link", onclick }, text);
       return make("td", { class: column.isNumber && "number" }, content);
     }),
   );

@@ -9,27 +9,37 @@ import { bytes, counted, shortDevice, time } from "./format.js";
 import { table } from "./table.js";
 
 const amount = (title, value, text) => ({ title, value, text, isNumber: true });
+const count = (title, value) => amount(title, value, (row) => value(row).toLocaleString("en"));
+const duration = (title, value) =>
+  amount(title, value, (row) => (value(row) ? time(value(row)) : ""));
 
-export function opTables(model, show) {
-  const { graph, step } = model;
+export function opTables({ graph, step }, show) {
   const ops = byOp(step.costs);
-  const share = (row) => `${((100 * row.nanos) / Math.max(1, total(ops))).toFixed(1)} %`;
-  const common = [
-    amount("runs", (row) => row.runs, (row) => row.runs.toLocaleString("en")),
-    amount("dead", (row) => row.dead, (row) => row.dead.toLocaleString("en")),
-    amount("time", (row) => row.nanos, (row) => time(row.nanos)),
-    amount("waits", (row) => row.waited, (row) => (row.waited ? time(row.waited) : "")),
-    amount("share", (row) => row.nanos, share),
-    amount("makes", (row) => row.bytes, (row) => bytes(row.bytes)),
-  ];
+  const common = costColumns(total(ops));
   const op = { title: "op", value: (row) => row.op };
   const name = { title: "node", value: (row) => graph.names[row.name], node: (row) => row.name };
-  const nodes = amount("nodes", (row) => row.nodes, (row) => row.nodes.toLocaleString("en"));
+  const nodes = count("nodes", (row) => row.nodes);
   return [
     make("h2", {}, "Ops"),
     ...table("Ops by time and memory", [op, nodes, ...common], ops, show),
     make("h2", {}, "Nodes"),
     ...table("Nodes by time and memory", [name, op, ...common], step.costs, show),
+  ];
+}
+
+function costColumns(all) {
+  const share = (row) => `${((100 * row.nanos) / Math.max(1, all)).toFixed(1)} %`;
+  return [
+    count("runs", (row) => row.runs),
+    count("dead", (row) => row.dead),
+    duration("time", (row) => row.nanos),
+    duration("waits", (row) => row.waited),
+    amount("share", (row) => row.nanos, share),
+    amount(
+      "makes",
+      (row) => row.bytes,
+      (row) => bytes(row.bytes),
+    ),
   ];
 }
 
@@ -59,8 +69,8 @@ export function loopTables(model, show) {
     { title: "loop", value: (row) => row.frame },
     amount("iteration", (row) => row.number),
     { title: "device", value: (row) => shortDevice(row.device) },
-    amount("begins", (row) => row.start, (row) => time(row.start)),
-    amount("takes", (row) => row.duration, (row) => time(row.duration)),
+    duration("begins", (row) => row.start),
+    duration("takes", (row) => row.duration),
     amount("nodes run", (row) => row.runs),
     amount("dead", (row) => row.dead),
   ];
