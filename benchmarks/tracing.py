@@ -38,9 +38,10 @@ DEFAULT: Final = (
 #: A step is not counted, instruction by instruction, if it takes longer than that: it would take
 #: minutes.
 _COUNTABLE: Final = 0.02
-#: Lines about recorders.
+#: Lines about recorders, hooks and orders.
 _HOOK: Final = re.compile(
-    r"\b(_?record(er|ing)|watch(ing|er)|watcher_here|run_noted|_ran_elsewhere|_?is_close|_?is_traced)\b"
+    r"\b(_?record(er|ing)|watch(ing|er)|watcher_here|run_noted|_ran_elsewhere|_?is_close|_?is_traced"
+    r"|hook|_?node_outputs|node_outputs_callback|told|order|_?is_watched)\b"
 )
 _SOURCES: Final = "/penstock/"
 _FULL: Final = ps.RunOptions(trace_level=ps.TraceLevel.FULL_TRACE)

@@ -321,11 +321,24 @@ class RunOptions(Options):
     #: are run one by one.
     node_hook: NodeHook | None = None
 
+    @property
+    def is_by_node(self) -> bool:
+        """Whether somebody wants to see, or to order, each node: then nothing is compiled.
+
+        Raises:
+            InvalidArgumentError: a step with an order is to have a hook as well.
+
+        """
+        is_seen = self.node_outputs is not None or self.node_hook is not None
+        if is_seen and self.order is not None:
+            raise InvalidArgumentError("A step with an order has no node_hook and no node_outputs")
+        return is_seen or self.order is not None
+
     @classmethod
     def of(cls, options: RunOptions | Message | bytes | None) -> RunOptions:
         """``options`` as RunOptions; raises InvalidArgumentError for anything strange."""
         if options is None:
-            return _NO_OPTIONS
+            return NO_OPTIONS
         if isinstance(options, cls):
             return options
         proto = _parse(options, schema.RunOptions, "options")
@@ -339,7 +352,8 @@ class RunOptions(Options):
         )
 
 
-_NO_OPTIONS: Final = RunOptions()
+#: Those of runs for which nobody gives any.
+NO_OPTIONS: Final = RunOptions()
 
 
 def _parse(given: Any, message_class: Any, what: str) -> Message:

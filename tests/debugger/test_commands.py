@@ -102,6 +102,20 @@ def test_a_tensor_is_printed(loop: InteractiveDebugger, tmp_path: Path) -> None:
             loop.command(wrong)
 
 
+def test_text_is_shown_and_not_written(tmp_path: Path) -> None:
+    """A .npy file with text in it would be one that runs programs when it is read."""
+    graph = ps.Graph()
+    with graph.as_default():
+        ps.ops.identity(ps.constant([b"a", b"b"], name="text"), name="y")
+    with ps.debug(graph, "y:0") as debugger:
+        debugger.command("run")
+        assert debugger.command("pt text").endswith("[b'a', b'b']")
+        with pytest.raises(errors.InvalidArgumentError, match="no place"):
+            debugger.command(f"pt text -w {tmp_path}/x.npy")
+        with pytest.raises(errors.OpError):
+            debugger.command(f"dump {tmp_path}/\0/x")
+
+
 def test_parts_are_numpys() -> None:
     """A slice as it is written in Python."""
     with ps.debug(logarithm(), "y:0", {"x": [3.0, 2.0]}) as debugger:

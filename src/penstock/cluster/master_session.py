@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from penstock.cluster.exchanged_step import ExchangedStep
 from penstock.cluster.task import Task, device_set
-from penstock.config import RunMetadata, RunOptions
+from penstock.config import NO_OPTIONS, RunMetadata, RunOptions
 from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
 from penstock.core.values import Value, dtype_of
@@ -30,8 +30,6 @@ from penstock.session.session import Session
 from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import Device
 
-#: Those of most steps.
-_NO_OPTIONS: Final = RunOptions()
 #: So many plans are remembered, and then none; those of more names never.
 _MAX_PLANS: Final = 1_000
 MAX_NAMES: Final = 1_000
@@ -153,7 +151,7 @@ class MasterSession(Session):
             OpError: like ``run_named``.
 
         """
-        job = self._begun(asked, _NO_OPTIONS, call)
+        job = self._begun(asked, NO_OPTIONS, call)
         if isinstance(job.step, ExchangedStep):
             self._under_way.add_step(job.step)
             try:

@@ -17,7 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.comparison.as_run import slotted
-from penstock.core.files import FileSystem
+from penstock.core.files import FileSystem, file_errors
+from penstock.core.values import Array
 from penstock.debugger.breakpoints import TensorFilter, find_filter
 from penstock.debugger.command import Arguments, Command, Console, Parser
 from penstock.debugger.expressions import parse
@@ -99,12 +100,21 @@ def _print(console: Console, words: Arguments) -> str:
 def _shown(value: Any, words: Arguments) -> list[str]:
     """A value as the options want it."""
     if words.file:
-        packed = io.BytesIO()
-        np.save(packed, np.asarray(value), allow_pickle=False)
-        FileSystem().write(words.file, packed.getvalue())
+        _write(np.asarray(value), words.file)
     lines = statistics_lines(value) if words.statistics else []
     lines += value_lines(value, whole=words.whole, ranges=_ranges(words.ranges))
     return [*lines, *([f"wrote {printable(words.file)}"] if words.file else [])]
+
+
+def _write(array: Array, path: str) -> None:
+    if array.dtype.hasobject:
+        raise InvalidArgumentError(
+            "Text has no place in a .npy file", next_step="dump writes a checkpoint, which has it"
+        )
+    packed = io.BytesIO()
+    np.save(packed, array, allow_pickle=False)
+    with file_errors(path):
+        FileSystem().write(path, packed.getvalue())
 
 
 def _show_arguments(parser: Parser) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from time import perf_counter_ns
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from penstock.core.values import Value
 from penstock.runtime.compiler.region import Region
@@ -18,6 +18,8 @@ from penstock.tracing.described import Noted, described
 from penstock.tracing.recorder import Event, Recorder
 from penstock.tracing.watching import Watched
 
+#: As a plain integer: to look up the member of an enumeration takes as long as to make the event.
+_REGION: Final = int(Event.REGION)
 _Given = ParamSpec("_Given")
 _Results = TypeVar("_Results", bound=Sequence[Value | None])
 
@@ -38,5 +40,5 @@ def run_noted(
             results = compute(*given, **named)
             seen = described(results)
         finally:
-            note((Event.REGION, region, "python", start, perf_counter_ns(), thread, seen))
+            note((_REGION, region, "python", start, perf_counter_ns(), thread, seen))
     return results

@@ -29,13 +29,11 @@ from penstock.passes.exchange import (
 from penstock.passes.prune import Request, prune
 from penstock.passes.split import split
 from penstock.passes.tell_apart import tell_apart
-from penstock.runtime.coming_outputs import ComingOutputs
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.cost_model import CostModel
 from penstock.runtime.environment import Environment
 from penstock.runtime.flushing import Flushing
 from penstock.runtime.join_devices import join_devices
-from penstock.runtime.memory_bound import MemoryBound
 from penstock.runtime.optimize_request import UNWATCHED, Watch, lower_request, optimize_request
 from penstock.runtime.runnable import Runnable
 from penstock.runtime.workers import EndableStep, RemoteGraph, Workers
@@ -79,8 +77,9 @@ class PreparedRequest:
         self.partitions = tuple(partitions)
         self.runnable = runnable
         self._resources = environment.resources
-        #: How many bytes a step's tensors may take; 0 is no bound.
-        self.max_memory = environment.config.max_memory_in_bytes
+        self._max_memory = environment.config.max_memory_in_bytes
+        #: Whether a step's tensors may take only so much memory.
+        self.is_bounded = self._max_memory > 0
         self.feed_types = pruned.feed_types
         self.fetch_types = pruned.fetch_types
         graph_options = environment.config.graph_options
@@ -128,10 +127,14 @@ class PreparedRequest:
 
     def hook(self, asked: NodeHook | None) -> NodeHook | None:
         """Who is asked about the nodes of a step: who wants to be, and who bounds its memory."""
-        if not self.max_memory:
+        if not self.is_bounded:
             return asked
+        # Hardly any session has a bound, and this one needs the rules of shapes.
+        from penstock.runtime.coming_outputs import ComingOutputs  # noqa: PLC0415
+        from penstock.runtime.memory_bound import MemoryBound  # noqa: PLC0415
+
         coming = ComingOutputs(self.partitions)
-        return MemoryBound(self.max_memory, coming, self._resources, asked)
+        return MemoryBound(self._max_memory, coming, self._resources, asked)
 
     def new_rendezvous(self) -> Rendezvous:
         """Where the parts of one step meet."""

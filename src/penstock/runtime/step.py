@@ -46,21 +46,29 @@ class Step:
         self,
         prepared: PreparedRequest,
         state: StepState,
-        stats: StatsCollector | None,
         flushes: Flushes,
+        *,
+        tier: Tier = Tier.COMPILED,
+        stats: StatsCollector | None = None,
         node_outputs: NodeOutputsCallback | None = None,
     ) -> None:
+        """Say what is run, and who looks.
+
+        Args:
+            prepared: the request.
+            state: the step's own.
+            flushes: whether denormal numbers are zeros, by what is fed.
+            tier: the dataflow tier if each node is to be seen by itself.
+            stats: where it is recorded; None if it is not.
+            node_outputs: is told of the outputs of each node.
+
+        """
         self._prepared = prepared
         self._state = state
         #: What is recorded; None if nothing is.
         self.stats = stats
         self._flushes = flushes
-        #: Whether each node is to be seen by itself.
-        self._is_close = (
-            (stats is not None and stats.recording.detail.is_by_node)
-            or node_outputs is not None
-            or state.is_by_node
-        )
+        self._tier = tier
         self._node_outputs = node_outputs
         self._loop = StepLoop()
         #: Whether somebody may go before the step is done, though no deadline is given.
@@ -125,7 +133,8 @@ class Step:
         state.raise_escaping()
         if self._error is not None:
             raise state.told(self._error)
-        if self.stats is None and tried is None and not self._is_close:  # nobody watched it
+        is_usual = self.stats is None and tried is None and self._tier is Tier.COMPILED
+        if is_usual:  # nobody watched it
             self._prepared.runnable.note(None, perf_counter() - start, interrupt)
         return list(frame.consume_retvals(allow_dead=True))
 
@@ -137,7 +146,7 @@ class Step:
         """The results if kernels need not wait; or what is done, if it was tried and they must."""
         trials, interrupt = self._prepared.runnable.trials, self._state.interrupt
         # A kernel that computes for long on this thread cannot be left behind.
-        if trials is None or self._is_close or interrupt.may_be_left:
+        if trials is None or interrupt.may_be_left or self._tier is Tier.DATAFLOW:
             return None
         trial = trials.take(interrupt)
         if trial is None:
@@ -164,8 +173,7 @@ class Step:
     def _start(self, frame: CallFrame, feeds: Sequence[Value], begun: Unfinished | None) -> None:
         """Start all executors; they run when the loop does."""
         state, stats = self._state, self.stats
-        is_compiled = not self._is_close and begun is None
-        tier = Tier.COMPILED if is_compiled else Tier.DATAFLOW
+        tier = self._tier if begun is None else Tier.DATAFLOW
         executors = self._prepared.runnable.executors(state.interrupt, tier)
         remote = self._prepared.remote if self._prepared.meets_others else ()
         barrier = ExecutorBarrier(len(executors) + len(remote), state.rendezvous, self._finished)
@@ -173,12 +181,11 @@ class Step:
             noted = stats.remote if stats is not None else None
             part.run_async(state, feeds, noted, barrier.arrive)
         for executor in executors:
-            recorder = state.recorder
             args = ExecutorArgs(
                 state,
                 frame,
                 self._loop.schedule,
-                recorder=recorder,
+                recorder=state.recorder,
                 begun=begun,
                 node_outputs_callback=self._node_outputs,
                 hook=state.hook,

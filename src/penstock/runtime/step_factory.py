@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from penstock.config import RunOptions, TraceLevel
-from penstock.errors import InvalidArgumentError
+from penstock.config import NO_OPTIONS, RunOptions, Tier, TraceLevel
 from penstock.graph.graph import Graph
 from penstock.runtime.compiled_step import CompiledStep, CompiledStepFacts, RecordedCompiledStep
 from penstock.runtime.partial_run import PartialRun
@@ -33,8 +32,8 @@ class StepFactory:
     """Makes the steps of one request."""
 
     __slots__ = (
-        "_facts", "_is_by_node", "_is_recorded", "_new_rendezvous", "_options", "_pool",
-        "_prepared", "_session_state",
+        "_facts", "_is_watched", "_new_rendezvous", "_options", "_pool", "_prepared",
+        "_session_state",
     )  # fmt: skip
 
     def __init__(
@@ -60,17 +59,8 @@ class StepFactory:
         self._session_state = session_state
         self._pool = pool
         self._options = options
-        self._is_recorded = (
-            options.trace_level > TraceLevel.NO_TRACE or options.recorder is not None
-        )
-        if options.order is not None and (options.node_hook or options.node_outputs):
-            raise InvalidArgumentError("A step with an order has no node_hook and no node_outputs")
-        self._is_by_node = (
-            options.node_outputs is not None
-            or options.node_hook is not None
-            or options.order is not None
-            or prepared.max_memory > 0
-        )
+        #: Whether somebody may want to look; hardly any step is watched.
+        self._is_watched = options is not NO_OPTIONS or prepared.is_bounded
         self._facts = CompiledStepFacts(
             prepared.params,
             self._compiled_state,
@@ -86,33 +76,47 @@ class StepFactory:
 
     def _new_own(self) -> Step | CompiledStep:
         """One run of what this process does itself."""
-        if self._is_recorded:
-            return self._new_recorded(self._options.recorder or Recording())
-        is_whole = not (self._is_by_node or self._prepared.meets_others)
-        region = self._prepared.runnable.take() if is_whole else None
-        return self._new_step(None) if region is None else CompiledStep(region, self._facts)
+        if self._is_watched:
+            return self._new_watched()
+        region = None if self._prepared.meets_others else self._prepared.runnable.take()
+        if region is not None:
+            return CompiledStep(region, self._facts)
+        return Step(self._prepared, self._state(), self._facts.flushes)
 
-    def _new_recorded(self, recording: Recording) -> Step | CompiledStep:
-        prepared = self._prepared
-        if not (recording.detail.is_by_node or self._is_by_node or prepared.meets_others):
-            region = prepared.runnable.take()
-            if region is not None:
-                return RecordedCompiledStep(region, self._facts, recording)
-        return self._new_step(recording)
+    def _new_watched(self) -> Step | CompiledStep:
+        """The same, if somebody may want to look."""
+        prepared, options = self._prepared, self._options
+        recording = options.recorder
+        if recording is None and options.trace_level > TraceLevel.NO_TRACE:
+            recording = Recording()
+        is_by_node = options.is_by_node or prepared.is_bounded
+        is_close = is_by_node or (recording is not None and recording.detail.is_by_node)
+        may_be_whole = not (is_close or prepared.meets_others)
+        region = prepared.runnable.take() if may_be_whole else None
+        if region is not None:
+            if recording is None:
+                return CompiledStep(region, self._facts)
+            return RecordedCompiledStep(region, self._facts, recording)
+        state = self._state()
+        state.recorder, state.order = recording, options.order
+        state.hook = prepared.hook(options.node_hook)
+        return Step(
+            prepared,
+            state,
+            self._facts.flushes,
+            tier=Tier.DATAFLOW if is_close else Tier.COMPILED,
+            stats=None if recording is None else StatsCollector(recording),
+            node_outputs=options.node_outputs,
+        )
 
-    def _new_step(self, recording: Recording | None) -> Step:
-        state = StepState(
+    def _state(self) -> StepState:
+        """What a step of executors has of its own."""
+        return StepState(
             rendezvous=self._new_rendezvous() if self._meets() else None,
             session_state=self._session_state,
             container=self._prepared.new_container(),
             pool=self._pool,
-            recorder=recording,
-            hook=self._prepared.hook(self._options.node_hook),
-            order=self._options.order,
         )
-        stats = None if recording is None else StatsCollector(recording)
-        told = self._options.node_outputs
-        return Step(self._prepared, state, stats, self._facts.flushes, told)
 
     def new_partial(self, graph: Graph) -> PartialRun:
         """One run of a request whose feeds and fetches come one by one."""

@@ -49,33 +49,59 @@ class LiveTensors(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Activation:
-    """A node in one iteration of the loops around it; the same object before and after it runs."""
+class Activation(Protocol):
+    """A node in one iteration of the loops around it; the same object before and after it runs.
 
-    step_id: int
-    node: str
-    op: str
-    #: The function whose body the node is from; empty for the graph's own.
-    function: str
-    #: Full name of the executor's device.
-    device: str
-    output_types: tuple[DType, ...]
-    #: The loops around the node, for people: ``outer[3]/inner``; empty outside of all.
-    frame: str
-    #: The same in numbers, as keys of rendezvous have it.
-    frame_iter: FrameAndIter
-    #: The iteration of each loop around it, the outermost first.
-    iterations: tuple[int, ...]
-    #: How many calls it is inside of that are not inlined.
-    call_depth: int
-    #: Only as long as the hook is being asked.
-    live: LiveTensors
+    It is for the time in which a hook is asked: what somebody wants to know later, must be noted.
+    """
+
+    @property
+    def step_id(self) -> int:
+        """The number of the step."""
+
+    @property
+    def node(self) -> str:
+        """The node's name."""
+
+    @property
+    def op(self) -> str:
+        """Its op."""
+
+    @property
+    def function(self) -> str:
+        """The function whose body the node is from; empty for the graph's own."""
+
+    @property
+    def device(self) -> str:
+        """Full name of the executor's device."""
+
+    @property
+    def output_types(self) -> tuple[DType, ...]:
+        """The declared type of each output."""
+
+    @property
+    def frame(self) -> str:
+        """The loops around the node, for people: ``outer[3]/inner``; empty outside of all."""
+
+    @property
+    def frame_iter(self) -> FrameAndIter:
+        """The same in numbers, as keys of rendezvous have it."""
+
+    @property
+    def iterations(self) -> tuple[int, ...]:
+        """The iteration of each loop around it, the outermost first."""
 
     @property
     def iteration(self) -> int:
         """The iteration of the innermost loop, from 0; 0 outside of all."""
-        return self.frame_iter.iteration
+
+    @property
+    def call_depth(self) -> int:
+        """How many calls it is inside of that are not inlined."""
+
+    @property
+    def live(self) -> LiveTensors:
+        """What has arrived at inputs."""
 
 
 class NodeHook:

@@ -171,7 +171,8 @@ class Recording:
     def __init__(
         self, detail: Detail = Detail.NODES, sampling: Sampling | None = None, title: str = ""
     ) -> None:
-        self._detail: Final = detail
+        #: How closely regions are looked at.
+        self.detail: Final = detail
         self.title: Final = title
         self._sampling: Final = sampling
         #: In the order in which they were opened.  These grow; ``append`` is atomic.
@@ -184,11 +185,6 @@ class Recording:
         self._threads: Final[dict[int, str]] = {}
         #: Nanoseconds since 1970 when ``perf_counter_ns`` was 0.
         self.epoch: Final = _epoch()
-
-    @property
-    def detail(self) -> Detail:
-        """How closely regions are looked at."""
-        return self._detail
 
     @property
     def threads(self) -> dict[int, str]:
@@ -208,7 +204,7 @@ class Recording:
 
     def sampled(self, thread: int, note: Note) -> AbstractContextManager[object] | None:
         """Have somebody look now and then what a thread is at; None if nobody wants to know."""
-        if self._sampling is None or self._detail is not Detail.LINES:
+        if self._sampling is None or self.detail is not Detail.LINES:
             return None
         return self._sampling.watch(thread, note)
 

@@ -66,23 +66,33 @@ class Executor:
         return state
 
     def _state(self, args: ExecutorArgs, runner: Runner, done: DoneCallback) -> ExecutorState:
-        hook, told, recorder = args.hook, args.node_outputs_callback, args.recorder
-        if args.step.order is not None:
+        # Hardly any step has an order or a hook, or is recorded.
+        if (
+            args.hook is None
+            and args.recorder is None
+            and args.node_outputs_callback is None
+            and args.step.order is None
+        ):
+            return ExecutorState(self, args, runner, done)
+        return self._watched(args, runner, done)
+
+    def _watched(self, args: ExecutorArgs, runner: Runner, done: DoneCallback) -> ExecutorState:
+        """A step that somebody looks at, or orders; the kinds of these are loaded when needed."""
+        hook, told, order = args.hook, args.node_outputs_callback, args.step.order
+        if order is not None:
             from penstock.runtime.executor.ordered import OrderedState  # noqa: PLC0415
 
-            return OrderedState(self, args, runner, done, args.step.order)
+            return OrderedState(self, args, runner, done, order)
         if told is not None:
             hook = Telling(told, hook)
-        # Hardly any step has an order or a hook, or is recorded.
         if hook is not None:
             from penstock.runtime.executor.hooked import hooked_state  # noqa: PLC0415
 
             return hooked_state(self, args, runner, done, hook)
-        if recorder is not None:
-            from penstock.runtime.executor.recorded import RecordedState  # noqa: PLC0415
+        from penstock.runtime.executor.recorded import RecordedState  # noqa: PLC0415
 
-            return RecordedState(self, args, runner, done, recorder)
-        return ExecutorState(self, args, runner, done)
+        assert args.recorder is not None
+        return RecordedState(self, args, runner, done, args.recorder)
 
 
 def _work(loop: StepLoop, step: StepState) -> None:

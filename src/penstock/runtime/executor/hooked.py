@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from penstock.core.dtypes import DType
 from penstock.core.values import Value, describe, has_dtype
 from penstock.errors import InvalidArgumentError, OpError
 from penstock.runtime.executor.driver import ExecutorState, Prepared
@@ -24,7 +25,7 @@ from penstock.runtime.executor.recorded import RecordedState
 from penstock.runtime.executor.state import FrameState, IterationState, TaggedNode
 from penstock.runtime.outputs import check_outputs
 from penstock.state.frame_and_iter import FrameAndIter
-from penstock.state.node_hook import Activation, Instead, NodeHook
+from penstock.state.node_hook import Activation, Instead, LiveTensors, NodeHook
 from penstock.state.step_state import Runner
 
 
@@ -34,10 +35,10 @@ class HookedState(ExecutorState):
     def __init__(self, *given: Any, hook: NodeHook) -> None:
         super().__init__(*given)
         self._hook = hook
-        view = self._executor.view
         #: More than any kernel that counts as cheap.
-        self._no_costs = [math.inf] * len(view.items)
-        self._items = {item.name: item for item in view.items}
+        self._no_costs = [math.inf] * len(self._executor.view.items)
+        #: Made when somebody first asks for a node by its name.
+        self._items: dict[str, NodeItem] = {}
         #: What has been asked about and is not done, by the identity of what is activated.
         self._asked: dict[int, Activation] = {}
         self._hand_on, self._propagate = self._propagate, self._tell_and_propagate
@@ -94,20 +95,28 @@ class HookedState(ExecutorState):
         return error
 
     def _activation(self, tagged: TaggedNode) -> Activation:
-        item, frame, iteration, _ = tagged
-        return Activation(
-            step_id=self._args.step.id,
-            node=item.name,
-            op=item.op,
-            function=item.function,
-            device=self._executor.params.device,
-            output_types=item.output_types,
-            frame=frame.label,
-            frame_iter=FrameAndIter(frame.id, iteration.number),
-            iterations=tuple(it.number for _, it in _outwards(frame, iteration))[-2::-1],
-            call_depth=self._args.call_depth,
-            live=_Live(self._items, item, frame, iteration),
-        )
+        return _Activation(self, tagged)
+
+    @property
+    def step_id(self) -> int:
+        """The number of the step."""
+        return self._args.step.id
+
+    @property
+    def device(self) -> str:
+        """Full name of the executor's device."""
+        return self._executor.params.device
+
+    @property
+    def call_depth(self) -> int:
+        """How many calls this is inside of that are not inlined."""
+        return self._args.call_depth
+
+    def item(self, node: str) -> NodeItem | None:
+        """A node by its name."""
+        if not self._items:
+            self._items = {item.name: item for item in self._executor.view.items}
+        return self._items.get(node)
 
 
 class RecordedHookedState(HookedState, RecordedState):
@@ -123,19 +132,75 @@ def hooked_state(
     return RecordedHookedState(executor, args, runner, done, args.recorder, hook=hook)
 
 
+class _Activation:
+    """See ``Activation``.  What it says is found out when somebody asks: few ask for everything."""
+
+    __slots__ = ("_frame", "_item", "_iteration", "_state")
+
+    def __init__(self, state: HookedState, tagged: TaggedNode) -> None:
+        self._state = state
+        self._item, self._frame, self._iteration, _ = tagged
+
+    @property
+    def step_id(self) -> int:
+        """See ``Activation``, as of all that follows."""
+        return self._state.step_id
+
+    @property
+    def node(self) -> str:
+        return self._item.name
+
+    @property
+    def op(self) -> str:
+        return self._item.op
+
+    @property
+    def function(self) -> str:
+        return self._item.function
+
+    @property
+    def device(self) -> str:
+        return self._state.device
+
+    @property
+    def output_types(self) -> tuple[DType, ...]:
+        return self._item.output_types
+
+    @property
+    def frame(self) -> str:
+        return self._frame.label
+
+    @property
+    def frame_iter(self) -> FrameAndIter:
+        return FrameAndIter(self._frame.id, self._iteration.number)
+
+    @property
+    def iterations(self) -> tuple[int, ...]:
+        around = _outwards(self._frame, self._iteration)
+        return tuple(iteration.number for _, iteration in around)[-2::-1]
+
+    @property
+    def iteration(self) -> int:
+        return self._iteration.number
+
+    @property
+    def call_depth(self) -> int:
+        return self._state.call_depth
+
+    @property
+    def live(self) -> LiveTensors:
+        return _Live(self._state, self._item, self._frame, self._iteration)
+
+
 class _Live:
     """See ``LiveTensors``."""
 
-    __slots__ = ("_frame", "_item", "_items", "_iteration")
+    __slots__ = ("_frame", "_item", "_iteration", "_state")
 
     def __init__(
-        self,
-        items: dict[str, NodeItem],
-        item: NodeItem,
-        frame: FrameState,
-        iteration: IterationState,
+        self, state: HookedState, item: NodeItem, frame: FrameState, iteration: IterationState
     ) -> None:
-        self._items = items
+        self._state = state
         self._item = item
         self._frame = frame
         self._iteration = iteration
@@ -147,13 +212,13 @@ class _Live:
 
     def get(self, node: str, slot: int) -> Value | None:
         """See ``LiveTensors``."""
-        item = self._items.get(node)
+        item = self._state.item(node)
         places = iter(()) if item is None else self._places(item, slot)
         return next((inputs[at] for inputs, at in places), None)
 
     def put(self, node: str, slot: int, value: Value) -> int:
         """See ``LiveTensors``."""
-        item, count = self._items.get(node), 0
+        item, count = self._state.item(node), 0
         if item is None or slot >= len(item.output_types):
             return 0
         if not has_dtype(value, item.output_types[slot]):
