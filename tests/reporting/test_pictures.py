@@ -25,9 +25,11 @@ pytestmark = pytest.mark.slow
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 #: How different a picture may be, compared with how different an empty one would be: fonts and
-#: times are not the same everywhere.
-TOLERANCE = 0.35
-SIZE = (320, 200)
+#: times are not the same everywhere.  Other times made 0.1 of it, other families of fonts up to
+#: 0.43, and another graph at least 0.88.
+TOLERANCE = 0.6
+#: So small that letters do not count.
+SIZE = (80, 50)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +83,7 @@ SCENES = {"lstm": lstm, "mobilenet": mobilenet, "20000_nodes": large, "two_devic
 
 
 def grey(picture: Any) -> Any:
-    """A small grey picture, in which single letters do not count."""
+    """A small grey picture."""
     return np.asarray(picture.convert("L").resize(SIZE, Image.Resampling.BOX), np.float64)
 
 
