@@ -47,6 +47,9 @@ def test_costs_are_those_of_the_step_statistics(runs: list[TracedRun]) -> None:
     assert {name: cost.nanos for name, cost in shown.items()} == {n: nanos[n] for n in shown}
     assert {name: cost.runs for name, cost in shown.items()} == {n: count[n] for n in shown}
     assert {name: cost.bytes for name, cost in shown.items()} == {n: made[n] for n in shown}
+    dead = Counter(node.name for node in runs[0].trace.dead)
+    assert dead
+    assert {cost.name: cost.dead for cost in step.costs if cost.dead} == dead
     # What is fed and fetched has the caller's names, and not those of the runtime's nodes.
     assert set(nanos) - set(shown) == {"_arg_x_0_0", "_retval_out_0_0"}
     assert {"x", "out (fetched)"} <= {cost.name for cost in step.costs}

@@ -23,7 +23,7 @@ from penstock.core.shapes import TensorShape
 from penstock.defs.attrs import FuncAttr, TensorAttr
 from penstock.errors import OpError
 from penstock.graph.frames import Frame, build_control_flow_info
-from penstock.graph.graph import INLINED_FROM, Graph
+from penstock.graph.graph import INLINED_FROM, Graph, Node
 from penstock.graph.roles import Role
 from penstock.graph.stages import Pruned
 from penstock.passes.prune import Request
@@ -107,18 +107,26 @@ class GraphWatcher:
     def _not_there(self, fed: Set[str]) -> tuple[list[LeftOut], list[Fate]]:
         """Nodes that nobody needs, and those that called functions."""
         there = {node.name for node in self._nodes}
-        scopes = {name[:at] for name in there for at, char in enumerate(name) if char == "/"}
-        gone, called = list[LeftOut](), list[Fate]()
-        for node in self._graph:
-            name, op = node.name, node.op.name
-            if name in there or name in fed:
-                continue
-            is_call = node.op.is_function or any(_is_function(one) for one in node.attrs.values())
-            if is_call and name in scopes:
-                called.append(Fate(name, op, "lower", _CALLED, ()))
-            else:
-                gone.append(LeftOut(name, op))
-        return gone, called
+        missing = [one for one in self._graph if one.name not in there and one.name not in fed]
+        calls = {node.name for node in missing if _calls(node)}
+        called = calls & _scopes(there) if calls else calls
+        gone = [LeftOut(one.name, one.op.name) for one in missing if one.name not in called]
+        fates = [
+            Fate(one.name, one.op.name, "lower", _CALLED, ())
+            for one in missing
+            if one.name in called
+        ]
+        return gone, fates
+
+
+def _scopes(names: Set[str]) -> set[str]:
+    """All scopes that some nodes are in."""
+    return {name[:at] for name in names for at, char in enumerate(name) if char == "/"}
+
+
+def _calls(node: Node) -> bool:
+    """Whether a node calls a function."""
+    return node.op.is_function or any(map(_is_function, node.attrs.values()))
 
 
 def _is_function(attr: Any) -> bool:

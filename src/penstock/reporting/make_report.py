@@ -14,6 +14,7 @@ from typing import Any
 
 from penstock.checks.check_graph import request_of
 from penstock.config import RunOptions
+from penstock.core.collector import collector_paused
 from penstock.core.files import FileSystem, file_errors
 from penstock.errors import InvalidArgumentError, OpError
 from penstock.graph.roles import Role
@@ -33,6 +34,7 @@ from penstock.state.devices import DeviceSet
 from penstock.tracing.recorder import Detail
 
 
+@collector_paused  # nearly all that a step's recorder makes stays
 def report(
     graph: Any,
     fetches: Any = None,

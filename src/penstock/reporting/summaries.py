@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.core.values import DEAD, ResourceHandle, Value, dtype_of, shape_of
+from penstock.core.values import ResourceHandle, Value, dtype_of, shape_of
 from penstock.reporting.facts import Summary
 from penstock.runtime.executor.node_outputs import NodeOutputContext
 
@@ -42,7 +42,7 @@ class Summaries:
         context: NodeOutputContext,
     ) -> None:
         """One output; see ``RunOptions.node_outputs``."""
-        if is_dead or value is None or value is DEAD or not _is_tensor(value):
+        if is_dead or not _is_tensor(value):
             return
         with self._lock:
             self._count[node, slot] += 1
