@@ -31,7 +31,6 @@ from penstock.graph.export import graph_to_def
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Edge, Node
 from penstock.graph.graph import Graph as BaseGraph
-from penstock.graph.graph_html import graph_html
 from penstock.graph.import_graph_def import import_graph_def as merge_graph_def
 from penstock.graph.import_options import ImportOptions
 from penstock.graph.roles import Role
@@ -84,6 +83,9 @@ class Graph(BaseGraph):
         return graph
 
     def _repr_html_(self) -> str:
+        # Notebooks alone need it.
+        from penstock.graph.graph_html import graph_html  # noqa: PLC0415
+
         return graph_html(self)
 
     def add_node(

@@ -40,8 +40,6 @@ from penstock.session.metadata import watched
 from penstock.session.requests import Requests
 from penstock.session.run import Call, Run
 from penstock.session.scoped import Scoped
-from penstock.session.session_html import ShownSession
-from penstock.session.snapshot import Snapshot, put_back, take
 from penstock.session.under_way import UnderWay
 from penstock.state.device_resources import DeviceResources
 from penstock.state.devices import Device, local_devices
@@ -53,7 +51,7 @@ if TYPE_CHECKING:
     from penstock.state.resources import ResourceManager
 
 
-class Session(ShownSession, Instruments, Scoped):
+class Session(Instruments, Scoped):
     """Runs one graph; see ``run``.  Use it as a context manager, or ``close`` it."""
 
     def __new__(cls, *_args: Any, target: str = "", **_options: Any) -> Session:
@@ -319,18 +317,6 @@ class Session(ShownSession, Instruments, Scoped):
             raise
         # The step goes on, and may yet read what was fetched.
         return copies({**fed, **dict(zip(wanted, results, strict=True))}, wanted)
-
-    # -- state -------------------------------------------------------------------------
-
-    def snapshot(self, *, skip_unsupported: bool = False) -> Snapshot:
-        """A copy of what the session keeps from step to step; nothing may be under way."""
-        with self._under_way.still("copied"):
-            return take(self._environment, self._session_state, skips=skip_unsupported)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Keep what a session of the same graph kept then, and no more; or raise OpError."""
-        with self._under_way.still("restored"):
-            put_back(snapshot, self._environment, self._session_state)
 
     # -- life --------------------------------------------------------------------------
 

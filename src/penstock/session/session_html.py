@@ -8,7 +8,6 @@ Not:  runs nothing, and shows no values.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from penstock.config import Config
 from penstock.core.byte_counts import in_units
@@ -17,15 +16,6 @@ from penstock.graph.graph import Graph
 from penstock.graph.graph_html import graph_html
 from penstock.state.contents import contents
 from penstock.state.device_resources import DeviceResources
-
-
-class ShownSession:
-    """A session that shows itself in a notebook."""
-
-    def _repr_html_(self: Any) -> str:
-        # What a server keeps is not here.
-        resources = DeviceResources() if self.target else self.resources
-        return session_html(repr(self).strip("<>"), self.config, resources, self.graph)
 
 
 def session_html(title: str, config: Config, resources: DeviceResources, graph: Graph) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from penstock.defs import schema
 from penstock.defs.schema import Message
-from penstock.tracing.metadata_html import metadata_html
 
 
 class Later:
@@ -79,6 +78,9 @@ class RunMetadata:
         return f"<RunMetadata: {nodes} records of nodes, {graphs} partition graphs>"
 
     def _repr_html_(self) -> str:
+        # Notebooks alone need it.
+        from penstock.tracing.metadata_html import metadata_html  # noqa: PLC0415
+
         return metadata_html(self.step_stats, repr(self).strip("<>"))
 
     def to_proto(self) -> Message:
