@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -108,7 +109,12 @@ def test_a_step_that_waits_is_cancelled_by_another_ctrl_c(tmp_path: Path) -> Non
         terminal.type("run -f is_there\r")
         terminal.expect("under way")
         terminal.type(CTRL_C)
-        terminal.expect(r"take[\s\S]*The step is not at a node")
+        while "interrupted" in terminal.expect("interrupted|The step is not at a node")[0]:
+            terminal.expect(PROMPT)  # It had not come to the node that waits.
+            terminal.type("run\r")
+            time.sleep(1)
+            terminal.type(CTRL_C)
+        assert "take (QueueDequeueV2)" in terminal.written
         terminal.type(CTRL_C)
         terminal.expect("the step has ended: CancelledError")
         terminal.expect(PROMPT)
