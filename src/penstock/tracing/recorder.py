@@ -63,6 +63,7 @@ class Detail(enum.Enum):
         self.is_by_node = value in ("nodes", "inside")
 
 
+_MAIN: Final = threading.main_thread().ident
 #: How often clocks are compared: each takes a quarter of a microsecond.
 _READINGS: Final = 3
 
@@ -212,7 +213,8 @@ class Recording:
         """A step that began then is over, whether it succeeded or not."""
         self.steps.append((start, time.perf_counter_ns()))
         thread = threading.get_ident()
-        if thread not in self._threads:
+        # The main thread is there as long as anybody asks for names.
+        if thread != _MAIN and thread not in self._threads:
             self._threads[thread] = threading.current_thread().name
 
 

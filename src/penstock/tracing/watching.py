@@ -43,10 +43,11 @@ class Watched:
 
     def __init__(self, recorder: Recorder, note: Note) -> None:
         """Say by whom, and where it is noted."""
-        self._watcher = Watcher(note, recorder.detail is Detail.INSIDE)
-        self._thread = get_ident()
-        self._before = watching.get(self._thread)
-        self._sampled = recorder.sampled(self._thread, note)
+        detail, thread = recorder.detail, get_ident()
+        self._watcher = Watcher(note, detail is Detail.INSIDE)
+        self._thread = thread
+        self._before = watching.get(thread)
+        self._sampled = recorder.sampled(thread, note) if detail is Detail.LINES else None
 
     def __enter__(self) -> None:
         watching[self._thread] = self._watcher
