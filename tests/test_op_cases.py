@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import penstock as ps
 from cases_src.casebook import numbered
-from cases_src.python_functions import FUNCTIONS
 from penstock.kernels.native import trace
 from penstock.kernels.native.rules import RULES
 from penstock.passes.offload import write_model
@@ -18,17 +16,10 @@ from penstock.passes.offload.rules import HEAVY
 from support.corpus import run_case
 from support.native import ALL, JIT, at_once
 from support.op_cases import OpCase, all_op_cases
+from support.surroundings import python_functions  # noqa: F401
 
 SOURCES = Path(__file__).parent / "cases_src"
 FAMILIES = sorted({path.stem for path in SOURCES.glob("*.py")} - {"__init__", "casebook"})
-
-
-@pytest.fixture(autouse=True)
-def python_functions() -> Iterator[None]:
-    """The functions that graphs of ``cases_src/python_functions.py`` call."""
-    ps.register_py_func(FUNCTIONS)
-    yield
-    ps.register_py_func(dict.fromkeys(FUNCTIONS))
 
 
 @pytest.mark.filterwarnings("ignore:Node")

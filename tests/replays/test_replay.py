@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from cases_src.python_functions import FUNCTIONS
 from penstock.defs.tensors import to_proto
 from penstock.replays.events import Event
 from support.corpus import Case, all_cases, run_case
 from support.op_cases import OpCase, all_op_cases
 from support.sampling import sampled
+from support.surroundings import folder, python_functions  # noqa: F401
 
 #: Families of cases of many steps, which take long.
 _LONG = {"fifty_steps", "saved_training"}
@@ -321,10 +321,7 @@ class Replaying:
         self._how = how
 
     def run(self, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
-        try:
-            recording = ps.record(self._session, names, feeds, **self._how)
-        except ps.errors.UnimplementedError as error:
-            pytest.skip(f"no recording: {error.message}")
+        recording = ps.record(self._session, names, feeds, **self._how)
         ps.replay(recording, times=2, allow_files=True)
         if recording.error is not None:
             raise recording.error
@@ -340,20 +337,6 @@ def replayable(cases: list[Any]) -> list[Any]:
         and str(case).partition("/")[0] not in _LONG
         and not str(case).endswith(("long_loop_20000", "table_dense_of_tensors"))
     ]
-
-
-@pytest.fixture(autouse=True)
-def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where graphs write whose files have names without a folder."""
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def python_functions() -> Any:
-    """The functions that graphs of ``cases_src/python_functions.py`` call."""
-    ps.register_py_func(FUNCTIONS)
-    yield
-    ps.register_py_func(dict.fromkeys(FUNCTIONS))
 
 
 CASES = replayable([*all_cases("control_flow_v1", "control_flow_v2", "state", "containers")])

@@ -35,9 +35,13 @@ def chromium() -> Iterator[Any]:
 
 
 @contextmanager
-def opened(browser: Any, path: Path, **options: Any) -> Iterator[Any]:
-    """A page, which must neither complain nor ask for anything but itself."""
+def opened(browser: Any, path: Path, before: str = "", **options: Any) -> Iterator[Any]:
+    """A page, which must neither complain nor ask for anything but itself.
+
+    ``before`` is a script that runs before it.
+    """
     context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
+    context.add_init_script(before)
     page = context.new_page()
     page.set_default_timeout(PATIENCE_MS)
     complaints: list[str] = []

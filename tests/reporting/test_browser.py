@@ -245,6 +245,34 @@ def test_light_and_dark(browser: Any, found: Report, tmp_path: Path, scheme: str
         assert (dark == ground[scheme]) == (scheme == "dark")
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_drawn_in_the_other_theme(
+    browser: Any, found: Report, tmp_path: Path, scheme: Any
+) -> None:
+    """It is chosen before there is a body; it follows the system, and paper is always light."""
+    write(found, tmp_path / "report.html")
+    with opened(browser, tmp_path / "report.html", THEME_OF_FIRST, color_scheme=scheme) as page:
+        assert page.evaluate("first") == scheme
+        for theme, emulated in (
+            ("light", {"color_scheme": "light"}),
+            ("dark", {"color_scheme": "dark"}),
+            ("light", {"media": "print"}),
+            ("dark", {"media": "screen"}),
+        ):
+            page.emulate_media(**emulated)
+            page.wait_for_selector(f"html[data-theme={theme}]")
+
+
+#: Notes the theme that a page has when its body begins.
+THEME_OF_FIRST = """
+    new MutationObserver((_, observer) => {
+        if (!document.body) return;
+        window.first = document.documentElement.dataset.theme;
+        observer.disconnect();
+    }).observe(document, { childList: true, subtree: true });
+"""
+
+
 def contrast(one: str, other: str) -> float:
     """The contrast of two colours as WCAG defines it."""
 

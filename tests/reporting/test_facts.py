@@ -13,6 +13,7 @@ import penstock as ps
 from penstock.explanations import Topic
 from penstock.reporting import make_report
 from penstock.reporting.collect_step import step_facts
+from penstock.reporting.facts import StepFacts
 from penstock.session.traced import TracedRun
 from reporting.graphs import FEEDS, looping, slow_branch
 
@@ -55,8 +56,8 @@ def test_costs_are_those_of_the_step_statistics(runs: list[TracedRun]) -> None:
     assert {"x", "out (fetched)"} <= {cost.name for cost in step.costs}
 
 
-def test_waiting_is_no_work() -> None:
-    """What a Recv waits for is told apart from what kernels take."""
+def step_on_two_devices() -> StepFacts:
+    """``there`` on the second device, and ``out`` of it on the first."""
     graph = ps.Graph()
     with graph.as_default():
         x = ps.placeholder(ps.dtypes.float32, [4], name="x")
@@ -67,6 +68,12 @@ def test_waiting_is_no_work() -> None:
     with ps.Session(graph, config=ps.Config(device_count={"CPU": 2})) as session:
         step = ps.report(session, "out:0", FEEDS).step
     assert step is not None
+    return step
+
+
+def test_waiting_is_no_work() -> None:
+    """What a Recv waits for is told apart from what kernels take."""
+    step = step_on_two_devices()
     assert {cost.op for cost in step.costs if cost.waited} == {"_Recv"}
     assert all(cost.nanos == 0 for cost in step.costs if cost.op == "_Recv")
 
@@ -126,16 +133,7 @@ def test_the_critical_path_goes_through_what_takes_long() -> None:
 
 def test_the_critical_path_crosses_devices() -> None:
     """What was received comes from who sent it."""
-    graph = ps.Graph()
-    with graph.as_default():
-        x = ps.placeholder(ps.dtypes.float32, [4], name="x")
-        with ps.device("/cpu:1"):
-            there = ps.ops.neg(x, name="there")
-        with ps.device("/cpu:0"):
-            ps.ops.exp(there, name="out")
-    with ps.Session(graph, config=ps.Config(device_count={"CPU": 2})) as session:
-        step = ps.report(session, "out:0", FEEDS).step
-    assert step is not None
+    step = step_on_two_devices()
     path = [step.activities[at] for at in step.critical]
     names = [one.name for one in path]
     assert [name for name in names if name in ("x", "there", "out")] == ["x", "there", "out"]

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from cases_src.python_functions import FUNCTIONS
 from penstock.runtime.step import Step
 from penstock.session.snapshot import Snapshot
 from support.corpus import Case, all_cases
 from support.op_cases import OpCase, all_op_cases
 from support.sampling import sampled
+from support.surroundings import folder, python_functions  # noqa: F401
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 #: Ops that read and write files, which are no state of a session.
@@ -82,20 +82,6 @@ def check_goes_on(case: Case | OpCase, tier: ps.Tier, at: int, path: Path) -> No
         with session_of(case, tier) as other:
             other.restore(Snapshot.load(path))
             assert [outcome(other, case, step) for step in rest] == first, "out of a file"
-
-
-@pytest.fixture(autouse=True)
-def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where graphs write whose files have names without a folder."""
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def python_functions() -> Any:
-    """The functions that graphs of ``cases_src/python_functions.py`` call."""
-    ps.register_py_func(FUNCTIONS)
-    yield
-    ps.register_py_func(dict.fromkeys(FUNCTIONS))
 
 
 @pytest.mark.filterwarnings("ignore:Node")

@@ -18,7 +18,7 @@ import { Search } from "./search.js";
 import { State } from "./state.js";
 import { loopTables, opTables, optimisedTables } from "./tables.js";
 import { Tabs } from "./tabs.js";
-import { switchTheme } from "./theme.js";
+import { followSystem, switchTheme } from "./theme.js";
 import { Timeline } from "./timeline.js";
 import { unpack } from "./unpack.js";
 
@@ -39,7 +39,7 @@ function begin(model) {
   choice($("fold"), FOLDS, (fold) => state.foldBy(fold));
   const colours = COLOURS.filter((way) => model.step || !["time", "memory"].includes(way));
   choice($("colour"), colours, (colour) => state.change({ colour }));
-  switchTheme(() => Object.values(views).forEach((view) => view.redraw()));
+  switchTheme(() => Object.values(views).forEach((view) => view.draw()));
   tabs.open("graph");
   $("svg").addEventListener("click", () => {
     download(`${model.title}.svg`, "image/svg+xml", views.graph.svg());
@@ -88,4 +88,5 @@ async function main() {
   }
 }
 
-main();
+followSystem();
+addEventListener("DOMContentLoaded", main);
