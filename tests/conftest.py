@@ -12,6 +12,7 @@ brings it back, and is tried first by the next run.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 
@@ -59,6 +60,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     is_wanted = _is_more if config.getoption("--rest") else _is_quick
     config.hook.pytest_deselected(items=[item for item in items if not is_wanted(item)])
     items[:] = filter(is_wanted, items)
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector pass over the tests, which stay to the end.
+
+    There are so many that looking at them again took it a fifth of a run's time.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _is_quick(item: pytest.Item) -> bool:

@@ -56,7 +56,7 @@ CUTTABLE = [
 def opened(case: Case, graph: Any = None, **options: Any) -> Iterator[ps.Session | None]:
     """A session for a case; None if making it failed as the case expects."""
     settings = {
-        "device_count": case.meta.get("device_count") or {},
+        "device_count": case.device_count,
         "allow_soft_placement": bool(case.meta.get("allow_soft_placement", False)),
         "check_outputs": True,
         "check_graphs": True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -35,11 +36,17 @@ def test_answers_are_tensorflows(case: OpCase, tier: ps.Tier) -> None:
         run_case(session, case)
 
 
+def with_one_of(ops: Iterable[str]) -> list[OpCase]:
+    """Cases in whose graph one of some names stands."""
+    names = [name.encode() for name in ops]
+    graphs = [(case, case.graph_bytes) for case in all_op_cases()]
+    return [case for case, graph in graphs if any(name in graph for name in names)]
+
+
 def with_heavy_ops() -> list[OpCase]:
     """Cases that may have a region: all others run as they do elsewhere."""
     assert write_model  # its import has made the rules known
-    names = [name.encode() for name in HEAVY]
-    return [case for case in all_op_cases() if any(name in case.graph_bytes for name in names)]
+    return with_one_of(HEAVY)
 
 
 @pytest.mark.slow
@@ -59,8 +66,7 @@ def test_regions_give_tensorflows_answers(case: OpCase) -> None:
 def with_native_rules() -> list[OpCase]:
     """Cases that may have a native region: all others run as they do elsewhere."""
     assert trace  # its import has made the rules known
-    names = [name.encode() for name in RULES]
-    return [case for case in all_op_cases() if any(name in case.graph_bytes for name in names)]
+    return with_one_of(RULES)
 
 
 @pytest.mark.slow

@@ -23,11 +23,7 @@ def printable(text: str) -> str:
 
 def printable_lines(text: str) -> str:
     """The same for a text of several lines: line breaks and tabs stay as they are."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() or char in "\n\t" else _escaped(char) for char in text
-    )
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
 
 
 def _escaped(char: str) -> str:

@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from google.protobuf import text_format
 from PIL import Image
 
 from penstock.catalogue.registry import all_ops
 from penstock.cli import main
 from penstock.kernels.api.registry import ops_with_kernels
+from support.commands import penstock, printed, refused
 from support.custom import custom_kernels
 from support.functions import graph_def_with
 from support.graphs import graph_def
@@ -34,27 +35,6 @@ EXAMPLES = ROOT / "examples"
 MODELS = [str(EXAMPLES / f"digits_{kind}.pb") for kind in ("rnn", "cnn")]
 TEST_SET = EXAMPLES / "digits_test.npz"
 COMMANDS = ["run", "show", "ops"]
-
-
-def penstock(*args: Any) -> Result:
-    """What the command line does, in this process."""
-    return CliRunner().invoke(main, list(map(str, args)), catch_exceptions=False)
-
-
-def printed(*args: Any) -> str:
-    """What a command that works prints."""
-    result = penstock(*args)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def refused(code: int, *args: Any) -> str:
-    """What a command that fails says on stderr; nothing is on stdout, and no traceback."""
-    result = penstock(*args)
-    assert result.exit_code == code, result.output
-    assert result.stdout == ""
-    assert "Traceback" not in result.stderr
-    return result.stderr
 
 
 def start(*args: Any, **options: Any) -> subprocess.Popen[str]:

@@ -7,33 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import penstock as ps
-from penstock.cli import main
 from penstock.cli.expressions import evaluate
 from penstock.errors import InvalidArgumentError
+from support.commands import penstock, printed, refused
 from support.saved_models import FOLDER, assert_same, recorded
-
-
-def penstock(*args: Any) -> Result:
-    """What the command line does, in this process."""
-    return CliRunner().invoke(main, list(map(str, args)), catch_exceptions=False)
-
-
-def printed(*args: Any) -> str:
-    """What a command that works prints."""
-    result = penstock(*args)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def refused(code: int, *args: Any) -> str:
-    """What a command that fails says on stderr; nothing is on stdout."""
-    result = penstock(*args)
-    assert result.exit_code == code, result.output
-    assert result.stdout == ""
-    return result.stderr
 
 
 def at(name: str) -> Path:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 import penstock as ps
-from penstock.cli import main
 from penstock.defs import perfetto_schema
+from support.commands import penstock
 from support.graphs import graph_def
 
 TEXT = "x = Placeholder\ny = Neg(x)\nz = Exp(y)\nbad = MatMul(y, y)"
-
-
-def penstock(*args: Any) -> Result:
-    """What the command line does, in this process."""
-    return CliRunner().invoke(main, list(map(str, args)), catch_exceptions=False)
 
 
 @pytest.fixture

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import penstock as ps
 from penstock import errors
-from penstock.cli import main
 from support.checkpoint_values import table
+from support.commands import penstock
 from support.graphs import graph_def
 from support.tfjs_models import all_kinds
 
@@ -68,11 +67,6 @@ EXAMPLES: Final = {
     ),
     "keras": _keras_example(),
 }
-
-
-def penstock(*args: Any, **kwargs: Any) -> Result:
-    """What the command line does, in this process."""
-    return CliRunner().invoke(main, list(map(str, args)), catch_exceptions=False, **kwargs)
 
 
 def assert_answers(outputs: Mapping[str, Any], example: Example) -> None:

@@ -20,7 +20,7 @@ from support.sampling import sampled
 def test_optimising_makes_no_answer(case: Case, tmp_path: Path) -> None:
     """Values, types, shapes and errors are TensorFlow's without the optimiser."""
     config = ps.Config(
-        device_count=case.meta.get("device_count") or {},
+        device_count=case.device_count,
         allow_soft_placement=bool(case.meta.get("allow_soft_placement", False)),
         tier=ps.Tier.DATAFLOW,
         graph_options=GraphOptions.nothing(),

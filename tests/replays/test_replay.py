@@ -14,15 +14,13 @@ import pytest
 import penstock as ps
 from penstock.defs.tensors import to_proto
 from penstock.replays.events import Event
-from support.corpus import Case, all_cases, run_case
+from support.corpus import Case, all_cases, run_case, uses_files
 from support.op_cases import OpCase, all_op_cases
 from support.sampling import sampled
 from support.surroundings import folder, python_functions  # noqa: F401
 
 #: Families of cases of many steps, which take long.
 _LONG = {"fifty_steps", "saved_training"}
-#: Ops that read and write files, which are no state of a session.
-_FILES = ("Checkpoint", "File", "Reader", "RecordInput", "Restore", "Save", "SummaryWriter")
 
 
 def racy(count: int = 6) -> ps.Graph:
@@ -332,8 +330,7 @@ def replayable(cases: list[Any]) -> list[Any]:
     return [
         case
         for case in cases
-        if not any(part in op for op in case.ops for part in _FILES)
-        and b"@TMP@" not in case.graph_bytes
+        if not uses_files(case)
         and str(case).partition("/")[0] not in _LONG
         and not str(case).endswith(("long_loop_20000", "table_dense_of_tensors"))
     ]
@@ -345,8 +342,7 @@ HOW: list[dict[str, int]] = [{}, {"seed": 1}, {"threads": 3}]
 
 
 def check_case(case: Case | OpCase, how: Mapping[str, int]) -> None:
-    count = case.device_count if isinstance(case, OpCase) else case.meta.get("device_count") or {}
-    with ps.Session(case.graph_bytes, config=ps.Config(device_count=count)) as session:
+    with ps.Session(case.graph_bytes, config=ps.Config(device_count=case.device_count)) as session:
         run_case(Replaying(session, **how), case)
 
 

@@ -127,9 +127,7 @@ class Attacker:
     def _run(self, graph: Any, renamed: Callable[[str], str], tier: ps.Tier) -> Any:
         """The answers to the first steps of the case, or the code of an error."""
         answers: list[Any] = []
-        config = ps.Config(
-            tier=tier, device_count=self._case.meta.get("device_count") or {}, accelerate=False
-        )
+        config = ps.Config(tier=tier, device_count=self._case.device_count, accelerate=False)
         try:
             with _quiet(), ps.Session(graph, config=config) as session:
                 for step in self._case.steps[:_STEPS]:

@@ -16,31 +16,22 @@ import pytest
 import penstock as ps
 from penstock.runtime.step import Step
 from penstock.session.snapshot import Snapshot
-from support.corpus import Case, all_cases
+from support.corpus import Case, all_cases, uses_files
 from support.op_cases import OpCase, all_op_cases
 from support.sampling import sampled
 from support.surroundings import folder, python_functions  # noqa: F401
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
-#: Ops that read and write files, which are no state of a session.
-_FILES = ("Checkpoint", "File", "Reader", "RecordInput", "Restore", "Save", "SummaryWriter")
 
 
 def with_steps() -> list[Case | OpCase]:
     """Cases of several steps, so that there is something to go on with."""
     found: list[Case | OpCase] = [*all_cases(), *all_op_cases()]
-    return [
-        case
-        for case in found
-        if len(case.steps) > 1
-        and not any(part in op for op in case.ops for part in _FILES)
-        and b"@TMP@" not in case.graph_bytes
-    ]
+    return [case for case in found if len(case.steps) > 1 and not uses_files(case)]
 
 
 def session_of(case: Case | OpCase, tier: ps.Tier) -> ps.Session:
-    count = case.device_count if isinstance(case, OpCase) else case.meta.get("device_count") or {}
-    return ps.Session(case.graph_bytes, config=ps.Config(tier=tier, device_count=count))
+    return ps.Session(case.graph_bytes, config=ps.Config(tier=tier, device_count=case.device_count))
 
 
 def outcome(session: ps.Session, case: Case | OpCase, step: Any) -> list[Any]:

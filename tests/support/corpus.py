@@ -23,6 +23,8 @@ ROOT = Path(__file__).parent.parent / "corpus"
 _REGEX_OPS = ("RegexFullMatch", "RegexReplace", "StaticRegexFullMatch", "StaticRegexReplace")
 #: Libraries of extras that cannot be had everywhere, by the op that needs them.
 _LIBRARIES = {"XlaCallModule": "jaxlib", **dict.fromkeys(_REGEX_OPS, "re2")}
+#: Parts of the names of ops that read and write files.
+_FILES = ("Checkpoint", "File", "Reader", "RecordInput", "Restore", "Save", "SummaryWriter")
 #: Types that are stored as the integers of their bits.
 _VIEWED = {
     "bfloat16", "float8_e5m2", "float8_e4m3fn", "int4", "uint4", "int2", "uint2",
@@ -57,6 +59,11 @@ class Case:
     def steps(self) -> list[dict[str, Any]]:
         steps: list[dict[str, Any]] = self.meta["steps"]
         return steps
+
+    @property
+    def device_count(self) -> dict[str, int]:
+        """The devices that TensorFlow's session had, where it had more than one."""
+        return self.meta.get("device_count") or {}
 
     @property
     def graph_bytes(self) -> bytes:
@@ -122,6 +129,11 @@ def all_cases(*categories: str) -> Iterator[Case]:
         case = Case(path.parent.parent.name, path.parent.name)
         if not categories or case.category in categories:
             yield case
+
+
+def uses_files(case: Case) -> bool:
+    """Whether a case reads or writes files, which are no state of a session."""
+    return any(part in op for op in case.ops for part in _FILES) or b"@TMP@" in case.graph_bytes
 
 
 def replaced(array: Any, old: bytes, new: bytes) -> Array:
