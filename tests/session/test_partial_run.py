@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import penstock as ps
@@ -328,6 +329,20 @@ def test_close_ends_partial_runs() -> None:
     assert isinstance(outcome[0], errors.CancelledError)
     with pytest.raises(errors.CancelledError):
         session.partial_run(idle, "late:0", {"a": 1.0})
+
+
+def test_a_session_that_closes_between_two_calls_says_so() -> None:
+    """However far the second call has come: here it looks at what is fed."""
+    session = ps.Session(sketch(GRAPH))
+    handle = setup(session)
+
+    class Closing:
+        def __array__(self, *_args: Any, **_options: Any) -> Any:
+            session.close()
+            return np.array(1, np.float32)
+
+    with pytest.raises(errors.CancelledError):
+        session.partial_run(handle, "ab:0", {"a": Closing(), "b": 2})
 
 
 def test_two_devices() -> None:

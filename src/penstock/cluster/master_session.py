@@ -198,9 +198,9 @@ class MasterSession(Session):
 
     def go_on_with(self, handle: str, asked: Asked) -> list[tuple[Value, DType]]:
         """Go on with such a run; raises OpError like ``partial_run``."""
-        self._under_way.check_open()
+        run = self._under_way.partial_run(handle)
         plan, names = self._plan_of(asked)
-        values = self._partial_values(handle, plan, self._feeds.values(asked.feeds))
+        values = self._partial_values(handle, run, plan, self._feeds.values(asked.feeds))
         return [(values[name], dtype_of(values[name])) for name in names]
 
     def close(self) -> None:

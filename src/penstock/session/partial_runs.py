@@ -53,10 +53,14 @@ class PartialRuns:
         return run
 
     def step(
-        self, handle: str, fed: Mapping[str, Value], wanted: Sequence[str], timeout: int
+        self,
+        handle: str,
+        run: PartialRun,
+        fed: Mapping[str, Value],
+        wanted: Sequence[str],
+        timeout: int,
     ) -> Sequence[Any]:
         """Go on with a run: feed and fetch; it is forgotten if nothing more can come of it."""
-        run = self.get(handle)
         try:
             return run.step(fed, wanted, timeout)
         finally:

@@ -22,6 +22,7 @@ from penstock.habits import add_hints
 from penstock.passes.prune import Medium, Request
 from penstock.runtime.environment import Environment
 from penstock.runtime.optimize_request import UNWATCHED, Watch
+from penstock.runtime.partial_run import PartialRun
 from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.step_factory import StepFactory
 from penstock.runtime.thread_pool import SessionPools
@@ -294,24 +295,23 @@ class Session(Instruments, Scoped):
                 depends on a feed that is still to come.
 
         """
-        self._under_way.check_open()
-        self._under_way.partial_runs.get(handle)  # before what is fed and fetched is looked at
+        run = self._under_way.partial_run(handle)  # before what is fed and fetched is looked at
         plan = plan_fetches(fetches, self._graph)
         if plan.targets:
             raise InvalidArgumentError("partial_run() requires empty target_list.")
         fed = self._feeds.values(feed_dict or {})
-        values = self._partial_values(handle, plan, kept(fed, fed))
+        values = self._partial_values(handle, run, plan, kept(fed, fed))
         names = plan.endpoints
         return plan.rebuild(handed_out([values[name] for name in names], names))
 
     def _partial_values(
-        self, handle: str, plan: FetchPlan, fed: Mapping[str, Value]
+        self, handle: str, run: PartialRun, plan: FetchPlan, fed: Mapping[str, Value]
     ) -> dict[str, Value]:
         """What is fed and fetched in one call of a partial run, by endpoint."""
         wanted = [name for name in plan.endpoints if name not in fed]
         timeout = self.config.operation_timeout_in_ms
         try:
-            results = self._under_way.partial_runs.step(handle, fed, wanted, timeout)
+            results = self._under_way.partial_runs.step(handle, run, fed, wanted, timeout)
         except OpError as error:
             advise(error, self._graph)
             raise

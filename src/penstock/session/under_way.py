@@ -71,6 +71,12 @@ class UnderWay:
             self.check_open()
             return self.partial_runs.add(run)
 
+    def partial_run(self, handle: str) -> PartialRun:
+        """The run with a handle; raises CancelledError if all has been ended, and it with all."""
+        with self._lock:
+            self.check_open()
+            return self.partial_runs.get(handle)
+
     def check_open(self) -> None:
         """Raise OpError unless something may begin."""
         if self._is_lost:
