@@ -1,6 +1,6 @@
 """How near predictions come: steps on tasks of this machine, simulated and run, side by side.
 
-    python -m benchmarks.simulation [--tasks 1 2 4] [--rounds 9] [--json FILE]
+    python -m benchmarks.simulation [--tasks 1 2 4] [--rounds 25] [--json FILE]
 
 Nodes are measured in this process, on one thread; calls and transfers on the cluster itself, with
 graphs that compute nothing.  Nothing of the graphs below is known to the simulator but that.
@@ -123,7 +123,7 @@ def main() -> None:
     """Print a line for each graph and number of tasks."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tasks", type=int, nargs="*", default=[1, 2, 4])
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     rows = []

@@ -21,6 +21,7 @@ import grpc
 from penstock.cluster.bounds import Bounds
 from penstock.cluster.cluster_spec import ClusterSpec, check_address, task_name
 from penstock.cluster.collectives import ExchangeService, TaskCollectives
+from penstock.cluster.event_loop import new_event_loop
 from penstock.cluster.handlers import Handlers
 from penstock.cluster.health import health_handler
 from penstock.cluster.heartbeat import Heartbeat
@@ -181,7 +182,7 @@ class Server:
             )
         if self._loop is not None:
             return
-        self._loop = self.task.peers.loop = asyncio.new_event_loop()
+        self._loop = self.task.peers.loop = new_event_loop()
         self._thread = Thread(target=self._serve, name="penstock-grpc", daemon=True)
         self._thread.start()
         try:
