@@ -184,6 +184,23 @@ def _sessions(alone: Server) -> None:
         called.call("MakeCallable", request_class("MakeCallable")(session_handle=handle))
 
 
+def test_so_many_partial_runs_wait_in_a_session() -> None:
+    """Whoever begins runs that nobody feeds fills no memory with them; one that ends makes room."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder(ps.dtypes.float32, [], name="x")
+        y = x + 1.0
+    with (
+        serving(new_cluster(worker=1), bounds=Bounds(kept=3)) as (alone,),
+        ps.Session(graph, target=alone.target) as session,
+    ):
+        begun = [session.partial_run_setup([y], [x]) for _ in range(3)]
+        with pytest.raises(ps.errors.ResourceExhaustedError, match="3 partial runs already"):
+            session.partial_run_setup([y], [x])
+        assert session.partial_run(begun[0], y, {x: 1.0}) == 2.0
+        session.partial_run_setup([y], [x])
+
+
 def test_so_many_members_of_groups_are_known() -> None:
     """Whoever makes up groups fills no memory with them."""
     with serving(new_cluster(worker=1), bounds=Bounds(members=5)) as (alone,):

@@ -20,7 +20,8 @@ class Bounds:
     calls: int = 65_536
     #: Steps that have begun, or that others ask for, and of which nobody said that they are over.
     steps: int = 65_536
-    #: Sessions of a master and of a worker, graphs of a worker, callables of a session.
+    #: Sessions of a master and of a worker, graphs of a worker, callables and partial runs of a
+    #: session.
     kept: int = 65_536
     #: Devices in groups and instances of collective operations, counted once for each.
     members: int = 262_144

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from penstock.cluster.bounds import check_room
 from penstock.cluster.exchanged_step import ExchangedStep
 from penstock.cluster.task import Task, device_set
 from penstock.config import NO_OPTIONS, RunMetadata, RunOptions
@@ -193,7 +194,16 @@ class MasterSession(Session):
         return Ran(fetched, job.prepared.is_straight, _seconds_elsewhere(job.step))
 
     def set_up_partial(self, asked: Asked) -> str:
-        """Start a run whose feeds come, and fetches go, over several calls; returns its handle."""
+        """Start a run whose feeds come, and fetches go, over several calls; returns its handle.
+
+        Raises:
+            ResourceExhaustedError: too many such runs wait for their feeds.
+            OpError: there cannot be such a run.
+
+        """
+        advice = "go on with those that have begun, or close the session"
+        under_way, bound = len(self._under_way.partial_runs), self._task.bounds.kept
+        check_room("partial runs", under_way, bound, advice)
         return self.partial_run_setup([*asked.fetches, *asked.targets], list(asked.feeds))
 
     def go_on_with(self, handle: str, asked: Asked) -> list[tuple[Value, DType]]:
