@@ -86,10 +86,11 @@ class Case:
 
 def all_cases(names: Sequence[str] = ()) -> Iterator[Case]:
     """The cases that are on this machine, or those of some names."""
-    folders = sorted(path.parent for root in FOLDERS for path in root.glob("*/case.json"))
-    for folder in sorted(folders, key=lambda folder: folder.name):
-        if not names or folder.name in names:
-            yield Case.read(folder)
+    paths = [path.parent for root in reversed(FOLDERS) for path in root.glob("*/case.json")]
+    folders = {path.name: path for path in paths}  # what comes with the source goes first
+    for name in sorted(folders):
+        if not names or name in names:
+            yield Case.read(folders[name])
 
 
 def write_arrays(path: Path, arrays: Sequence[Any]) -> None:

@@ -2,7 +2,8 @@
 
     python -m benchmarks.import_size --tensorflow PYTHON --penstock PYTHON
 
-Imports run alternately, each in a fresh process.  The size is that of the files of the
+Imports run alternately, each in a fresh process, after one that does not count: installed packages
+have their bytecode, and so must those that are measured.  The size is that of the files of the
 distribution and of all it requires, extras left out.
 """
 
@@ -10,10 +11,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
+from typing import Final
 
+#: What has Python compile all modules anew in each process.
+_WITHOUT_BYTECODE: Final = "PYTHONDONTWRITEBYTECODE"
 #: Runs in the other interpreter: the size of a package's distribution, and of all that this
 #: requires.
 SIZE = """
@@ -37,8 +42,11 @@ print(json.dumps(sizes))
 
 def import_seconds(python: str, module: str) -> float:
     """The time that an import takes in a fresh process, beyond the interpreter's own start."""
+    kept = {name: value for name, value in os.environ.items() if name != _WITHOUT_BYTECODE}
     code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [python, "-c", code], capture_output=True, text=True, check=True, env=kept
+    )
     return float(done.stdout)
 
 
@@ -59,6 +67,8 @@ def main() -> None:
     pythons = {"tensorflow": args.tensorflow, "penstock": args.penstock}
     asked = {name: python for name, python in pythons.items() if python}
     times: dict[str, list[float]] = {name: [] for name in asked}
+    for name, python in asked.items():
+        import_seconds(python, name)
     for _ in range(args.rounds):
         for name, python in asked.items():
             times[name].append(import_seconds(python, name))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from benchmarks import cases
 from benchmarks.cases import FOLDERS, Case, agree, all_cases
 from benchmarks.compare import geometric_mean
 from benchmarks.training import differences
@@ -82,3 +86,17 @@ def test_what_is_no_number_is_infinitely_wrong(wrong: list[float]) -> None:
     right = np.float32([1.0, 1.0])
 
     assert differences([[right]], [[np.float32(wrong)]]) == [np.inf]
+
+
+def test_a_graph_that_is_there_twice_is_measured_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that comes with the source counts, and not what was made of the same name."""
+    roots = tmp_path / "source", tmp_path / "made"
+    for units, root in enumerate(roots):
+        (root / "chain").mkdir(parents=True)
+        facts = {"group": "g", "units": units, "devices": 1, "feeds": {}, "fetches": []}
+        (root / "chain" / "case.json").write_text(json.dumps(facts), "utf-8")
+    monkeypatch.setattr(cases, "FOLDERS", roots)
+
+    assert [case.units for case in cases.all_cases()] == [0]

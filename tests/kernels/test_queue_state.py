@@ -49,7 +49,8 @@ class Driver:
 
     def content(self) -> list[int]:
         """What is in the queue, in order."""
-        return [element[0] for element in self.state.store._elements]  # type: ignore[attr-defined]
+        store: Any = self.state.store
+        return [element[0] for element in getattr(store, "_elements", store)]
 
     def got(self, take: Take) -> list[int]:
         assert self.outcomes[take] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,38 @@ def test_only_constant_specs_are_remembered() -> None:
     for part in (begin, end, strides):
         part.flags.writeable = False
     assert index_of(begin, end, strides) is index_of(begin, end, strides)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_strides_that_stay_are_read_once(seed: int) -> None:
+    """With constant strides, begins and ends that change mean what they mean by themselves."""
+    random = np.random.default_rng(seed)
+    places = [(0, 1), *((1 << i, 1) for i in range(3))]
+    masks = Masks(*(int(random.integers(8)) for _ in range(2)), random.choice([0, 2]), 0, 0)
+    if random.integers(2):
+        new_axis, shrink = (random.choice(places)[0] for _ in range(2))
+        masks = dataclasses.replace(masks, new_axis=int(new_axis), shrink_axis=int(shrink))
+    strides = np.array(random.integers(1, 4, 3), np.int32)
+    strides.flags.writeable = False
+    index_of = index_maker(masks)
+
+    for _ in range(5):
+        begin, end = random.integers(-4, 4, (2, 3))
+        assert index_of(begin, end, strides) == masks.index(begin, end, strides)
+
+
+def test_strides_that_stay_say_nothing_of_other_specs() -> None:
+    """Begins and ends of another size are an error as ever, and other strides others."""
+    index_of = index_maker(Masks(0, 0, 0, 0, 0))
+    one, two = np.array([1]), np.array([2])
+    for strides in (one, two):
+        strides.flags.writeable = False
+    free = np.array([0])
+    assert index_of(free, free, one) == index_of(free, free, one) == (slice(0, 0, 1),)
+
+    assert index_of(free, free, two) == (slice(0, 0, 2),)
+    with pytest.raises(InvalidArgumentError, match=r"got shapes \[2\], \[1\], and \[1\]"):
+        index_of(np.zeros(2, int), free, two)
 
 
 @pytest.mark.parametrize(

@@ -740,6 +740,67 @@ def test_choices_are_found(row: str, asks: bool, has_some: bool) -> None:
     assert has_choices(graph_from_def(definition(text, BRANCHES, asks))) is has_some
 
 
+@pytest.mark.parametrize("is_read", [False, True])
+def test_what_has_effects_runs_though_nobody_reads_its_result(is_read: bool) -> None:
+    """A function that names no effects has them where a result depends on them."""
+    functions = """
+        Both(h: resource, x: float32) -> (y: float32, z: float32) stateful
+        add = AssignAddVariableOp[dtype=float32](h, x)
+        now = ReadVariableOp[dtype=float32](h, ^add)
+        twice = Mul[T=float32](x, x)
+        return y = now:value
+        return z = twice:z
+    """
+    text = (
+        f"h = VarHandleOp[{V}]\nx = Placeholder\n"
+        "r = StatefulPartitionedCall[Tin=resource|float32; Tout=float32|float32; f=Both](h, x)\n"
+        "out = Neg[T=float32](r:1)"
+    )
+    found = ops(lowered(text, functions, targets={"r"}, read={"r"} if is_read else ()))
+
+    assert (found["AssignAddVariableOp"], found["ReadVariableOp"], found["Mul"]) == (1, 1, 1)
+
+
+PICKY = """
+Picky(x: float32) -> (y: float32, z: float32)
+fails = Fails(x)
+twice = Mul[T=float32](x, x)
+return y = fails:y
+return z = twice:z
+"""
+
+
+@pytest.mark.parametrize("tier", ps.Tier)
+@pytest.mark.parametrize(
+    ("fetches", "switch", "is_computed"),
+    [
+        ("r:1", ps.RewriterConfig.ON, False),
+        ("r:1", ps.RewriterConfig.OFF, True),
+        ("r", ps.RewriterConfig.ON, True),
+        (["r:1", "r"], ps.RewriterConfig.ON, True),
+        (["r:0", "r:1"], ps.RewriterConfig.ON, True),
+    ],
+    ids=["unread", "not optimised", "asked for", "asked for as well", "read"],
+)
+def test_what_a_fetched_call_computes(
+    tier: ps.Tier, fetches: Any, switch: Any, *, is_computed: bool
+) -> None:
+    """A result that nobody reads is not computed, unless the call as a whole is asked for."""
+    proto = definition(
+        "x = Placeholder\nr = PartitionedCall[Tin=float32; Tout=float32|float32; f=Picky](x)", PICKY
+    )
+    rewriter = ps.RewriterConfig(dependency_optimization=switch)
+    options = ps.GraphOptions(rewrite_options=rewriter)
+    seen: list[float] = []
+    with custom_kernels("Fails(x: float32) -> (y: float32)"):
+        kernel("Fails")(lambda _: lambda x: seen.append(float(x)) or x)
+        config = ps.Config(tier=tier, graph_options=options)
+        with ps.Session(proto, config=config) as session:
+            session.run(fetches, {"x:0": 3})
+
+    assert seen == ([3.0] if is_computed else [])
+
+
 @pytest.mark.parametrize("is_lowered", [True, False])
 def test_what_is_idle_goes(is_lowered: bool) -> None:
     """Also where nothing could be lowered, and nothing was added."""

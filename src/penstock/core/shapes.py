@@ -47,7 +47,7 @@ class TensorShape:
 
     def accepts(self, shape: tuple[int, ...]) -> bool:
         """Whether a tensor of ``shape`` fits."""
-        if self.dims is None:
+        if self.dims is None or self.dims == shape:
             return True
         return len(self.dims) == len(shape) and all(
             mine is None or mine == size for mine, size in zip(self.dims, shape, strict=True)

@@ -16,8 +16,6 @@ import io
 import os
 import re
 import struct
-import tarfile
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -178,6 +176,10 @@ def _by_text(content: bytes) -> FileKind | None:
 
 
 def _by_archive(content: bytes) -> FileKind | None:
+    # Few files are looked into, and these take as long to import as protobuf's messages.
+    import tarfile  # noqa: PLC0415
+    import zipfile  # noqa: PLC0415
+
     try:
         if content.startswith((b"PK\3\4", b"PK\5\6")):
             with zipfile.ZipFile(io.BytesIO(content)) as archive:

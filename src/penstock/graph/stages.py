@@ -37,8 +37,10 @@ class Pruned:
     #: Element types of the feeds and of the fetches, in the request's order.
     feed_types: tuple[DType, ...]
     fetch_types: tuple[DType, ...]
-    #: The names of the nodes that are asked for, though others may need them as well.
+    #: The names of the nodes that are to run, though others may need them as well; and of those
+    #: of which some output is fetched.
     targets: frozenset[str] = frozenset()
+    fetched: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,6 +163,14 @@ class CallSite:
             return endpoint
         return self.identity("gated", endpoint, [gate]), 0
 
+    def owned(self, values: Sequence[Endpoint], start: int) -> list[Endpoint]:
+        """Values that nobody else has: a feed of one changes nothing but what reads the call."""
+        owned: list[Endpoint] = []
+        for value in values:
+            is_own = value[0].id >= start and value not in owned
+            owned.append(value if is_own else (self.identity("output", value), 0))
+        return owned
+
     def inline(
         self, part: str, body: FunctionBody, args: Mapping[int, Endpoint], gate: Node | None
     ) -> Inlined:

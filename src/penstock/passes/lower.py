@@ -70,6 +70,7 @@ def lower(
     *,
     kinds: Kinds = ALL,
     targets: Collection[str] = (),
+    read: Collection[str] = (),
     device_types: Collection[str] = ("CPU",),
     place: PlaceNodes | None = None,
     keeps_effects: bool = False,
@@ -84,6 +85,8 @@ def lower(
         kinds: which nodes are lowered.
         targets: the names of nodes that somebody asks for.  Of an If, Case or While, a node of
             the same name does all that it would have done.
+        read: those among the targets of which only what is read need be computed, if they are
+            calls.  If anything with effects would not run then, all is computed.
         device_types: the types of devices that nodes may run on.
         place: finds devices for the nodes that were added, before those that nobody needs are
             taken away: they may say where others lie.  Without it each lies with its call.
@@ -102,6 +105,7 @@ def lower(
     bodies = Bodies(graph.library, device_types, make)
     lowering = _Lowering(graph, device_of, wanted, bodies, lambda node: node.name in targets)
     lowering.stays_with_call = place is None
+    lowering.read = read
     lowering.run(calls, max_new_nodes, keeps_effects=keeps_effects)
     if place is not None:
         lowering.device_of = dict(place(lowering.device_of))
@@ -213,6 +217,8 @@ class _Lowering:
         self.may_be_dead = any(node.role in CONTROL_FLOW for node in graph)
         self.loop_constants: set[Node] = set()
         self.bodies = bodies
+        #: The names of calls that are asked for, but only for results that others read.
+        self.read: Collection[str] = ()
         #: Whether what is added lies where the call does.
         self.stays_with_call = False
         #: The id of the first node that this pass adds.
@@ -254,7 +260,7 @@ class _Lowering:
         has_effects = keeps_effects or node.op.name not in _CHOICES
         brings = [effect for part in made.inlined for effect in part.effects if has_effects]
         if self.is_target(node) or (brings and node.id >= self.start):
-            made = made._replace(outputs=_owned(site, made.outputs, start))
+            made = made._replace(outputs=site.owned(made.outputs, start))
         device = self.device_of.get(node.id)
         self.replace(node, made, brings)
         if self.stays_with_call and device is not None:
@@ -312,7 +318,9 @@ class _Lowering:
             self.needs.note(call, results, effects, end)
             return
         self.needs.roots += effects
-        if self.is_target(call) or not call.out_edges:
+        if call.name in self.read and call.op.name not in _CHOICES:
+            self.needs.fetched += results
+        elif self.is_target(call) or not call.out_edges:
             self.needs.roots += results
 
     def add_stand_in(
@@ -342,8 +350,8 @@ class _Lowering:
         """Take away what was added and nothing needs, loops included, and what is idle."""
         if self.graph.next_id == self.start and not idle:
             return
-        own = (node for node in self.graph if node.id < self.start and node not in idle)
-        needed = self.needs.reached(own)
+        own = [node for node in self.graph if node.id < self.start and node not in idle]
+        needed = self.needs.needed(own)
         unneeded = [node for node in self.graph if node not in needed]
         self.graph.remove_nodes(unneeded)
         for node in unneeded:
@@ -355,15 +363,6 @@ def _keeps_effects(call: _Call, bodies: Sequence[FunctionBody]) -> bool:
     if call.node.op.name in _CHOICES:
         return call.keeps_effects
     return call.node.op.is_function or not bodies[0].wanted
-
-
-def _owned(site: CallSite, values: Sequence[Endpoint], start: int) -> list[Endpoint]:
-    """Values that nobody else has: a feed of one changes nothing but what reads the call."""
-    owned: list[Endpoint] = []
-    for value in values:
-        is_own = value[0].id >= start and value not in owned
-        owned.append(value if is_own else (site.identity("output", value), 0))
-    return owned
 
 
 def _fits(node: Node, bodies: Sequence[FunctionBody]) -> bool:

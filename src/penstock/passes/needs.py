@@ -10,7 +10,7 @@ the effect of another one; so who needs a result of a call needs its effects as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from penstock.graph.graph import Node
 
@@ -21,6 +21,8 @@ class Needs:
     def __init__(self) -> None:
         #: Nodes that run for their own sake; one that was lowered since stands for what it became.
         self.roots: list[Node] = []
+        #: The results of calls of which some are fetched; whatever else reads them is no matter.
+        self.fetched: list[Node] = []
         #: Nodes that functions name (``control_ret``), or that are done for their effects.
         self.effects: set[Node] = set()
         #: What has to run for a call that was lowered and is gone.
@@ -41,6 +43,15 @@ class Needs:
             for node in results:
                 self._brought.setdefault(node, []).extend(brought)
 
+    def needed(self, own: Collection[Node]) -> set[Node]:
+        """All that the graph's own nodes need, and that runs for its own sake.
+
+        Results that nobody reads are not, unless something with effects would not run then.
+        """
+        read = self.reached(own)
+        whole = self.reached([*own, *self.fetched]) if self.fetched else read
+        return whole if any(map(_has_effects, whole - read)) else read
+
     def reached(self, wanted: Iterable[Node]) -> set[Node]:
         """All that somebody needs who wants some nodes, and that runs for its own sake."""
         needed = {*wanted, *self.roots}
@@ -56,3 +67,7 @@ class Needs:
         became = self._became.get(node)
         sources = [edge.src for edge in node.in_edges()] if became is None else became
         return [*sources, *self._brought.get(node, ())]
+
+
+def _has_effects(node: Node) -> bool:
+    return node.op.is_stateful or node.op.traits.is_impure

@@ -62,6 +62,11 @@ class Passes:
         return any(GraphProperty.LOWERED in one.provides for one in self.chosen)
 
     @property
+    def skip_unread(self) -> bool:
+        """Whether what nobody reads is not computed."""
+        return "skip_unread" in self.names
+
+    @property
     def change_nothing(self) -> bool:
         """Whether graphs run as they are, but for what asks to be lowered."""
         return not any(one.is_optional for one in self.chosen)

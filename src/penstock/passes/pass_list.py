@@ -110,7 +110,8 @@ BUILTIN_PASSES: Final = (
     GraphPass(
         name="skip_unread",
         run=rewriting(skip_unread),
-        does="what is only waited for is not computed",
+        does="what is only waited for is not computed; nor are, of a call that is fetched, results "
+        "that nobody reads",
         never="what is asked for, has effects, or tells a branch or a frame",
         option="dependency_optimization",
         provides=_SETTLED,

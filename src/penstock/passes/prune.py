@@ -220,7 +220,8 @@ class _Pruner:
             self.device_of,
             tuple(node.output_types[slot].base for node, slot in self.feeds),
             tuple(node.output_types[slot].base for node, slot in self.fetches),
-            frozenset(self.request.targets) | {node.name for node, _ in self.fetches},
+            frozenset(self.request.targets),
+            frozenset(node.name for node, _ in self.fetches),
         )
 
     def copy_edges(self, node: Node) -> None:

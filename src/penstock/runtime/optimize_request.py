@@ -154,7 +154,8 @@ def _lowered(pruned: Pruned, passes: Passes, config: Config, devices: DeviceSet)
     how = partial(
         lower,
         kinds=kinds_of(config, passes),
-        targets=pruned.targets,
+        targets=pruned.targets | pruned.fetched,
+        read=pruned.fetched - pruned.targets if passes.skip_unread else (),
         device_types=devices.prioritized_types,
         place=place if len(devices) > 1 else None,
         max_new_nodes=config.limits.new_nodes,

@@ -134,23 +134,14 @@ class Masks:
         return slice(first, None if self.end & bit else end, stride)
 
 
-_PICK: Final = Masks(0, 0, 0, 0, 1)
-
-
 @kernel("StridedSlice", types={"T": _STRIDED}, cost=Cost.CHEAP)
 def make_strided_slice(attrs: Attrs) -> Kernel:
     """What ``array[spec]`` gives in Python, spec being begins, ends, strides and masks."""
     masks = Masks.of(attrs)
-    read = _first_or(masks.index) if masks == _PICK else masks.index
-    last: tuple[Value, Value, Value, Index] = (None, None, None, ())
+    index_of = index_maker(masks)
 
     def strided_slice(values: Array, begin: Value, end: Value, strides: Value) -> Value:
-        nonlocal last
-        old_begin, old_end, old_strides, index = last
-        if begin is not old_begin or end is not old_end or strides is not old_strides:
-            index = read(begin, end, strides)
-            if is_constant(begin) and is_constant(end) and is_constant(strides):
-                last = begin, end, strides, index
+        index = index_of(begin, end, strides)
         try:
             return values[index]
         except IndexError:
@@ -162,35 +153,64 @@ def make_strided_slice(attrs: Attrs) -> Kernel:
     return boxing(attrs, "T", with_ellipsis if masks.ellipsis else strided_slice)
 
 
-def _first_or(read: _ReadIndex) -> _ReadIndex:
-    """One element along the first dimension: the most frequent spec, in all loops."""
-
-    def index_of(begin: Value, end: Value, strides: Value) -> Index:
-        if begin.shape == end.shape == strides.shape == (1,) and strides[0] > 0:
-            return (begin.item(),)
-        return read(begin, end, strides)
-
-    return index_of
-
-
 def index_maker(masks: Masks) -> _ReadIndex:
-    """A ``masks.index`` that remembers its last result.
+    """A ``masks.index`` that remembers what it has read of constants.
 
-    Specs are mostly constants, so the same read-only arrays come again in every step.
+    Specs are mostly constants, so the same read-only arrays come again in every step.  In loops
+    begins and ends change, and strides do not: then only places are read that are in the index.
     """
     last: tuple[Value, Value, Value, Index] = (None, None, None, ())
+    plan = _Plan(masks, None, 0)
 
     def index_of(begin: Value, end: Value, strides: Value) -> Index:
-        nonlocal last
+        nonlocal last, plan
         old_begin, old_end, old_strides, index = last
         if begin is old_begin and end is old_end and strides is old_strides:
             return index
+        known = plan
+        if strides is known.strides and begin.shape == end.shape == known.shape:
+            return known.index(begin, end)
         index = masks.index(begin, end, strides)
-        if is_constant(begin) and is_constant(end) and is_constant(strides):
-            last = begin, end, strides, index
+        if is_constant(strides):
+            if is_constant(begin) and is_constant(end):
+                last = begin, end, strides, index
+            else:
+                plan = _Plan(masks, strides, strides.size)
         return index
 
     return index_of
+
+
+class _Plan:
+    """How to read begins and ends that come with certain strides, which suit their masks."""
+
+    __slots__ = ("_fixed", "_moving", "_picked", "shape", "strides")
+
+    def __init__(self, masks: Masks, strides: Value, count: int) -> None:
+        #: The strides, which live on so that no other object is taken for them.
+        self.strides = strides
+        #: The shape of all three.
+        self.shape = (count,)
+        first = masks.index(np.zeros(count, int), np.zeros(count, int), strides) if count else ()
+        #: The index, right where neither begin nor end has a say.
+        self._fixed: Final[list[Place]] = list(first)
+        #: Places that are single elements, and parts that begin or end somewhere, with strides.
+        self._picked = [i for i, place in enumerate(first) if isinstance(place, int)]
+        self._moving = [
+            (i, place.start is None, place.stop is None, place.step)
+            for i, place in enumerate(first)
+            if isinstance(place, slice) and not place.start is place.stop is None
+        ]
+
+    def index(self, begin: Value, end: Value) -> Index:
+        """What ``Masks.index`` gives."""
+        places = self._fixed.copy()
+        for i in self._picked:
+            places[i] = begin.item(i)
+        for i, is_from_start, is_to_end, stride in self._moving:
+            start = None if is_from_start else begin.item(i)
+            places[i] = slice(start, None if is_to_end else end.item(i), stride)
+        return tuple(places)
 
 
 def part(values: Array, index: Index) -> Value:

@@ -150,7 +150,7 @@ class Queue(Monitor[QueueRequest]):
                 shape = value.shape if type(value) is ndarray else ()
                 if shape != self._sizes[at]:
                     self._check_shape(at, shape, self._shape(at))
-        return tuple([keep(value) for value in components])
+        return tuple(map(keep, components))
 
     def enqueue_many(
         self, components: Sequence[Value], cancellation: CancellationManager, done: Done

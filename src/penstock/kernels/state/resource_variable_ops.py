@@ -190,7 +190,7 @@ def make_update_variable(attrs: Attrs) -> Kernel:
         variable = lookup_typed(context, handle, dtype)
         with variable.lock:
             old = variable.value
-            if shape_of(old) != shape_of(value):
+            if old.shape != value.shape:
                 raise InvalidArgumentError(
                     f"Cannot update variable with shape {shape_text(shape_of(old))} using a "
                     f"Tensor with shape {shape_text(shape_of(value))}, shapes must be equal."

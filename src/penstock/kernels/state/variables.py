@@ -74,8 +74,9 @@ def single_handle(value: Value) -> ResourceHandle:
 
 def find_variable(context: OpKernelContext, handle: Value) -> Ref | None:
     """The variable, if it has a value."""
-    handle = single_handle(handle)
-    resources = context.resources.at(handle.device)
+    if type(handle) is not ResourceHandle:
+        handle = single_handle(handle)
+    resources = context.step.resources.at(handle.device)
     found = resources.find(handle.container, handle.name, handle.type_name)
     if found is None or isinstance(found, Ref):
         return found
@@ -86,20 +87,26 @@ def lookup_variable(context: OpKernelContext, handle: Value) -> Ref:
     """The variable; raises NotFoundError if it has no value."""
     found = find_variable(context, handle)
     if found is None:
-        handle = single_handle(handle)
-        raise NotFoundError(
-            f"Resource {handle.container}/{handle.name}/{handle.type_name} does not exist.",
-            next_step=InitializeIt("variable", handle.name),
-        )
+        raise _no_variable(handle)
     return found
 
 
 def lookup_typed(context: OpKernelContext, handle: Value, dtype: DType) -> Ref:
     """The variable; also raises InvalidArgumentError if it holds another type."""
-    found = lookup_variable(context, handle)
+    found = find_variable(context, handle)
+    if found is None:
+        raise _no_variable(handle)
     if found.dtype is not dtype:
         raise InvalidArgumentError(
             "DType of variable handle and value does not match: "
             f"{type_text(found.dtype)} and {type_text(dtype)}"
         )
     return found
+
+
+def _no_variable(handle: Value) -> NotFoundError:
+    handle = single_handle(handle)
+    return NotFoundError(
+        f"Resource {handle.container}/{handle.name}/{handle.type_name} does not exist.",
+        next_step=InitializeIt("variable", handle.name),
+    )
