@@ -11,6 +11,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -105,9 +106,14 @@ def costs_of(graph: ps.Graph, init: Any, target: Any) -> Costs:
     definition = ps.graph_to_def(graph)
     for node in definition.node:
         node.ClearField("device")
-    config = ps.Config(
-        tier=ps.Tier.DATAFLOW, inter_op_parallelism_threads=1, intra_op_parallelism_threads=1
-    )
-    with ps.Session(definition, config=config) as session:
+    one = ps.Config(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
+    with (
+        ps.Session(definition, config=replace(one, tier=ps.Tier.DATAFLOW)) as session,
+        ps.Session(definition, config=one) as compiled,
+    ):
         session.run(init.name)
-        return measure(lambda options, metadata: session.run(target.name, None, options, metadata))
+        compiled.run(init.name)
+        return measure(
+            lambda options, metadata: session.run(target.name, None, options, metadata),
+            lambda: compiled.run(target.name),
+        )

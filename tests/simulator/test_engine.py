@@ -65,6 +65,13 @@ def test_tasks_of_one_host_share_its_cores(cores: int, end: float) -> None:
 
 @pytest.mark.parametrize(("cores", "end"), [(1, 8.0), (2, 5.0), (3, 3.0)])
 def test_sending_within_a_host_takes_a_core(cores: int, end: float) -> None:
+    """Two tasks send 20 bytes each to two more, 1 + 2 s of work; another one computes for 2 s."""
+    work = step([0.0] * 4 + [2.0], [], [0, 1, 2, 3, 4], {0: (2, 20), 1: (3, 20)})
+    assert run(work, cores, one_host=True).seconds == end
+
+
+@pytest.mark.parametrize(("cores", "end"), [(1, 8.0), (2, 6.0), (3, 6.0)])
+def test_a_task_receives_one_thing_after_the_other(cores: int, end: float) -> None:
     """Two tasks send 20 bytes each to a third, 1 + 2 s of work; another one computes for 2 s."""
     work = step([0.0] * 4 + [2.0], [], [0, 1, 2, 2, 3], {0: (2, 20), 1: (3, 20)})
     assert run(work, cores, one_host=True).seconds == end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,34 @@ def test_a_loop_has_as_many_iterations_as_were_measured() -> None:
         whole, Machine.parse("1x4"), fixed, fetches=["last:0"], feeds=["n:0"]
     ).predict()
     assert predicted.seconds == pytest.approx(10.0)
+
+
+def test_what_a_compiled_step_takes_is_spread_over_its_nodes() -> None:
+    """Their shares stay; together they take what the step took, however often each runs."""
+    costs = Costs({"a": NodeCost(1.0, 3.0, (4,)), "b": NodeCost(5.0)}, 0.5)
+    spread = costs.spread(1.0)
+    assert costs.seconds == 10.0
+    assert spread == Costs({"a": NodeCost(0.1, 3.0, (4,)), "b": NodeCost(0.5)}, 0.05)
+    assert Costs({}).spread(1.0) == Costs({})
+
+
+def test_a_step_that_takes_longer_than_its_nodes_is_measured() -> None:
+    """It runs as often as the one whose nodes are measured, so that what either reads suffices."""
+    with ps.Graph().as_default() as graph:
+        last = ps.ops.neg(ps.constant(2.0), name="last")
+    by_node, whole = [], []
+
+    def run_whole() -> None:
+        whole.append(time.sleep(0.02))
+
+    config = ps.Config(tier=ps.Tier.DATAFLOW, inter_op_parallelism_threads=1)
+    with ps.Session(graph, config=config) as session:
+
+        def run(options: ps.RunOptions, metadata: ps.RunMetadata | None) -> None:
+            by_node.append(session.run(last, None, options, metadata))
+
+        assert measure(run, run_whole, steps=3).seconds >= 0.02
+    assert len(by_node) == len(whole) == 7
 
 
 def test_search_finds_what_is_better() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +30,7 @@ from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.printable import printable
 from penstock.saved_model.loaded_model import LoadedModel
+from penstock.session.session import Session
 
 _FILE: Final = click.Path(dir_okay=False, path_type=Path)
 #: How many tasks, links and moved nodes are shown.
@@ -129,14 +132,29 @@ def _costs(stored: StoredModel, meta_graph: Any, graph: Graph, options: dict[str
         raise click.UsageError("stdin cannot be fed here")
     for node in meta_graph.graph_def.node:
         node.ClearField("device")
-    config = Config(tier=Tier.DATAFLOW, inter_op_parallelism_threads=1)
-    tags, checkpoint = parsed_tags(options["tag_set"]), options["checkpoint"] or ""
     feeds = parse_feeds(options["feeds"], graph)
     wanted = [*_endpoints(options["fetches"]), *options["targets"]]
+    with (
+        _initialized(stored, Tier.DATAFLOW, feeds, options) as session,
+        _initialized(stored, Tier.COMPILED, feeds, options) as compiled,
+    ):
+        return measure(
+            lambda given, metadata: session.run(wanted, feeds, given, metadata),
+            lambda: compiled.run(wanted, feeds),
+        )
+
+
+@contextmanager
+def _initialized(
+    stored: StoredModel, tier: Tier, feeds: Any, options: dict[str, Any]
+) -> Iterator[Session]:
+    """A session of one thread, in which the nodes of ``--init`` were run."""
+    config = Config(tier=tier, inter_op_parallelism_threads=1)
+    tags, checkpoint = parsed_tags(options["tag_set"]), options["checkpoint"] or ""
     with LoadedModel(stored, tags, checkpoint=checkpoint, config=config) as model:
         for node in options["inits"]:
             model.session.run(node, feeds)
-        return measure(lambda given, metadata: model.session.run(wanted, feeds, given, metadata))
+        yield model.session
 
 
 def _show(prediction: Any, replicas: int) -> None:

@@ -13,7 +13,7 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from penstock.config import RunMetadata, RunOptions, TraceLevel
@@ -81,20 +81,62 @@ class Costs:
             name: _summed_up([step[name] for step in steps if name in step], len(steps))
             for name in names
         }
-        activations = sum(cost.count for cost in nodes.values())
-        computed = sum(cost.seconds * cost.count for cost in nodes.values())
+        traced_costs = cls(nodes)
+        activations, computed = traced_costs.activations, traced_costs.seconds
         return cls(nodes, max(0.0, (seconds - computed) / activations) if activations else 0.0)
 
+    @property
+    def activations(self) -> float:
+        """How many live activations a step has."""
+        return sum(cost.count for cost in self.nodes.values())
 
-def measure(run: Callable[[RunOptions, RunMetadata | None], object], *, steps: int = 5) -> Costs:
+    @property
+    def seconds(self) -> float:
+        """What all of them take, one after the other."""
+        computed = sum(cost.seconds * cost.count for cost in self.nodes.values())
+        return computed + self.overhead * self.activations
+
+    def spread(self, seconds: float) -> Costs:
+        """The same costs, but for a step that takes so long, each by as much more or less."""
+        factor = seconds / self.seconds if self.seconds else 1.0
+        nodes = {
+            name: replace(cost, seconds=cost.seconds * factor) for name, cost in self.nodes.items()
+        }
+        return Costs(nodes, self.overhead * factor)
+
+
+def measure(
+    run: Callable[[RunOptions, RunMetadata | None], object],
+    run_whole: Callable[[], object] | None = None,
+    *,
+    steps: int = 5,
+) -> Costs:
     """What nodes cost in a request.
 
     Args:
         run: runs it once, on one device and one thread of the dataflow tier; for example
             ``lambda options, metadata: session.run(fetches, feeds, options, metadata)``.
+        run_whole: does so as the tasks will, on the compiled tier; what it takes is spread over the
+            nodes, since compiled steps have none.  Run as often as ``run``.  None if the tasks have
+            the dataflow tier as well.
         steps: how many steps are traced, and how many are timed untraced.
 
     """
+    costs = _measured_by_node(run, steps)
+    return costs if run_whole is None else costs.spread(_whole_seconds(run_whole, steps))
+
+
+def _whole_seconds(run: Callable[[], object], steps: int) -> float:
+    """What a step takes when it has settled."""
+    seconds = []
+    for _ in range(2 * steps + 1):
+        start = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds[-steps:])
+
+
+def _measured_by_node(run: Callable[[RunOptions, RunMetadata | None], object], steps: int) -> Costs:
     run(RunOptions(), None)
     options = RunOptions(trace_level=TraceLevel.FULL_TRACE)
     found, seconds = [], []

@@ -14,7 +14,8 @@ same time, and keep the link as busy; FIFO takes one event where fair shares tak
 transfer under way, which is what lets ten thousand tasks meet at one link.
 
 Between tasks of one host nothing goes over a link, but sending is work: a transfer takes a core for
-latency + bytes / bandwidth.
+latency + bytes / bandwidth.  What comes to one task comes one after the other (FIFO), since a task
+reads all that it is sent on one event loop.
 
 Replicas.  The same activations may happen many times, with the devices of one job being another
 task's each time: what is static is shared, and a replica is only its counters and times.
@@ -94,6 +95,8 @@ class _Simulation:
         #: When each link has served all that came to it, outwards and inwards.
         self._out: Final = [0.0] * len(hosts.cores)
         self._in: Final = [0.0] * len(hosts.cores)
+        #: What comes to each task from its own host: the transfer under way, and those that wait.
+        self._coming: Final = [deque[int]() for _ in hosts.host_of]
         #: What happens next: when, in which order among what happens then, and what: the end of
         #: an activation, or, below zero, the arrival of a transfer's first byte (-1 - 3t) or of
         #: its last one (-2 - 3t), or the end of one within a host (-3 - 3t).
@@ -115,7 +118,7 @@ class _Simulation:
                 self._come_in(transfer, now)
             else:
                 if kind == _WITHIN_HOST:
-                    self._release(self._host_of_sender(transfer), now)
+                    self._came_in(transfer, now)
                 self._received(transfer, now)
         return self.schedule
 
@@ -186,7 +189,10 @@ class _Simulation:
         transfers = self.schedule.transfers
         if self._host_of[self._task(receiver)] == host:
             transfers.append(Transfer(number, receiver, size))
-            self._take_core(host, -len(transfers), now)
+            coming = self._coming[self._task(receiver)]
+            coming.append(-len(transfers))
+            if len(coming) == 1:
+                self._take_core(host, coming[0], now)
             return
         start = max(now, self._out[host])
         self._out[host] = start + size / self._bandwidth
@@ -200,8 +206,14 @@ class _Simulation:
         found.end = self._in[host] = max(now, self._in[host]) + found.size / self._bandwidth
         self._at(found.end, -2 - 3 * transfer)
 
-    def _host_of_sender(self, transfer: int) -> int:
-        return self._host_of[self._task(self.schedule.transfers[transfer].sender)]
+    def _came_in(self, transfer: int, now: float) -> None:
+        """A transfer within a host is done: its core is free, and the next to its task begins."""
+        task = self._task(self.schedule.transfers[transfer].receiver)
+        self._release(self._host_of[task], now)
+        coming = self._coming[task]
+        coming.popleft()
+        if coming:
+            self._take_core(self._host_of[task], coming[0], now)
 
     def _received(self, transfer: int, now: float) -> None:
         found = self.schedule.transfers[transfer]
