@@ -191,10 +191,10 @@ def lead(session: Any, replica: Replica, steps: int) -> None:
 
 
 def ready(session: Any, replica: Replica) -> None:
-    """Wait until somebody has initialized the variables."""
+    """Wait until somebody has initialized the variables, all of which this reads."""
     while True:
         try:
-            session.run(replica.global_step)
+            session.run([replica.global_step, replica.digits])
         except ps.errors.FailedPreconditionError:
             time.sleep(0.05)
         else:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from penstock.cluster.bounds import check_room
 from penstock.cluster.exchanged_step import ExchangedStep
+from penstock.cluster.short_way import Ran, ShortWay, ShortWays
 from penstock.cluster.task import Task, device_set
 from penstock.config import NO_OPTIONS, RunMetadata, RunOptions
 from penstock.core.dtypes import DType
@@ -43,17 +44,6 @@ class Asked:
     feeds: Mapping[str, Value]
     fetches: Sequence[str]
     targets: Sequence[str] = ()
-
-
-class Ran(NamedTuple):
-    """What came of a run."""
-
-    #: The fetched values, in order, with their types.
-    fetched: list[tuple[Value, DType]]
-    #: Whether a run like it can neither wait nor repeat anything here.
-    is_straight: bool
-    #: How long was waited for other tasks.
-    elsewhere: float
 
 
 class MasterSession(Session):
@@ -93,6 +83,8 @@ class MasterSession(Session):
         self._prefix: Final = f"_{handle}_"
         #: Plans by fetches and targets.  Any thread adds to it: a lost one is made again.
         self._known_plans: Final[dict[Any, tuple[FetchPlan, list[str]]]] = {}
+        #: By what makes requests alike.
+        self.short_ways: Final = ShortWays()
         #: How often the graph was extended.  Changed under the graph's lock.
         self.graph_version = 0
         super().__init__(graph_def, target=task.name, config=config)
@@ -164,6 +156,21 @@ class MasterSession(Session):
             finally:
                 self._under_way.remove_step(job.step)
         return self._ended(asked, job, None)
+
+    def short_way(self, asked: Asked) -> ShortWay | None:
+        """The short way of steps that ask for the same, if they have one.
+
+        Raises:
+            OpError: there is no such step.
+
+        """
+        plan, names = self._plan_of(asked)
+        fed = tuple(sorted(map(self._feeds.endpoint, asked.feeds)))
+        prepared = self._requests.prepared_for(plan, fed)
+        if prepared.is_exchanged or not prepared.is_straight or prepared.costs.every > 0:
+            return None
+        call = self._whole_call(plan, prepared, list(asked.feeds), NO_OPTIONS, allow_dead=False)
+        return ShortWay(call, prepared, plan.endpoints, names) if call is not None else None
 
     def _plan_of(self, asked: Asked) -> tuple[FetchPlan, list[str]]:
         """See ``_plan``; what was asked before is not looked at again."""

@@ -1,7 +1,7 @@
 """A request that is one compiled function, as a Python callable.
 
 In:   the values of its feeds, in the caller's order.
-Out:  the fetched values, in the caller's nesting; a dead fetch gives an empty array.
+Out:  the fetched values, in the caller's nesting; a dead fetch gives an empty array, or an error.
 Not:  parses no name, builds no dictionary, and takes no thread: all that was done before.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 from penstock.core.values import Value
 from penstock.errors import OpError
 from penstock.graph.graph import Graph
+from penstock.runtime.explain_dead import dead_fetch_error
 from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.step_factory import StepFactory
 from penstock.session.advise import advise
@@ -27,8 +28,10 @@ class CompiledCallable:
     """One request, ready to be called."""
 
     __slots__ = (
+        "_allow_dead",
         "_dtypes",
         "_feeders",
+        "_fetches",
         "_graph",
         "_names",
         "_order",
@@ -49,6 +52,8 @@ class CompiledCallable:
         under_way: UnderWay,
         graph: Graph,
         timeout_in_ms: int,
+        *,
+        allow_dead: bool = True,
     ) -> None:
         """Decide everything that does not depend on values.
 
@@ -60,6 +65,7 @@ class CompiledCallable:
             under_way: where steps are noted as long as they run.
             graph: the session's, which errors speak of.
             timeout_in_ms: how long a call may take; 0 means any time.
+            allow_dead: whether a dead fetch is an empty array, and not an error.
 
         """
         names = [name for name, _ in fed]
@@ -74,6 +80,8 @@ class CompiledCallable:
         where = {name: i for i, name in enumerate([*request.fetches, *names])}
         places = [where[name] for name in plan.endpoints]
         self._places = None if places == list(range(len(request.fetches))) else places
+        self._allow_dead = allow_dead
+        self._fetches = request.fetches
         self._dtypes = [dtype.numpy for dtype in prepared.fetch_types]
         self._rebuild = plan.rebuild
         #: Places and names of results that must be copied.
@@ -87,6 +95,10 @@ class CompiledCallable:
 
     def __call__(self, values: Sequence[Any]) -> Any:
         """Run the request once; raises OpError, or KeyboardInterrupt on Ctrl-C."""
+        return self._rebuild(handed_out(self.results(values), self._names))
+
+    def results(self, values: Sequence[Any]) -> Sequence[Value]:
+        """The same for what is fetched, each once, as the runtime has it."""
         fed = [feed(value) for feed, value in zip(self._feeders, values, strict=True)]
         args = fed if self._order is None else [fed[index] for index in self._order]
         step = self._steps.new()
@@ -109,9 +121,12 @@ class CompiledCallable:
         if self._places is not None:
             both = (*results, *fed)
             results = [both[place] for place in self._places]
-        return self._rebuild(handed_out(results, self._names))
+        return results
 
     def _without_dead(self, results: Sequence[Value | None]) -> list[Value]:
+        if not self._allow_dead:
+            place = next(place for place, result in enumerate(results) if result is None)
+            raise dead_fetch_error(self._graph, place, self._fetches[place])
         return [
             np.empty(0, dtype) if result is None else result
             for result, dtype in zip(results, self._dtypes, strict=True)

@@ -209,7 +209,13 @@ class Session(Instruments, Scoped):
         return call
 
     def _whole_call(
-        self, plan: FetchPlan, prepared: PreparedRequest, keys: Sequence[Any], options: RunOptions
+        self,
+        plan: FetchPlan,
+        prepared: PreparedRequest,
+        keys: Sequence[Any],
+        options: RunOptions,
+        *,
+        allow_dead: bool = True,
     ) -> CompiledCallable | None:
         """The short way, for what is one compiled function; None if that does not suit."""
         whole = prepared.runnable.whole
@@ -220,8 +226,9 @@ class Session(Instruments, Scoped):
         pool = self._pools.runner(options.inter_op_thread_pool)
         maker = StepFactory(prepared, options, self._session_state, pool)
         return CompiledCallable(
-            plan, prepared, fed, maker, self._under_way, self._graph, self._timeout_of(options)
-        )
+            plan, prepared, fed, maker, self._under_way, self._graph, self._timeout_of(options),
+            allow_dead=allow_dead,
+        )  # fmt: skip
 
     def _job(self, plan: FetchPlan, feed_dict: Mapping[Any, Any], options: RunOptions) -> Job:
         """What a call wants; its time begins now."""
