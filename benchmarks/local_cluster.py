@@ -23,6 +23,8 @@ from penstock.simulator.machine import Job
 
 #: One thread for each task, so that tasks and cores are the same thing.
 SETTINGS: Final = TaskSettings(threads=1, grace_seconds=0)
+#: The same of sessions here.
+_ONE_THREAD: Final = ps.Config(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
 #: What is sent to learn how fast that is, in floats.
 _LARGE: Final = 4 << 20
 
@@ -52,7 +54,7 @@ def held(value: np.ndarray[Any, Any], name: str) -> Any:
 def calibrated(cluster: LaunchedCluster, jobs: tuple[Job, ...], rounds: int) -> Machine:
     """The cluster as the simulator knows it: calls, latency and bandwidth measured."""
     tasks = sum(job.tasks for job in jobs)
-    calls = _calls_ms(cluster, jobs, rounds) / 1000
+    calls = (_calls_ms(cluster, jobs, rounds) + _cold_ms(cluster, jobs, rounds)) / 1000
     latency, bandwidth = 0.0, 1e12
     if tasks > 1:
         two = _calls_ms(cluster, _first_two(jobs), rounds) / 1000
@@ -86,6 +88,27 @@ def _calls_ms(cluster: LaunchedCluster, jobs: tuple[Job, ...], rounds: int) -> f
         return median_ms(lambda: session.run(nothing), rounds)
 
 
+def _cold_ms(cluster: LaunchedCluster, jobs: tuple[Job, ...], rounds: int) -> float:
+    """By how much a call takes longer after a step whose arrays have driven all else out of caches.
+
+    A step that goes through one large array, at the first task and here, less a call of nothing.
+    """
+    first = (Job(jobs[0].name, 1, 1),)
+    graph = ps.Graph()
+    with graph.as_default():
+        with ps.device(_names(first)[0]):
+            value = held(np.ones(_LARGE, np.float32), "large")
+            total = ps.ops.mean(value, np.int32([0]))
+        init = ps.global_variables_initializer()
+    with cluster.session(graph) as session:
+        session.run(init)
+        there = median_ms(lambda: session.run(total), rounds)
+    with ps.Session(_without_devices(graph), config=_ONE_THREAD) as session:
+        session.run(init.name)
+        here = median_ms(lambda: session.run(total.name), rounds)
+    return max(0.0, there - here - _calls_ms(cluster, first, rounds))
+
+
 def _sent_ms(cluster: LaunchedCluster, jobs: tuple[Job, ...], size: int, rounds: int) -> float:
     """A step that sends one array from one task to the master's."""
     sender = next(name for name in reversed(_names(jobs)) if name != "/job:worker/task:0")
@@ -103,13 +126,10 @@ def _sent_ms(cluster: LaunchedCluster, jobs: tuple[Job, ...], size: int, rounds:
 
 def costs_of(graph: ps.Graph, init: Any, target: Any) -> Costs:
     """What nodes cost here, on one thread, wherever the graph wants them."""
-    definition = ps.graph_to_def(graph)
-    for node in definition.node:
-        node.ClearField("device")
-    one = ps.Config(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
+    definition = _without_devices(graph)
     with (
-        ps.Session(definition, config=replace(one, tier=ps.Tier.DATAFLOW)) as session,
-        ps.Session(definition, config=one) as compiled,
+        ps.Session(definition, config=replace(_ONE_THREAD, tier=ps.Tier.DATAFLOW)) as session,
+        ps.Session(definition, config=_ONE_THREAD) as compiled,
     ):
         session.run(init.name)
         compiled.run(init.name)
@@ -117,3 +137,11 @@ def costs_of(graph: ps.Graph, init: Any, target: Any) -> Costs:
             lambda options, metadata: session.run(target.name, None, options, metadata),
             lambda: compiled.run(target.name),
         )
+
+
+def _without_devices(graph: ps.Graph) -> Any:
+    """The graph for a session here, wherever it wants to be."""
+    definition = ps.graph_to_def(graph)
+    for node in definition.node:
+        node.ClearField("device")
+    return definition

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import subprocess
+import sys
 
 import pytest
 
@@ -19,3 +21,35 @@ def test_glibc_accepts_the_thresholds() -> None:
     """Both values are in the range that glibc takes, and asking twice does no harm."""
     assert keep_freed_memory()
     assert keep_freed_memory()
+
+
+#: Prints how many pages the system had to clear, each time that a thread makes six arrays of 22 MB,
+#: none of which is needed when the next six are made.
+_ARRAYS_OF_A_THREAD = """
+import resource, threading
+import numpy as np
+from penstock.core.memory import keep_freed_memory
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+def work():
+    for _ in range(20):
+        before = faults()
+        arrays = [np.ones(22 << 18, np.float32) for _ in range(6)]
+        del arrays
+        print(faults() - before)
+
+keep_freed_memory()
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be told")
+def test_threads_keep_what_they_freed() -> None:
+    """All but their first arrays are in memory that is there."""
+    command = [sys.executable, "-c", _ARRAYS_OF_A_THREAD]
+    pages = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert max(int(count) for count in pages[3:]) < 100, pages

@@ -35,6 +35,7 @@ from penstock.cluster.task import Task
 from penstock.cluster.worker import Worker
 from penstock.cluster.worker_service import WorkerService
 from penstock.config import Config
+from penstock.core.memory import keep_freed_memory
 from penstock.errors import (
     CancelledError,
     FailedPreconditionError,
@@ -119,11 +120,14 @@ class Server:
             cluster = cluster.cluster
         self.cluster: Final = ClusterSpec.of(cluster)
         job, index = _own_task(self.cluster, job_name, task_index)
+        config = Config.of(config)
+        if config.keep_freed_memory:
+            keep_freed_memory()  # before there are threads, which would have heaps of their own
         self._address: Final = self.cluster.task_address(job, index)
         self._bind: Final = bind
         self._security: Final = security or Security()
         peers = Peers(self.cluster, self._security)
-        self.task: Final = Task(job, index, Config.of(config), peers, bounds)
+        self.task: Final = Task(job, index, config, peers, bounds)
         self._claims: Final = Claims(self, self.task.config)
         self._max_calls: Final = bounds.calls
         self._exchanges: Final = TaskCollectives(self.task)

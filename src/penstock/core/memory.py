@@ -31,9 +31,10 @@ def _physical_memory() -> int:
 PHYSICAL_MEMORY: Final = _physical_memory()
 
 #: Parameters of glibc's ``mallopt``, and their values in bytes: the largest that it takes, and
-#: what a step may well free at once.
+#: what a step may well free at once; and how many heaps there are, of which threads have one each.
 _TRIM_THRESHOLD: Final = (-1, 512 << 20)
 _MMAP_THRESHOLD: Final = (-3, 32 << 20)
+_HEAPS: Final = (-8, 1)
 #: So many bytes are never too many; to ask the system takes up to a millisecond, less than to
 #: fill them.
 _SMALL: Final = 64 << 20
@@ -46,13 +47,15 @@ def keep_freed_memory() -> bool:
     By default glibc gives large blocks back to the system at once.  The next step gets them
     again page by page, each of which the system has to clear first: that took half of the time
     of training steps and a tenth of that of networks.  TensorFlow's allocator keeps memory,
-    too.  The setting holds for the whole process; elsewhere than with glibc nothing happens.
+    too.  Heaps of other threads than the first are small, and go back to the system whole whatever
+    the thresholds say, so threads that are new to the library share the first one's.  The setting
+    holds for the whole process; elsewhere than with glibc nothing happens.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):
         return False
-    done = [mallopt(*option) for option in (_TRIM_THRESHOLD, _MMAP_THRESHOLD)]
+    done = [mallopt(*option) for option in (_TRIM_THRESHOLD, _MMAP_THRESHOLD, _HEAPS)]
     return all(done)
 
 
