@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,7 @@ from penstock import errors
 from penstock.debugger.breakpoints import Seen
 from penstock.debugger.debug import InteractiveDebugger
 from penstock.debugger.history import Recorded
+from penstock.debugger.step_run import StepRun
 from penstock.debugger.stops import Moment, to_the_end
 from support.debugged import LOOP, branches, doubling, logarithm
 from support.functions import graph_def_with
@@ -334,6 +336,84 @@ def test_what_an_error_ends_does_not_stop_the_step() -> None:
     with debugging(graph, fetches, {"x": np.ones((2, 2))}) as debugger:
         assert debugger.run().node == "fails"
         assert debugger.run().moment is Moment.ENDED
+
+
+def waiting() -> ps.Graph:
+    """``take`` waits for an element that never comes."""
+    graph = ps.Graph()
+    with graph.as_default():
+        queue = ps.ops.FIFOQueueV2(component_types=[ps.dtypes.float32], name="queue")
+        ps.ops.QueueDequeueV2(handle=queue, component_types=[ps.dtypes.float32], name="take")
+    return graph
+
+
+def wait_until_it_waits(debugger: InteractiveDebugger) -> None:
+    """Until the step has come to the node."""
+    deadline = time.monotonic() + 60
+    while "take (QueueDequeueV2)" not in debugger.waits_for():
+        assert time.monotonic() < deadline, debugger.waits_for()
+        time.sleep(0.01)
+
+
+def test_whoever_debugs_may_close_the_session() -> None:
+    """The step that goes on ends, and nobody waits at its nodes for somebody to let it go on."""
+    with ps.Session(waiting()) as session, debugging(session, "take:0", {}) as debugger:
+        debugger.start(to_the_end())
+        wait_until_it_waits(debugger)
+        closing = threading.Thread(target=session.close, daemon=True)
+        closing.start()
+        closing.join(20)
+        assert not closing.is_alive()
+        stop = debugger.wait(20)
+        assert stop.moment is Moment.ENDED
+        assert isinstance(stop.error, errors.CancelledError)
+
+
+def test_a_step_is_known_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C that comes in this moment leaves no step that nobody ends."""
+    original = StepRun.start
+
+    def interrupted(run: StepRun) -> None:
+        original(run)
+        raise KeyboardInterrupt
+
+    with debugging(waiting(), "take:0", {}) as debugger:
+        monkeypatch.setattr(StepRun, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            debugger.run()
+        assert debugger.is_going
+        wait_until_it_waits(debugger)
+        debugger.end()
+        assert isinstance(debugger.stop.error, errors.CancelledError)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("has_thread", [False, True])
+def test_a_step_that_is_ended_before_it_begins(
+    monkeypatch: pytest.MonkeyPatch, has_thread: bool
+) -> None:
+    """Whether its thread is there already or never was."""
+    may_begin = threading.Event()
+
+    def interrupted(run: StepRun) -> None:
+        begin = run._begin
+
+        def late(*given: Any) -> Any:
+            may_begin.wait(20)
+            return begin(*given)
+
+        run._begin = late  # type: ignore[assignment]
+        if has_thread:
+            run._watch.start()
+        raise KeyboardInterrupt
+
+    with debugging(waiting(), "take:0", {}) as debugger:
+        monkeypatch.setattr(StepRun, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            debugger.run()
+        assert debugger.waits_for() == "it has not begun"
+        threading.Timer(0.1, may_begin.set).start()
+        debugger.end()
+        assert debugger.has_ended
 
 
 def test_back_shows_what_was() -> None:

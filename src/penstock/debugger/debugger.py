@@ -30,7 +30,7 @@ from penstock.debugger.remembered import Remembered
 from penstock.debugger.step_run import StepRun
 from penstock.debugger.stepper import Stepper
 from penstock.debugger.stops import Goal, Stop
-from penstock.errors import FailedPreconditionError
+from penstock.errors import FailedPreconditionError, OpError
 from penstock.session.session import Session
 from penstock.state.node_hook import Activation
 
@@ -176,8 +176,13 @@ class Debugger(Remembered):
         self._forget()
         self._run = self._stepper = None
         stepper = Stepper(self.history, self.overrides, self._breakpoints, goal, self._call_of)
-        self._run = StepRun(self.session, self.fetches, self.feeds, stepper)
+        run = self._run = StepRun(self.session, self.fetches, self.feeds, stepper)
         self._stepper = stepper
+        try:
+            run.start()
+        except OpError:
+            self._run = self._stepper = None
+            raise
         self.run_count += 1
 
     def _call_of(self, at: Activation) -> str:

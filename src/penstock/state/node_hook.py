@@ -124,4 +124,7 @@ class NodeHook:
         """The node is dead, so it has not run."""
 
     def failed(self, at: Activation, error: OpError) -> None:
-        """The node has failed; its step ends with this, or with an earlier error."""
+        """The node has failed; its step ends with this, or with an earlier error.
+
+        Nobody is told of nodes that fail because the step was ended by its caller.
+        """

@@ -88,10 +88,14 @@ class HookedState(ExecutorState):
         self._hand_on(item, frame, iteration, outputs)
 
     def failure(self, tagged: TaggedNode, cause: BaseException) -> OpError:
-        """The error of a node, of which the hook is told."""
+        """The error of a node, of which the hook is told unless it is that the step was ended.
+
+        The hook may wait, and whoever ends a step, perhaps on this thread, must not wait for it.
+        """
         error = super().failure(tagged, cause)
         at = self._asked.pop(id(tagged)) if id(tagged) in self._asked else self._activation(tagged)
-        self._hook.failed(at, error)
+        if error is not self._interrupt.reason:
+            self._hook.failed(at, error)
         return error
 
     def _activation(self, tagged: TaggedNode) -> Activation:
