@@ -54,6 +54,7 @@ REASONS: Final = {
     ("core/forks.py", "os.write"): "tells stderr why a child ends",
     ("core/forks.py", "os._exit"): "ends a child in which nobody waits for anything",
     ("core/memory.py", "pathlib"): "asks the system how much memory there is",
+    ("kernels/c/library.py", "pathlib"): "looks for the library that was installed along",
     ("kernels/parallel/blas.py", "pathlib"): "looks for the library that numpy brought along",
     ("defs/bundle_reader.py", "np.fromfile"): "reads a file that is open already",
     ("session/tree_file.py", "zipfile"): "reads and writes bytes",

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import penstock as ps
+from penstock.core import dtypes
+from penstock.kernels.c.library import library
 from penstock.passes import fuse_convolutions as module
 from penstock.passes.fuse_convolutions import fuse_convolutions
+from penstock.passes.graph_rewriter import GraphRewriter, value_of
 from support.drafts import after, draft, unchanged
 
 CONV = """
@@ -88,3 +93,93 @@ def test_without_a_kernel_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> No
     """Only what can run is made."""
     monkeypatch.setattr(module, "find_kernel", lambda *_args: None)
     assert unchanged(fuse_convolutions, CONV + "\nout = Identity(sum)")
+
+
+PLAIN = """
+    x = Placeholder() dtype=float32
+    f = Const() value=[[[[1.0, 2.0]]]]
+    b = Placeholder() dtype=float32
+    r = Placeholder() dtype=float32
+    conv = Conv2D(x, f) strides=[1,1,1,1] padding="SAME"
+"""
+
+
+def fuse_sums(rewriter: GraphRewriter) -> int:
+    """As where kernels in C compute convolutions."""
+    return fuse_convolutions(rewriter, lambda: True)
+
+
+@pytest.mark.parametrize("total", ["AddV2(sum, r)", "Add(r, sum)"])
+def test_the_sum_with_another_result_is_fused(total: str) -> None:
+    """With the bias before it and the activation after it; whichever it stands first."""
+    text = f"{PLAIN}sum = BiasAdd(conv, b)\nall = {total}\nact = Relu(all)\nout = Identity(act)"
+    assert "act = _FusedConv2D(x, f, b, r)" in after(fuse_sums, text)
+    assert "all = " in "".join(after(fuse_convolutions, text))
+    made = draft(text)
+    assert fuse_sums(made) == 3
+    assert made.graph.node("act").attrs["fused_ops"] == (b"BiasAdd", b"Add", b"Relu")
+    assert made.graph.node("act").attrs["TArgs"] == (dtypes.float32,) * 2
+
+
+@pytest.mark.parametrize(
+    ("rest", "fused"),
+    [
+        ("act = Relu6(conv)", "act = _FusedConv2D(x, f, act/bias)"),
+        ("all = AddV2(conv, r)\nact = Relu(all)", "act = _FusedConv2D(x, f, act/bias, r)"),
+    ],
+)
+def test_a_constant_filter_without_bias_has_one_of_zeros(rest: str, fused: str) -> None:
+    """One for each filter."""
+    text = f"{PLAIN}{rest}\nout = Identity(act)"
+    assert fused in after(fuse_sums, text)
+    assert unchanged(fuse_convolutions, text)
+    made = draft(text)
+    fuse_sums(made)
+    np.testing.assert_array_equal(value_of(made.graph.node("act/bias")), np.zeros(2, np.float32))
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "all = AddV2(conv, conv)\nact = Relu(all)",
+        "all = AddV2(conv, r)\nact = Tanh(all)",
+        "all = AddV2(conv, r)\nact = Relu(all)\nmore = Neg(all)",
+        "all = AddV2(conv, r, ^b)\nact = Relu(all)",
+        "act = Tanh(conv)",
+    ],
+)
+def test_other_sums_stay(rest: str) -> None:
+    """With itself, without an activation, read elsewhere, with waits of its own."""
+    assert unchanged(fuse_sums, f"{PLAIN}{rest}\nout = Identity(act)")
+
+
+def test_a_filter_that_is_no_constant_has_no_bias_of_its_own() -> None:
+    """How many filters it has is not known."""
+    text = PLAIN.replace("Const() value=[[[[1.0, 2.0]]]]", "Placeholder() dtype=float32")
+    assert unchanged(fuse_sums, f"{text}act = Relu(conv)\nout = Identity(act)")
+
+
+@pytest.mark.skipif(library() is None, reason="there was no C compiler")
+@pytest.mark.parametrize("shape", [(1, 5, 4, 2), (1, 1, 1, 2), (2,), (3, 1, 4, 2)])
+def test_a_fused_sum_is_the_sum(shape: tuple[int, ...]) -> None:
+    """Of results that are as large, and of those that are repeated, or repeat the others."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder(ps.dtypes.float32, [1, 5, 4, 3])
+        r = ps.placeholder(ps.dtypes.float32, None)
+        filters = np.float32(np.linspace(-1, 1, 3 * 3 * 3 * 2).reshape(3, 3, 3, 2))
+        conv = ps.ops.conv_2d(x, ps.constant(filters), strides=[1, 1, 1, 1], padding="SAME")
+        y = ps.ops.relu(ps.ops.bias_add(conv, ps.constant(np.float32([1, -1]))) + r)
+    feeds = {
+        x: np.linspace(-2, 3, 60).reshape(1, 5, 4, 3),
+        r: np.linspace(-1, 1, np.prod(shape)).reshape(shape),
+    }
+    found = []
+    for accelerate in (False, True):
+        with ps.Session(graph, config=ps.Config(accelerate=accelerate)) as session:
+            found.append(session.run(y, feeds))
+            prepared = session.prepared(y, feeds)
+        ops = {node.op.name for part in prepared.partitions for node in part.graph}
+        assert ("_FusedConv2D" in ops and "AddV2" not in ops) == accelerate
+    assert (found[0] > 0).any()
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5, atol=1e-6)

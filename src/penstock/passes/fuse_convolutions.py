@@ -3,15 +3,24 @@
 In:   a GraphRewriter.
 Out:  the GraphRewriter with fused nodes, where a kernel for them is there; how many nodes went.
 Not:  touches no convolution whose own result somebody reads.
+
+A bias and an activation may follow.  Where kernels in C are wanted, so may the sum with what
+another way through the network gives, and a constant filter without a bias gets one of zeros.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.core.values import shape_of
 from penstock.graph.graph import Edge, Node
 from penstock.kernels.api.registry import find_kernel
-from penstock.passes.graph_rewriter import GraphRewriter
+from penstock.passes.graph_rewriter import GraphRewriter, value_of
 
 #: The op that stands for a convolution with what comes after it.
 _FUSED: Final = {
@@ -19,34 +28,106 @@ _FUSED: Final = {
     "DepthwiseConv2dNative": "_FusedDepthwiseConv2dNative",
     "MatMul": "_FusedMatMul",
 }
+_SUMS: Final = frozenset({"Add", "AddV2"})
 _ACTIVATIONS: Final = frozenset({"Relu", "Relu6", "Elu", "LeakyRelu"})
 
 
-def fuse_convolutions(draft: GraphRewriter) -> int:
-    """Fuse what follows convolutions and products; returns how many nodes went."""
+@dataclass(frozen=False, slots=True)
+class _Fusing:
+    """A convolution, what comes after it, and what that reads."""
+
+    first: Node
+    #: With the names that the fused node has for them.
+    others: list[tuple[str, Node]]
+    #: What the others read besides the result of what comes before; None for a bias of zeros.
+    args: list[Edge | None]
+
+    @property
+    def steps(self) -> list[Node]:
+        """All nodes, in order."""
+        return [self.first, *(node for _, node in self.others)]
+
+    @property
+    def last(self) -> Node:
+        """What gives the result."""
+        return self.steps[-1]
+
+
+def fuse_convolutions(
+    draft: GraphRewriter, are_sums_wanted: Callable[[], bool] = lambda: False
+) -> int:
+    """Fuse what follows convolutions and products; returns how many nodes went.
+
+    Args:
+        draft: the graph.
+        are_sums_wanted: whether sums with other results, and activations without a bias, are to be
+            fused; asked if there are convolutions.
+
+    """
     found = [node for node in draft.graph if node.op.name in _FUSED]
-    return sum(_fuse(draft, node) for node in found)
+    with_sums = bool(found) and are_sums_wanted()
+    return sum(_fuse(draft, node, with_sums=with_sums) for node in found)
 
 
-def _fuse(draft: GraphRewriter, node: Node) -> int:
-    added = _next(draft, node)
-    if added is None or added.op.name != "BiasAdd":
+def _fuse(draft: GraphRewriter, node: Node, *, with_sums: bool) -> int:
+    fusing = _Fusing(node, [], [])
+    _take_bias(draft, fusing)
+    if with_sums and node.op.name == "Conv2D":
+        _take_sum(draft, fusing)
+    _take_activation(draft, fusing, needs_bias=not (with_sums and _is_plain(node)))
+    if not fusing.others:
         return 0
-    layout = node.attrs.get("data_format", b"NHWC")
-    if added.input(0).src is not node or added.attrs["data_format"] != layout:
-        return 0
-    activation = _next(draft, added)
-    steps = [node, added]
-    if activation is not None and activation.op.name in _ACTIVATIONS:
-        steps.append(activation)
-    attrs = _attrs(steps)
+    attrs = _attrs(fusing)
     # A bias that is a variable is read when it is added, not before.
-    if attrs is None or not all(map(draft.is_pure, steps)):
+    if attrs is None or not all(map(draft.is_pure, fusing.steps)):
         return 0
     if find_kernel(_FUSED[node.op.name], "CPU", attrs) is None:
         return 0
-    _put_in_place(draft, steps, attrs)
-    return len(steps) - 1
+    _put_in_place(draft, fusing, attrs)
+    return len(fusing.others)
+
+
+def _take_bias(draft: GraphRewriter, fusing: _Fusing) -> None:
+    added = _next(draft, fusing.last)
+    if added is None or added.op.name != "BiasAdd":
+        return
+    layout = fusing.first.attrs.get("data_format", b"NHWC")
+    if added.input(0).src is fusing.last and added.attrs["data_format"] == layout:
+        fusing.others.append(("BiasAdd", added))
+        fusing.args.append(added.input(1))
+
+
+def _take_sum(draft: GraphRewriter, fusing: _Fusing) -> None:
+    """Take the sum with the result of something else, if an activation comes after that."""
+    total = _next(draft, fusing.last)
+    if total is None or total.op.name not in _SUMS or not (fusing.args or _is_plain(fusing.first)):
+        return
+    activation = _next(draft, total)
+    if activation is None or activation.op.name not in ("Relu", "Relu6"):
+        return
+    edge = total.input(0 if total.input(1).src is fusing.last else 1)
+    if edge.src is fusing.last:  # the sum of the result with itself
+        return
+    fusing.args = [*(fusing.args or [None]), edge]
+    fusing.others.append(("Add", total))
+
+
+def _take_activation(draft: GraphRewriter, fusing: _Fusing, *, needs_bias: bool) -> None:
+    activation = _next(draft, fusing.last)
+    if activation is None or activation.op.name not in _ACTIVATIONS:
+        return
+    if not fusing.args and not needs_bias:
+        fusing.args.append(None)
+    if fusing.args:
+        fusing.others.append((activation.op.name, activation))
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether a convolution has a constant filter of float32, and the depth last."""
+    filters = value_of(node.input(1).src)
+    is_known = filters is not None and len(shape_of(filters)) == 4
+    is_float = node.output_types[0] is dtypes.float32
+    return is_known and is_float and node.attrs.get("data_format") == b"NHWC"
 
 
 def _next(draft: GraphRewriter, node: Node) -> Node | None:
@@ -59,30 +140,46 @@ def _next(draft: GraphRewriter, node: Node) -> Node | None:
     return consumer
 
 
-def _attrs(steps: list[Node]) -> dict[str, Any] | None:
+def _attrs(fusing: _Fusing) -> dict[str, Any] | None:
     """The attributes of the fused node."""
-    node, dtype = steps[0], steps[0].output_types[0]
-    names = tuple(step.op.name.encode() for step in steps[1:])
+    node, last, count = fusing.first, fusing.last, len(fusing.args)
+    dtype = node.output_types[0]
+    names = tuple(name.encode() for name, _ in fusing.others)
+    if fusing.args[0] is None:
+        names = (b"BiasAdd", *names)
     attrs: dict[str, Any] = {
         name: value for name, value in node.attrs.items() if not name.startswith("_")
     }
-    attrs |= {"fused_ops": names, "num_args": 1, "epsilon": 1e-4, "leakyrelu_alpha": 0.2}
-    if steps[-1].op.name == "LeakyRelu":
-        attrs["leakyrelu_alpha"] = steps[-1].attrs["alpha"]
+    attrs |= {"fused_ops": names, "num_args": count, "epsilon": 1e-4, "leakyrelu_alpha": 0.2}
+    if last.op.name == "LeakyRelu":
+        attrs["leakyrelu_alpha"] = last.attrs["alpha"]
     if node.op.name == "Conv2D":
-        attrs |= {"TArgs": (dtype,), "num_host_args": 0, "filter_format": b"HWIO"}
+        attrs |= {"TArgs": (dtype,) * count, "num_host_args": 0, "filter_format": b"HWIO"}
     if node.op.name == "DepthwiseConv2dNative" and attrs.pop("explicit_paddings", ()):
         return None
     return attrs
 
 
-def _put_in_place(draft: GraphRewriter, steps: list[Node], attrs: dict[str, Any]) -> None:
+def _put_in_place(draft: GraphRewriter, fusing: _Fusing, attrs: dict[str, Any]) -> None:
     """One node, under the name of the last step, instead of all steps."""
-    first, added, last = steps[0], steps[1], steps[-1]
-    sources: list[Edge] = [first.input(0), first.input(1), added.input(1)]
+    first, last = fusing.first, fusing.last
     waits = [edge.src for edge in first.control_inputs]
     made = draft.take_name(last, _FUSED[first.op.name], attrs)
-    for slot, edge in enumerate(sources):
-        draft.graph.add_edge(edge.src, edge.src_slot, made, slot)
+    for slot, edge in enumerate([first.input(0), first.input(1), *fusing.args]):
+        src, src_slot = (
+            (_zeros(draft, first, last), 0) if edge is None else (edge.src, edge.src_slot)
+        )
+        draft.graph.add_edge(src, src_slot, made, slot)
     draft.graph.add_control_edges(waits, made)
-    draft.replace({**dict.fromkeys(steps[:-1], ()), last: [(made, 0)]})
+    draft.replace({**dict.fromkeys(fusing.steps[:-1], ()), last: [(made, 0)]})
+
+
+def _zeros(draft: GraphRewriter, first: Node, last: Node) -> Node:
+    """A bias of zeros, which is there whenever the filter is."""
+    filters = first.input(1).src
+    depth, times = shape_of(value_of(filters))[2:]
+    count = times if first.op.name == "Conv2D" else depth * times
+    zeros = np.zeros(count, first.output_types[0].numpy)
+    made = draft.add_const(first, f"{last.name}/bias", zeros, first.output_types[0])
+    draft.graph.add_control_edges([edge.src for edge in filters.control_inputs], made)
+    return made

@@ -20,6 +20,7 @@ from typing import Final
 from penstock.core.forks import held_at_forks, process_lock
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from penstock.kernels.accelerated import onnx_library
+from penstock.kernels.c.library import library
 from penstock.kernels.xla import xla_programs
 from penstock.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from penstock.passes.fold_batch_norm import fold_batch_norm
@@ -74,6 +75,11 @@ def _compile_regions(given: PassInput) -> int:
     with _importing:
         native = importlib.import_module("penstock.passes.native.compile_regions")
     return int(native.compile_regions(given.draft, least))
+
+
+def _fuse_convolutions(given: PassInput) -> int:
+    accelerate = given.settings.accelerate
+    return fuse_convolutions(given.draft, lambda: accelerate and library() is not None)
 
 
 #: Penstock's own passes.
@@ -166,8 +172,9 @@ BUILTIN_PASSES: Final = (
     ),
     GraphPass(
         name="fuse_convolutions",
-        run=rewriting(fuse_convolutions),
-        does="convolution, bias and activation as one node",
+        run=_fuse_convolutions,
+        does="convolution, bias and activation as one node; where kernels in C compute it, the sum "
+        "with another result, too",
         never="what has no kernel",
         option="remapping",
         requires=_ALONE,

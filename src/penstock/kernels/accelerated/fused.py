@@ -8,7 +8,8 @@ Not:  no normalisation, no other additions.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,9 @@ from penstock.kernels.accelerated.library import Torch, tensor
 from penstock.kernels.accelerated.products import product_of_matrices
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, get_kernel
+from penstock.kernels.c.convolution import NO_LIMITS, Convolver
+from penstock.kernels.c.product import Multiplier
+from penstock.kernels.nn.conv_ops import window_maker
 from penstock.kernels.parallel.blas import ALONE
 
 #: What a fused node does first.
@@ -29,6 +33,8 @@ _FIRST: Final = {
     "_FusedDepthwiseConv2dNative": "DepthwiseConv2dNative",
     "_FusedMatMul": "MatMul",
 }
+#: Steps that read something besides the result of what comes before.
+_OF_TWO: Final = frozenset({"BiasAdd", "Add"})
 #: Activations as PyTorch calls them, with their numbers.
 _ACTIVATIONS: Final[dict[str, tuple[str, Sequence[float]]]] = {
     "Relu": ("relu", ()),
@@ -36,21 +42,63 @@ _ACTIVATIONS: Final[dict[str, tuple[str, Sequence[float]]]] = {
 }
 
 
-def make_by_steps(attrs: Attrs) -> Kernel:
-    """One numpy kernel after the other."""
-    first, *others = (_kernel_of(attrs, op) for op in (_FIRST[attrs.op.name], *_steps(attrs)))
+def make_plain(attrs: Attrs) -> Kernel:
+    """What computes without PyTorch: the library in C, or one numpy kernel after the other."""
+    by_steps, with_c = _make_by_steps(attrs), _by_c(attrs)
+    if with_c is None:
+        return by_steps
 
-    def fused(x: Value, y: Value, bias: Value) -> Value:
-        result = others[0](first(x, y), bias)
-        return others[1](result) if others[1:] else result
+    def fused(images: Value, filters: Value, *args: Value) -> Value:
+        result = with_c(images, filters, *args)
+        return by_steps(images, filters, *args) if result is None else result
 
     return fused
 
 
+def _by_c(attrs: Attrs) -> Callable[..., Array | None] | None:
+    """The library's way to compute a node; None if it has none."""
+    activations = [step for step in _steps(attrs)[1:] if step != "Add"]
+    limits = {(): NO_LIMITS, ("Relu",): (0.0, math.inf), ("Relu6",): (0.0, 6.0)}.get(
+        tuple(activations)
+    )
+    if limits is None or not attrs.accelerate:
+        return None
+    if attrs.op.name == "_FusedMatMul":
+        is_turned = attrs.bool("transpose_b")
+        return None if attrs.bool("transpose_a") else Multiplier(limits, is_turned=is_turned)
+    if attrs.str("data_format") != "NHWC":
+        return None
+    if attrs.op.name == "_FusedConv2D":
+        return Convolver(window_maker(attrs), limits)
+    by_channel = Convolver(window_maker(attrs), limits, is_by_channel=True)
+
+    def slide(images: Value, filters: Value, bias: Value) -> Array | None:
+        if np.ndim(filters) != 4 or filters.shape[3] != 1:
+            return None
+        return by_channel(images, filters[..., 0], bias)
+
+    return slide
+
+
+def _make_by_steps(attrs: Attrs) -> Kernel:
+    """One numpy kernel after the other."""
+    first, *others = (_kernel_of(attrs, op) for op in (_FIRST[attrs.op.name], *_steps(attrs)))
+
+    def fused(x: Value, y: Value, *args: Value) -> Value:
+        result, rest = first(x, y), iter(args)
+        for step, other in zip(steps, others, strict=True):
+            result = other(result, next(rest)) if step in _OF_TWO else other(result)
+        return result
+
+    steps = _steps(attrs)
+    return fused
+
+
 def _steps(attrs: Attrs) -> list[str]:
-    """The ops that come after the first."""
+    """The ops that come after the first: a bias, perhaps a sum, perhaps an activation."""
     steps = [name.decode() for name in attrs.list("fused_ops")]
-    if steps[:1] != ["BiasAdd"] or len(steps) > 2:
+    rest = steps[2:] if steps[1:2] == ["Add"] else steps[1:]
+    if steps[:1] != ["BiasAdd"] or len(rest) > 1 or rest == ["Add"]:
         raise ValueError(f"cannot fuse {', '.join(steps)} with {attrs.op.name}")
     return steps
 
@@ -66,7 +114,7 @@ def _kernel_of(attrs: Attrs, op_name: str) -> Kernel:
     return get_kernel(op_name, "CPU", values).make(facts)
 
 
-@accelerated("_FusedConv2D", "_FusedDepthwiseConv2dNative", otherwise=make_by_steps)
+@accelerated("_FusedConv2D", "_FusedDepthwiseConv2dNative", otherwise=make_plain)
 def offer_fused_convolution(attrs: Attrs) -> Offer | None:
     """A convolution, plus a number for each output channel, in the activation's range."""
     layout, steps = attrs.str("data_format"), _steps(attrs)
@@ -82,12 +130,14 @@ def offer_fused_convolution(attrs: Attrs) -> Offer | None:
 def _activation(attrs: Attrs, steps: Sequence[str]) -> tuple[str, Sequence[float]] | None:
     if len(steps) == 1:
         return "none", ()
+    if "Add" in steps:
+        return None
     if steps[1] == "LeakyRelu":
         return "leaky_relu", (attrs.float("leakyrelu_alpha"),)
     return _ACTIVATIONS.get(steps[1])
 
 
-@accelerated("_FusedMatMul", otherwise=make_by_steps)
+@accelerated("_FusedMatMul", otherwise=make_plain)
 def offer_fused_matmul(attrs: Attrs) -> Offer | None:
     """A product of matrices, plus a number for each column, in the activation's range."""
     is_a_turned, is_b_turned = attrs.bool("transpose_a"), attrs.bool("transpose_b")

@@ -20,6 +20,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS, INTEGERS
+from penstock.kernels.c.product import Multiplier
 from penstock.kernels.parallel.blas import ALONE, ALONE_BY_VECTOR, ALWAYS_ALONE
 from penstock.kernels.parallel.products import batch_product, matrix_product
 from penstock.kernels.values.arrays import shape_text
@@ -63,11 +64,17 @@ def _bound(x: Array) -> float:
 @kernel("MatMul", types={"T": _FACTORS})
 def make_matmul(attrs: Attrs) -> Kernel:
     """The product of two matrices, each of them possibly transposed first."""
-    return checked_product(
-        attrs.dtype("T"),
-        is_a_turned=attrs.bool("transpose_a"),
-        is_b_turned=attrs.bool("transpose_b"),
-    )
+    is_a_turned, is_b_turned = attrs.bool("transpose_a"), attrs.bool("transpose_b")
+    product = checked_product(attrs.dtype("T"), is_a_turned=is_a_turned, is_b_turned=is_b_turned)
+    if not attrs.accelerate or is_a_turned:
+        return product
+    with_c = Multiplier(is_turned=is_b_turned)
+
+    def compute(a: Value, b: Value) -> Value:
+        result = with_c(a, b)
+        return product(a, b) if result is None else result
+
+    return compute
 
 
 def checked_product(
@@ -139,7 +146,18 @@ def make_batch_matmul(attrs: Attrs) -> Kernel:
 @kernel("BatchMatMulV2", types={"T": _FACTORS})
 def make_batch_matmul_v2(attrs: Attrs) -> Kernel:
     """The products of pairs of matrices; batches are broadcast against each other."""
-    return _batch_product(attrs, product_of(attrs.dtype("T")))
+    product = _batch_product(attrs, product_of(attrs.dtype("T")))
+    if not attrs.accelerate or attrs.bool("adj_x"):
+        return product
+    with_c = Multiplier(is_turned=attrs.bool("adj_y"))
+
+    def compute(x: Value, y: Value) -> Value:
+        if y.ndim != 2 or x.ndim < 3:
+            return product(x, y)
+        rows = with_c(x.reshape(-1, x.shape[-1]), y) if x.size else None
+        return product(x, y) if rows is None else rows.reshape(*x.shape[:-1], rows.shape[1])
+
+    return compute
 
 
 def make_batch_matmul_v3(attrs: Attrs) -> Kernel:

@@ -20,6 +20,7 @@ from penstock.errors import UnimplementedError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
+from penstock.kernels.c.convolution import Convolver, MakeWindows
 from penstock.kernels.nn.correlation import correlate
 from penstock.kernels.nn.depthwise import slide_weights
 from penstock.kernels.parallel.products import matrix_product
@@ -27,7 +28,6 @@ from penstock.kernels.values.precision import NARROW, in_float32
 from penstock.kernels.values.windows import Window, centred, margins_of, pad, per_dimension
 
 Convolve = Callable[[Array, Array], Array]
-MakeWindows = Callable[[tuple[int, ...]], tuple[Window, ...]]
 
 
 @kernel("Conv2D", types={"T": FLOATS | {dtypes.int32}})
@@ -39,6 +39,7 @@ def make_conv2d(attrs: Attrs) -> Kernel:
     """
     make_windows = window_maker(attrs)
     has_margins = any(attrs.list("explicit_paddings"))
+    with_c = Convolver(make_windows) if attrs.accelerate else _nobody
 
     def conv2d(images: Array, filters: Array) -> Array:
         if images.ndim != 4 or filters.ndim != 4:
@@ -49,6 +50,9 @@ def make_conv2d(attrs: Attrs) -> Kernel:
                 "filter must not have zero elements (i.e. all dimensions must be non-zero), "
                 f"got shape {filters.shape}"
             )
+        result = with_c(images, filters)
+        if result is not None:
+            return result
         groups = 1 if images.shape[3] == deep else _groups(images.shape[3], deep, count)
         windows = make_windows((rows, columns))
         if groups > 1:
@@ -92,6 +96,7 @@ def make_conv3d(attrs: Attrs) -> Kernel:
 def make_depthwise_conv2d(attrs: Attrs) -> Kernel:
     """Each output is the sum of one channel of a window times one channel of a filter."""
     make_windows = window_maker(attrs)
+    with_c = Convolver(make_windows, is_by_channel=True) if attrs.accelerate else _nobody
 
     def depthwise_conv2d(images: Array, filters: Array) -> Array:
         check_rank(4, input=images, filter=filters)
@@ -100,9 +105,17 @@ def make_depthwise_conv2d(attrs: Attrs) -> Kernel:
                 "input and filter must have the same depth: "
                 f"{images.shape[3]} vs {filters.shape[2]}"
             )
+        if filters.shape[3] == 1:
+            result = with_c(images, filters[..., 0])
+            if result is not None:
+                return result
         return _depthwise(images, filters, make_windows(filters.shape[:2]))
 
     return _in_layout(attrs, in_precision(attrs, depthwise_conv2d))
+
+
+def _nobody(_images: Array, _filters: Array) -> None:
+    """Stands for a way that nobody wants."""
 
 
 def window_maker(attrs: Attrs) -> MakeWindows:

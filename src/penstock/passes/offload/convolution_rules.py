@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.shapes import TensorShape
-from penstock.passes.offload.elementwise_rules import apply, clipped, with_bias
+from penstock.passes.offload.elementwise_rules import apply, broadcast, clipped, with_bias
 from penstock.passes.offload.model_writer import Tensor
 from penstock.passes.offload.rules import Written, rule
 
@@ -73,6 +73,8 @@ def _finished(node: Written, result: Tensor) -> Tensor:
     for number, step in enumerate(name.decode() for name in node.attrs.get("fused_ops", ())):
         if step == "BiasAdd" and number == 0:
             result = with_bias(node, result, node.inputs[2])
+        elif step == "Add":
+            result = broadcast(node, "Add", result, node.inputs[3])
         elif step == "Relu6":
             result = clipped(node, result)
         else:

@@ -1,0 +1,55 @@
+/* What a convolution is, for all who compute a part of it.  library.py has the same structure. */
+
+#ifndef PENSTOCK_CONVOLUTION_H
+#define PENSTOCK_CONVOLUTION_H
+
+#include <stdint.h>
+
+/* Changes with the structure, so that a library of other sources is not used. */
+#define PENSTOCK_LAYOUT 2
+
+/*
+ * Sums of products of windows and filters.  A step is a distance in bytes.  Numbers of one pixel lie
+ * side by side.  Python makes sure that all of this lies inside of the arrays.
+ */
+typedef struct {
+  const float *images;
+  /* Images with zeros around them, which are put there first; NULL if windows see nothing else. */
+  float *framed;
+  /* As ``pack`` leaves them; by channel, as they are: [window rows, window columns, depth]. */
+  const float *filters;
+  /* A number for each filter, added to its sums; or NULL. */
+  const float *bias;
+  /* As large as the results, to which it is added after the bias; or NULL. */
+  const float *added;
+  float *out;
+  /* What all results are kept between; NaN stays. */
+  float low, high;
+
+  int64_t batch, image_rows, image_columns, depth;
+  int64_t image_step, row_step, column_step;
+  int64_t rows_before, columns_before, framed_rows, framed_columns;
+
+  /* Places of the window, and how many results each has. */
+  int64_t rows, columns, count;
+  int64_t window_rows, window_columns;
+  /* From image to image and place to place in what windows see, and between elements of one. */
+  int64_t seen_image_step, seen_row_step, seen_column_step, element_row_step, element_column_step;
+} Convolution;
+
+/* Does one piece of some work. */
+typedef void (*Piece)(const void *work, int64_t number);
+
+/* Do so many pieces, with so many threads beside the caller's.  Returns when all are done. */
+void penstock_share(Piece piece, const void *work, int64_t count, int helpers);
+
+/* One kind of vectors: how filters are packed for it, and convolutions with it. */
+typedef struct {
+  /* Bytes that packed filters take. */
+  int64_t (*packed_bytes)(int64_t elements, int64_t count);
+  void (*pack)(const float *filters, int64_t elements, int64_t count, float *packed);
+  void (*convolve)(const Convolution *convolution, int helpers);
+  void (*slide)(const Convolution *convolution, int helpers);
+} Kind;
+
+#endif

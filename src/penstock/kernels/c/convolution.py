@@ -1,0 +1,194 @@
+"""Convolutions over two dimensions, by the library in C.
+
+In:   images, [batch, rows, columns, depth], and filters, [rows, columns, depth, count], or by
+      channel [rows, columns, depth]; both of float32; perhaps a number for each filter,
+      and one for each result.
+Out:  the sum of each window times each filter, plus these numbers, between limits; None where there
+      is no library, or it has no way for such shapes.
+Not:  knows no padding by name, no layouts, no ops.
+
+Results are the same to the last bit for any number of threads, and on all processors that multiply
+and add at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from penstock.core.values import Array
+from penstock.kernels.api.constants import remembering
+from penstock.kernels.c.filters import FLOAT, address, packed
+from penstock.kernels.c.library import Convolution, library
+from penstock.kernels.parallel.contention import contention
+from penstock.kernels.parallel.intra_op import HELPERS
+from penstock.kernels.values.arrays import check_new
+from penstock.kernels.values.windows import Fit, Window
+
+#: Makes the windows for filters of some size.
+MakeWindows: TypeAlias = Callable[[tuple[int, ...]], tuple[Window, ...]]
+#: The least and the largest result.
+Limits: TypeAlias = tuple[float, float]
+NO_LIMITS: Final[Limits] = (-math.inf, math.inf)
+
+_BYTES: Final = FLOAT.itemsize
+#: With fewer multiplications no other thread is asked to help: two microseconds of one core.
+_SHARED: Final = 200_000
+
+
+class Convolver:
+    """What convolves for one node."""
+
+    __slots__ = ("_facts", "_is_by_channel", "_limits", "_packed")
+
+    def __init__(
+        self, make_windows: MakeWindows, limits: Limits = NO_LIMITS, *, is_by_channel: bool = False
+    ) -> None:
+        """Say how windows slide.
+
+        Args:
+            make_windows: makes the windows for filters of some size.
+            limits: what all results are kept between; NaN stays.
+            is_by_channel: whether each channel is by itself.
+
+        """
+        self._limits: Final = limits
+        self._is_by_channel: Final = is_by_channel
+        self._facts: Final = functools.lru_cache(maxsize=16)(
+            lambda shape, strides, sizes: _facts(shape, strides, sizes, make_windows(sizes[:2]))
+        )
+        self._packed: Final[Callable[[Array], Array]] = remembering(packed)
+
+    def __call__(
+        self,
+        images: Array,
+        filters: Array,
+        bias: Array | None = None,
+        added: Array | None = None,
+    ) -> Array | None:
+        """Convolve; None if that is for others to do, or to complain about.
+
+        Raises:
+            ValueError: a window is larger than what it slides over.
+
+        """
+        with_c = library()
+        if with_c is None or not _fit(images, filters, bias, is_by_channel=self._is_by_channel):
+            return None
+        if images.strides[3] != _BYTES:
+            images = np.ascontiguousarray(images)
+        facts = self._facts(images.shape, images.strides, filters.shape)
+        if facts is None or (added is not None and not _is_like(facts.shape, added)):
+            return None
+        work = Convolution.from_buffer_copy(facts.numbers)
+        work.low, work.high = self._limits
+        result = np.empty(facts.shape, FLOAT)
+        framed = np.empty(facts.framed, FLOAT) if facts.framed is not None else None
+        filters = np.ascontiguousarray(filters)
+        used = filters if self._is_by_channel else self._packed(filters)
+        work.images, work.filters, work.out = map(address, (images, used, result))
+        if framed is not None:
+            work.framed = address(framed)
+        if bias is not None:
+            bias = np.ascontiguousarray(bias)
+            work.bias = address(bias)
+        if added is not None:
+            added = np.ascontiguousarray(added)
+            work.added = address(added)
+        run = with_c.slide if self._is_by_channel else with_c.convolve
+        run(work, contention.helpers(HELPERS) if facts.products >= _SHARED else 0)
+        return result
+
+
+def _fit(images: Array, filters: Array, bias: Array | None, *, is_by_channel: bool) -> bool:
+    """Whether there is a way for such inputs."""
+    if images.dtype is not FLOAT or filters.dtype is not FLOAT or images.ndim != 4:
+        return False
+    if not filters.size or not images.size or filters.ndim != (3 if is_by_channel else 4):
+        return False
+    if images.shape[3] != filters.shape[2]:
+        return False
+    return bias is None or (bias.dtype is FLOAT and bias.shape == filters.shape[-1:])
+
+
+def _is_like(shape: tuple[int, ...], added: Array) -> bool:
+    return added.dtype is FLOAT and added.shape == shape
+
+
+class _ShapeFacts(NamedTuple):
+    """What follows from shapes."""
+
+    #: The result's shape.
+    shape: tuple[int, ...]
+    #: That of images with zeros around them; None if there are to be none.
+    framed: tuple[int, ...] | None
+    #: How many products there are.
+    products: int
+    #: What the library has to know of all that.
+    numbers: Convolution
+
+
+def _facts(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    filter_shape: tuple[int, ...],
+    windows: Sequence[Window],
+) -> _ShapeFacts | None:
+    """What follows from shapes; None if there is nothing to compute."""
+    above, beside = windows
+    fits = above.fit(shape[1]), beside.fit(shape[2])
+    if not all(fit.places for fit in fits) or any(min(f.before, f.after) < 0 for f in fits):
+        return None
+    batch, image_rows, image_columns, depth = shape
+    count = filter_shape[-1]
+    rows, columns = (fit.places for fit in fits)
+    work = Convolution(
+        batch=batch, image_rows=image_rows, image_columns=image_columns, depth=depth,
+        image_step=strides[0], row_step=strides[1], column_step=strides[2],
+        rows=rows, columns=columns, count=count, window_rows=above.size, window_columns=beside.size,
+    )  # fmt: skip
+    framed, steps = _framed(work, fits), strides
+    if framed is not None:
+        steps = _steps(framed)
+    _check_inside(fits, windows, shape)
+    work.seen_image_step = steps[0]
+    work.seen_row_step, work.element_row_step = steps[1] * above.stride, steps[1] * above.dilation
+    work.seen_column_step = steps[2] * beside.stride
+    work.element_column_step = steps[2] * beside.dilation
+    is_product = above.size == beside.size == above.stride == beside.stride == 1
+    if is_product and framed is None and strides == _steps(shape):
+        # Pixels are rows of a matrix: all of them are one row of places.
+        work.batch, work.rows, work.columns = 1, 1, batch * rows * columns
+    result = batch, rows, columns, count
+    check_new(result, FLOAT)
+    products = math.prod(result) * math.prod(filter_shape[:-1])
+    return _ShapeFacts(result, framed, products, work)
+
+
+def _steps(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of an array whose elements follow each other."""
+    return tuple(_BYTES * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def _framed(work: Convolution, fits: Sequence[Fit]) -> tuple[int, ...] | None:
+    """The shape of images with zeros around them; None if there are to be none."""
+    if not any(fit.before or fit.after for fit in fits):
+        return None
+    work.rows_before, work.columns_before = (fit.before for fit in fits)
+    work.framed_rows = work.image_rows + fits[0].before + fits[0].after
+    work.framed_columns = work.image_columns + fits[1].before + fits[1].after
+    shape = work.batch, work.framed_rows, work.framed_columns, work.depth
+    check_new(shape, FLOAT)
+    return shape
+
+
+def _check_inside(fits: Sequence[Fit], windows: Sequence[Window], shape: Sequence[int]) -> None:
+    """See to it that no window sees anything outside of memory."""
+    for fit, window, length in zip(fits, windows, shape[1:3], strict=True):
+        last = (fit.places - 1) * window.stride + window.extent
+        if last > length + fit.before + fit.after:
+            raise AssertionError(f"{window} goes beyond {length} elements")

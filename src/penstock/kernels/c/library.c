@@ -1,0 +1,80 @@
+/* What Python calls.  A kind of vectors is a number: the processor has those below ``penstock_kinds``. */
+
+#include <string.h>
+
+#include "convolution.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+
+extern const Kind penstock_plain;
+#if defined(__x86_64__)
+extern const Kind penstock_avx2, penstock_avx512;
+#endif
+
+static const Kind *const KINDS[] = {
+    &penstock_plain,
+#if defined(__x86_64__)
+    &penstock_avx2,
+    &penstock_avx512,
+#endif
+};
+
+PUBLIC int64_t penstock_layout(void) { return PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution); }
+
+PUBLIC int penstock_kinds(void) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 1;
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")
+             ? 3
+             : 2;
+#else
+  return 1;
+#endif
+}
+
+PUBLIC int64_t penstock_packed_bytes(int kind, int64_t elements, int64_t count) {
+  return KINDS[kind]->packed_bytes(elements, count);
+}
+
+PUBLIC void penstock_pack(int kind, const float *filters, int64_t elements, int64_t count, float *packed) {
+  KINDS[kind]->pack(filters, elements, count, packed);
+}
+
+/* One row of an image with zeros around it. */
+static void frame_piece(const void *work, int64_t number) {
+  const Convolution *c = work;
+  int64_t row = number % c->framed_rows - c->rows_before;
+  int64_t pixel = c->depth * (int64_t)sizeof(float), width = c->image_columns * pixel;
+  char *to = (char *)c->framed + number * c->framed_columns * pixel;
+  if (row < 0 || row >= c->image_rows) {
+    memset(to, 0, (size_t)(c->framed_columns * pixel));
+    return;
+  }
+  const char *from = (const char *)c->images + number / c->framed_rows * c->image_step + row * c->row_step;
+  int64_t before = c->columns_before * pixel;
+  memset(to, 0, (size_t)before);
+  memset(to + before + width, 0, (size_t)(c->framed_columns * pixel - before - width));
+  if (c->column_step == pixel)
+    memcpy(to + before, from, (size_t)width);
+  else
+    for (int64_t column = 0; column < c->image_columns; column++)
+      memcpy(to + before + column * pixel, from + column * c->column_step, (size_t)pixel);
+}
+
+static void frame(const Convolution *c, int helpers) {
+  if (c->framed) penstock_share(frame_piece, c, c->batch * c->framed_rows, helpers);
+}
+
+/* Windows over all of the depth; filters are packed for this kind. */
+PUBLIC void penstock_convolve(int kind, const Convolution *convolution, int helpers) {
+  frame(convolution, helpers);
+  KINDS[kind]->convolve(convolution, helpers);
+}
+
+/* Windows of one channel each. */
+PUBLIC void penstock_slide(int kind, const Convolution *convolution, int helpers) {
+  frame(convolution, helpers);
+  KINDS[kind]->slide(convolution, helpers);
+}

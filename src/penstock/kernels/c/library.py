@@ -1,0 +1,114 @@
+"""The library of ``kernels/c``: whether it is there, and its functions.
+
+In:   nothing.
+Out:  the library as ctypes has it, loaded when it is first asked for; None if there is none.
+Not:  checks no array: a wrong number in ``Convolution`` is a wrong place in memory.
+
+It was built when Penstock was installed.  One that was built of other sources is not used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from pathlib import Path
+from typing import Any, Final
+
+from penstock.core.forks import in_children
+
+#: As in ``convolution.h``.
+_LAYOUT: Final = 2
+_LIBRARY: Final = Path(__file__).with_name("kernels.clib")
+
+_POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
+_LIMITS: Final = ("low", "high")
+_NUMBERS: Final = (
+    *("batch", "image_rows", "image_columns", "depth"),
+    *("image_step", "row_step", "column_step"),
+    *("rows_before", "columns_before", "framed_rows", "framed_columns"),
+    *("rows", "columns", "count", "window_rows", "window_columns"),
+    *("seen_image_step", "seen_row_step", "seen_column_step"),
+    *("element_row_step", "element_column_step"),
+)
+
+
+class Convolution(ctypes.Structure):
+    """The structure of that name in ``convolution.h``, which says what the fields are."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in _POINTERS),
+        *((name, ctypes.c_float) for name in _LIMITS),
+        *((name, ctypes.c_int64) for name in _NUMBERS),
+    )
+
+
+class Library:
+    """Functions in C, with one kind of vectors."""
+
+    def __init__(self, functions: Any, kind: int) -> None:
+        """Declare them.
+
+        Args:
+            functions: the loaded library.
+            kind: a number below what ``penstock_kinds`` says.
+
+        """
+        self._kind: Final = kind
+        self._packed_bytes: Final = functions.penstock_packed_bytes
+        self._packed_bytes.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+        self._packed_bytes.restype = ctypes.c_int64
+        self._pack: Final = functions.penstock_pack
+        self._pack.argtypes = (
+            *(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p),
+        )
+        self._pack.restype = None
+        arguments = ctypes.c_int, ctypes.POINTER(Convolution), ctypes.c_int
+        self._convolve: Final = functions.penstock_convolve
+        self._slide: Final = functions.penstock_slide
+        for function in (self._convolve, self._slide):
+            function.argtypes, function.restype = arguments, None
+
+    def packed_bytes(self, elements: int, count: int) -> int:
+        """Bytes that so many filters of so many elements take when they are packed."""
+        size: int = self._packed_bytes(self._kind, elements, count)
+        return size
+
+    def pack(self, filters: int, elements: int, count: int, packed: int) -> None:
+        """Put filters, [elements, count], into the order in which they are read; addresses."""
+        self._pack(self._kind, filters, elements, count, packed)
+
+    def convolve(self, convolution: Convolution, helpers: int) -> None:
+        """Windows over all of the depth, with packed filters."""
+        self._convolve(self._kind, convolution, helpers)
+
+    def slide(self, convolution: Convolution, helpers: int) -> None:
+        """Windows of one channel each, with filters as they are."""
+        self._slide(self._kind, convolution, helpers)
+
+
+@functools.cache
+def library() -> Library | None:
+    """The library, with the longest vectors that the processor has."""
+    functions = loaded()
+    return None if functions is None else Library(functions, functions.penstock_kinds() - 1)
+
+
+@functools.cache
+def loaded() -> Any:
+    """The library as it is; None if there is none."""
+    functions = load(_LIBRARY)
+    if functions is not None:
+        in_children(functions.penstock_forget_threads)
+    return functions
+
+
+def load(path: Path, layout: int = _LAYOUT) -> Any:
+    """A library at a path; None if there is none, or one of other sources."""
+    try:
+        functions = ctypes.CDLL(str(path))
+        ask = functions.penstock_layout
+    except (OSError, AttributeError):
+        return None
+    ask.restype = ctypes.c_int64
+    is_ours = ask() == layout * 4096 + ctypes.sizeof(Convolution)
+    return functions if is_ours else None

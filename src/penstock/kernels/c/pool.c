@@ -1,0 +1,173 @@
+/*
+ * Threads that share the pieces of one work after the other.
+ *
+ * They spin for a moment when they have nothing to do, since the next work often comes at once and to
+ * wake a thread takes longer than most works; then they sleep.  The caller takes pieces as well, so
+ * that it never waits for a thread to begin; it waits for pieces that others are at, like them.
+ *
+ * One work has the threads at a time.  Whoever comes meanwhile does its own alone.
+ */
+
+#include <fenv.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "convolution.h"
+
+#define MOST_HELPERS 64
+/* Nanoseconds that a thread spins: as long as it takes to wake one. */
+#define SPINNING 20000
+
+/* Guards what sleeps, and the number of threads.  Taken under none, and under ``turn``. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t has_work = PTHREAD_COND_INITIALIZER, is_done = PTHREAD_COND_INITIALIZER;
+/* Held by whoever has the threads. */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static int threads = 0;
+
+/* The work; written by whoever holds ``turn`` while no thread is at it. */
+static struct {
+  Piece piece;
+  const void *work;
+  int64_t count;
+  fenv_t rounding; /* the caller's, denormal numbers as zeros included */
+} given;
+/* Numbers of works so far, below which threads have seen all. */
+static atomic_long generation = 0;
+/* The piece that is taken next, threads that may still enter, and those that are at pieces. */
+static atomic_llong next = 0;
+static atomic_int wanted = 0, at_work = 0;
+/* How many threads sleep, and whether the caller does.  Changed under ``lock``. */
+static atomic_int asleep = 0, is_caller_asleep = 0;
+
+static int64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+static void rest(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static void take_pieces(void) {
+  int64_t number;
+  while ((number = atomic_fetch_add(&next, 1)) < given.count) given.piece(given.work, number);
+}
+
+/* Whether there is work that this thread has not seen; it spins until then, but not for long. */
+static int comes_soon(long seen) {
+  int64_t end = now() + SPINNING;
+  do
+    for (int i = 0; i < 64; i++) {
+      if (atomic_load(&generation) != seen) return 1;
+      rest();
+    }
+  while (now() < end);
+  return 0;
+}
+
+/* The life of a thread, which has seen the works up to a number. */
+static void *help(void *number) {
+  long seen = (long)(intptr_t)number;
+  sigset_t signals;
+  sigfillset(&signals);
+  pthread_sigmask(SIG_BLOCK, &signals, 0); /* they are for Python's threads */
+  for (;;) {
+    if (!comes_soon(seen)) {
+      pthread_mutex_lock(&lock);
+      atomic_fetch_add(&asleep, 1);
+      while (atomic_load(&generation) == seen) pthread_cond_wait(&has_work, &lock);
+      atomic_fetch_sub(&asleep, 1);
+      pthread_mutex_unlock(&lock);
+    }
+    seen = atomic_load(&generation);
+    /* Whoever enters keeps the caller until it has left, so ``given`` stays; who is late stays out. */
+    atomic_fetch_add(&at_work, 1);
+    if (atomic_fetch_sub(&wanted, 1) > 0) {
+      fesetenv(&given.rounding);
+      take_pieces();
+    }
+    if (atomic_fetch_sub(&at_work, 1) == 1 && atomic_load(&is_caller_asleep)) {
+      pthread_mutex_lock(&lock);
+      pthread_cond_signal(&is_done);
+      pthread_mutex_unlock(&lock);
+    }
+  }
+  return 0;
+}
+
+/* See to it that there are so many threads; returns how many there are. */
+static int start(int helpers) {
+  pthread_mutex_lock(&lock);
+  while (threads < helpers && threads < MOST_HELPERS) {
+    pthread_t thread;
+    void *seen = (void *)(intptr_t)atomic_load(&generation);
+    if (pthread_create(&thread, 0, help, seen)) break;
+    pthread_detach(thread);
+    threads++;
+  }
+  int there = threads;
+  pthread_mutex_unlock(&lock);
+  return there;
+}
+
+static void wait_for_others(void) {
+  int64_t end = now() + SPINNING;
+  do
+    for (int i = 0; i < 64; i++) {
+      if (!atomic_load(&at_work)) return;
+      rest();
+    }
+  while (now() < end);
+  pthread_mutex_lock(&lock);
+  atomic_store(&is_caller_asleep, 1);
+  while (atomic_load(&at_work)) pthread_cond_wait(&is_done, &lock);
+  atomic_store(&is_caller_asleep, 0);
+  pthread_mutex_unlock(&lock);
+}
+
+void penstock_share(Piece piece, const void *work, int64_t count, int helpers) {
+  if (helpers >= count) helpers = (int)count - 1;
+  if (helpers > 0 && !pthread_mutex_trylock(&turn)) {
+    int there = start(helpers);
+    if (there < helpers) helpers = there;
+    given.piece = piece;
+    given.work = work;
+    given.count = count;
+    fegetenv(&given.rounding);
+    atomic_store(&next, 0);
+    atomic_store(&wanted, helpers);
+    atomic_fetch_add(&generation, 1);
+    if (atomic_load(&asleep)) {
+      pthread_mutex_lock(&lock);
+      pthread_cond_broadcast(&has_work);
+      pthread_mutex_unlock(&lock);
+    }
+    take_pieces();
+    atomic_store(&wanted, 0);
+    wait_for_others();
+    pthread_mutex_unlock(&turn);
+    return;
+  }
+  for (int64_t number = 0; number < count; number++) piece(work, number);
+}
+
+/* Begin anew in the child of a fork, which has none of the threads. */
+__attribute__((visibility("default"))) void penstock_forget_threads(void) {
+  pthread_mutex_init(&lock, 0);
+  pthread_mutex_init(&turn, 0);
+  pthread_cond_init(&has_work, 0);
+  pthread_cond_init(&is_done, 0);
+  threads = 0;
+  atomic_store(&asleep, 0);
+  atomic_store(&is_caller_asleep, 0);
+  atomic_store(&wanted, 0);
+  atomic_store(&at_work, 0);
+}

@@ -1,0 +1,71 @@
+"""Products of a matrix and a constant one, by the library in C.
+
+In:   [rows, depth] and [depth, count] of float32; perhaps a number for each column.
+Out:  their product, plus these numbers, between limits; None where there is no library, or another
+      way is faster.
+Not:  complains about no shape.
+
+A product is a convolution by windows of one pixel.  What is constant is packed once.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from penstock.core.values import Array
+from penstock.kernels.api.constants import is_constant, remembering
+from penstock.kernels.c.convolution import NO_LIMITS, Limits
+from penstock.kernels.c.filters import FLOAT, address, packed
+from penstock.kernels.c.library import Convolution, library
+from penstock.kernels.parallel.contention import contention
+from penstock.kernels.parallel.intra_op import HELPERS
+
+#: With fewer multiplications, or rows, BLAS is as fast, and needs no second copy of the constant.
+_LEAST: Final = 1 << 20
+_FEWEST_ROWS: Final = 8
+
+
+class Multiplier:
+    """What multiplies for one node."""
+
+    __slots__ = ("_is_turned", "_limits", "_packed")
+
+    def __init__(self, limits: Limits = NO_LIMITS, *, is_turned: bool = False) -> None:
+        """Say between which limits results are kept; and whether y is [count, depth]."""
+        self._limits: Final = limits
+        self._is_turned: Final = is_turned
+        self._packed: Final = remembering(_packed_turned if is_turned else packed)
+
+    def __call__(self, x: Array, y: Array, bias: Array | None = None) -> Array | None:
+        """Multiply; None if that is for others to do, or to complain about."""
+        if x.dtype is not FLOAT or y.dtype is not FLOAT or x.ndim != 2 or y.ndim != 2:
+            return None
+        rows, depth = x.shape
+        same, count = y.shape[::-1] if self._is_turned else y.shape
+        if rows < _FEWEST_ROWS or x.size * count < _LEAST or depth != same or not is_constant(y):
+            return None
+        with_c = library()
+        if with_c is None or (bias is not None and not _suits(bias, count)):
+            return None
+        if x.strides[1] != FLOAT.itemsize:
+            x = np.ascontiguousarray(x)
+        result, factor = np.empty((rows, count), FLOAT), self._packed(y)
+        work = Convolution(
+            images=address(x), filters=address(factor), out=address(result),
+            bias=None if bias is None else address(bias),
+            batch=1, rows=1, columns=rows, depth=depth, count=count,
+            window_rows=1, window_columns=1, seen_column_step=x.strides[0],
+        )  # fmt: skip
+        work.low, work.high = self._limits
+        with_c.convolve(work, contention.helpers(HELPERS))
+        return result
+
+
+def _packed_turned(y: Array) -> Array:
+    return packed(y.T)
+
+
+def _suits(bias: Array, count: int) -> bool:
+    return bias.dtype is FLOAT and bias.shape == (count,) and bias.flags.c_contiguous

@@ -1,0 +1,226 @@
+/*
+ * Convolutions with vectors of LANES floats; compiled once for each kind of them, as KIND.
+ *
+ * A result is one running sum over rows, columns and depth of its window, in this order, whichever
+ * tile it is part of: kinds with fused multiplication give the same bits, on any number of threads.
+ *
+ * A tile is a few neighbouring places, times one or two vectors of filters: its sums stay in registers
+ * while the window is gone through, for each element of which the weights are read once.  Images are
+ * read where they are.  The processor's second cache keeps the weights of a block from tile to tile.
+ */
+
+#include <string.h>
+
+#include "convolution.h"
+
+typedef float vec __attribute__((vector_size(4 * LANES)));
+typedef float vec_anywhere __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t mask __attribute__((vector_size(4 * LANES)));
+
+#define UNROLL _Pragma("GCC unroll 16")
+/* Filters of a block; the last block may have one vector only. */
+#define BLOCK (2 * LANES)
+/* So many products are worth being a piece: some 15 microseconds. */
+#define WORTH_A_PIECE 2000000
+
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline vec load(const float *from) { return *(const vec_anywhere *)from; }
+static inline vec all(float number) { return number - (vec){0}; }
+static inline vec choose(mask where, vec a, vec b) {
+  return (vec)((where & (mask)a) | (~where & (mask)b));
+}
+
+static inline vec load_some(const float *from, int64_t count) {
+  if (count >= LANES) return load(from);
+  vec some = {0};
+  memcpy(&some, from, (size_t)count * sizeof(float));
+  return some;
+}
+
+/* Write sums with what is added, between the limits. */
+static inline void finish(const Convolution *c, vec sum, int64_t at, int64_t filter, int64_t count) {
+  if (c->bias) sum += load_some(c->bias + filter, count);
+  if (c->added) sum += load_some(c->added + at, count);
+  sum = choose(sum < all(c->low), all(c->low), sum);
+  sum = choose(sum > all(c->high), all(c->high), sum);
+  if (count >= LANES)
+    *(vec_anywhere *)(c->out + at) = sum;
+  else
+    memcpy(c->out + at, &sum, (size_t)count * sizeof(float));
+}
+
+static inline const char *seen_from(const Convolution *c) {
+  return (const char *)(c->framed ? c->framed : c->images);
+}
+
+/* -- windows over all of the depth ---------------------------------------------------------- */
+
+/* A function for WIDE places and VECS vectors of filters; three places share a pointer. */
+#define TILE(WIDE, VECS)                                                                            \
+  static void tile_##WIDE##_##VECS(const Convolution *c, const char *seen, const float *filters,    \
+                                   int64_t at, int64_t filter, int64_t count) {                     \
+    const int64_t step = c->seen_column_step, depth = c->depth;                                     \
+    vec sum[WIDE][VECS];                                                                            \
+    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++) sum[i][j] = all(0); \
+    for (int64_t row = 0; row < c->window_rows; row++)                                              \
+      for (int64_t column = 0; column < c->window_columns; column++) {                              \
+        const char *p0 = seen + row * c->element_row_step + column * c->element_column_step;        \
+        const char *p3 = p0 + 3 * step, *p6 = p3 + 3 * step, *p9 = p6 + 3 * step;                   \
+        const char *p12 = p9 + 3 * step;                                                            \
+        for (int64_t d = 0; d < depth; d++) {                                                       \
+          vec weight[VECS];                                                                         \
+          UNROLL for (int j = 0; j < VECS; j++) weight[j] = load(filters + j * LANES);              \
+          filters += VECS * LANES;                                                                  \
+          UNROLL for (int i = 0; i < WIDE; i++) {                                                   \
+            const char *near = i < 3 ? p0 : i < 6 ? p3 : i < 9 ? p6 : i < 12 ? p9 : p12;            \
+            vec value = all(*(const float *)(near + i % 3 * step));                                 \
+            UNROLL for (int j = 0; j < VECS; j++) sum[i][j] += value * weight[j];                   \
+          }                                                                                         \
+          p0 += 4, p3 += 4, p6 += 4, p9 += 4, p12 += 4;                                             \
+        }                                                                                           \
+      }                                                                                             \
+    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                     \
+      if (count > j * LANES)                                                                        \
+        finish(c, sum[i][j], at + i * c->count + j * LANES, filter + j * LANES, count - j * LANES); \
+  }
+
+#define TILES(WIDE) TILE(WIDE, 1) TILE(WIDE, 2)
+TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6)
+#if LANES == 16 /* which comes with 32 registers */
+TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12) TILES(13) TILES(14)
+#endif
+
+typedef void (*Tile)(const Convolution *, const char *, const float *, int64_t, int64_t, int64_t);
+#define PAIR(WIDE) {tile_##WIDE##_1, tile_##WIDE##_2}
+/* By width less one, and by vectors less one. */
+static const Tile TILE_OF[][2] = {
+    PAIR(1), PAIR(2), PAIR(3), PAIR(4), PAIR(5), PAIR(6),
+#if LANES == 16
+    PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12), PAIR(13), PAIR(14),
+#endif
+};
+#define WIDEST ((int64_t)(sizeof TILE_OF / sizeof *TILE_OF))
+
+/* How the work falls into pieces: some tiles of a row of places or of several, for one block. */
+typedef struct {
+  const Convolution *convolution;
+  int64_t tiles_in_row, tiles, tiles_in_piece, pieces_in_block;
+} Dense;
+
+static void dense_piece(const void *work, int64_t number) {
+  const Dense *dense = work;
+  const Convolution *c = dense->convolution;
+  int64_t filter = number / dense->pieces_in_block * BLOCK, count = least(c->count - filter, BLOCK);
+  const float *filters = c->filters + filter * c->window_rows * c->window_columns * c->depth;
+  int64_t tile = number % dense->pieces_in_block * dense->tiles_in_piece;
+  int64_t end = least(tile + dense->tiles_in_piece, dense->tiles);
+  /* Tiles of a row are equally wide, but the first ones are wider by one if that does not work out. */
+  int64_t width = c->columns / dense->tiles_in_row, wider = c->columns % dense->tiles_in_row;
+  for (; tile < end; tile++) {
+    int64_t row = tile / dense->tiles_in_row, in_row = tile % dense->tiles_in_row;
+    int64_t column = in_row * width + least(in_row, wider);
+    const char *seen = seen_from(c) + row / c->rows * c->seen_image_step +
+                       row % c->rows * c->seen_row_step + column * c->seen_column_step;
+    int64_t at = (row * c->columns + column) * c->count + filter;
+    TILE_OF[width + (in_row < wider) - 1][count > LANES](c, seen, filters, at, filter, count);
+  }
+}
+
+static void convolve(const Convolution *c, int helpers) {
+  Dense dense = {.convolution = c};
+  dense.tiles_in_row = (c->columns + WIDEST - 1) / WIDEST;
+  dense.tiles = c->batch * c->rows * dense.tiles_in_row;
+  int64_t products = c->columns / dense.tiles_in_row * BLOCK * c->window_rows * c->window_columns * c->depth;
+  dense.tiles_in_piece = 1 + WORTH_A_PIECE / (products + 1);
+  dense.pieces_in_block = (dense.tiles + dense.tiles_in_piece - 1) / dense.tiles_in_piece;
+  int64_t blocks = (c->count + BLOCK - 1) / BLOCK;
+  penstock_share(dense_piece, &dense, dense.pieces_in_block * blocks, helpers);
+}
+
+/* -- filters in the order in which tiles read them ------------------------------------------- */
+
+/* Vectors of the block that begins with a filter. */
+static int64_t vectors(int64_t filter, int64_t count) { return count - filter > LANES ? 2 : 1; }
+
+static int64_t packed_bytes(int64_t elements, int64_t count) {
+  int64_t last = (count - 1) / BLOCK * BLOCK;
+  return (last + vectors(last, count) * LANES) * elements * (int64_t)sizeof(float);
+}
+
+static void pack(const float *filters, int64_t elements, int64_t count, float *packed) {
+  for (int64_t filter = 0; filter < count; filter += BLOCK) {
+    int64_t width = vectors(filter, count) * LANES, filled = least(count - filter, width);
+    for (int64_t element = 0; element < elements; element++, packed += width) {
+      memcpy(packed, filters + element * count + filter, (size_t)filled * sizeof(float));
+      memset(packed + filled, 0, (size_t)(width - filled) * sizeof(float));
+    }
+  }
+}
+
+/* -- windows of one channel each -------------------------------------------------------------- */
+
+#define STRIP(WIDE, VECS)                                                                           \
+  static void strip_##WIDE##_##VECS(const Convolution *c, const char *seen, int64_t at,             \
+                                    int64_t channel) {                                              \
+    const float *weights = c->filters + channel;                                                    \
+    vec sum[WIDE][VECS];                                                                            \
+    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++) sum[i][j] = all(0); \
+    for (int64_t row = 0; row < c->window_rows; row++)                                              \
+      for (int64_t column = 0; column < c->window_columns; column++, weights += c->depth) {         \
+        const char *p = seen + row * c->element_row_step + column * c->element_column_step;         \
+        UNROLL for (int j = 0; j < VECS; j++) {                                                     \
+          vec weight = load(weights + j * LANES);                                                   \
+          UNROLL for (int i = 0; i < WIDE; i++)                                                     \
+            sum[i][j] += load((const float *)(p + i * c->seen_column_step) + j * LANES) * weight;   \
+        }                                                                                           \
+      }                                                                                             \
+    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                     \
+      finish(c, sum[i][j], at + i * c->count + j * LANES, channel + j * LANES, LANES);              \
+  }
+STRIP(1, 1) STRIP(1, 2) STRIP(4, 1) STRIP(4, 2)
+
+/* The same for one place and one channel, in the same order. */
+static void slide_one(const Convolution *c, const char *seen, int64_t at, int64_t channel) {
+  float sum = 0;
+  for (int64_t row = 0; row < c->window_rows; row++)
+    for (int64_t column = 0; column < c->window_columns; column++) {
+      const char *p = seen + row * c->element_row_step + column * c->element_column_step;
+      sum += *(const float *)p * c->filters[(row * c->window_columns + column) * c->depth + channel];
+    }
+  finish(c, all(sum), at, channel, 1);
+}
+
+/* Four places, or one, for all channels.  The last vector begins where it ends with the depth. */
+static void strip(const Convolution *c, const char *seen, int64_t at, int is_wide) {
+  int64_t channel = 0;
+  for (; channel + 2 * LANES <= c->depth; channel += 2 * LANES)
+    (is_wide ? strip_4_2 : strip_1_2)(c, seen + channel * 4, at + channel, channel);
+  for (; channel < c->depth; channel += LANES) {
+    if (channel + LANES > c->depth) channel = c->depth - LANES;
+    (is_wide ? strip_4_1 : strip_1_1)(c, seen + channel * 4, at + channel, channel);
+  }
+}
+
+static void slide_piece(const void *work, int64_t number) {
+  const Convolution *c = work;
+  const char *seen = seen_from(c) + number / c->rows * c->seen_image_step + number % c->rows * c->seen_row_step;
+  int64_t at = number * c->columns * c->count;
+  for (int64_t column = 0; column < c->columns;) {
+    int is_wide = column + 4 <= c->columns;
+    if (c->depth >= LANES)
+      strip(c, seen, at, is_wide);
+    else
+      for (int64_t i = 0; i < (is_wide ? 4 : 1); i++)
+        for (int64_t channel = 0; channel < c->depth; channel++)
+          slide_one(c, seen + i * c->seen_column_step + channel * 4, at + i * c->count + channel, channel);
+    column += is_wide ? 4 : 1;
+    seen += (is_wide ? 4 : 1) * c->seen_column_step;
+    at += (is_wide ? 4 : 1) * c->count;
+  }
+}
+
+static void slide(const Convolution *c, int helpers) {
+  penstock_share(slide_piece, c, c->batch * c->rows, helpers);
+}
+
+const Kind KIND = {packed_bytes, pack, convolve, slide};

@@ -1,0 +1,273 @@
+"""Convolutions in C are sums of products, whatever the vectors, threads and shapes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.core.values import Array
+from penstock.kernels.c import convolution as module
+from penstock.kernels.c.convolution import Convolver
+from penstock.kernels.c.library import Convolution, Library, library, loaded
+from penstock.kernels.values.windows import Window, pad, slide
+
+pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
+
+KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
+RNG = np.random.default_rng(11)
+
+
+def floats(*shape: int) -> Array:
+    """Numbers of either sign."""
+    return RNG.uniform(-1, 1, shape).astype(np.float32)
+
+
+def expected(images: Array, filters: Array, windows: tuple[Window, ...], *added: Array) -> Array:
+    """The definition, in float64: the sum over a window of products."""
+    fits = [w.fit(n) for w, n in zip(windows, images.shape[1:3], strict=True)]
+    inner = [Window(w.size, w.stride, w.dilation) for w in windows]
+    seen = slide(pad(images.astype(np.float64), fits, 0), inner)
+    way = "nhwijd,ijdk->nhwk" if filters.ndim == 4 else "nhwijd,ijd->nhwd"
+    total = np.einsum(way, seen, filters.astype(np.float64))
+    for more in added:
+        total = total + more
+    return np.asarray(total)
+
+
+def check(got: Array | None, images: Array, filters: Array, wanted: Array) -> None:
+    """Equal, but for what rounding each of the products and sums may do."""
+    assert got is not None
+    terms = math.prod(filters.shape[:3]) if filters.ndim == 4 else math.prod(filters.shape[:2])
+    most = float(np.abs(images).max() * np.abs(filters).max()) * terms + 4
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=2**-24 * most * (math.sqrt(terms) + 4))
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Library:
+    """Each kind of vectors that this processor has, in turn."""
+    chosen = Library(loaded(), request.param)
+    use(chosen, monkeypatch)
+    return chosen
+
+
+class Helped(Library):
+    """A library whose work is shared by so many threads, whoever asks."""
+
+    def __init__(self, kind: int, helpers: int) -> None:
+        super().__init__(loaded(), kind)
+        self._helpers = helpers
+
+    def convolve(self, convolution: Convolution, helpers: int) -> None:
+        """As many as were said."""
+        del helpers
+        super().convolve(convolution, self._helpers)
+
+
+def use(chosen: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have everybody use it."""
+    monkeypatch.setattr("penstock.kernels.c.convolution.library", lambda: chosen)
+    monkeypatch.setattr("penstock.kernels.c.filters.library", lambda: chosen)
+
+
+def windows_of(sizes: tuple[int, int], **facts: Any) -> tuple[Window, ...]:
+    """The same for rows and columns."""
+    return tuple(Window(size, **facts) for size in sizes)
+
+
+# -- what is computed ----------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 3), st.integers(1, 20), st.integers(1, 35), st.integers(1, 9),
+    st.integers(1, 70), st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    st.integers(1, 3), st.integers(1, 2), st.booleans(), st.booleans(),
+)  # fmt: skip
+def test_windows_over_all_of_the_depth(
+    batch: int, rows: int, columns: int, depth: int, count: int, sizes: tuple[int, int],
+    stride: int, dilation: int, is_same: bool, is_by_channel: bool,
+) -> None:  # fmt: skip
+    """Any number of places, channels and filters: tiles of all widths, blocks that are not full."""
+    margins = None if is_same else (0, 0)
+    windows = windows_of(sizes, stride=stride, dilation=dilation, margins=margins)
+    if min(rows - windows[0].extent, columns - windows[1].extent) < 0 and not is_same:
+        return
+    images = floats(batch, rows, columns, depth)
+    filters = floats(*sizes, depth) if is_by_channel else floats(*sizes, depth, count)
+    bias = floats(filters.shape[-1])
+    for number in KINDS:
+        with pytest.MonkeyPatch.context() as patch:
+            use(Library(loaded(), number), patch)
+            convolver = Convolver(lambda _sizes: windows, is_by_channel=is_by_channel)
+            wanted = expected(images, filters, windows, bias)
+            check(convolver(images, filters, bias), images, filters, wanted)
+
+
+@pytest.mark.usefixtures("kind")
+@pytest.mark.parametrize("depth", [1, 3, 4, 8, 15, 16, 17, 31, 32, 33, 47, 48, 50])
+def test_each_channel_by_itself(depth: int) -> None:
+    """Channels for vectors in pairs, alone, and fewer than one has."""
+    images, filters = floats(2, 7, 10, depth), floats(3, 5, depth)
+    windows = windows_of((3, 5), margins=None)
+    convolver = Convolver(lambda _sizes: windows, is_by_channel=True)
+    check(convolver(images, filters), images, filters, expected(images, filters, windows))
+
+
+@pytest.mark.usefixtures("kind")
+def test_sums_are_kept_between_limits_and_nan_stays() -> None:
+    """After the bias, and what is added; an infinity spoils no neighbour that does not see it."""
+    images, filters = floats(1, 5, 30, 3), floats(1, 1, 3, 40)
+    images[0, 0, 0], images[0, 1, 1] = np.nan, np.inf
+    bias, added = floats(40), floats(1, 5, 30, 40)
+    windows = windows_of((1, 1))
+    got = Convolver(lambda _sizes: windows, (0.0, 0.5))(images, filters, bias, added)
+    assert got is not None
+    assert np.isnan(got[0, 0, 0]).all()
+    assert np.isin(got[0, 1, 1], [0, 0.5]).all() or np.isnan(got[0, 1, 1]).any()
+    usual = np.ones((5, 30), bool)
+    usual[0, 0] = usual[1, 1] = False
+    wanted = np.clip(expected(images, filters, windows, bias, added), 0, 0.5)
+    np.testing.assert_allclose(got[0, usual], wanted[0, usual], rtol=0, atol=1e-5)
+    assert ((got[0, usual] == 0).any(), (got[0, usual] == 0.5).any()) == (True, True)
+
+
+@pytest.mark.usefixtures("kind")
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x[:, ::2, ::-1],
+        lambda x: x[..., ::2],
+        lambda x: x.transpose(0, 2, 1, 3),
+        lambda x: np.broadcast_to(x[:, :1], x.shape),
+        lambda x: x[:, :, 3:4],
+        lambda x: x[::-1, 2:3],
+    ],
+)
+@pytest.mark.parametrize(("size", "margins"), [(1, (0, 0)), (3, None)])
+def test_images_may_be_views(view: Any, size: int, margins: tuple[int, int] | None) -> None:
+    """Of other steps than those of a new array, backwards and in place, too."""
+    images = view(floats(2, 8, 9, 6))
+    filters, windows = (
+        floats(size, size, images.shape[3], 5),
+        windows_of((size, size), margins=margins),
+    )
+    got = Convolver(lambda _sizes: windows)(images, filters)
+    check(got, images, filters, expected(images, filters, windows))
+
+
+def test_bits_do_not_depend_on_vectors_and_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all kinds that multiply and add at once."""
+    images, filters = floats(2, 21, 23, 40), floats(3, 3, 40, 75)
+    windows, found = windows_of((3, 3), margins=None), set()
+    for number, helpers in itertools.product(list(KINDS)[1:] or KINDS, (0, 1, 3)):
+        use(Helped(number, helpers), monkeypatch)
+        got = Convolver(lambda _sizes: windows)(images, filters)
+        assert got is not None
+        found.add(got.tobytes())
+    assert len(found) == 1
+
+
+@pytest.mark.usefixtures("kind")
+def test_nothing_is_written_beside_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither before nor after it, nor beside images with zeros around them."""
+    guard, made = 64, []
+
+    def guarded(shape: Any, dtype: Any) -> Array:
+        size = math.prod(np.atleast_1d(shape).tolist())
+        whole = np.full(size + 2 * guard, 777, dtype)
+        made.append(whole)
+        part: Array = whole[guard : guard + size].reshape(shape)
+        return part
+
+    for count, depth, is_by_channel in [
+        (1, 3, False),
+        (33, 5, False),
+        (48, 1, False),
+        (1, 21, True),
+    ]:
+        made.clear()
+        windows = windows_of((3, 2), margins=None)
+        images = floats(2, 5, 17, depth)
+        filters = floats(3, 2, depth) if is_by_channel else floats(3, 2, depth, count)
+        convolver = Convolver(lambda _sizes, w=windows: w, is_by_channel=is_by_channel)
+        with monkeypatch.context() as patch:
+            patch.setattr(module.np, "empty", guarded)
+            got = convolver(images, filters)
+        check(got, images, filters, expected(images, filters, windows))
+        assert len(made) >= 2
+        for whole in made:
+            assert (whole[:guard] == 777).all()
+            assert (whole[-guard:] == 777).all()
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def test_many_threads_convolve_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of them has the helpers at a time; all have the right results."""
+    use(Helped(len(KINDS) - 1, 3), monkeypatch)
+    windows = windows_of((3, 3), margins=None)
+    inputs = [(floats(1, 20 + i, 20, 16), floats(3, 3, 16, 40)) for i in range(8)]
+    convolver = Convolver(lambda _sizes: windows)
+    alone = [convolver(*pair) for pair in inputs]
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(200):
+            got = convolver(*inputs[number])
+            if got is None or not np.array_equal(got, alone[number]):  # type: ignore[arg-type]
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# -- what is left to others ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("images", "filters", "bias"),
+    [
+        (np.ones((1, 4, 4, 2)), np.ones((1, 1, 2, 3), np.float32), None),
+        (np.ones((1, 4, 4, 2), np.float32), np.ones((1, 1, 3, 3), np.float32), None),
+        (np.ones((4, 4, 2), np.float32), np.ones((1, 1, 2, 3), np.float32), None),
+        (np.ones((0, 4, 4, 2), np.float32), np.ones((1, 1, 2, 3), np.float32), None),
+        (np.ones((1, 4, 4, 2), np.float32), np.ones((1, 1, 2, 3), np.float32), np.ones(3)),
+        (
+            np.ones((1, 4, 4, 2), np.float32), np.ones((1, 1, 2, 3), np.float32),
+            np.ones(2, np.float32),
+        ),
+        (np.ones((1, 4, 4, 2), ">f4"), np.ones((1, 1, 2, 3), np.float32), None),
+    ],
+)  # fmt: skip
+def test_other_inputs_are_for_others(images: Array, filters: Array, bias: Array | None) -> None:
+    """Other types, shapes that do not fit, nothing to do."""
+    assert Convolver(lambda _sizes: windows_of((1, 1)))(images, filters, bias) is None
+
+
+def test_what_is_added_is_as_large_as_the_result() -> None:
+    """Anything else is for numpy to repeat or to refuse."""
+    convolver = Convolver(lambda _sizes: windows_of((1, 1)))
+    images, filters, bias = floats(1, 4, 4, 2), floats(1, 1, 2, 3), floats(3)
+    assert convolver(images, filters, bias, floats(1, 4, 4, 1)) is None
+    assert convolver(images, filters, bias, floats(1, 4, 4, 3)) is not None
+
+
+def test_filters_that_may_change_are_packed_anew() -> None:
+    """Only what is read-only is remembered."""
+    convolver = Convolver(lambda _sizes: windows_of((1, 1)))
+    images, filters = floats(1, 4, 4, 2), floats(1, 1, 2, 3)
+    before = convolver(images, filters)
+    filters *= 2
+    np.testing.assert_array_equal(convolver(images, filters), 2 * before)  # type: ignore[operator]

@@ -1,0 +1,58 @@
+"""Products with constants, in C."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.core.values import Array
+from penstock.kernels.c.library import library
+from penstock.kernels.c.product import Multiplier
+
+pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
+
+RNG = np.random.default_rng(5)
+
+
+def matrix(rows: int, columns: int, *, is_constant: bool = False) -> Array:
+    """Numbers of either sign."""
+    made = RNG.uniform(-1, 1, (rows, columns)).astype(np.float32)
+    made.flags.writeable = not is_constant
+    return made
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize(("rows", "depth", "count"), [(128, 96, 100), (9, 700, 333), (500, 40, 64)])
+def test_products_are_those_of_float64(rows: int, depth: int, count: int, is_turned: bool) -> None:
+    """But for rounding; with a bias, and between limits."""
+    x, bias = matrix(rows, depth), matrix(1, count)[0]
+    y = (
+        matrix(count, depth, is_constant=True)
+        if is_turned
+        else matrix(depth, count, is_constant=True)
+    )
+    wanted = x.astype(np.float64) @ (y.T if is_turned else y)
+    got = Multiplier(is_turned=is_turned)(x, y)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-4)
+    limited = Multiplier((-1.0, 2.0), is_turned=is_turned)(x, y, bias)
+    np.testing.assert_allclose(limited, np.clip(wanted + bias, -1, 2), rtol=0, atol=1e-4)
+
+
+def test_rows_may_lie_apart() -> None:
+    """As in a slice, or backwards; those that are no rows are copied."""
+    x, y = matrix(256, 128), matrix(64, 200, is_constant=True)
+    for view in (x[::2, 64:], x[::-1, :64], np.asfortranarray(x[:, :64])):
+        np.testing.assert_allclose(Multiplier()(view, y), view.astype(np.float64) @ y, atol=1e-4)
+
+
+def test_others_are_for_others() -> None:
+    """What may change, is small, has few rows, does not fit, or is of another type."""
+    x, y = matrix(128, 128), matrix(128, 128, is_constant=True)
+    multiply = Multiplier()
+    assert multiply(x, y) is not None
+    assert multiply(x, y.copy()) is None
+    assert multiply(x[:4], y) is None
+    assert multiply(x[:, :64], y) is None
+    assert multiply(x[:16], y[:, :16]) is None
+    assert multiply(x.astype(np.float64), y) is None
+    assert multiply(x, y, np.ones(7, np.float32)) is None
