@@ -189,8 +189,9 @@ class Config(Options):
     keep_freed_memory: bool = True
     #: Whether regions of graphs are compiled.
     tier: Tier = Tier.COMPILED
-    #: Let ONNX Runtime compute heavy regions, and PyTorch heavy nodes, if they are installed; the
-    #: last bits of results may differ.
+    #: Let the kernels in C compute convolutions and products with constants, ONNX Runtime heavy
+    #: regions, and PyTorch heavy nodes, where they are installed; otherwise numpy computes all.
+    #: The last bits of results may differ.
     accelerate: bool = True
     #: Let graphs read, write and list files, and call the Python functions that are registered;
     #: otherwise ops that would fail with PermissionDeniedError.

@@ -104,6 +104,12 @@ class Convolver:
         return result
 
 
+@functools.lru_cache(maxsize=64)
+def convolver_for(windows: tuple[Window, ...]) -> Convolver:
+    """What convolves by these windows, for filters that are other ones each time."""
+    return Convolver(lambda _sizes: windows)
+
+
 def _fit(images: Array, filters: Array, bias: Array | None, *, is_by_channel: bool) -> bool:
     """Whether there is a way for such inputs."""
     if images.dtype is not FLOAT or filters.dtype is not FLOAT or images.ndim != 4:

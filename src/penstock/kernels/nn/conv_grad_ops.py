@@ -8,6 +8,7 @@ Not:  no gradients for filters in groups, other than depthwise; computes nothing
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
@@ -18,6 +19,7 @@ from penstock.core.values import Array, Value, shape_of
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
+from penstock.kernels.c.convolution import convolver_for
 from penstock.kernels.nn.conv_grads import (
     depthwise_filter_grad,
     depthwise_input_grad,
@@ -30,6 +32,7 @@ from penstock.kernels.nn.conv_ops import (
     in_precision,
     window_maker,
 )
+from penstock.kernels.nn.correlation import correlate
 from penstock.kernels.values.arrays import check_new, shape_text
 from penstock.kernels.values.windows import Window
 
@@ -46,7 +49,8 @@ _WIDE: Final = FLOATS - {dtypes.bfloat16}
 @kernel("Conv3DBackpropInput", types={"T": _WIDE})
 def make_conv_backprop_input(attrs: Attrs) -> Kernel:
     """The gradient of the images; their shape is given, or images that have it."""
-    return _for_images(attrs, input_grad, _check_depth)
+    gradient = functools.partial(input_grad, convolve=_convolve) if attrs.accelerate else input_grad
+    return _for_images(attrs, gradient, _check_depth)
 
 
 @kernel("DepthwiseConv2dNativeBackpropInput", types={"T": FLOATS})
@@ -67,6 +71,17 @@ def make_conv_backprop_filter(attrs: Attrs) -> Kernel:
 def make_depthwise_backprop_filter(attrs: Attrs) -> Kernel:
     """The gradient of each channel's own filters."""
     return _for_filters(attrs, depthwise_filter_grad, _check_depthwise)
+
+
+def _convolve(
+    images: Array, filters: Array, strides: Sequence[int], dilations: Sequence[int]
+) -> Array:
+    """A convolution in C if it is one of images, and by numpy otherwise."""
+    result = None
+    if images.ndim == 4:
+        facts = zip(filters.shape[:2], strides, dilations, strict=True)
+        result = convolver_for(tuple(Window(*fact) for fact in facts))(images, filters)
+    return correlate(images, filters, strides, dilations) if result is None else result
 
 
 _CheckDepth: TypeAlias = Callable[[int, _Shape, int], None]

@@ -34,12 +34,20 @@ from penstock.kernels.values.arrays import check_new
 from penstock.kernels.values.windows import Fit, Window, cut, pad, tap
 
 _Shape: TypeAlias = tuple[int, ...]
+#: Convolves images and filters, with strides and dilations, wherever the window fits.
+Convolve: TypeAlias = Callable[[Array, Array, Sequence[int], Sequence[int]], Array]
 
 
 # -- gradients of images ---------------------------------------------------------------------
 
 
-def input_grad(grads: Array, filters: Array, windows: Sequence[Window], shape: _Shape) -> Array:
+def input_grad(
+    grads: Array,
+    filters: Array,
+    windows: Sequence[Window],
+    shape: _Shape,
+    convolve: Convolve = correlate,
+) -> Array:
     """What each place got, times the filters, goes back to where the place looked.
 
     Along a dimension an element of the images is in one of ``stride`` ways under the windows.
@@ -59,23 +67,27 @@ def input_grad(grads: Array, filters: Array, windows: Sequence[Window], shape: _
         return _input_grad_by_elements(grads, filters, windows, shape)
     turned = filters.swapaxes(-1, -2)
     if all(len(along) == 1 for along in ways):
-        return _sent_back(grads, turned, [along[0] for along in ways], dilations)
+        return _sent_back(grads, turned, [along[0] for along in ways], dilations, convolve)
     result = np.zeros(shape, grads.dtype)
     for way in itertools.product(*ways):
         if all(one.taps and one.size for one in way):
             where = (slice(None), *(slice(one.first, None, one.stride) for one in way))
-            result[where] = _sent_back(grads, turned, way, dilations)
+            result[where] = _sent_back(grads, turned, way, dilations, convolve)
     return result
 
 
 def _sent_back(
-    grads: Array, filters: Array, ways: Sequence[StridePhase], dilations: Sequence[int]
+    grads: Array,
+    filters: Array,
+    ways: Sequence[StridePhase],
+    dilations: Sequence[int],
+    convolve: Convolve,
 ) -> Array:
     """What comes back to elements that are under the windows in some way."""
     some = filters[tuple(slice(way.at, None, way.stride) for way in ways)]
     turned = np.ascontiguousarray(np.flip(some, tuple(range(len(ways)))))
     wider = framed(grads, [way.margins for way in ways])
-    return correlate(wider, turned, [1] * len(ways), dilations)
+    return convolve(wider, turned, [1] * len(ways), dilations)
 
 
 def _input_grad_by_elements(

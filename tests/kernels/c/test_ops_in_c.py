@@ -1,0 +1,151 @@
+"""Ops whose kernels ask the library in C first give what numpy's kernels give."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.core.values import Array
+from penstock.kernels.api.registry import get_kernel
+from penstock.kernels.c.library import Library, library
+from support.ops import node_of
+
+pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
+
+RNG = np.random.default_rng(8)
+SETTINGS: list[dict[str, Any]] = [
+    {"strides": [1, 1, 1, 1], "padding": "SAME"},
+    {"strides": [1, 2, 2, 1], "padding": "SAME"},
+    {"strides": [1, 1, 1, 1], "padding": "VALID", "dilations": [1, 2, 2, 1]},
+]
+EXPLICIT = {
+    "strides": [1, 2, 1, 1], "padding": "EXPLICIT",
+    "explicit_paddings": [0, 0, 1, 0, 0, 2, 0, 0],
+}  # fmt: skip
+SIZES = np.int32([2, 11, 9, 6])
+
+
+def floats(*shape: int) -> Array:
+    """Numbers of either sign."""
+    return RNG.uniform(-1, 1, shape).astype(np.float32)
+
+
+def constant(array: Array) -> Array:
+    """The same, read-only."""
+    array.flags.writeable = False
+    return array
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the library is asked to do."""
+    calls: list[str] = []
+    for name in ("convolve", "slide"):
+        original = getattr(Library, name)
+
+        def noted(self: Library, *given: Any, name: str = name, do: Any = original) -> None:
+            calls.append(name)
+            do(self, *given)
+
+        monkeypatch.setattr(Library, name, noted)
+    return calls
+
+
+def both(op: str, *inputs: Any, **attrs: Any) -> tuple[Array, Array]:
+    """What numpy's kernel gives, and what that of a session gives."""
+    facts, flat = node_of(op, inputs, attrs)
+    found = get_kernel(op, "CPU", facts.values)
+    plain, fast = (
+        found.made(dataclasses.replace(facts, accelerate=accelerate))
+        for accelerate in (False, True)
+    )
+    return plain(*flat), fast(*flat)
+
+
+def check(pair: tuple[Array, Array]) -> None:
+    """Equal but for rounding."""
+    np.testing.assert_allclose(*pair, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("attrs", [*SETTINGS, EXPLICIT])
+def test_convolutions(attrs: dict[str, Any], asked: list[str]) -> None:
+    """Of images with the depth last, and of half precision in float32."""
+    images, filters = floats(2, 11, 9, 6), floats(3, 2, 6, 40)
+    check(both("Conv2D", images, filters, **attrs))
+    half = both("Conv2D", images.astype(np.float16), filters.astype(np.float16), **attrs)
+    np.testing.assert_allclose(*half, rtol=1e-2, atol=1e-2)
+    assert asked == ["convolve"] * 2
+
+
+def test_images_with_the_depth_second(asked: list[str]) -> None:
+    """They are turned."""
+    attrs = {"strides": [1, 1, 2, 2], "padding": "SAME", "data_format": "NCHW"}
+    check(both("Conv2D", floats(2, 6, 11, 9), floats(3, 2, 6, 40), **attrs))
+    check(both("DepthwiseConv2dNative", floats(2, 6, 11, 9), floats(3, 2, 6, 1), **attrs))
+    assert asked == ["convolve", "slide"]
+
+
+@pytest.mark.parametrize("attrs", SETTINGS[:2])
+def test_convolutions_by_channel(attrs: dict[str, Any], asked: list[str]) -> None:
+    """With one filter for each channel; several are for numpy."""
+    check(both("DepthwiseConv2dNative", floats(2, 11, 9, 20), floats(3, 2, 20, 1), **attrs))
+    assert asked == ["slide"]
+    check(both("DepthwiseConv2dNative", floats(2, 11, 9, 20), floats(3, 2, 20, 2), **attrs))
+    assert asked == ["slide"]
+
+
+@pytest.mark.parametrize("attrs", [*SETTINGS, EXPLICIT])
+def test_gradients_of_images(attrs: dict[str, Any], asked: list[str]) -> None:
+    """A convolution for each way in which an element may be under windows."""
+    filters = floats(3, 2, 6, 40)
+    places = both("Conv2D", floats(*SIZES), filters, **attrs)[0].shape
+    asked.clear()
+    check(both("Conv2DBackpropInput", SIZES, filters, floats(*places), **attrs))
+    assert set(asked) == {"convolve"}
+
+
+def test_products_with_constants(asked: list[str]) -> None:
+    """Of matrices, and of batches of them with one matrix; turned or not."""
+    x, y = floats(4, 64, 96), constant(floats(96, 100))
+    turned = constant(np.ascontiguousarray(y.T))
+    check(both("MatMul", x[0].repeat(4, 0), y))
+    check(both("MatMul", x[0].repeat(4, 0), turned, transpose_b=True))
+    check(both("BatchMatMulV2", x, y))
+    check(both("BatchMatMulV2", x, turned, adj_y=True))
+    assert asked == ["convolve"] * 4
+    check(both("BatchMatMulV2", x.swapaxes(1, 2).copy(), y, adj_x=True))
+    assert asked == ["convolve"] * 4
+
+
+@pytest.mark.parametrize("op", ["MatMul", "BatchMatMulV2"])
+def test_sizes_that_do_not_fit_are_told_as_before(op: str) -> None:
+    """The library leaves them to numpy's kernels, which complain."""
+    facts, flat = node_of(op, (floats(256, 96), constant(floats(95, 100))), {})
+    compute = get_kernel(op, "CPU", facts.values).made(dataclasses.replace(facts, accelerate=True))
+    with pytest.raises(Exception, match=r"(?i)mismatch|incompatible"):
+        compute(*flat)
+
+
+@pytest.mark.parametrize(
+    ("op", "filters", "fused"),
+    [
+        ("_FusedConv2D", (3, 2, 6, 40), ("BiasAdd",)),
+        ("_FusedConv2D", (3, 2, 6, 40), ("BiasAdd", "Relu")),
+        ("_FusedConv2D", (3, 2, 6, 40), ("BiasAdd", "Add", "Relu6")),
+        ("_FusedDepthwiseConv2dNative", (3, 2, 6, 1), ("BiasAdd", "Relu6")),
+    ],
+)
+def test_fused_convolutions(
+    op: str, filters: tuple[int, ...], fused: tuple[str, ...], asked: list[str]
+) -> None:
+    """A bias, a sum and an activation go along."""
+    count = filters[2] if filters[3] == 1 else filters[3]
+    args = [floats(count)] + [floats(2, 11, 9, count)] * ("Add" in fused)
+    attrs = {"strides": [1, 1, 1, 1], "padding": "SAME", "num_args": len(args)}
+    attrs["fused_ops"] = tuple(name.encode() for name in fused)
+    lists = [args, []] if op == "_FusedConv2D" else [args]  # the latter of arguments elsewhere
+    check(both(op, floats(2, 11, 9, 6), floats(*filters), *lists, **attrs))
+    assert len(asked) == 1
