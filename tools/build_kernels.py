@@ -36,16 +36,21 @@ def build(compiler: str, library: Path = LIBRARY) -> str:
 
     Args:
         compiler: a command, perhaps with options.
-        library: where to put it; what is there goes first.
+        library: where to put it, as a whole: others may use what is there meanwhile.
 
     """
-    command = shlex.split(compiler)
-    library.unlink(missing_ok=True)
+    problem = _build(shlex.split(compiler), library)
+    if problem:
+        library.unlink(missing_ok=True)
+    return problem
+
+
+def _build(command: list[str], library: Path) -> str:
     if sys.platform == "win32" or not command or shutil.which(command[0]) is None:
-        return f"there is no C compiler {compiler}"
+        return f"there is no C compiler {shlex.join(command)}"
     is_x86_64 = platform.machine() in ("x86_64", "AMD64")
     kinds = {**_KINDS, **(_X86_64_KINDS if is_x86_64 else {})}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=library.parent, prefix=".building-") as folder:
         parts: dict[str, list[str]] = {"library": [], "pool": []}
         for name, (lanes, options) in kinds.items():
             parts[name] = [*options, f"-DLANES={lanes}", f"-DKIND={name}"]
@@ -58,7 +63,7 @@ def build(compiler: str, library: Path = LIBRARY) -> str:
         objects = [f"{folder}/{name}.o" for name in parts]
         problem = _run([*command, "-shared", "-pthread", *objects, "-o", f"{folder}/made"])
         if not problem:
-            shutil.copy(f"{folder}/made", library)
+            Path(folder, "made").replace(library)
         return problem
 
 
@@ -72,4 +77,4 @@ def _run(command: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(build(os.environ.get("CC", "cc")))
+    sys.exit(build(os.environ.get("CC", "cc")) or 0)
