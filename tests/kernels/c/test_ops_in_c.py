@@ -80,6 +80,15 @@ def test_convolutions(attrs: dict[str, Any], asked: list[str]) -> None:
     assert asked == ["convolve"] * 2
 
 
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("strides", [[1, 1, 1, 1, 1], [1, 2, 1, 2, 1], [1, 3, 3, 1, 1]])
+def test_three_dimensions(padding: str, strides: list[int], asked: list[str]) -> None:
+    """As a sum of convolutions for each slice of the filters, for each of the images."""
+    images, filters = floats(2, 7, 8, 9, 5), floats(3, 2, 3, 5, 20)
+    check(both("Conv3D", images, filters, strides=strides, padding=padding))
+    assert len(asked) == 2 * 3
+
+
 def test_images_with_the_depth_second(asked: list[str]) -> None:
     """They are turned."""
     attrs = {"strides": [1, 1, 2, 2], "padding": "SAME", "data_format": "NCHW"}

@@ -20,12 +20,12 @@ from penstock.errors import UnimplementedError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
-from penstock.kernels.c.convolution import Convolver, MakeWindows
+from penstock.kernels.c.convolution import Convolver, MakeWindows, convolver_for
 from penstock.kernels.nn.correlation import correlate
 from penstock.kernels.nn.depthwise import slide_weights
 from penstock.kernels.parallel.products import matrix_product
 from penstock.kernels.values.precision import NARROW, in_float32
-from penstock.kernels.values.windows import Window, centred, margins_of, pad, per_dimension
+from penstock.kernels.values.windows import Window, centred, margins_of, pad, per_dimension, tap
 
 Convolve = Callable[[Array, Array], Array]
 
@@ -77,7 +77,9 @@ def make_conv3d(attrs: Attrs) -> Kernel:
                 f"of input ({images.shape[4]})"
             )
         windows = make_windows(filters.shape[:3])
-        return windowed(centred(images, windows), filters, windows)
+        seen = centred(images, windows)
+        result = _by_slices(seen, filters, windows) if attrs.accelerate else None
+        return windowed(seen, filters, windows) if result is None else result
 
     convolve = in_precision(attrs, conv3d)
     if attrs.str("data_format") == "NDHWC":
@@ -206,6 +208,24 @@ def windowed(images: Array, filters: Array, windows: Sequence[Window]) -> Array:
     fits = [w.fit(n) for w, n in zip(windows, images.shape[1:-1], strict=True)]
     strides, dilations = [w.stride for w in windows], [w.dilation for w in windows]
     return correlate(pad(images, fits, 0), filters, strides, dilations)
+
+
+def _by_slices(images: Array, filters: Array, windows: Sequence[Window]) -> Array | None:
+    """Three dimensions as sums of convolutions over two, in C; None if it has no way for that.
+
+    Each slice of the filters meets as many slices of the images as there are places.
+    """
+    deep, *flat = windows
+    fit, with_c = deep.fit(images.shape[1]), convolver_for(tuple(flat))
+    results = []
+    for image in pad(images, [fit], 0):
+        total = None
+        for element, slice_of_filters in enumerate(filters):
+            total = with_c(image[tap(deep, fit, element)], slice_of_filters, None, total)
+            if total is None:
+                return None
+        results.append(total)
+    return np.stack(results) if results and filters.size else None
 
 
 def _grouped(images: Array, filters: Array, windows: Sequence[Window], groups: int) -> Array:
