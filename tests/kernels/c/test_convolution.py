@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from penstock.core.values import Array
 from penstock.kernels.c import convolution as module
+from penstock.kernels.c import filters as filters_module
 from penstock.kernels.c.convolution import Convolver
+from penstock.kernels.c.filters import packed
 from penstock.kernels.c.library import Convolution, Library, library, loaded
 from penstock.kernels.values.windows import Window, pad, slide
 
@@ -262,6 +264,21 @@ def test_what_is_added_is_as_large_as_the_result() -> None:
     images, filters, bias = floats(1, 4, 4, 2), floats(1, 1, 2, 3), floats(3)
     assert convolver(images, filters, bias, floats(1, 4, 4, 1)) is None
     assert convolver(images, filters, bias, floats(1, 4, 4, 3)) is not None
+
+
+def test_constants_are_packed_once_and_for_all_nodes() -> None:
+    """What was made of them goes with them."""
+    filters = floats(3, 3, 2, 40)
+    filters.flags.writeable = False
+    before = len(filters_module._kept)
+    first = packed(filters)
+    assert packed(filters) is first
+    square = filters[0, 0, :, :2]
+    assert packed(square) is not packed(square, is_turned=True)
+    del square
+    assert len(filters_module._kept) == before + 1
+    del filters
+    assert len(filters_module._kept) == before
 
 
 def test_filters_that_may_change_are_packed_anew() -> None:

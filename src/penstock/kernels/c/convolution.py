@@ -21,7 +21,6 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from penstock.core.values import Array
-from penstock.kernels.api.constants import remembering
 from penstock.kernels.c.filters import FLOAT, address, packed
 from penstock.kernels.c.library import Convolution, library
 from penstock.kernels.parallel.contention import contention
@@ -43,7 +42,7 @@ _SHARED: Final = 200_000
 class Convolver:
     """What convolves for one node."""
 
-    __slots__ = ("_facts", "_is_by_channel", "_limits", "_packed")
+    __slots__ = ("_facts", "_is_by_channel", "_limits")
 
     def __init__(
         self, make_windows: MakeWindows, limits: Limits = NO_LIMITS, *, is_by_channel: bool = False
@@ -61,7 +60,6 @@ class Convolver:
         self._facts: Final = functools.lru_cache(maxsize=16)(
             lambda shape, strides, sizes: _facts(shape, strides, sizes, make_windows(sizes[:2]))
         )
-        self._packed: Final[Callable[[Array], Array]] = remembering(packed)
 
     def __call__(
         self,
@@ -88,8 +86,7 @@ class Convolver:
         work.low, work.high = self._limits
         result = np.empty(facts.shape, FLOAT)
         framed = np.empty(facts.framed, FLOAT) if facts.framed is not None else None
-        filters = np.ascontiguousarray(filters)
-        used = filters if self._is_by_channel else self._packed(filters)
+        used = np.ascontiguousarray(filters) if self._is_by_channel else packed(filters)
         work.images, work.filters, work.out = map(address, (images, used, result))
         if framed is not None:
             work.framed = address(framed)

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from penstock.core.values import Array
-from penstock.kernels.api.constants import is_constant, remembering
+from penstock.kernels.api.constants import is_constant
 from penstock.kernels.c.convolution import NO_LIMITS, Limits
 from penstock.kernels.c.filters import FLOAT, address, packed
 from penstock.kernels.c.library import Convolution, library
@@ -30,13 +30,12 @@ _FEWEST_ROWS: Final = 8
 class Multiplier:
     """What multiplies for one node."""
 
-    __slots__ = ("_is_turned", "_limits", "_packed")
+    __slots__ = ("_is_turned", "_limits")
 
     def __init__(self, limits: Limits = NO_LIMITS, *, is_turned: bool = False) -> None:
         """Say between which limits results are kept; and whether y is [count, depth]."""
         self._limits: Final = limits
         self._is_turned: Final = is_turned
-        self._packed: Final = remembering(_packed_turned if is_turned else packed)
 
     def __call__(self, x: Array, y: Array, bias: Array | None = None) -> Array | None:
         """Multiply; None if that is for others to do, or to complain about."""
@@ -51,7 +50,7 @@ class Multiplier:
             return None
         if x.strides[1] != FLOAT.itemsize:
             x = np.ascontiguousarray(x)
-        result, factor = np.empty((rows, count), FLOAT), self._packed(y)
+        result, factor = np.empty((rows, count), FLOAT), packed(y, is_turned=self._is_turned)
         work = Convolution(
             images=address(x), filters=address(factor), out=address(result),
             bias=None if bias is None else address(bias),
@@ -61,10 +60,6 @@ class Multiplier:
         work.low, work.high = self._limits
         with_c.convolve(work, contention.helpers(HELPERS))
         return result
-
-
-def _packed_turned(y: Array) -> Array:
-    return packed(y.T)
 
 
 def _suits(bias: Array, count: int) -> bool:
