@@ -33,8 +33,6 @@ _FIRST: Final = {
     "_FusedDepthwiseConv2dNative": "DepthwiseConv2dNative",
     "_FusedMatMul": "MatMul",
 }
-#: Steps that read something besides the result of what comes before.
-_OF_TWO: Final = frozenset({"BiasAdd", "Add"})
 #: Activations as PyTorch calls them, with their numbers.
 _ACTIVATIONS: Final[dict[str, tuple[str, Sequence[float]]]] = {
     "Relu": ("relu", ()),
@@ -82,15 +80,17 @@ def _by_c(attrs: Attrs) -> Callable[..., Array | None] | None:
 
 def _make_by_steps(attrs: Attrs) -> Kernel:
     """One numpy kernel after the other."""
-    first, *others = (_kernel_of(attrs, op) for op in (_FIRST[attrs.op.name], *_steps(attrs)))
+    first, with_bias, *others = (
+        _kernel_of(attrs, op) for op in (_FIRST[attrs.op.name], *_steps(attrs))
+    )
+    has_sum = "Add" in _steps(attrs)
 
-    def fused(x: Value, y: Value, *args: Value) -> Value:
-        result, rest = first(x, y), iter(args)
-        for step, other in zip(steps, others, strict=True):
-            result = other(result, next(rest)) if step in _OF_TWO else other(result)
-        return result
+    def fused(x: Value, y: Value, bias: Value, *added: Value) -> Value:
+        result = with_bias(first(x, y), bias)
+        if has_sum:
+            return others[1](others[0](result, *added))
+        return others[0](result) if others else result
 
-    steps = _steps(attrs)
     return fused
 
 
@@ -98,7 +98,7 @@ def _steps(attrs: Attrs) -> list[str]:
     """The ops that come after the first: a bias, perhaps a sum, perhaps an activation."""
     steps = [name.decode() for name in attrs.list("fused_ops")]
     rest = steps[2:] if steps[1:2] == ["Add"] else steps[1:]
-    if steps[:1] != ["BiasAdd"] or len(rest) > 1 or rest == ["Add"]:
+    if steps[:1] != ["BiasAdd"] or len(rest) > 1 or "Add" in rest or steps[1:] == ["Add"]:
         raise ValueError(f"cannot fuse {', '.join(steps)} with {attrs.op.name}")
     return steps
 

@@ -25,6 +25,8 @@ from penstock.kernels.parallel.intra_op import HELPERS
 #: With fewer multiplications, or rows, BLAS is as fast, and needs no second copy of the constant.
 _LEAST: Final = 1 << 20
 _FEWEST_ROWS: Final = 8
+#: Matrices of fewer elements are never worth a look; loops are full of them.
+FEWEST: Final = 2_048
 
 
 class Multiplier:
@@ -39,7 +41,13 @@ class Multiplier:
 
     def __call__(self, x: Array, y: Array, bias: Array | None = None) -> Array | None:
         """Multiply; None if that is for others to do, or to complain about."""
-        if x.dtype is not FLOAT or y.dtype is not FLOAT or x.ndim != 2 or y.ndim != 2:
+        if (
+            x.size < FEWEST
+            or x.dtype is not FLOAT
+            or y.dtype is not FLOAT
+            or x.ndim != 2
+            or y.ndim != 2
+        ):
             return None
         rows, depth = x.shape
         same, count = y.shape[::-1] if self._is_turned else y.shape

@@ -20,7 +20,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS, INTEGERS
-from penstock.kernels.c.product import Multiplier
+from penstock.kernels.c.product import FEWEST, Multiplier
 from penstock.kernels.parallel.blas import ALONE, ALONE_BY_VECTOR, ALWAYS_ALONE
 from penstock.kernels.parallel.products import batch_product, matrix_product
 from penstock.kernels.values.arrays import shape_text
@@ -71,7 +71,7 @@ def make_matmul(attrs: Attrs) -> Kernel:
     with_c = Multiplier(is_turned=is_b_turned)
 
     def compute(a: Value, b: Value) -> Value:
-        result = with_c(a, b)
+        result = with_c(a, b) if a.size >= FEWEST else None
         return product(a, b) if result is None else result
 
     return compute

@@ -217,15 +217,16 @@ def _by_slices(images: Array, filters: Array, windows: Sequence[Window]) -> Arra
     """
     deep, *flat = windows
     fit, with_c = deep.fit(images.shape[1]), convolver_for(tuple(flat))
-    results = []
+    results: list[Array] = []
     for image in pad(images, [fit], 0):
         total = None
         for element, slice_of_filters in enumerate(filters):
             total = with_c(image[tap(deep, fit, element)], slice_of_filters, None, total)
             if total is None:
                 return None
-        results.append(total)
-    return np.stack(results) if results and filters.size else None
+        if total is not None:
+            results.append(total)
+    return np.stack(results) if results else None
 
 
 def _grouped(images: Array, filters: Array, windows: Sequence[Window], groups: int) -> Array:
