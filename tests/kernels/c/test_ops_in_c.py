@@ -146,13 +146,14 @@ def test_sizes_that_do_not_fit_are_told_as_before(op: str) -> None:
         ("_FusedConv2D", (3, 2, 6, 40), ("BiasAdd",)),
         ("_FusedConv2D", (3, 2, 6, 40), ("BiasAdd", "Relu")),
         ("_FusedConv2D", (3, 2, 6, 40), ("BiasAdd", "Add", "Relu6")),
+        ("_FusedConv2D", (3, 2, 6, 40), ("BiasAdd", "Elu")),
         ("_FusedDepthwiseConv2dNative", (3, 2, 6, 1), ("BiasAdd", "Relu6")),
     ],
 )
 def test_fused_convolutions(
     op: str, filters: tuple[int, ...], fused: tuple[str, ...], asked: list[str]
 ) -> None:
-    """A bias, a sum and an activation go along."""
+    """A bias, a sum and an activation go along; what it has no function for comes after it."""
     count = filters[2] if filters[3] == 1 else filters[3]
     args = [floats(count)] + [floats(2, 11, 9, count)] * ("Add" in fused)
     attrs = {"strides": [1, 1, 1, 1], "padding": "SAME", "num_args": len(args)}

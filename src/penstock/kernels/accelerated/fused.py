@@ -1,7 +1,8 @@
 """Convolutions and products together with bias and activation, in one pass over the result.
 
-In:   what the convolution or the product takes, and the bias.
-Out:  what the separate ops would give; but NaN may become what the activation has for zero.
+In:   what the convolution or the product takes, the bias, and perhaps another result to be added.
+Out:  what the separate ops would give; but with PyTorch NaN may become what the activation has for
+      zero.
 Not:  no normalisation, no other additions.
 """
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from penstock.catalogue.registry import get_op
 from penstock.core.values import Array, Value
+from penstock.kernels.accelerated import library
 from penstock.kernels.accelerated.choice import Offer, accelerated
 from penstock.kernels.accelerated.convolution import Convolution, has_many_products
 from penstock.kernels.accelerated.library import Torch, tensor
@@ -110,7 +112,9 @@ def _kernel_of(attrs: Attrs, op_name: str) -> Kernel:
     values |= {name: value for name, value in attrs.values.items() if name in op.attrs}
     if op_name == "LeakyRelu":
         values["alpha"] = attrs.float("leakyrelu_alpha")
-    facts = dataclasses.replace(attrs, op=op, values=values, accelerate=False)
+    # The library in C may do it; PyTorch has ways of its own for nodes that are fused, or none.
+    accelerate = attrs.accelerate and not library.is_installed()
+    facts = dataclasses.replace(attrs, op=op, values=values, accelerate=accelerate)
     return get_kernel(op_name, "CPU", values).make(facts)
 
 
