@@ -334,6 +334,33 @@ def test_a_pause_of_the_collector_ends_with_its_thread() -> None:
     """)
 
 
+def test_a_fork_while_a_pause_of_the_collector_ends() -> None:
+    """What is left to do at a pause's end belongs to it: a fork there leaves no child without."""
+    run("""
+        from penstock.core import collector
+
+        @collector.collector_paused
+        def pause():
+            collector._unnoted[0] = collector._OBJECTS_PER_NOTE
+
+        def child():
+            assert gc.isenabled()
+
+        def fork(phase, info):
+            if phase == "start" and threading.current_thread() is not threading.main_thread():
+                assert not gc.isenabled()
+                in_child(child)
+                good.append(info["generation"])  # what is raised here is lost
+
+        good = []
+        gc.callbacks.append(fork)
+        thread = threading.Thread(target=pause)
+        thread.start()
+        thread.join()
+        assert good == [1] and gc.isenabled()
+    """)
+
+
 def test_a_kernel_that_forks_while_others_are_in_the_pool() -> None:
     """What the pool was at is never done in the child: its copy of the step ends and says so."""
     run("""

@@ -52,8 +52,10 @@ def collector_paused(function: Callable[_Params, _Result]) -> Callable[_Params, 
             return function(*args, **kwargs)
         finally:
             if was_enabled:
-                _pauses.pop(id(pause), None)
-                _resume(gc.get_count()[0] - before)
+                try:
+                    _resume(gc.get_count()[0] - before)
+                finally:  # a child of a fork that comes before has the collector turned on
+                    _pauses.pop(id(pause), None)
 
     return paused
 
