@@ -28,7 +28,11 @@ _X86_64_KINDS: dict[str, tuple[int, list[str]]] = {
     "penstock_avx2": (8, _AVX2),
     "penstock_avx512": (16, [*_AVX512, "-mprefer-vector-width=512"]),
 }
-_OPTIONS = ["-std=gnu11", "-O3", "-ffp-contract=fast", "-fPIC", "-fvisibility=hidden", "-pthread"]
+_OPTIONS = ["-std=gnu11", "-O3", "-fPIC", "-fvisibility=hidden", "-pthread"]
+_OPTIONS += ["-ffp-contract=fast", "-fno-math-errno"]
+#: Sources that are compiled once, and those that are compiled for each kind of vectors.
+_ONCE = ["library", "programs", "pool"]
+_FOR_EACH_KIND = ["tiles", "elements"]
 
 
 def build(compiler: str, library: Path = LIBRARY) -> str:
@@ -51,16 +55,16 @@ def _build(command: list[str], library: Path) -> str:
     is_x86_64 = platform.machine() in ("x86_64", "AMD64")
     kinds = {**_KINDS, **(_X86_64_KINDS if is_x86_64 else {})}
     with tempfile.TemporaryDirectory(dir=library.parent, prefix=".building-") as folder:
-        parts: dict[str, list[str]] = {"library": [], "pool": []}
+        parts = [(name, name, []) for name in _ONCE]
         for name, (lanes, options) in kinds.items():
-            parts[name] = [*options, f"-DLANES={lanes}", f"-DKIND={name}"]
-        for name, options in parts.items():
-            source = SOURCES / f"{'tiles' if name in kinds else name}.c"
-            made = ["-c", str(source), "-o", f"{folder}/{name}.o"]
+            options = [*options, f"-DLANES={lanes}", f"-DKIND={name}"]
+            parts += [(source, f"{name}_{source}", options) for source in _FOR_EACH_KIND]
+        for source, name, options in parts:
+            made = ["-c", str(SOURCES / f"{source}.c"), "-o", f"{folder}/{name}.o"]
             problem = _run([*command, *_OPTIONS, *options, *made])
             if problem:
                 return problem
-        objects = [f"{folder}/{name}.o" for name in parts]
+        objects = [f"{folder}/{name}.o" for _, name, _ in parts]
         problem = _run([*command, "-shared", "-pthread", *objects, "-o", f"{folder}/made"])
         if not problem:
             Path(folder, "made").replace(library)

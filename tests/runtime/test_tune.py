@@ -296,13 +296,13 @@ EAGER = Limits(
 
 
 def config(threads: int = 2, limits: Limits = EAGER, **options: Any) -> ps.Config:
-    """Two threads, no optimiser, and every part that may leave its thread does."""
+    """Two threads, numpy, no optimiser, and every part that may leave its thread does."""
     return ps.Config(
+        **{"accelerate": False, **options},
         limits=limits,
         graph_options=GraphOptions.nothing(),
         inter_op_parallelism_threads=threads,
         offload_seconds=0.0,
-        **options,
     )
 
 
@@ -807,9 +807,11 @@ def random_program(rng: np.random.Generator) -> tuple[str, list[str]]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("threads", [1, 4])
-def test_random_programs_have_the_same_bits(improved: Improved, seed: int, threads: int) -> None:
-    """Chains in pieces, overwritten arrays and parts: every bit is as node by node."""
+@pytest.mark.parametrize(("threads", "accelerate"), [(1, False), (4, False), (1, True), (4, True)])
+def test_random_programs_have_the_same_bits(
+    improved: Improved, seed: int, threads: int, *, accelerate: bool
+) -> None:
+    """Chains in pieces or in C, overwritten arrays and parts: every bit is as node by node."""
     rng = np.random.default_rng(seed)
     text, fetches = random_program(rng)
     feeds = {
@@ -821,10 +823,13 @@ def test_random_programs_have_the_same_bits(improved: Improved, seed: int, threa
     for value in feeds.values():
         value.flags.writeable = False
     fetches += ["x:0"]
-    plain = ps.Config(tier=ps.Tier.DATAFLOW, graph_options=GraphOptions.nothing())
+    plain = ps.Config(
+        tier=ps.Tier.DATAFLOW, graph_options=GraphOptions.nothing(), accelerate=accelerate
+    )
     with ps.Session(sketch(text), config=plain) as session:
         want = [value.copy() for value in session.run(fetches, feeds)]
-    with ps.Session(sketch(text), config=config(threads)) as session:
+    tuned = config(threads, accelerate=accelerate)
+    with ps.Session(sketch(text), config=tuned) as session:
         results = [session.run(fetches, feeds) for _ in range(STEPS + 2)]
     for got in results:
         for value, wanted in zip(got, want, strict=True):

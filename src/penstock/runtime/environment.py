@@ -116,6 +116,7 @@ class Environment:
             offload_seconds=self.config.offload_seconds,
             adaptive=self.config.adaptive,
             check_outputs=self.config.check_outputs,
+            accelerate=self.config.accelerate,
             limits=self.config.limits,
             threads=thread_count(self.config.inter_op_parallelism_threads),
         )

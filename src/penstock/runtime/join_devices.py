@@ -48,6 +48,7 @@ def join_devices(
         device=client,
         make_kernel=make_kernel,
         checks_outputs=config.check_outputs,
+        accelerate=config.accelerate,
         device_of=device_of,
         ends=(len(pruned.feed_types), len(pruned.fetch_types)),
         limits=config.limits,

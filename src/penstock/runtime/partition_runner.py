@@ -53,6 +53,7 @@ class PartitionRunner:
             device=params.device,
             make_kernel=params.make_kernel,
             checks_outputs=params.check_outputs,
+            accelerate=params.accelerate,
             ends=ends,
             limits=params.limits,
         )

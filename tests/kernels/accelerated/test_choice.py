@@ -119,9 +119,9 @@ def test_numpys_kernel_is_made_unless_both_want_pytorch(
 ) -> None:
     """A session that says no, or a machine without PyTorch, gets numpy's kernel itself."""
     monkeypatch.setattr(library, "is_installed", lambda: is_installed)
-    facts, _ = node_of("Erf", [LARGE], {})
+    facts, _ = node_of("Relu", [LARGE], {})
     facts = dataclasses.replace(facts, accelerate=accelerate)
-    made = get_kernel("Erf", "CPU", facts.values).make(facts)
+    made = get_kernel("Relu", "CPU", facts.values).make(facts)
     is_plain = made.__qualname__ == plain_kernel(facts).__qualname__
     assert is_plain == (not is_installed or not accelerate)
 

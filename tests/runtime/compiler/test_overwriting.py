@@ -270,7 +270,7 @@ def test_values_of_loops_stay(tier: ps.Tier) -> None:
     for _ in range(4):
         want.append((a, b, np.exp(a) + V))
         a, b = np.cos(np.tanh(a) + V), np.sin(b + a)
-    config = ps.Config(tier=tier, graph_options=GraphOptions.nothing())
+    config = ps.Config(tier=tier, graph_options=GraphOptions.nothing(), accelerate=False)
     with ps.Session(sketch(TURNS), config=config) as session:
         for iterations, wanted in enumerate(want):
             got = session.run(["a_exit:0", "b_exit:0", "f:0"], {"n": iterations, "x": V})
@@ -303,7 +303,7 @@ def test_what_a_session_hands_out_stays(fetched: str) -> None:
         all = AddN(e, g, h, k)
     """
     c = np.array([0.5, 0.25, 1.0, 2.0], np.float32)
-    config = ps.Config(graph_options=GraphOptions.nothing())
+    config = ps.Config(graph_options=GraphOptions.nothing(), accelerate=False)
     with ps.Session(sketch(text), config=config) as session:
         session.run("init")
         handed: list[tuple[Array, Array]] = []
@@ -333,7 +333,7 @@ def test_what_a_kernel_keeps_stays() -> None:
         e = Exp(a, ^set)
         r = ReadVariableOp(v, ^e) dtype=float32
     """
-    config = ps.Config(graph_options=GraphOptions.nothing())
+    config = ps.Config(graph_options=GraphOptions.nothing(), accelerate=False)
     with ps.Session(sketch(text), config=config) as session:
         e, r = session.run(["e:0", "r:0"], {"x": V})
         np.testing.assert_array_equal(r, V + V)

@@ -9,13 +9,8 @@
  * read where they are.  The processor's second cache keeps the weights of a block from tile to tile.
  */
 
-#include <string.h>
-
 #include "convolution.h"
-
-typedef float vec __attribute__((vector_size(4 * LANES)));
-typedef float vec_anywhere __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef int32_t mask __attribute__((vector_size(4 * LANES)));
+#include "vectors.h"
 
 #define UNROLL _Pragma("GCC unroll 16")
 /* Filters of a block; the last block may have one vector only. */
@@ -23,30 +18,13 @@ typedef int32_t mask __attribute__((vector_size(4 * LANES)));
 /* So many products are worth being a piece: some 15 microseconds. */
 #define WORTH_A_PIECE 2000000
 
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline vec load(const float *from) { return *(const vec_anywhere *)from; }
-static inline vec all(float number) { return number - (vec){0}; }
-static inline vec choose(mask where, vec a, vec b) {
-  return (vec)((where & (mask)a) | (~where & (mask)b));
-}
-
-static inline vec load_some(const float *from, int64_t count) {
-  if (count >= LANES) return load(from);
-  vec some = {0};
-  memcpy(&some, from, (size_t)count * sizeof(float));
-  return some;
-}
-
 /* Write sums with what is added, between the limits. */
 static inline void finish(const Convolution *c, vec sum, int64_t at, int64_t filter, int64_t count) {
   if (c->bias) sum += load_some(c->bias + filter, count);
   if (c->added) sum += load_some(c->added + at, count);
   sum = choose(sum < all(c->low), all(c->low), sum);
   sum = choose(sum > all(c->high), all(c->high), sum);
-  if (count >= LANES)
-    *(vec_anywhere *)(c->out + at) = sum;
-  else
-    memcpy(c->out + at, &sum, (size_t)count * sizeof(float));
+  store_some(c->out + at, sum, count);
 }
 
 static inline const char *seen_from(const Convolution *c) {

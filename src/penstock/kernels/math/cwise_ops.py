@@ -22,6 +22,7 @@ from penstock.core.values import Value, as_value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS, NUMBERS, REALS, SIGNED
+from penstock.kernels.c.functions import in_c
 from penstock.kernels.values.arrays import as_array
 from penstock.kernels.values.complex_arithmetic import product, reciprocal, square
 
@@ -69,7 +70,7 @@ _FLOATS_AND_COMPLEX: Final = FLOATS | COMPLEX
 @kernel(*_UNARY, types={"T": _FLOATS_AND_COMPLEX})
 def make_unary(attrs: Attrs) -> Kernel:
     """The function of one number that the op is named after."""
-    return _UNARY[attrs.op.name]
+    return in_c(attrs) or _UNARY[attrs.op.name]
 
 
 @kernel(*_UNARY_OF_REALS, types={"T": FLOATS})

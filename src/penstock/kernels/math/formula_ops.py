@@ -19,6 +19,7 @@ from penstock.core.values import Value, freeze
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS
+from penstock.kernels.c.functions import in_c
 from penstock.kernels.values.complex_arithmetic import product, quotient, reciprocal
 from penstock.kernels.values.precision import (
     NARROW,
@@ -118,7 +119,9 @@ def make_sigmoid(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("T")
     if dtype.is_complex:
         return _complex_sigmoid
-    return formula(_narrow_sigmoid, dtype) if dtype in NARROW else _sigmoid(dtype.numpy.type)
+    if dtype in NARROW:
+        return formula(_narrow_sigmoid, dtype)
+    return in_c(attrs) or _sigmoid(dtype.numpy.type)
 
 
 def _xlogy(_: Kind, step: Step) -> Kernel:

@@ -25,6 +25,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.extras import require
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
+from penstock.kernels.c.functions import in_c
 from penstock.kernels.math.error_function import erf, erfc
 from penstock.kernels.math.own_special import FUNCTIONS
 from penstock.kernels.values.arrays import shape_text
@@ -162,6 +163,9 @@ def make_special_with_fallback(attrs: Attrs) -> Kernel:
     """Error function, its complement, or the logarithm of the absolute gamma function."""
     name, of_one = _WITH_FALLBACK[attrs.op.name]
     dtype = attrs.dtype("T")
+    function = in_c(attrs)
+    if function is not None:
+        return function
     if name in _IN_FLOAT32 and dtype is not dtypes.float64:
         return _in_precision(_IN_FLOAT32[name], dtype)
     try:

@@ -25,6 +25,8 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.constants import is_constant
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.array.concat_ops import join, join_two
+from penstock.kernels.c.functions import FUNCTIONS
+from penstock.kernels.c.programs import function_of_one
 from penstock.kernels.math.matmul_ops import checked_product
 from penstock.kernels.parallel.blas import ALONE, ALONE_BY_VECTOR
 
@@ -54,26 +56,35 @@ def _relu(kind: type[Any]) -> _InPlace:
     return lambda x: maximum(x, zero, out=x)
 
 
+def _in_c(name: str) -> _InPlace | None:
+    """A function in C; None if there is none."""
+    function = function_of_one(name) if name in FUNCTIONS else None
+    return None if function is None else lambda x: function(x, x)
+
+
 _COLUMNS: Final = np.int32(1)
-#: What is applied for each function; for a sigmoid, to the negative of what was asked for,
-#: which the product gives as readily.
+#: What is applied for each function where C has none; for a sigmoid, to the negative of what was
+#: asked for, which the product gives as readily.
 _FUNCTIONS: Final = {"Sigmoid": _sigmoid_of_negative, "Tanh": _tanh, "Relu": _relu}
 
 
 class _Parts:
     """Which part gets which function, and in which order the parts are stacked."""
 
-    def __init__(self, functions: Sequence[str], kind: type[Any]) -> None:
+    def __init__(self, functions: Sequence[str], kind: type[Any], *, accelerate: bool) -> None:
         self.count = len(functions)
-        self.functions = [_FUNCTIONS[name](kind) if name else None for name in functions]
+        use_c = accelerate and kind is np.float32
+        in_c = {name: _in_c(name) for name in {*functions} if use_c}
+        self.functions = [
+            in_c.get(name) or _FUNCTIONS[name](kind) if name else None for name in functions
+        ]
         #: The parts in the order of the stack: those with the same function are neighbours.
         self.order = sorted(range(self.count), key=functions.__getitem__)
         #: Where each part is in the stack.
         self.places = [self.order.index(part) for part in range(self.count)]
         #: What each layer is multiplied by.
-        self.signs = np.array(
-            [-1 if functions[part] == "Sigmoid" else 1 for part in self.order], kind
-        ).reshape(-1, 1, 1)
+        is_negative = [functions[p] == "Sigmoid" and not in_c.get("Sigmoid") for p in self.order]
+        self.signs = np.where(is_negative, kind(-1), kind(1)).reshape(-1, 1, 1)
         #: Functions with the layers of the stack that they are applied to.
         self.layers: list[tuple[_InPlace, slice]] = []
         for _, group in groupby(range(self.count), lambda at: functions[self.order[at]]):
@@ -107,7 +118,8 @@ class _GatesPlan(NamedTuple):
 def make_fused_gates(attrs: Attrs) -> Kernel:
     """Functions of the parts of [x₁ x₂] w + b, split along the columns."""
     dtype = attrs.dtype("T")
-    parts = _Parts([name.decode() for name in attrs.list("functions")], dtype.numpy.type)
+    functions = [name.decode() for name in attrs.list("functions")]
+    parts = _Parts(functions, dtype.numpy.type, accelerate=attrs.accelerate)
     by_parts = _by_parts(parts, checked_product(dtype))
     return (_of_two if attrs.int("N") == 2 else _of_one)(parts, by_parts)
 

@@ -44,7 +44,7 @@ class Contention:
 
     __slots__ = (
         *("_busy_until", "_is_suspicious", "_kernels", "_limits", "_lock", "_most", "_pause"),
-        "_pins",
+        *("_pins", "_told"),
     )
 
     def __init__(self) -> None:
@@ -59,6 +59,9 @@ class Contention:
         self._limits: list[int] = []
         #: The least of them; None if there are none.  Read without the lock, too.
         self._most: int | None = None
+        #: Who is told that ``helpers`` may say something else now.  Grows, and is called, under
+        #: ``_lock``.
+        self._told: list[Callable[[], None]] = []
         # What follows is changed without a lock: races do no harm.
         #: Until when cores are taken to be busy, by ``perf_counter``.
         self._busy_until = 0.0
@@ -86,6 +89,17 @@ class Contention:
     def _change_kernels(self, by: int) -> None:
         with self._lock:
             self._kernels += by
+            self._tell()
+
+    def tell(self, changed: Callable[[], None]) -> None:
+        """Call something now, and whenever ``helpers`` may say something else."""
+        with self._lock:
+            self._told.append(changed)
+            changed()
+
+    def _tell(self) -> None:
+        for changed in self._told:
+            changed()
 
     def helpers(self, most: int) -> int:
         """How many of the threads beside the caller's may help it: all, or its share of them."""
@@ -102,12 +116,14 @@ class Contention:
         with self._lock:
             self._limits.append(threads)
             self._most = min(self._limits)
+            self._tell()
 
     def lift(self, threads: int) -> None:
         """Take a limit back."""
         with self._lock:
             self._limits.remove(threads)
             self._most = min(self._limits, default=None)
+            self._tell()
 
     # -- other programs -------------------------------------------------------------------
 
@@ -135,15 +151,18 @@ class Contention:
         """Say that the machine is idle, until ``unpin`` is called as often."""
         with self._lock:
             self._pins += 1
+            self._tell()
 
     def unpin(self) -> None:
         """Say again what is the case, if nobody else has it pinned."""
         with self._lock:
             self._pins -= 1
+            self._tell()
 
     def forget_threads(self) -> None:
         """Begin anew in the child of a fork, where no kernel runs."""
         self._kernels = 0
+        self._tell()
 
 
 #: The machine's.

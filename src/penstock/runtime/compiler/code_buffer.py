@@ -21,6 +21,7 @@ from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.context import OpKernelContext
 from penstock.kernels.api.try_kernel import WOULD_BLOCK
 from penstock.kernels.parallel.beside import prepared_beside
+from penstock.runtime.compiler.element_programs import in_c
 from penstock.runtime.compiler.expressions import as_pred
 from penstock.runtime.compiler.frameless import frameless_context
 from penstock.runtime.compiler.fused_groups import blockwise
@@ -29,7 +30,7 @@ from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Constant, Program, Var
 from penstock.runtime.compiler.source import Source, SourceLine, make_source
 from penstock.runtime.compiler.suspended import leave
-from penstock.runtime.compiler.unary_chains import apply_all
+from penstock.runtime.compiler.unary_chains import apply_all, row_in_c
 from penstock.runtime.compiler.vet import ATTRIBUTES, LOCALS
 from penstock.runtime.frame_names import FrameTag
 from penstock.runtime.references import initialized, read
@@ -57,10 +58,12 @@ _OBJECTS: Final[Mapping[str, Any]] = {
     "false": np.False_,
     "frame_tag": FrameTag,
     "frameless_of": frameless_context,
+    "in_c": in_c,
     "initialized": initialized,
     "leave": leave,
     "ndarray": np.ndarray,
     "read": read,
+    "row_in_c": row_in_c,
     "root_frame": FrameTag(None, 0, ""),
     "true": np.True_,
     "type": type,

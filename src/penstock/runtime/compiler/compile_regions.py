@@ -20,6 +20,7 @@ from penstock.graph.references import References
 from penstock.graph.roles import LOOPS, Role
 from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.registry import Calling
+from penstock.kernels.c.library import loaded
 from penstock.runtime.compiler.build import build_program, build_whole
 from penstock.runtime.compiler.build_body import NodeInfo
 from penstock.runtime.compiler.clusters import Clustering
@@ -71,6 +72,8 @@ class Compiler:
     make_kernel: Callable[[Node], BoundKernel]
     #: Whether every kernel's outputs are checked, also those of Penstock's own.
     checks_outputs: bool = False
+    #: Whether there may be programs in C.
+    accelerate: bool = False
     #: The devices of nodes, by id, where they are on several.
     device_of: Mapping[int, str] = field(default_factory=dict)
     #: How many arguments and results there are; None for as many as the graph has nodes for.
@@ -245,7 +248,8 @@ class Compiler:
     def _spread_and_fuse(self, program: Program, profile: Profile) -> bool:
         """Change a program as a profile says; whether that changed anything."""
         has_numbers = spread_numbers(program, profile)
-        return fuse_groups(program, profile, self.limits.long_array) or has_numbers
+        in_c = self.accelerate and not self.checks_outputs and loaded() is not None
+        return fuse_groups(program, profile, self.limits.long_array, in_c=in_c) or has_numbers
 
     def _group(
         self,

@@ -1,4 +1,4 @@
-"""Chains of element-wise statements over long arrays, in pieces that fit into the cache.
+"""Chains of element-wise statements, in pieces that fit into the cache.
 
 In:   a program, and how large its values proved to be.
 Out:  the same program with each chain as one statement; and ``blockwise``, which runs one.
@@ -7,21 +7,27 @@ Not:  changes no value: every element is computed as before, only sooner after t
 
 What is between two statements of a chain never reaches the memory: a piece of it is made and
 used up while it is in the cache, and the pieces are shared out among all cores.
+
+What is known in C becomes programs of it (``element_programs``), of arrays of any length: one call
+instead of several.  Python goes through the pieces of all others, which only pays for long arrays.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.graph.graph import Node
 from penstock.kernels.api.registry import Calling
+from penstock.kernels.c.programs import REGISTERS
 from penstock.kernels.parallel.intra_op import parallel_for
+from penstock.runtime.compiler.element_programs import function_of
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import (
     Body,
@@ -101,44 +107,110 @@ def _part(arg: Value, start: int, stop: int) -> Array | Value:
     return arg[start:stop]
 
 
-def fuse_groups(program: Program, profile: Profile, long_array: int) -> bool:
-    """Join the statements of chains over arrays so long, in place; whether there are any."""
+def fuse_groups(program: Program, profile: Profile, long_array: int, *, in_c: bool) -> bool:
+    """Join the statements of chains, in place; whether there are any.
+
+    Args:
+        program: what the chains are in.
+        profile: how large its values proved to be.
+        long_array: shorter ones are not worked on in pieces by Python.
+        in_c: whether there may be programs in C.
+
+    """
+    wanted = set(program.results)
     long = {node for node, size in profile.sizes.items() if size >= long_array}
-    return _chain_up_body(program.body, long, set(program.results))
+    found = in_c and _chain_up_body(program.body, _InC(profile, long), wanted)
+    return _chain_up_body(program.body, _InBlocks(long), wanted) or found
 
 
-def _chain_up_body(body: Body, long: Collection[Node], wanted: set[Var]) -> bool:
+class _InBlocks:
+    """The law of chains over long arrays that Python goes through."""
+
+    #: How many calls a chain may have.
+    most: ClassVar[int] = sys.maxsize
+
+    def __init__(self, long: Collection[Node]) -> None:
+        self._long = long
+
+    def may_be(self, call: KernelCall) -> bool:
+        """Whether a call may be part of a chain."""
+        return call.node in self._long and call.kernel.is_elementwise
+
+    def may_join(self, _source: KernelCall, _last: KernelCall) -> bool:
+        """Whether a call may be part of the chain that another one ends."""
+        return True
+
+    def is_worthwhile(self, members: Sequence[KernelCall]) -> bool:
+        """Whether calls should be a chain."""
+        return len(members) > 1
+
+    def enters(self, _repeat: Repeat) -> bool:
+        """Whether there may be chains in a loop: its arrays are not long."""
+        return False
+
+
+class _InC(_InBlocks):
+    """The law of chains that are programs in C: arrays of one size, of which numbers are none."""
+
+    #: Programs have so many registers; the inputs are some of them, and each call may need one.
+    most = REGISTERS // 2 - 2
+
+    def __init__(self, profile: Profile, long: Collection[Node]) -> None:
+        super().__init__(long)
+        self._sizes = profile.sizes
+
+    def may_be(self, call: KernelCall) -> bool:
+        """Of scalars, Python's operators are faster."""
+        is_array = self._sizes.get(call.node, 0) > 1
+        return is_array and function_of(call.node, call.kernel) is not None
+
+    def may_join(self, source: KernelCall, last: KernelCall) -> bool:
+        """What is smaller than the result would be computed more than once."""
+        return self._sizes[source.node] == self._sizes[last.node]
+
+    def is_worthwhile(self, members: Sequence[KernelCall]) -> bool:
+        """A long array is worth the library's threads."""
+        return len(members) > 1 or members[0].node in self._long
+
+    def enters(self, _repeat: Repeat) -> bool:
+        """Short arrays in loops are what this is for."""
+        return True
+
+
+def _chain_up_body(body: Body, law: _InBlocks, wanted: set[Var]) -> bool:
     uses = Counter(wanted)
     maker: dict[Var, KernelCall] = {}
+    found = False
     for statement in body.statements:
         uses.update(map(variable_of, operands_of(statement)))
-        if isinstance(statement, KernelCall) and _is_candidate(statement, long):
+        if isinstance(statement, KernelCall) and _is_candidate(statement, law):
             maker[_output(statement)] = statement
         if isinstance(statement, Repeat):
-            uses.update(variable_of(following) for _, _, following in statement.variables)
+            following = [variable_of(operand) for _, _, operand in statement.variables]
+            uses.update(following)
+            if law.enters(statement):
+                found |= _chain_up_body(statement.body, law, {*statement.exits, *following})
     uses.update(body.conditions)
     waited_for = Counter(w for statement in body.statements for w in set(statement.waits))
     chains: dict[Statement, FusedGroup] = {}
     for last in reversed(body.statements):
         if isinstance(last, KernelCall) and _is_made_by(last, maker) and last not in chains:
-            members = _members(last, maker, uses, waited_for)
-            if len(members) > 1:
-                chain = _chain_of(last, members)
+            members = _members(last, maker, uses, waited_for, law)
+            if law.is_worthwhile(members):
+                chain = _chain_of(last, members, is_in_c=isinstance(law, _InC))
                 chains.update(dict.fromkeys(members, chain))
     if chains:
         _replace(body, chains)
-    return bool(chains)
+    return bool(chains) or found
 
 
-def _is_candidate(call: KernelCall, long: Collection[Node]) -> bool:
-    kernel = call.kernel
+def _is_candidate(call: KernelCall, law: _InBlocks) -> bool:
     return (
-        kernel.calling is Calling.PLAIN
+        call.kernel.calling is Calling.PLAIN
         and len(call.outputs) == 1
         and call.outputs[0] is not None
         and all(isinstance(operand, Var) for operand in call.inputs)
-        and kernel.is_elementwise
-        and call.node in long
+        and law.may_be(call)
     )
 
 
@@ -157,6 +229,7 @@ def _members(
     maker: dict[Var, KernelCall],
     uses: Counter[Var],
     waited_for: Counter[Statement],
+    law: _InBlocks,
 ) -> list[KernelCall]:
     """A statement and those that matter to it alone, transitively; last first.
 
@@ -165,7 +238,7 @@ def _members(
     """
     members: list[KernelCall] = []
     waiting = [last]
-    while waiting:
+    while waiting and len(members) < law.most:
         call = waiting.pop()
         members.append(call)
         own = Counter(variable_of(operand) for operand in call.inputs)
@@ -177,12 +250,13 @@ def _members(
                 and source.live == last.live
                 and source in call.waits
                 and waited_for[source] == 1
+                and law.may_join(source, last)
             ):
                 waiting.append(source)
     return members
 
 
-def _chain_of(last: KernelCall, members: Sequence[KernelCall]) -> FusedGroup:
+def _chain_of(last: KernelCall, members: Sequence[KernelCall], *, is_in_c: bool) -> FusedGroup:
     order = {call: index for index, call in enumerate(_sources_first(members))}
     calls = tuple(order)
     made = {_output(call) for call in calls}
@@ -190,7 +264,8 @@ def _chain_of(last: KernelCall, members: Sequence[KernelCall]) -> FusedGroup:
         var for call in calls for var in map(variable_of, call.inputs) if var not in made
     )
     waits = dict.fromkeys(w for call in calls for w in call.waits if w not in order)
-    return FusedGroup(last.node, last.live, tuple(waits), calls, tuple(inputs), _output(last))
+    target = _output(last)
+    return FusedGroup(last.node, last.live, tuple(waits), calls, tuple(inputs), target, is_in_c)
 
 
 def _sources_first(members: Sequence[KernelCall]) -> list[KernelCall]:

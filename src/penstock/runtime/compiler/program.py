@@ -82,17 +82,19 @@ class KernelCall(Statement):
 
 @dataclass(frozen=False, slots=True, eq=False)
 class FusedGroup(Statement):
-    """Several element-wise calls, to be done piece by piece; see ``blocks``."""
+    """Several element-wise calls, to be done piece by piece; see ``fused_groups``."""
 
     #: Each after those that it reads; only the last one's output is used by others.
     calls: tuple[KernelCall, ...]
     inputs: tuple[Var, ...]
     target: Var
+    #: Whether there is a program in C for it.
+    is_in_c: bool
 
 
 @dataclass(frozen=False, slots=True, eq=False)
 class UnaryChain(Statement):
-    """Functions of one number, each of what the one before gives; see ``rows``."""
+    """Functions of one number, each of what the one before gives; see ``unary_chains``."""
 
     calls: tuple[KernelCall, ...]
     source: Operand

@@ -17,6 +17,11 @@ from penstock.kernels.api.registry import Calling
 from penstock.kernels.api.try_kernel import TryKernel
 from penstock.runtime.compiler.branches import Branches
 from penstock.runtime.compiler.code_buffer import CodeBuffer
+from penstock.runtime.compiler.element_programs import (
+    inputs_of_program,
+    program_of_group,
+    program_of_row,
+)
 from penstock.runtime.compiler.expressions import operator_text
 from penstock.runtime.compiler.lifetimes import Lifetimes
 from penstock.runtime.compiler.loops import Irregular
@@ -207,8 +212,12 @@ class StatementWriter(Branches):
             self._note_effects(call)
         runs = runs_of(call.kernel.compute for call in row.calls)
         name = self.text.object(runs, f"{row.calls[0].node.name}_to_{row.node.name}")
-        target = self.text.name(row.target)
-        self.line(f"{target} = apply_all({self._operand(row.source)}, {name})", row.node)
+        target, source = self.text.name(row.target), self._operand(row.source)
+        program = program_of_row(row)
+        called = f"apply_all({source}, {name})"
+        if program is not None:
+            called = f"row_in_c({source}, {name}, {self.text.object(program, 'row')})"
+        self.line(f"{target} = {called}", row.node)
         self._write_probe(row.node, target)
 
     def _may_overwrite(self, call: KernelCall, compute: object) -> bool:
@@ -231,7 +240,8 @@ class StatementWriter(Branches):
     def _write_chain(self, chain: FusedGroup) -> None:
         """A function of one piece, and its use for all of them."""
         self._unasked += 1
-        name, inputs = self.text.names.new("chain"), list(map(self.text.name, chain.inputs))
+        variables = inputs_of_program(chain) if chain.is_in_c else chain.inputs
+        name, inputs = self.text.names.new("chain"), list(map(self.text.name, variables))
         writer = StatementWriter(self.text, self.body, kept={chain.target}, loops=self.loops)
         writer.head = f"def {name}({', '.join(inputs)}):"
         writer.asks = False
@@ -241,7 +251,11 @@ class StatementWriter(Branches):
         writer.line(f"return {self.text.name(chain.target)}")
         self.text.functions.append(writer.finished())
         arguments = ", ".join([name, *inputs])
-        self.line(f"{self.text.name(chain.target)} = in_blocks({arguments})", chain.node)
+        way = "in_blocks("
+        if chain.is_in_c:
+            program = program_of_group(chain)
+            way = f"in_c({self.text.object(program, chain.node.name)}, "
+        self.line(f"{self.text.name(chain.target)} = {way}{arguments})", chain.node)
 
     def _context(self, call: KernelCall) -> str:
         """The name of a node's kernel context, which is made once per run."""

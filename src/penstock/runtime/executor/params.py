@@ -52,6 +52,8 @@ class LocalExecutorParams:
     #: Whether to learn from times which kernels are slow, and how a request is best run.
     adaptive: bool = True
     check_outputs: bool = False
+    #: Whether there may be programs in C.
+    accelerate: bool = False
     #: Of what is compiled for the device.
     limits: Limits = DEFAULT_LIMITS
     #: How many slow kernels can run at the same time.

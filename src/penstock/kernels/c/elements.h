@@ -1,0 +1,34 @@
+/* What is computed element by element.  programs.py has the same structures, and numbers of functions. */
+
+#ifndef PENSTOCK_ELEMENTS_H
+#define PENSTOCK_ELEMENTS_H
+
+#include <stdint.h>
+
+/* What a step does with one register, or two; in the order of ``FUNCTIONS`` in programs.py. */
+typedef enum {
+  NEG, ABS, SQUARE, SQRT, RSQRT, RECIPROCAL, RELU, RELU6, EXP, TANH, SIGMOID, ERF, ERFC,
+  ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, SQUARED_DIFFERENCE,
+} Function;
+
+typedef struct {
+  int32_t function, target, first, second;
+} Step;
+
+/* Registers are the inputs, then the constants, then what steps compute; the last step's is the result. */
+typedef struct {
+  const Step *steps;
+  const float *constants;
+  int64_t count, inputs, constant_count, registers;
+  /* Of so many elements or more, pieces are done by several threads; a piece has so many. */
+  int64_t many, piece;
+  int64_t kind;
+} Program;
+
+/* The most registers that a program has. */
+#define REGISTERS 32
+
+/* Inputs and then the result are ``places``, and from element to element it is so many bytes. */
+typedef void (*Elements)(const Program *program, char *const *places, const intptr_t *distances, int64_t count);
+
+#endif

@@ -1,0 +1,27 @@
+"""Kernels that are functions of one number in C.
+
+In:   the attributes of a node.
+Out:  a function of numpy's kind; None where there is none for the op and its type.
+Not:  computes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from penstock.core import dtypes
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.c.programs import function_of_one
+
+#: Ops whose functions are not numpy's own, or not in one pass.
+FUNCTIONS: Final = frozenset({"Exp", "Tanh", "Sigmoid", "Erf", "Erfc"})
+
+
+def in_c(attrs: Attrs) -> np.ufunc | None:
+    """The function of float32 that the op is named after."""
+    op = attrs.op.name
+    if op not in FUNCTIONS or not attrs.accelerate or attrs.dtype("T") is not dtypes.float32:
+        return None
+    return function_of_one(op)

@@ -1,0 +1,188 @@
+"""Functions of single elements as programs in C, which numpy calls as it does its own functions.
+
+In:   what each step does, with which registers.
+Out:  a ``numpy.ufunc`` of float32: it broadcasts, takes any layout, and lets Python's lock go.
+Not:  knows no ops; None where there is no library.
+
+numpy makes a function of any loop in C by ``PyUFunc_FromFuncAndData``, a part of its public
+interface that Python code can reach, too: the table of that interface is an attribute of a module.
+The loop gets a pointer of ours along with the arrays, which here is the program.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from penstock.kernels.c.library import loaded
+from penstock.kernels.parallel.contention import contention
+from penstock.kernels.parallel.intra_op import HELPERS
+
+#: What a step can do, in the order of ``Function`` in ``elements.h``.
+OF_ONE: Final = (
+    *("Neg", "Abs", "Square", "Sqrt", "Rsqrt", "Reciprocal", "Relu", "Relu6"),
+    *("Exp", "Tanh", "Sigmoid", "Erf", "Erfc"),
+)
+OF_TWO: Final = ("Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "SquaredDifference")
+_NUMBERS: Final = {name: number for number, name in enumerate((*OF_ONE, *OF_TWO))}
+#: As in ``elements.h``.
+REGISTERS: Final = 32
+#: Picoseconds that an element takes, roughly: to read and write it, and for each function.
+_MOVED: Final = 100
+_TAKEN: Final = {"Sqrt": 150, "Rsqrt": 250, "Exp": 200, "Tanh": 250, "Sigmoid": 300}
+_TAKEN_BY_LONG_ONES: Final = {"Erf": 450, "Erfc": 700}
+_TAKEN_BY_OTHERS: Final = 40
+#: Picoseconds that are worth being a piece, and from which on others help.
+_PIECE: Final = 15_000_000
+_SHARED: Final = 40_000_000
+#: Elements of a piece are whole blocks, and whole lines of memory.
+_BLOCK: Final = 1024
+
+#: The place of ``PyUFunc_FromFuncAndData`` in numpy's table, and what it is given: loops, what they
+#: get along, types, how many, inputs, outputs, identity, name, description, and a zero.
+_FROM_LOOPS: Final = 1
+_POINTER, _INT = ctypes.c_void_p, ctypes.c_int
+_FromLoops: Final = ctypes.PYFUNCTYPE(
+    ctypes.py_object,
+    *(_POINTER, _POINTER, _POINTER, _INT, _INT, _INT, _INT, ctypes.c_char_p, ctypes.c_char_p, _INT),
+)
+_FLOAT, _NO_IDENTITY = 11, -1
+
+
+class Step(NamedTuple):
+    """One function of one or two registers."""
+
+    function: str
+    target: int
+    first: int
+    #: The same as the first for a function of one number.
+    second: int
+
+
+class _StepInMemory(ctypes.Structure):
+    """As in ``elements.h``."""
+
+    _fields_ = tuple((name, ctypes.c_int32) for name in ("function", "target", "first", "second"))
+
+
+class _ProgramInMemory(ctypes.Structure):
+    """As in ``elements.h``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("steps", "constants")),
+        *((name, ctypes.c_int64) for name in ("count", "inputs", "constant_count", "registers")),
+        *((name, ctypes.c_int64) for name in ("many", "piece", "kind")),
+    )
+
+
+class Compiled(NamedTuple):
+    """A function, and what must live as long as it."""
+
+    function: np.ufunc
+    memory: tuple[Any, ...]
+
+
+def compile_steps(
+    name: str,
+    inputs: int,
+    constants: Sequence[float],
+    steps: Sequence[Step],
+    kind: int | None = None,
+) -> Compiled | None:
+    """The function that a program computes; None if there is no library.
+
+    Args:
+        name: what numpy calls it.
+        inputs: how many arrays it takes, which are the first registers.
+        constants: the next registers, float32.
+        steps: what the others become; the last one gives the result.
+        kind: of vectors; None for the longest.
+
+    """
+    library = _library()
+    if library is None:
+        return None
+    registers = max(inputs + len(constants), *(step.target + 1 for step in steps))
+    if registers > REGISTERS:
+        raise ValueError(f"a program of {registers} registers has more than {REGISTERS}")
+    made = (_StepInMemory * len(steps))()
+    for place, (function, *registers_of_step) in zip(made, steps, strict=True):
+        place.function = _NUMBERS[function]
+        place.target, place.first, place.second = registers_of_step
+    numbers = (ctypes.c_float * max(len(constants), 1))(*constants)
+    taken = _MOVED + sum(map(_picoseconds, steps))
+    program = _ProgramInMemory(
+        steps=ctypes.addressof(made), constants=ctypes.addressof(numbers),
+        count=len(steps), inputs=inputs, constant_count=len(constants), registers=registers,
+        many=_SHARED // taken, piece=max(_PIECE // taken // _BLOCK, 1) * _BLOCK,
+        kind=library.penstock_kinds() - 1 if kind is None else kind,
+    )  # fmt: skip
+    loops = (_POINTER * 1)(ctypes.cast(library.penstock_elements, _POINTER))
+    data = (_POINTER * 1)(ctypes.addressof(program))
+    types = ctypes.create_string_buffer(bytes([_FLOAT]) * (inputs + 1), inputs + 1)
+    called = name.encode()
+    make, table = _from_loops()
+    function = make(loops, data, types, 1, inputs, 1, _NO_IDENTITY, called, b"", 0)
+    return Compiled(function, (made, numbers, program, loops, data, types, called, table))
+
+
+@functools.cache
+def function_of_one(name: str) -> np.ufunc | None:
+    """A function of one number, by its name in ``OF_ONE``; None if there is no library."""
+    made = compile_steps(name.lower(), 1, (), [Step(name, 1, 0, 0)])
+    if made is None:
+        return None
+    _kept.append(made)
+    return made.function
+
+
+#: What functions that live as long as the process need.
+_kept: Final[list[Compiled]] = []
+
+
+def _picoseconds(step: Step) -> int:
+    slow = _TAKEN_BY_LONG_ONES.get(step.function, _TAKEN_BY_OTHERS)
+    return _TAKEN.get(step.function, slow)
+
+
+@functools.cache
+def _library() -> Any:
+    """The library, which is told how many threads it has from now on."""
+    library = loaded()
+    if library is None or _from_loops() is None or not _has_same_structures(library):
+        return None
+    lent = ctypes.c_int.in_dll(library, "penstock_lent")
+
+    def lend() -> None:
+        lent.value = contention.helpers(HELPERS)
+
+    contention.tell(lend)
+    return library
+
+
+def _has_same_structures(library: Any) -> bool:
+    ask = library.penstock_elements_layout
+    ask.restype = ctypes.c_int64
+    sizes = ctypes.sizeof(_ProgramInMemory) * 256 + ctypes.sizeof(_StepInMemory)
+    same: bool = ask() == REGISTERS * 65536 + sizes + (max(_NUMBERS.values()) << 24)
+    return same
+
+
+@functools.cache
+def _from_loops() -> Any:
+    """What makes functions, and the table that it is in; None if numpy has none."""
+    for path in ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath"):
+        try:
+            capsule = importlib.import_module(path)._UFUNC_API  # noqa: SLF001
+            pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+        except (ImportError, AttributeError):
+            continue
+        pointer_of.restype, pointer_of.argtypes = _POINTER, (ctypes.py_object, ctypes.c_char_p)
+        table = ctypes.cast(pointer_of(capsule, None), ctypes.POINTER(_POINTER))
+        return _FromLoops(table[_FROM_LOOPS]), table
+    return None

@@ -1,0 +1,35 @@
+/* Vectors of LANES floats, for what is compiled once for each kind of them. */
+
+#ifndef PENSTOCK_VECTORS_H
+#define PENSTOCK_VECTORS_H
+
+#include <stdint.h>
+#include <string.h>
+
+typedef float vec __attribute__((vector_size(4 * LANES)));
+typedef float vec_anywhere __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t mask __attribute__((vector_size(4 * LANES)));
+
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline vec all(float number) { return number - (vec){0}; }
+static inline vec choose(mask where, vec a, vec b) {
+  return (vec)((where & (mask)a) | (~where & (mask)b));
+}
+
+static inline vec load(const float *from) { return *(const vec_anywhere *)from; }
+static inline vec load_some(const float *from, int64_t count) {
+  if (count >= LANES) return load(from);
+  vec some = {0};
+  memcpy(&some, from, (size_t)count * sizeof(float));
+  return some;
+}
+
+static inline void store(float *to, vec value) { *(vec_anywhere *)to = value; }
+static inline void store_some(float *to, vec value, int64_t count) {
+  if (count >= LANES)
+    store(to, value);
+  else
+    memcpy(to, &value, (size_t)count * sizeof(float));
+}
+
+#endif
