@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from penstock.core.values import Array
 from penstock.kernels.c import convolution as module
 from penstock.kernels.c import filters as filters_module
-from penstock.kernels.c.convolution import Convolver
+from penstock.kernels.c.convolution import Convolver, correlate
 from penstock.kernels.c.filters import packed
 from penstock.kernels.c.library import Convolution, Library, library, loaded
 from penstock.kernels.values.windows import Window, pad, slide
@@ -70,6 +70,11 @@ class Helped(Library):
         """As many as were said."""
         del helpers
         super().convolve(convolution, self._helpers)
+
+    def correlate(self, convolution: Convolution, helpers: int) -> None:
+        """Likewise."""
+        del helpers
+        super().correlate(convolution, self._helpers)
 
 
 def use(chosen: Library, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +177,9 @@ def test_bits_do_not_depend_on_vectors_and_threads(monkeypatch: pytest.MonkeyPat
         use(Helped(number, helpers), monkeypatch)
         got = Convolver(lambda _sizes: windows)(images, filters)
         assert got is not None
-        found.add(got.tobytes())
+        back = correlate(images, got, windows, filters.shape)
+        assert back is not None
+        found.add(got.tobytes() + back.tobytes())
     assert len(found) == 1
 
 
@@ -204,9 +211,94 @@ def test_nothing_is_written_beside_the_result(monkeypatch: pytest.MonkeyPatch) -
             got = convolver(images, filters)
         check(got, images, filters, expected(images, filters, windows))
         assert len(made) >= 2
+        if not is_by_channel:
+            assert got is not None
+            with monkeypatch.context() as patch:
+                patch.setattr(module.np, "empty", guarded)
+                correlate(images, got, windows, filters.shape)
+            assert len(made) >= 4
         for whole in made:
             assert (whole[:guard] == 777).all()
             assert (whole[-guard:] == 777).all()
+
+
+# -- gradients of filters --------------------------------------------------------------------------
+
+
+def gradient(
+    images: Array, grads: Array, windows: tuple[Window, ...], shape: tuple[int, ...]
+) -> Array:
+    """The definition, in float64: what an element saw times what its place got, over all places."""
+    fits = [w.fit(n) for w, n in zip(windows, images.shape[1:3], strict=True)]
+    inner = [Window(w.size, w.stride, w.dilation) for w in windows]
+    seen = slide(pad(images.astype(np.float64), fits, 0), inner)
+    return np.einsum("nhwijd,nhwk->ijdk", seen, grads.astype(np.float64)).reshape(shape)
+
+
+def check_gradient(
+    images: Array, windows: tuple[Window, ...], shape: tuple[int, ...], kinds: Any = KINDS
+) -> None:
+    """Equal for each kind of vectors, but for rounding."""
+    fits = [w.fit(n) for w, n in zip(windows, images.shape[1:3], strict=True)]
+    grads = floats(len(images), *(fit.places for fit in fits), shape[-1])
+    wanted = gradient(images, grads, windows, shape)
+    terms = math.prod(grads.shape[:3])
+    for number in kinds:
+        with pytest.MonkeyPatch.context() as patch:
+            use(Library(loaded(), number), patch)
+            got = correlate(images, grads, windows, shape)
+            assert got is not None
+            atol = 2**-24 * (terms + 4 * math.sqrt(terms) + 4)
+            np.testing.assert_allclose(got, wanted, rtol=0, atol=atol)
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 3), st.integers(1, 20), st.integers(1, 35), st.integers(1, 19),
+    st.integers(1, 70), st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    st.integers(1, 3), st.integers(1, 2), st.booleans(),
+)  # fmt: skip
+def test_gradients_of_filters(
+    batch: int, rows: int, columns: int, depth: int, count: int, sizes: tuple[int, int],
+    stride: int, dilation: int, is_same: bool,
+) -> None:  # fmt: skip
+    """Runs of all lengths, vectors that are not full, and places between those of a row."""
+    margins = None if is_same else (0, 0)
+    windows = windows_of(sizes, stride=stride, dilation=dilation, margins=margins)
+    if min(rows - windows[0].extent, columns - windows[1].extent) < 0 and not is_same:
+        return
+    check_gradient(floats(batch, rows, columns, depth), windows, (*sizes, depth, count))
+
+
+def test_gradients_of_many_places() -> None:
+    """Sums of some of them are added up: of ones, and of a row that is longer than such a sum."""
+    for shape in ((1, 3, 1000, 4), (300, 2, 2, 3), (40, 30, 30, 1)):
+        check_gradient(np.ones(shape, np.float32), windows_of((1, 1)), (1, 1, shape[-1], 20))
+        check_gradient(floats(*shape), windows_of((2, 2), margins=None), (2, 2, shape[-1], 33))
+
+
+def test_gradients_of_views() -> None:
+    """Images of other steps than those of a new array; gradients that are turned."""
+    images, windows = floats(2, 9, 8, 6)[:, ::2, ::-1], windows_of((2, 2))
+    grads = floats(2, 7, 4, 20).transpose(0, 2, 1, 3)
+    got = correlate(images, grads, windows, (2, 2, 6, 20))
+    wanted = gradient(images, grads, windows, (2, 2, 6, 20))
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-5)  # type: ignore[arg-type]
+
+
+def test_other_gradients_are_for_others() -> None:
+    """Other types and shapes, and nothing to do."""
+    images, grads, windows = floats(2, 5, 5, 3), floats(2, 5, 5, 4), windows_of((1, 1))
+    shape = 1, 1, 3, 4
+    assert correlate(images, grads, windows, shape) is not None
+    assert correlate(images.astype(np.float64), grads, windows, shape) is None
+    assert correlate(images, grads.astype(np.float64), windows, shape) is None
+    assert correlate(images, grads[:, :4], windows, shape) is None
+    assert correlate(images, grads, windows, (1, 1, 1, 4)) is None
+    assert correlate(images, grads, windows, (1, 1, 3, 5)) is None
+    assert correlate(images, grads, windows, (1, 3, 4)) is None
+    assert correlate(images[:0], grads[:0], windows, shape) is None
+    assert correlate(images[0], grads, windows, shape) is None
 
 
 # -- threads ---------------------------------------------------------------------------------------

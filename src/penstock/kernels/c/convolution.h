@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Changes with the structure, so that a library of other sources is not used. */
-#define PENSTOCK_LAYOUT 2
+#define PENSTOCK_LAYOUT 3
 
 /*
  * Sums of products of windows and filters.  A step is a distance in bytes.  Numbers of one pixel lie
@@ -16,7 +16,8 @@ typedef struct {
   const float *images;
   /* Images with zeros around them, which are put there first; NULL if windows see nothing else. */
   float *framed;
-  /* As ``pack`` leaves them; by channel, as they are: [window rows, window columns, depth]. */
+  /* As ``pack`` leaves them; by channel, as they are: [window rows, window columns, depth].  To
+     correlate, gradients: [batch, rows, columns, count]. */
   const float *filters;
   /* A number for each filter, added to its sums; or NULL. */
   const float *bias;
@@ -49,6 +50,7 @@ typedef struct {
   int64_t (*packed_bytes)(int64_t elements, int64_t count);
   void (*pack)(const float *filters, int64_t elements, int64_t count, float *packed);
   void (*convolve)(const Convolution *convolution, int helpers);
+  void (*correlate)(const Convolution *convolution, int helpers);
   void (*slide)(const Convolution *convolution, int helpers);
 } Kind;
 

@@ -3,8 +3,8 @@
 In:   images, [batch, rows, columns, depth], and filters, [rows, columns, depth, count], or by
       channel [rows, columns, depth]; both of float32; perhaps a number for each filter,
       and one for each result.
-Out:  the sum of each window times each filter, plus these numbers, between limits; None where there
-      is no library, or it has no way for such shapes.
+Out:  the sum of each window times each filter, plus these numbers, between limits, or the gradient
+      by the filters; None where there is no library, or it has no way for such shapes.
 Not:  knows no padding by name, no layouts, no ops.
 
 Results are the same to the last bit for any number of threads, and on all processors that multiply
@@ -101,6 +101,40 @@ class Convolver:
         return result
 
 
+def correlate(
+    images: Array, grads: Array, windows: tuple[Window, ...], shape: tuple[int, ...]
+) -> Array | None:
+    """The gradient of filters of some shape; None if that is for others to do.
+
+    Args:
+        images: [batch, rows, columns, depth], what was convolved.
+        grads: [batch, rows, columns, count], by the results.
+        windows: how they slide.
+        shape: that of the filters.
+
+    """
+    with_c = library()
+    if with_c is None or images.ndim != 4 or len(shape) != 4 or not math.prod(shape):
+        return None
+    if images.dtype is not FLOAT or grads.dtype is not FLOAT or not images.size:
+        return None
+    if images.shape[3] != shape[2]:
+        return None
+    if images.strides[3] != _BYTES:
+        images = np.ascontiguousarray(images)
+    facts = _facts_of_gradient(images.shape, images.strides, shape, windows)
+    if facts is None or not _is_like(facts.shape, grads):
+        return None
+    grads, result = np.ascontiguousarray(grads), np.empty(shape, FLOAT)
+    framed = np.empty(facts.framed, FLOAT) if facts.framed is not None else None
+    work = Convolution.from_buffer_copy(facts.numbers)
+    work.images, work.filters, work.out = map(address, (images, grads, result))
+    if framed is not None:
+        work.framed = address(framed)
+    with_c.correlate(work, contention.helpers(HELPERS) if facts.products >= _SHARED else 0)
+    return result
+
+
 @functools.lru_cache(maxsize=64)
 def convolver_for(windows: tuple[Window, ...]) -> Convolver:
     """What convolves by these windows, for filters that are other ones each time."""
@@ -170,6 +204,9 @@ def _facts(
     check_new(result, FLOAT)
     products = math.prod(result) * math.prod(filter_shape[:-1])
     return _ShapeFacts(result, framed, products, work)
+
+
+_facts_of_gradient: Final = functools.lru_cache(maxsize=64)(_facts)
 
 
 def _steps(shape: Sequence[int]) -> tuple[int, ...]:

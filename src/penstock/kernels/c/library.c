@@ -73,6 +73,13 @@ PUBLIC void penstock_convolve(int kind, const Convolution *convolution, int help
   KINDS[kind]->convolve(convolution, helpers);
 }
 
+/* What elements of all windows saw times the gradients of their places: [window rows, window columns,
+   depth, count].  Knows no bias, nothing added, and no limits. */
+PUBLIC void penstock_correlate(int kind, const Convolution *convolution, int helpers) {
+  frame(convolution, helpers);
+  KINDS[kind]->correlate(convolution, helpers);
+}
+
 /* Windows of one channel each. */
 PUBLIC void penstock_slide(int kind, const Convolution *convolution, int helpers) {
   frame(convolution, helpers);

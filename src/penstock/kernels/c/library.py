@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 2
+_LAYOUT: Final = 3
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
@@ -64,8 +64,9 @@ class Library:
         self._pack.restype = None
         arguments = ctypes.c_int, ctypes.POINTER(Convolution), ctypes.c_int
         self._convolve: Final = functions.penstock_convolve
+        self._correlate: Final = functions.penstock_correlate
         self._slide: Final = functions.penstock_slide
-        for function in (self._convolve, self._slide):
+        for function in (self._convolve, self._correlate, self._slide):
             function.argtypes, function.restype = arguments, None
 
     def packed_bytes(self, elements: int, count: int) -> int:
@@ -80,6 +81,10 @@ class Library:
     def convolve(self, convolution: Convolution, helpers: int) -> None:
         """Windows over all of the depth, with packed filters."""
         self._convolve(self._kind, convolution, helpers)
+
+    def correlate(self, convolution: Convolution, helpers: int) -> None:
+        """The gradient of filters; gradients of places stand for these."""
+        self._correlate(self._kind, convolution, helpers)
 
     def slide(self, convolution: Convolution, helpers: int) -> None:
         """Windows of one channel each, with filters as they are."""

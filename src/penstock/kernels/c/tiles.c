@@ -135,6 +135,102 @@ static void pack(const float *filters, int64_t elements, int64_t count, float *p
   }
 }
 
+/* -- gradients of filters --------------------------------------------------------------------- */
+
+/* Places whose products are added up before their sum is added to that of all. */
+#define PLACES 256
+
+/*
+ * What WIDE neighbouring numbers of the images saw at all places, times VECS vectors of gradients.  Where
+ * there are fewer gradients than a vector has, those of the next place are beside them, and not stored.
+ */
+#define GRADIENT(WIDE, VECS)                                                                        \
+  static void gradient_##WIDE##_##VECS(const Convolution *c, const char *seen, const float *grads,  \
+                                       float *out, int64_t count) {                                 \
+    const float *end = c->filters + c->batch * c->rows * c->columns * c->count;                     \
+    vec total[WIDE][VECS], sum[WIDE][VECS];                                                         \
+    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                     \
+      total[i][j] = sum[i][j] = all(0);                                                             \
+    for (int64_t row = 0, summed = 0; row < c->batch * c->rows; row++) {                            \
+      const char *p = seen + row / c->rows * c->seen_image_step + row % c->rows * c->seen_row_step; \
+      for (int64_t left = c->columns, some; left; left -= some) {                                   \
+        some = least(left, PLACES);                                                                 \
+        for (int64_t i = 0; i < some; i++, p += c->seen_column_step, grads += c->count) {           \
+          vec grad[VECS];                                                                           \
+          UNROLL for (int j = 0; j < VECS; j++)                                                     \
+            grad[j] = VECS > 1 ? load(grads + j * LANES) : load_some(grads, end - grads);           \
+          UNROLL for (int k = 0; k < WIDE; k++) {                                                   \
+            vec value = all(*(const float *)(p + 4 * k));                                           \
+            UNROLL for (int j = 0; j < VECS; j++) sum[k][j] += value * grad[j];                     \
+          }                                                                                         \
+        }                                                                                           \
+        if ((summed += some) < PLACES) continue;                                                    \
+        UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                 \
+          total[i][j] += sum[i][j], sum[i][j] = all(0);                                             \
+        summed = 0;                                                                                 \
+      }                                                                                             \
+    }                                                                                               \
+    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                     \
+      store_some(out + i * c->count + j * LANES, total[i][j] + sum[i][j], count - j * LANES);       \
+  }
+
+#define GRADIENTS(WIDE) GRADIENT(WIDE, 1) GRADIENT(WIDE, 2)
+GRADIENTS(1) GRADIENTS(2) GRADIENTS(3) GRADIENTS(4) GRADIENTS(5) GRADIENTS(6)
+#if LANES == 16
+GRADIENTS(7) GRADIENTS(8) GRADIENTS(9) GRADIENTS(10) GRADIENTS(11) GRADIENTS(12) GRADIENTS(13) GRADIENTS(14)
+#endif
+
+typedef void (*Gradient)(const Convolution *, const char *, const float *, float *, int64_t);
+#define GRADIENT_PAIR(WIDE) {gradient_##WIDE##_1, gradient_##WIDE##_2}
+/* By width less one, and by vectors less one. */
+static const Gradient GRADIENT_OF[][2] = {
+    GRADIENT_PAIR(1), GRADIENT_PAIR(2), GRADIENT_PAIR(3),
+    GRADIENT_PAIR(4), GRADIENT_PAIR(5), GRADIENT_PAIR(6),
+#if LANES == 16
+    GRADIENT_PAIR(7), GRADIENT_PAIR(8), GRADIENT_PAIR(9), GRADIENT_PAIR(10),
+    GRADIENT_PAIR(11), GRADIENT_PAIR(12), GRADIENT_PAIR(13), GRADIENT_PAIR(14),
+#endif
+};
+
+/* How filters fall into pieces: numbers that lie side by side in images, some at a time, by vectors. */
+typedef struct {
+  const Convolution *convolution;
+  /* A run is what a window sees of a row of places, or of one if there are others between them. */
+  int64_t run, runs_in_row, tiles_in_run, blocks;
+} Filters;
+
+static void filters_piece(const void *work, int64_t number) {
+  const Filters *f = work;
+  const Convolution *c = f->convolution;
+  int64_t filter = number % f->blocks * BLOCK, tile = number / f->blocks;
+  int64_t run = tile / f->tiles_in_run, in_run = tile % f->tiles_in_run;
+  int64_t width = f->run / f->tiles_in_run, wider = f->run % f->tiles_in_run;
+  int64_t element = in_run * width + least(in_run, wider);
+  const char *seen = seen_from(c) + run / f->runs_in_row * c->element_row_step +
+                     run % f->runs_in_row * c->element_column_step + element * 4;
+  float *out = c->out + (run * f->run + element) * c->count;
+  /* The last vector ends with the filters, if there are so many. */
+  int64_t left = c->count - filter;
+  const Gradient *gradient = GRADIENT_OF[width + (in_run < wider) - 1];
+  if (left >= BLOCK) {
+    gradient[1](c, seen, c->filters + filter, out + filter, BLOCK);
+    return;
+  }
+  for (; left > 0; filter += LANES, left -= LANES) {
+    if (left < LANES && c->count >= LANES) filter = c->count - LANES, left = LANES;
+    gradient[0](c, seen, c->filters + filter, out + filter, least(left, LANES));
+  }
+}
+
+static void correlate(const Convolution *c, int helpers) {
+  int is_row = c->element_column_step == c->depth * (int64_t)sizeof(float);
+  Filters f = {.convolution = c, .run = c->depth * (is_row ? c->window_columns : 1)};
+  f.runs_in_row = is_row ? 1 : c->window_columns;
+  f.tiles_in_run = (f.run + WIDEST - 1) / WIDEST;
+  f.blocks = (c->count + BLOCK - 1) / BLOCK;
+  penstock_share(filters_piece, &f, c->window_rows * f.runs_in_row * f.tiles_in_run * f.blocks, helpers);
+}
+
 /* -- windows of one channel each -------------------------------------------------------------- */
 
 #define STRIP(WIDE, VECS)                                                                           \
@@ -201,4 +297,4 @@ static void slide(const Convolution *c, int helpers) {
   penstock_share(slide_piece, c, c->batch * c->rows, helpers);
 }
 
-const Kind KIND = {packed_bytes, pack, convolve, slide};
+const Kind KIND = {packed_bytes, pack, convolve, correlate, slide};

@@ -20,6 +20,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
 from penstock.kernels.c.convolution import convolver_for
+from penstock.kernels.c.convolution import correlate as correlate_in_c
 from penstock.kernels.nn.conv_grads import (
     depthwise_filter_grad,
     depthwise_input_grad,
@@ -64,7 +65,7 @@ def make_depthwise_backprop_input(attrs: Attrs) -> Kernel:
 @kernel("Conv3DBackpropFilter", types={"T": _WIDE})
 def make_conv_backprop_filter(attrs: Attrs) -> Kernel:
     """The gradient of the filters; their shape is given, or filters that have it."""
-    return _for_filters(attrs, filter_grad, _check_depth)
+    return _for_filters(attrs, _filter_grad if attrs.accelerate else filter_grad, _check_depth)
 
 
 @kernel("DepthwiseConv2dNativeBackpropFilter", types={"T": FLOATS})
@@ -82,6 +83,12 @@ def _convolve(
         facts = zip(filters.shape[:2], strides, dilations, strict=True)
         result = convolver_for(tuple(Window(*fact) for fact in facts))(images, filters)
     return correlate(images, filters, strides, dilations) if result is None else result
+
+
+def _filter_grad(images: Array, grads: Array, windows: Sequence[Window], shape: _Shape) -> Array:
+    """In C where it can be, and by numpy otherwise."""
+    result = correlate_in_c(images, grads, tuple(windows), tuple(shape))
+    return filter_grad(images, grads, windows, shape) if result is None else result
 
 
 _CheckDepth: TypeAlias = Callable[[int, _Shape, int], None]
