@@ -45,7 +45,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the library is asked to do, where PyTorch does nothing."""
     monkeypatch.setattr(torch_library, "is_installed", lambda: False)
     calls: list[str] = []
-    for name in ("convolve", "slide"):
+    for name in ("convolve", "correlate", "slide"):
         original = getattr(Library, name)
 
         def noted(self: Library, *given: Any, name: str = name, do: Any = original) -> None:
@@ -128,7 +128,30 @@ def test_products_with_constants(asked: list[str]) -> None:
     check(both("BatchMatMulV2", x, turned, adj_y=True))
     assert asked == ["convolve"] * 4
     check(both("BatchMatMulV2", x.swapaxes(1, 2).copy(), y, adj_x=True))
-    assert asked == ["convolve"] * 4
+    assert asked == ["convolve"] * 5
+
+
+def test_products_of_what_is_computed(asked: list[str]) -> None:
+    """Of matrices and of batches of them, turned or not, and as an equation."""
+    x, y = floats(128, 96), floats(96, 100)
+    check(both("MatMul", x, y))
+    check(both("MatMul", x.T.copy(), y.T.copy(), transpose_a=True, transpose_b=True))
+    batch, other = floats(3, 128, 64), floats(3, 64, 70)
+    check(both("BatchMatMul", batch, other))
+    check(both("BatchMatMulV2", batch, other.swapaxes(1, 2).copy(), adj_y=True))
+    heads = floats(1, 64, 4, 80), floats(1, 70, 4, 80)
+    check(both("Einsum", heads, equation="BTNH,BSNH->BNTS"))
+    assert asked == ["convolve"] * 5
+
+
+@pytest.mark.parametrize("attrs", [*SETTINGS, EXPLICIT])
+def test_gradients_of_filters(attrs: dict[str, Any], asked: list[str]) -> None:
+    """What each element saw; of images with the depth second, too."""
+    images, sizes = floats(2, 11, 9, 6), np.int32([3, 2, 6, 40])
+    places = both("Conv2D", images, floats(*sizes), **attrs)[0].shape
+    asked.clear()
+    check(both("Conv2DBackpropFilter", images, sizes, floats(*places), **attrs))
+    assert asked == ["correlate"]
 
 
 @pytest.mark.parametrize("op", ["MatMul", "BatchMatMulV2"])

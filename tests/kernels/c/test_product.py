@@ -1,4 +1,4 @@
-"""Products with constants, in C."""
+"""Products in C, with constants and others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from penstock.core.values import Array
 from penstock.kernels.c.library import library
-from penstock.kernels.c.product import Multiplier
+from penstock.kernels.c.product import Multiplier, batch_product
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
@@ -56,3 +56,53 @@ def test_others_are_for_others() -> None:
     assert multiply(x[:16], y[:, :16]) is None
     assert multiply(x.astype(np.float64), y) is None
     assert multiply(x, y, np.ones(7, np.float32)) is None
+
+
+@pytest.mark.parametrize(
+    ("x_shape", "y_shape"),
+    [
+        ((64, 300), (300, 70)),
+        ((12, 100, 64), (12, 64, 33)),
+        ((2, 3, 40, 96), (2, 3, 96, 128)),
+        ((2, 50, 300), (300, 90)),
+        ((3, 33, 500), (3, 500, 31)),
+    ],
+)
+@pytest.mark.parametrize("view", ["as they are", "turned", "backwards"])
+def test_batches_of_products(x_shape: tuple[int, ...], y_shape: tuple[int, ...], view: str) -> None:
+    """Each pair by itself, whatever the strides."""
+
+    def made(shape: tuple[int, ...]) -> Array:
+        if view == "turned":
+            return numbers(*shape[:-2], shape[-1], shape[-2]).swapaxes(-1, -2)
+        return numbers(*shape)[..., ::-1, ::-1] if view == "backwards" else numbers(*shape)
+
+    x, y = made(x_shape), made(y_shape)
+    got = batch_product(x, y)
+    np.testing.assert_allclose(got, x.astype(np.float64) @ y, rtol=0, atol=1e-4)  # type: ignore[arg-type]
+
+
+def numbers(*shape: int) -> Array:
+    """Numbers of either sign."""
+    return RNG.uniform(-1, 1, shape).astype(np.float32)
+
+
+def test_axes_of_batches_may_be_turned() -> None:
+    """As heads are beside the elements of a sequence."""
+    x, y = (numbers(1, 128, 12, 64).transpose(0, 2, 1, 3) for _ in range(2))
+    got = batch_product(x, y.swapaxes(-1, -2))
+    np.testing.assert_allclose(got, x.astype(np.float64) @ y.swapaxes(-1, -2), atol=1e-4)  # type: ignore[arg-type]
+
+
+def test_other_batches_are_for_others() -> None:
+    """What is small, has few rows, is to be broadcast, does not fit, or is of another type."""
+    x, y = numbers(4, 64, 128), numbers(4, 128, 64)
+    assert batch_product(x, y) is not None
+    assert batch_product(x[:, :8], y) is None
+    assert batch_product(x[:1, :33, :33], y[:1, :33]) is None
+    assert batch_product(x[:1], y) is None
+    assert batch_product(x, y[:2]) is None
+    assert batch_product(x, y[:, :64]) is None
+    assert batch_product(x, y[0, 0]) is None
+    assert batch_product(x, y.astype(np.float64)) is None
+    assert batch_product(x[:0], y[:0]) is None

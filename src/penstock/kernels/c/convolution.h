@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Changes with the structure, so that a library of other sources is not used. */
-#define PENSTOCK_LAYOUT 3
+#define PENSTOCK_LAYOUT 4
 
 /*
  * Sums of products of windows and filters.  A step is a distance in bytes.  Numbers of one pixel lie
@@ -34,9 +34,20 @@ typedef struct {
   /* Places of the window, and how many results each has. */
   int64_t rows, columns, count;
   int64_t window_rows, window_columns;
+  /* From image to image in packed filters, if each has filters of its own; or 0. */
+  int64_t filters_step;
   /* From image to image and place to place in what windows see, and between elements of one. */
   int64_t seen_image_step, seen_row_step, seen_column_step, element_row_step, element_column_step;
 } Convolution;
+
+/* Filters that are put into the order in which they are read, or a batch of them.  Steps are in bytes. */
+typedef struct {
+  const float *filters;
+  float *packed;
+  int64_t batch, elements, count, batch_step, element_step, filter_step;
+  /* From batch to batch in what is packed. */
+  int64_t packed_step;
+} Packing;
 
 /* Does one piece of some work. */
 typedef void (*Piece)(const void *work, int64_t number);
@@ -48,7 +59,7 @@ void penstock_share(Piece piece, const void *work, int64_t count, int helpers);
 typedef struct {
   /* Bytes that packed filters take. */
   int64_t (*packed_bytes)(int64_t elements, int64_t count);
-  void (*pack)(const float *filters, int64_t elements, int64_t count, float *packed);
+  void (*pack)(const Packing *packing, int helpers);
   void (*convolve)(const Convolution *convolution, int helpers);
   void (*correlate)(const Convolution *convolution, int helpers);
   void (*slide)(const Convolution *convolution, int helpers);

@@ -17,9 +17,13 @@ import numpy as np
 
 from penstock.core.values import Array
 from penstock.kernels.api.constants import is_constant
-from penstock.kernels.c.library import library
+from penstock.kernels.c.library import Packing, library
+from penstock.kernels.parallel.contention import contention
+from penstock.kernels.parallel.intra_op import HELPERS
 
 FLOAT: Final = np.dtype(np.float32)
+#: Fewer numbers are packed by one thread.
+_SHARED: Final = 1 << 16
 
 #: What was made of constants, by their identities, and whether they were turned; each goes when the
 #: constant does.  Each access is one operation of the dictionary; of two that are made at once,
@@ -39,7 +43,8 @@ def packed(filters: Array, *, is_turned: bool = False) -> Array:
     known = _kept.get(key)
     if known is not None and known[0]() is filters:
         return known[1]
-    made = _packed(filters.T if is_turned else filters)
+    factor = filters.T if is_turned else filters.reshape(-1, filters.shape[-1])
+    made = pack(factor[np.newaxis])
     if is_constant(filters):
 
         def forget(_gone: Any) -> None:
@@ -49,13 +54,17 @@ def packed(filters: Array, *, is_turned: bool = False) -> Array:
     return made
 
 
-def _packed(filters: Array) -> Array:
-    """One block of filters after the other."""
+def pack(factors: Array) -> Array:
+    """The same for a batch of factors, [batch, depth, count], which may have any strides."""
     with_c = library()
     assert with_c is not None
-    filters = np.ascontiguousarray(filters)
-    count = filters.shape[-1]
-    elements = filters.size // count
-    result = np.empty(with_c.packed_bytes(elements, count) // FLOAT.itemsize, FLOAT)
-    with_c.pack(address(filters), elements, count, address(result))
+    batch, depth, count = factors.shape
+    size = with_c.packed_bytes(depth, count)
+    result = np.empty((batch, size // FLOAT.itemsize), FLOAT)
+    packing = Packing(
+        filters=address(factors), packed=address(result), batch=batch, elements=depth, count=count,
+        packed_step=size,
+    )  # fmt: skip
+    packing.batch_step, packing.element_step, packing.filter_step = factors.strides
+    with_c.pack(packing, contention.helpers(HELPERS) if factors.size >= _SHARED else 0)
     return result

@@ -19,7 +19,9 @@ static const Kind *const KINDS[] = {
 #endif
 };
 
-PUBLIC int64_t penstock_layout(void) { return PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution); }
+PUBLIC int64_t penstock_layout(void) { 
+  return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)sizeof(Packing);
+}
 
 PUBLIC int penstock_kinds(void) {
 #if defined(__x86_64__)
@@ -38,8 +40,8 @@ PUBLIC int64_t penstock_packed_bytes(int kind, int64_t elements, int64_t count) 
   return KINDS[kind]->packed_bytes(elements, count);
 }
 
-PUBLIC void penstock_pack(int kind, const float *filters, int64_t elements, int64_t count, float *packed) {
-  KINDS[kind]->pack(filters, elements, count, packed);
+PUBLIC void penstock_pack(int kind, const Packing *packing, int helpers) {
+  KINDS[kind]->pack(packing, helpers);
 }
 
 /* One row of an image with zeros around it. */

@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 3
+_LAYOUT: Final = 4
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
@@ -27,6 +27,7 @@ _NUMBERS: Final = (
     *("image_step", "row_step", "column_step"),
     *("rows_before", "columns_before", "framed_rows", "framed_columns"),
     *("rows", "columns", "count", "window_rows", "window_columns"),
+    "filters_step",
     *("seen_image_step", "seen_row_step", "seen_column_step"),
     *("element_row_step", "element_column_step"),
 )
@@ -39,6 +40,17 @@ class Convolution(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in _POINTERS),
         *((name, ctypes.c_float) for name in _LIMITS),
         *((name, ctypes.c_int64) for name in _NUMBERS),
+    )
+
+
+class Packing(ctypes.Structure):
+    """The structure of that name in ``convolution.h``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("filters", "packed")),
+        *((name, ctypes.c_int64) for name in ("batch", "elements", "count")),
+        *((name, ctypes.c_int64) for name in ("batch_step", "element_step", "filter_step")),
+        ("packed_step", ctypes.c_int64),
     )
 
 
@@ -58,9 +70,7 @@ class Library:
         self._packed_bytes.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
         self._packed_bytes.restype = ctypes.c_int64
         self._pack: Final = functions.penstock_pack
-        self._pack.argtypes = (
-            *(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p),
-        )
+        self._pack.argtypes = (ctypes.c_int, ctypes.POINTER(Packing), ctypes.c_int)
         self._pack.restype = None
         arguments = ctypes.c_int, ctypes.POINTER(Convolution), ctypes.c_int
         self._convolve: Final = functions.penstock_convolve
@@ -74,9 +84,9 @@ class Library:
         size: int = self._packed_bytes(self._kind, elements, count)
         return size
 
-    def pack(self, filters: int, elements: int, count: int, packed: int) -> None:
-        """Put filters, [elements, count], into the order in which they are read; addresses."""
-        self._pack(self._kind, filters, elements, count, packed)
+    def pack(self, packing: Packing, helpers: int) -> None:
+        """Put filters into the order in which they are read."""
+        self._pack(self._kind, packing, helpers)
 
     def convolve(self, convolution: Convolution, helpers: int) -> None:
         """Windows over all of the depth, with packed filters."""
@@ -115,5 +125,5 @@ def load(path: Path, layout: int = _LAYOUT) -> Any:
     except (OSError, AttributeError):
         return None
     ask.restype = ctypes.c_int64
-    is_ours = ask() == layout * 4096 + ctypes.sizeof(Convolution)
-    return functions if is_ours else None
+    sizes = ctypes.sizeof(Convolution) * 4096 + ctypes.sizeof(Packing)
+    return functions if ask() == layout * 4096**2 + sizes else None

@@ -1,6 +1,7 @@
-"""Products of a matrix and a constant one, by the library in C.
+"""Products of matrices, by the library in C.
 
-In:   [rows, depth] and [depth, count] of float32; perhaps a number for each column.
+In:   [rows, depth] and [depth, count] of float32, or batches of them; perhaps a number for each
+      column.
 Out:  their product, plus these numbers, between limits; None where there is no library, or another
       way is faster.
 Not:  complains about no shape.
@@ -17,7 +18,7 @@ import numpy as np
 from penstock.core.values import Array
 from penstock.kernels.api.constants import is_constant
 from penstock.kernels.c.convolution import NO_LIMITS, Limits
-from penstock.kernels.c.filters import FLOAT, address, packed
+from penstock.kernels.c.filters import FLOAT, address, pack, packed
 from penstock.kernels.c.library import Convolution, library
 from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS
@@ -25,6 +26,8 @@ from penstock.kernels.parallel.intra_op import HELPERS
 #: With fewer multiplications, or rows, BLAS is as fast, and needs no second copy of the constant.
 _LEAST: Final = 1 << 20
 _FEWEST_ROWS: Final = 8
+#: What is packed for one product alone is worth it for so many rows.
+_FEWEST_ROWS_PACKED: Final = 32
 #: Matrices of fewer elements are never worth a look; loops are full of them.
 FEWEST: Final = 2_048
 
@@ -68,6 +71,42 @@ class Multiplier:
         work.low, work.high = self._limits
         with_c.convolve(work, contention.helpers(HELPERS))
         return result
+
+
+def batch_product(x: Array, y: Array) -> Array | None:
+    """``x @ y`` of batches of matrices; None if that is for others to do, or to complain about."""
+    if x.size < FEWEST or x.dtype is not FLOAT or y.dtype is not FLOAT:
+        return None
+    if y.ndim == 2 < x.ndim:
+        rows = batch_product(x.reshape(-1, x.shape[-1]), y)
+        return None if rows is None else rows.reshape(*x.shape[:-1], y.shape[1])
+    if x.ndim != y.ndim or x.shape[:-2] != y.shape[:-2] or x.shape[-1] != y.shape[-2]:
+        return None
+    if x.ndim == 2 and is_constant(y):
+        return _BY_CONSTANT(x, y)
+    *batch, rows, depth = x.shape
+    count = y.shape[-1]
+    if rows < _FEWEST_ROWS_PACKED or x.size * count < _LEAST:
+        return None
+    with_c = library()
+    if with_c is None:
+        return None
+    x, factors = x.reshape(-1, rows, depth), pack(y.reshape(-1, depth, count))
+    if x.strides[2] != FLOAT.itemsize:
+        x = np.ascontiguousarray(x)
+    result = np.empty((*batch, rows, count), FLOAT)
+    work = Convolution(
+        images=address(x), filters=address(factors), out=address(result),
+        batch=len(x), rows=1, columns=rows, depth=depth, count=count,
+        window_rows=1, window_columns=1, filters_step=factors.strides[0],
+        seen_image_step=x.strides[0], seen_column_step=x.strides[1],
+    )  # fmt: skip
+    work.low, work.high = NO_LIMITS
+    with_c.convolve(work, contention.helpers(HELPERS))
+    return result
+
+
+_BY_CONSTANT: Final = Multiplier()
 
 
 def _suits(bias: Array, count: int) -> bool:

@@ -99,8 +99,9 @@ static void dense_piece(const void *work, int64_t number) {
     int64_t column = in_row * width + least(in_row, wider);
     const char *seen = seen_from(c) + row / c->rows * c->seen_image_step +
                        row % c->rows * c->seen_row_step + column * c->seen_column_step;
+    const float *own = (const float *)((const char *)filters + row / c->rows * c->filters_step);
     int64_t at = (row * c->columns + column) * c->count + filter;
-    TILE_OF[width + (in_row < wider) - 1][count > LANES](c, seen, filters, at, filter, count);
+    TILE_OF[width + (in_row < wider) - 1][count > LANES](c, seen, own, at, filter, count);
   }
 }
 
@@ -125,14 +126,26 @@ static int64_t packed_bytes(int64_t elements, int64_t count) {
   return (last + vectors(last, count) * LANES) * elements * (int64_t)sizeof(float);
 }
 
-static void pack(const float *filters, int64_t elements, int64_t count, float *packed) {
-  for (int64_t filter = 0; filter < count; filter += BLOCK) {
-    int64_t width = vectors(filter, count) * LANES, filled = least(count - filter, width);
-    for (int64_t element = 0; element < elements; element++, packed += width) {
-      memcpy(packed, filters + element * count + filter, (size_t)filled * sizeof(float));
-      memset(packed + filled, 0, (size_t)(width - filled) * sizeof(float));
+static void pack_piece(const void *work, int64_t number) {
+  const Packing *p = work;
+  int64_t blocks = (p->count + BLOCK - 1) / BLOCK, filter = number % blocks * BLOCK;
+  int64_t width = vectors(filter, p->count) * LANES, filled = least(p->count - filter, width);
+  const char *from = (const char *)p->filters + number / blocks * p->batch_step + filter * p->filter_step;
+  float *to = (float *)((char *)p->packed + number / blocks * p->packed_step) + filter * p->elements;
+  if (p->filter_step == sizeof(float)) {
+    for (int64_t element = 0; element < p->elements; element++, from += p->element_step, to += width) {
+      memcpy(to, from, (size_t)filled * sizeof(float));
+      memset(to + filled, 0, (size_t)(width - filled) * sizeof(float));
     }
+    return;
   }
+  for (int64_t i = 0; i < width; i++, from += p->filter_step)
+    for (int64_t element = 0; element < p->elements; element++)
+      to[element * width + i] = i < filled ? *(const float *)(from + element * p->element_step) : 0.0f;
+}
+
+static void pack(const Packing *p, int helpers) {
+  penstock_share(pack_piece, p, p->batch * ((p->count + BLOCK - 1) / BLOCK), helpers);
 }
 
 /* -- gradients of filters --------------------------------------------------------------------- */

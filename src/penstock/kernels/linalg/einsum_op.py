@@ -40,7 +40,8 @@ _Sizes: TypeAlias = tuple[int, ...]
 def make_einsum(attrs: Attrs) -> Kernel:
     """The sum of products that the equation means."""
     dtype = attrs.dtype("T")
-    return einsum_with(attrs, product_of(dtypes.float32 if dtype in NARROW else dtype))
+    wide = dtypes.float32 if dtype in NARROW else dtype
+    return einsum_with(attrs, product_of(wide, accelerate=attrs.accelerate))
 
 
 def einsum_with(attrs: Attrs, multiply: Kernel) -> Kernel:

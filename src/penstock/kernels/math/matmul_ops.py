@@ -21,6 +21,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS, INTEGERS
 from penstock.kernels.c.product import FEWEST, Multiplier
+from penstock.kernels.c.product import batch_product as batch_product_in_c
 from penstock.kernels.parallel.blas import ALONE, ALONE_BY_VECTOR, ALWAYS_ALONE
 from penstock.kernels.parallel.products import batch_product, matrix_product
 from penstock.kernels.values.arrays import shape_text
@@ -34,11 +35,18 @@ _MANY: Final = 1 << 15
 _EXACT: Final = 2.0**53
 
 
-def product_of(dtype: DType) -> Kernel:
+def product_of(dtype: DType, *, accelerate: bool = False) -> Kernel:
     """How batches of matrices of a type are multiplied."""
+    if accelerate and dtype is dtypes.float32:
+        return _product_in_c
     if dtype in NARROW:
         return in_float32(batch_product, dtype)
     return _integer_product if dtype in INTEGERS else batch_product
+
+
+def _product_in_c(x: Array, y: Array) -> Array:
+    result = batch_product_in_c(x, y)
+    return batch_product(x, y) if result is None else result
 
 
 def _matrix_product_of(dtype: DType) -> Kernel:
@@ -66,12 +74,20 @@ def make_matmul(attrs: Attrs) -> Kernel:
     """The product of two matrices, each of them possibly transposed first."""
     is_a_turned, is_b_turned = attrs.bool("transpose_a"), attrs.bool("transpose_b")
     product = checked_product(attrs.dtype("T"), is_a_turned=is_a_turned, is_b_turned=is_b_turned)
-    if not attrs.accelerate or is_a_turned:
+    if not attrs.accelerate or attrs.dtype("T") is not dtypes.float32:
         return product
-    with_c = Multiplier(is_turned=is_b_turned)
+    by_constant = Multiplier(is_turned=is_b_turned)
+
+    def in_c(a: Value, b: Value) -> Value | None:
+        if a.ndim != 2 or b.ndim != 2:
+            return None
+        result = None if is_a_turned else by_constant(a, b)
+        if result is not None:
+            return result
+        return batch_product_in_c(a.T if is_a_turned else a, b.T if is_b_turned else b)
 
     def compute(a: Value, b: Value) -> Value:
-        result = with_c(a, b) if a.size >= FEWEST else None
+        result = in_c(a, b) if a.size >= FEWEST else None
         return product(a, b) if result is None else result
 
     return compute
@@ -127,7 +143,7 @@ def _size_error(a: Value, b: Value) -> InvalidArgumentError:
 @kernel("BatchMatMul", types={"T": _FACTORS})
 def make_batch_matmul(attrs: Attrs) -> Kernel:
     """The products of pairs of matrices; both batches have the same shape."""
-    multiply = _batch_product(attrs, product_of(attrs.dtype("T")))
+    multiply = _batch_product(attrs, product_of(attrs.dtype("T"), accelerate=attrs.accelerate))
 
     def compute(x: Value, y: Value) -> Value:
         if x.ndim != y.ndim:
@@ -146,18 +162,7 @@ def make_batch_matmul(attrs: Attrs) -> Kernel:
 @kernel("BatchMatMulV2", types={"T": _FACTORS})
 def make_batch_matmul_v2(attrs: Attrs) -> Kernel:
     """The products of pairs of matrices; batches are broadcast against each other."""
-    product = _batch_product(attrs, product_of(attrs.dtype("T")))
-    if not attrs.accelerate or attrs.bool("adj_x"):
-        return product
-    with_c = Multiplier(is_turned=attrs.bool("adj_y"))
-
-    def compute(x: Value, y: Value) -> Value:
-        if y.ndim != 2 or x.ndim < 3:
-            return product(x, y)
-        rows = with_c(x.reshape(-1, x.shape[-1]), y) if x.size else None
-        return product(x, y) if rows is None else rows.reshape(*x.shape[:-1], rows.shape[1])
-
-    return compute
+    return _batch_product(attrs, product_of(attrs.dtype("T"), accelerate=attrs.accelerate))
 
 
 def make_batch_matmul_v3(attrs: Attrs) -> Kernel:
