@@ -27,6 +27,7 @@ from penstock.kernels.accelerated.library import (
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.linalg.einsum_op import einsum_with
+from penstock.kernels.math.matmul_ops import product_of
 from penstock.kernels.parallel.blas import ALONE
 from penstock.kernels.parallel.products import batch_product
 
@@ -156,5 +157,5 @@ _PRODUCT: Final = Offer(lambda x, y: bool(x.size * y.shape[-1] > ALONE), product
 def make_einsum(attrs: Attrs) -> Kernel:
     """The sum of products that the equation means, by products of matrices."""
     if not (attrs.accelerate and library.is_installed()):
-        return einsum_with(attrs, batch_product)
+        return einsum_with(attrs, product_of(attrs.dtype("T"), accelerate=attrs.accelerate))
     return einsum_with(attrs, choosing(batch_product, _PRODUCT, by_trial=attrs.by_trial))
