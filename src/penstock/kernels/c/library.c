@@ -3,12 +3,15 @@
 #include <string.h>
 
 #include "convolution.h"
+#include "pooling.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
 extern const Kind penstock_plain;
+extern const Pool penstock_plain_pool;
 #if defined(__x86_64__)
 extern const Kind penstock_avx2, penstock_avx512;
+extern const Pool penstock_avx2_pool, penstock_avx512_pool;
 #endif
 
 static const Kind *const KINDS[] = {
@@ -19,8 +22,16 @@ static const Kind *const KINDS[] = {
 #endif
 };
 
+static const Pool *const POOLS[] = {
+    &penstock_plain_pool,
+#if defined(__x86_64__)
+    &penstock_avx2_pool,
+    &penstock_avx512_pool,
+#endif
+};
+
 PUBLIC int64_t penstock_layout(void) { 
-  return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)sizeof(Packing);
+  return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)(sizeof(Packing) + sizeof(Pooling));
 }
 
 PUBLIC int penstock_kinds(void) {
@@ -87,3 +98,6 @@ PUBLIC void penstock_slide(int kind, const Convolution *convolution, int helpers
   frame(convolution, helpers);
   KINDS[kind]->slide(convolution, helpers);
 }
+
+/* The greatest or the mean under windows, or their gradients. */
+PUBLIC void penstock_pool(int kind, const Pooling *pooling, int helpers) { (*POOLS[kind])(pooling, helpers); }

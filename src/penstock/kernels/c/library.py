@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 4
+_LAYOUT: Final = 5
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
@@ -54,6 +54,18 @@ class Packing(ctypes.Structure):
     )
 
 
+class Pooling(ctypes.Structure):
+    """The structure of that name in ``pooling.h``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("images", "gradients", "out")),
+        *((name, ctypes.c_int64) for name in ("batch", "image_rows", "image_columns", "depth")),
+        *((name, ctypes.c_int64) for name in ("rows", "columns", "window_rows", "window_columns")),
+        *((name, ctypes.c_int64) for name in ("row_stride", "column_stride")),
+        *((name, ctypes.c_int64) for name in ("rows_before", "columns_before", "way")),
+    )
+
+
 class Library:
     """Functions in C, with one kind of vectors."""
 
@@ -78,6 +90,9 @@ class Library:
         self._slide: Final = functions.penstock_slide
         for function in (self._convolve, self._correlate, self._slide):
             function.argtypes, function.restype = arguments, None
+        self._pool: Final = functions.penstock_pool
+        self._pool.argtypes = ctypes.c_int, ctypes.POINTER(Pooling), ctypes.c_int
+        self._pool.restype = None
 
     def packed_bytes(self, elements: int, count: int) -> int:
         """Bytes that so many filters of so many elements take when they are packed."""
@@ -95,6 +110,10 @@ class Library:
     def correlate(self, convolution: Convolution, helpers: int) -> None:
         """The gradient of filters; gradients of places stand for these."""
         self._correlate(self._kind, convolution, helpers)
+
+    def pool(self, pooling: Pooling, helpers: int) -> None:
+        """The greatest or the mean under windows, or their gradients."""
+        self._pool(self._kind, pooling, helpers)
 
     def slide(self, convolution: Convolution, helpers: int) -> None:
         """Windows of one channel each, with filters as they are."""
@@ -125,5 +144,5 @@ def load(path: Path, layout: int = _LAYOUT) -> Any:
     except (OSError, AttributeError):
         return None
     ask.restype = ctypes.c_int64
-    sizes = ctypes.sizeof(Convolution) * 4096 + ctypes.sizeof(Packing)
+    sizes = ctypes.sizeof(Convolution) * 4096 + ctypes.sizeof(Packing) + ctypes.sizeof(Pooling)
     return functions if ask() == layout * 4096**2 + sizes else None

@@ -22,6 +22,7 @@ from penstock.errors import UnimplementedError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, REALS
+from penstock.kernels.c.pooling import pool_gradient
 from penstock.kernels.nn.pool_ops import (
     by_letter,
     check_sizes,
@@ -58,6 +59,9 @@ def make_avg_pool_grad(attrs: Attrs) -> Kernel:
         shape = _shape_in(sizes, layout)
         check_places(shape, grads.shape, windows)
         check_new(shape, dtype.numpy)
+        in_c = pool_gradient(shape, grads, windows, "mean") if attrs.accelerate else None
+        if in_c is not None:
+            return in_c
 
         def of_some(grads: Array) -> Array:
             parts = grads.astype(wide)
@@ -99,7 +103,7 @@ def make_max_pool_grad(attrs: Attrs) -> Kernel:
     In two dimensions that is the first of the greatest, in three it is all of them.
     """
     windows, layout = static_windows(attrs), layout_of(attrs)
-    give = _GIVES[attrs.op.name]
+    give = _give_in_c if _gives_in_c(attrs) else _GIVES[attrs.op.name]
 
     def max_pool_grad(images: Array, pooled: Array, grads: Array) -> Array:
         return _give_in_parts(give, images, pooled, grads, windows)
@@ -111,7 +115,7 @@ def make_max_pool_grad(attrs: Attrs) -> Kernel:
 def make_max_pool_grad_v2(attrs: Attrs) -> Kernel:
     """The same with sizes and strides of the window as inputs."""
     layout = attrs.str("data_format")
-    give = _GIVES[attrs.op.name.removesuffix("V2")]
+    give = _give_in_c if _gives_in_c(attrs) else _GIVES[attrs.op.name.removesuffix("V2")]
 
     def max_pool_grad(
         images: Array, pooled: Array, grads: Array, ksize: Value, strides: Value
@@ -131,6 +135,8 @@ def _give_in_parts(
     if pooled.size:
         windows = trimmed(windows, images.shape)
     if grads.shape not in (images.shape, pooled.shape) or not len(images):
+        return give(images, pooled, grads, windows)
+    if give is _give_in_c:
         return give(images, pooled, grads, windows)
     shape = images.shape if give in (_give_back, _give_to_all) else pooled.shape
 
@@ -152,6 +158,27 @@ def _give_back(images: Array, pooled: Array, grads: Array, windows: _Windows) ->
     number_of, nothing = first_greatest(images, windows)[1], grads.dtype.type(0)
     parts = (np.where(number_of == n, grads, nothing) for n in itertools.count())
     return _added_up(parts, images, windows, grads.dtype)
+
+
+def _gives_in_c(attrs: Attrs) -> bool:
+    """Whether the library in C may do what ``_give_back`` does."""
+    return attrs.accelerate and attrs.op.name.removesuffix("V2") == "MaxPoolGrad"
+
+
+def _give_in_c(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:
+    """The same as ``_give_back``, in C where that has a way."""
+    check_places(images.shape, pooled.shape, windows)
+    check_like("out_backprop", grads, pooled)
+    given = pool_gradient(images.shape, grads, windows, "greatest", images)
+    if given is not None:
+        return given
+
+    def of_some(images: Array, pooled: Array, grads: Array) -> Array:
+        return _give_back(images, pooled, grads, windows)
+
+    if not len(images):
+        return of_some(images, pooled, grads)
+    return by_images(of_some, images.shape, grads.dtype, images, pooled, grads, at_once=_AT_ONCE)
 
 
 def _given_to_tiles(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array | None:

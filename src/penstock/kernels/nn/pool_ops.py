@@ -21,6 +21,7 @@ from penstock.errors import UnimplementedError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, REALS
+from penstock.kernels.c.pooling import pool as pool_in_c
 from penstock.kernels.nn.window_reduction import Joiner, divide_by_counts, join_windows
 from penstock.kernels.values.precision import NARROW
 from penstock.kernels.values.windows import Window, centred, margins_of, per_dimension
@@ -88,6 +89,9 @@ def _max_pool(attrs: Attrs, sizes: _Sizes, strides: _Sizes) -> _Pool:
             greater(greatest, least, out=greatest)
 
     def max_pool(images: Array) -> Array:
+        result = pool_in_c(images, windows, "greatest") if attrs.accelerate else None
+        if result is not None:
+            return result
         return join_windows(_centred(images, windows), windows, Joiner(greater, least), finish)
 
     return _in_layout(layout, max_pool)
@@ -145,6 +149,9 @@ def make_avg_pool(attrs: Attrs) -> Kernel:
     wide = np.dtype(np.float32) if dtype in NARROW else dtype.numpy
 
     def avg_pool(images: Array) -> Array:
+        result = pool_in_c(images, windows, "mean") if attrs.accelerate else None
+        if result is not None:
+            return result
         seen, lengths = _centred(images.astype(wide, copy=False), windows), images.shape[1:-1]
 
         def finish(sums: Array, rows: slice) -> None:

@@ -1,0 +1,127 @@
+/*
+ * Pooling with vectors of LANES floats; compiled once for each kind of them, as KIND with ``_pool`` after it.
+ *
+ * What is beyond the images is left out: a place has its own first and last row and column.
+ */
+
+#include <float.h>
+
+#include "convolution.h"
+#include "pooling.h"
+#include "vectors.h"
+
+/* Channels that a piece of gradients has. */
+#define CHANNELS (4 * LANES)
+
+/* What a place sees: its first element among the images, and how many rows and columns. */
+typedef struct {
+  int64_t first, rows, columns;
+} Seen;
+
+static inline Seen seen_by(const Pooling *p, int64_t image, int64_t row, int64_t column) {
+  int64_t top = row * p->row_stride - p->rows_before, left = column * p->column_stride - p->columns_before;
+  int64_t bottom = least(top + p->window_rows, p->image_rows);
+  int64_t right = least(left + p->window_columns, p->image_columns);
+  if (top < 0) top = 0;
+  if (left < 0) left = 0;
+  int64_t first = ((image * p->image_rows + top) * p->image_columns + left) * p->depth;
+  return (Seen){first, bottom - top, right - left};
+}
+
+/* -- the greatest and the mean ------------------------------------------------------------------ */
+
+/* NaN is never the greatest, and nothing is less than the least finite number. */
+static inline vec greatest(const Pooling *p, Seen seen, int64_t channel, int64_t count) {
+  vec best = all(-FLT_MAX);
+  for (int64_t row = 0; row < seen.rows; row++) {
+    const float *from = p->images + seen.first + row * p->image_columns * p->depth + channel;
+    for (int64_t column = 0; column < seen.columns; column++, from += p->depth) {
+      vec x = load_some(from, count);
+      best = choose(x > best, x, best);
+    }
+  }
+  return best;
+}
+
+static inline vec mean(const Pooling *p, Seen seen, int64_t channel, int64_t count) {
+  vec sum = all(0);
+  for (int64_t row = 0; row < seen.rows; row++) {
+    const float *from = p->images + seen.first + row * p->image_columns * p->depth + channel;
+    for (int64_t column = 0; column < seen.columns; column++, from += p->depth) sum += load_some(from, count);
+  }
+  return sum / all((float)(seen.rows * seen.columns));
+}
+
+/* One row of places.  The last vector ends with the channels, if there are so many. */
+static void row_of_places(const void *work, int64_t number) {
+  const Pooling *p = work;
+  float *to = p->out + number * p->columns * p->depth;
+  for (int64_t column = 0; column < p->columns; column++, to += p->depth) {
+    Seen seen = seen_by(p, number / p->rows, number % p->rows, column);
+    for (int64_t channel = 0; channel < p->depth; channel += LANES) {
+      if (channel + LANES > p->depth && p->depth >= LANES) channel = p->depth - LANES;
+      int64_t count = least(p->depth - channel, LANES);
+      store_some(to + channel, (p->way == GREATEST ? greatest : mean)(p, seen, channel, count), count);
+    }
+  }
+}
+
+/* -- gradients ---------------------------------------------------------------------------------- */
+
+/* The number of the greatest in its window: the first of equals, and NaN if that comes first. */
+static inline mask number_of_greatest(const Pooling *p, Seen seen, int64_t channel, int64_t count) {
+  vec best = all(0);
+  mask number = {0}, now = {0};
+  for (int64_t row = 0; row < seen.rows; row++) {
+    const float *from = p->images + seen.first + row * p->image_columns * p->depth + channel;
+    for (int64_t column = 0; column < seen.columns; column++, from += p->depth, now += 1) {
+      vec x = load_some(from, count);
+      mask is_better = row || column ? x > best : best == best;
+      best = choose(is_better, x, best);
+      number = (is_better & now) | (~is_better & number);
+    }
+  }
+  return number;
+}
+
+static inline void give(const Pooling *p, Seen seen, int64_t channel, int64_t count, int64_t place) {
+  vec gradient = load_some(p->gradients + place * p->depth + channel, count);
+  int is_mean = p->way == GRADIENT_OF_MEAN;
+  mask number = {0}, now = {0};
+  if (is_mean)
+    gradient /= all((float)(seen.rows * seen.columns));
+  else
+    number = number_of_greatest(p, seen, channel, count);
+  for (int64_t row = 0; row < seen.rows; row++) {
+    float *to = p->out + seen.first + row * p->image_columns * p->depth + channel;
+    for (int64_t column = 0; column < seen.columns; column++, to += p->depth, now += 1) {
+      vec here = is_mean ? gradient : (vec)((mask)gradient & (number == now));
+      store_some(to, load_some(to, count) + here, count);
+    }
+  }
+}
+
+/* Some channels of one image, for all places in their order. */
+static void some_channels(const void *work, int64_t number) {
+  const Pooling *p = work;
+  int64_t blocks = (p->depth + CHANNELS - 1) / CHANNELS, image = number / blocks;
+  int64_t first = number % blocks * CHANNELS, end = least(first + CHANNELS, p->depth);
+  int64_t place = image * p->rows * p->columns;
+  for (int64_t row = 0; row < p->rows; row++)
+    for (int64_t column = 0; column < p->columns; column++, place++) {
+      Seen seen = seen_by(p, image, row, column);
+      for (int64_t channel = first; channel < end; channel += LANES)
+        give(p, seen, channel, least(end - channel, LANES), place);
+    }
+}
+
+static void pool(const Pooling *p, int helpers) {
+  if (p->way == GREATEST || p->way == MEAN)
+    penstock_share(row_of_places, p, p->batch * p->rows, helpers);
+  else
+    penstock_share(some_channels, p, p->batch * ((p->depth + CHANNELS - 1) / CHANNELS), helpers);
+}
+
+#define JOIN(KIND) KIND##_pool
+#define NAMED(KIND) JOIN(KIND)
+const Pool NAMED(KIND) = pool;

@@ -1,0 +1,29 @@
+/* What pooling is, for all who compute a part of it.  pooling.py has the same structure. */
+
+#ifndef PENSTOCK_POOLING_H
+#define PENSTOCK_POOLING_H
+
+#include <stdint.h>
+
+/* In the order of ``_WAYS`` in pooling.py. */
+typedef enum { GREATEST, MEAN, GRADIENT_OF_GREATEST, GRADIENT_OF_MEAN } Way;
+
+/*
+ * Windows that see one channel each, of images whose numbers follow each other: [batch, rows, columns,
+ * depth].  The greatest, or the mean, of what a place sees; or what elements get of gradients of places.
+ */
+typedef struct {
+  /* What windows see; not read for the gradient of a mean. */
+  const float *images;
+  /* By the places, [batch, rows, columns, depth]; only for gradients. */
+  const float *gradients;
+  /* By the places, or for gradients like the images and zeros. */
+  float *out;
+  int64_t batch, image_rows, image_columns, depth, rows, columns;
+  int64_t window_rows, window_columns, row_stride, column_stride, rows_before, columns_before;
+  int64_t way;
+} Pooling;
+
+typedef void (*Pool)(const Pooling *pooling, int helpers);
+
+#endif

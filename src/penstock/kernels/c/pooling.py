@@ -1,0 +1,122 @@
+"""Pooling over two dimensions, and its gradients, by the library in C.
+
+In:   images, [batch, rows, columns, depth], of float32; windows; for gradients what came back to
+      the places.
+Out:  the greatest or the mean of what each place sees; or what the images get; None where there is
+      no library, or it has no way for such shapes.
+Not:  knows no layouts, no ops, no depth-wise pooling; complains about no shape.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from penstock.core.values import Array
+from penstock.kernels.c.filters import FLOAT, address
+from penstock.kernels.c.library import Pooling, library
+from penstock.kernels.parallel.contention import contention
+from penstock.kernels.parallel.intra_op import HELPERS
+from penstock.kernels.values.arrays import check_new
+from penstock.kernels.values.windows import Window
+
+#: In the order of ``Way`` in ``pooling.h``.
+_WAYS: Final = {"greatest": 0, "mean": 1}
+_GRADIENTS: Final = {"greatest": 2, "mean": 3}
+#: Larger windows are joined along one dimension after the other, by numpy.
+_LARGEST: Final = 64
+_LONGEST: Final = 1 << 31
+#: With fewer elements that are seen, no other thread is asked to help.
+_SHARED: Final = 1 << 17
+
+
+def pool(images: Array, windows: Sequence[Window], way: str) -> Array | None:
+    """The ``greatest`` or the ``mean`` of what each place sees; padding does not count."""
+    facts = _facts_for(images, windows)
+    if facts is None:
+        return None
+    shape, numbers = facts
+    check_new(shape, FLOAT)
+    result, images = np.empty(shape, FLOAT), np.ascontiguousarray(images)
+    _run(numbers, _WAYS[way], images, None, result)
+    return result
+
+
+def pool_gradient(
+    shape: tuple[int, ...],
+    grads: Array,
+    windows: Sequence[Window],
+    way: str,
+    images: Array | None = None,
+) -> Array | None:
+    """What images of some shape get: each gradient goes to the first greatest, or to all alike.
+
+    The images themselves are needed for the ``greatest``.
+    """
+    facts = _facts_for(images, windows) if images is not None else _facts_of(shape, windows)
+    if facts is None or grads.dtype is not FLOAT or grads.shape != facts[0]:
+        return None
+    check_new(shape, FLOAT)
+    result, grads = np.zeros(shape, FLOAT), np.ascontiguousarray(grads)
+    if images is not None:
+        images = np.ascontiguousarray(images)
+    _run(facts[1], _GRADIENTS[way], images, grads, result)
+    return result
+
+
+def _run(numbers: Pooling, way: int, images: Array | None, grads: Array | None, out: Array) -> None:
+    with_c = library()
+    assert with_c is not None
+    work = Pooling.from_buffer_copy(numbers)
+    work.way, work.out = way, address(out)
+    if images is not None:
+        work.images = address(images)
+    if grads is not None:
+        work.gradients = address(grads)
+    places = numbers.batch * numbers.rows * numbers.columns * numbers.depth
+    is_much = places * numbers.window_rows * numbers.window_columns >= _SHARED
+    with_c.pool(work, contention.helpers(HELPERS) if is_much else 0)
+
+
+#: The shape of the places, and what the library has to know.
+_Facts = tuple[tuple[int, ...], Pooling]
+
+
+def _facts_for(images: Array, windows: Sequence[Window]) -> _Facts | None:
+    return _facts_of(images.shape, windows) if images.dtype is FLOAT else None
+
+
+def _facts_of(shape: tuple[int, ...], windows: Sequence[Window]) -> _Facts | None:
+    if library() is None or len(shape) != 4 or len(windows) != 2 or not math.prod(shape):
+        return None
+    return _facts(shape, tuple(windows))
+
+
+@functools.lru_cache(maxsize=256)
+def _facts(shape: tuple[int, ...], windows: tuple[Window, ...]) -> _Facts | None:
+    """What follows from shapes; None if some place would see nothing, or windows are not simple."""
+    batch, rows, columns, depth = shape
+    above, beside = windows
+    fits = above.fit(rows), beside.fit(columns)
+    for window, fit, length in zip(windows, fits, (rows, columns), strict=True):
+        last = (fit.places - 1) * window.stride - fit.before
+        if window.dilation != 1 or fit.places < 1 or fit.before < 0:
+            return None
+        if max(window.size, window.stride) > _LONGEST:
+            return None
+        if last >= length or fit.before >= window.size:
+            return None
+    if fits[0].places * fits[1].places > 1 and above.size * beside.size > _LARGEST:
+        return None
+    numbers = Pooling(
+        batch=batch, image_rows=rows, image_columns=columns, depth=depth,
+        rows=fits[0].places, columns=fits[1].places,
+        window_rows=above.size, window_columns=beside.size,
+        row_stride=above.stride, column_stride=beside.stride,
+        rows_before=fits[0].before, columns_before=fits[1].before,
+    )  # fmt: skip
+    return (batch, numbers.rows, numbers.columns, depth), numbers
