@@ -10,7 +10,7 @@
 #include "pooling.h"
 #include "vectors.h"
 
-/* Channels that a piece of gradients has. */
+/* Channels that are gone through together, and those that a piece of gradients has. */
 #define CHANNELS (4 * LANES)
 
 /* What a place sees: its first element among the images, and how many rows and columns. */
@@ -30,27 +30,26 @@ static inline Seen seen_by(const Pooling *p, int64_t image, int64_t row, int64_t
 
 /* -- the greatest and the mean ------------------------------------------------------------------ */
 
+/* A function for VECS vectors of channels side by side: all that a place sees, joined. */
+#define JOINED(NAME, VECS, FIRST, NEXT, LAST)                                                   \
+  static inline void NAME(const Pooling *p, Seen seen, int64_t channel, float *to, int64_t count) { \
+    vec so_far[VECS];                                                                           \
+    for (int i = 0; i < VECS; i++) so_far[i] = all(FIRST);                                      \
+    for (int64_t row = 0; row < seen.rows; row++) {                                             \
+      const float *from = p->images + seen.first + row * p->image_columns * p->depth + channel; \
+      for (int64_t column = 0; column < seen.columns; column++, from += p->depth)               \
+        for (int i = 0; i < VECS; i++) {                                                        \
+          vec x = VECS > 1 ? load(from + i * LANES) : load_some(from, count);                   \
+          so_far[i] = NEXT;                                                                     \
+        }                                                                                       \
+    }                                                                                           \
+    for (int i = 0; i < VECS; i++) store_some(to + channel + i * LANES, LAST, count - i * LANES); \
+  }
 /* NaN is never the greatest, and nothing is less than the least finite number. */
-static inline vec greatest(const Pooling *p, Seen seen, int64_t channel, int64_t count) {
-  vec best = all(-FLT_MAX);
-  for (int64_t row = 0; row < seen.rows; row++) {
-    const float *from = p->images + seen.first + row * p->image_columns * p->depth + channel;
-    for (int64_t column = 0; column < seen.columns; column++, from += p->depth) {
-      vec x = load_some(from, count);
-      best = choose(x > best, x, best);
-    }
-  }
-  return best;
-}
-
-static inline vec mean(const Pooling *p, Seen seen, int64_t channel, int64_t count) {
-  vec sum = all(0);
-  for (int64_t row = 0; row < seen.rows; row++) {
-    const float *from = p->images + seen.first + row * p->image_columns * p->depth + channel;
-    for (int64_t column = 0; column < seen.columns; column++, from += p->depth) sum += load_some(from, count);
-  }
-  return sum / all((float)(seen.rows * seen.columns));
-}
+JOINED(greatest_of_1, 1, -FLT_MAX, choose(x > so_far[i], x, so_far[i]), so_far[i])
+JOINED(greatest_of_4, 4, -FLT_MAX, choose(x > so_far[i], x, so_far[i]), so_far[i])
+JOINED(mean_of_1, 1, 0, so_far[i] + x, so_far[i] / all((float)(seen.rows * seen.columns)))
+JOINED(mean_of_4, 4, 0, so_far[i] + x, so_far[i] / all((float)(seen.rows * seen.columns)))
 
 /* One row of places.  The last vector ends with the channels, if there are so many. */
 static void row_of_places(const void *work, int64_t number) {
@@ -58,10 +57,13 @@ static void row_of_places(const void *work, int64_t number) {
   float *to = p->out + number * p->columns * p->depth;
   for (int64_t column = 0; column < p->columns; column++, to += p->depth) {
     Seen seen = seen_by(p, number / p->rows, number % p->rows, column);
-    for (int64_t channel = 0; channel < p->depth; channel += LANES) {
+    int64_t channel = 0;
+    for (; channel + CHANNELS <= p->depth; channel += CHANNELS)
+      (p->way == GREATEST ? greatest_of_4 : mean_of_4)(p, seen, channel, to, CHANNELS);
+    for (; channel < p->depth; channel += LANES) {
       if (channel + LANES > p->depth && p->depth >= LANES) channel = p->depth - LANES;
       int64_t count = least(p->depth - channel, LANES);
-      store_some(to + channel, (p->way == GREATEST ? greatest : mean)(p, seen, channel, count), count);
+      (p->way == GREATEST ? greatest_of_1 : mean_of_1)(p, seen, channel, to, count);
     }
   }
 }
