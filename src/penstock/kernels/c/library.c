@@ -4,14 +4,17 @@
 
 #include "convolution.h"
 #include "pooling.h"
+#include "softmax.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
 extern const Kind penstock_plain;
 extern const Pool penstock_plain_pool;
+extern const Softmax penstock_plain_softmax;
 #if defined(__x86_64__)
 extern const Kind penstock_avx2, penstock_avx512;
 extern const Pool penstock_avx2_pool, penstock_avx512_pool;
+extern const Softmax penstock_avx2_softmax, penstock_avx512_softmax;
 #endif
 
 static const Kind *const KINDS[] = {
@@ -27,6 +30,14 @@ static const Pool *const POOLS[] = {
 #if defined(__x86_64__)
     &penstock_avx2_pool,
     &penstock_avx512_pool,
+#endif
+};
+
+static const Softmax *const SOFTMAXES[] = {
+    &penstock_plain_softmax,
+#if defined(__x86_64__)
+    &penstock_avx2_softmax,
+    &penstock_avx512_softmax,
 #endif
 };
 
@@ -101,3 +112,9 @@ PUBLIC void penstock_slide(int kind, const Convolution *convolution, int helpers
 
 /* The greatest or the mean under windows, or their gradients. */
 PUBLIC void penstock_pool(int kind, const Pooling *pooling, int helpers) { (*POOLS[kind])(pooling, helpers); }
+
+/* The softmax of each of some rows. */
+PUBLIC void penstock_softmax(int kind, const float *from, float *to, int64_t count, int64_t length, int helpers) {
+  Rows rows = {from, to, count, length};
+  (*SOFTMAXES[kind])(&rows, helpers);
+}

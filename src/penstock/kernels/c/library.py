@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 5
+_LAYOUT: Final = 6
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
@@ -93,6 +93,12 @@ class Library:
         self._pool: Final = functions.penstock_pool
         self._pool.argtypes = ctypes.c_int, ctypes.POINTER(Pooling), ctypes.c_int
         self._pool.restype = None
+        self._softmax: Final = functions.penstock_softmax
+        self._softmax.argtypes = (
+            *(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p),
+            *(ctypes.c_int64, ctypes.c_int64, ctypes.c_int),
+        )
+        self._softmax.restype = None
 
     def packed_bytes(self, elements: int, count: int) -> int:
         """Bytes that so many filters of so many elements take when they are packed."""
@@ -114,6 +120,10 @@ class Library:
     def pool(self, pooling: Pooling, helpers: int) -> None:
         """The greatest or the mean under windows, or their gradients."""
         self._pool(self._kind, pooling, helpers)
+
+    def softmax(self, source: int, target: int, count: int, length: int, helpers: int) -> None:
+        """Of each of some rows that follow each other; addresses."""
+        self._softmax(self._kind, source, target, count, length, helpers)
 
     def slide(self, convolution: Convolution, helpers: int) -> None:
         """Windows of one channel each, with filters as they are."""

@@ -18,6 +18,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
+from penstock.kernels.c.softmax import softmax as softmax_in_c
 from penstock.kernels.values.precision import NARROW, in_float32
 
 
@@ -46,6 +47,12 @@ def _below_largest(logits: Array) -> Array:
     return logits - largest
 
 
+def _softmax_in_c(logits: Array) -> Array:
+    """The same, in C where that has a way."""
+    result = softmax_in_c(logits)
+    return softmax(logits) if result is None else result
+
+
 _SOFTMAXES: Final[dict[str, Kernel]] = {"Softmax": softmax, "LogSoftmax": log_softmax}
 
 
@@ -53,4 +60,6 @@ _SOFTMAXES: Final[dict[str, Kernel]] = {"Softmax": softmax, "LogSoftmax": log_so
 def make_softmax(attrs: Attrs) -> Kernel:
     """The softmax of each row, or its logarithm."""
     function, dtype = _SOFTMAXES[attrs.op.name], attrs.dtype("T")
+    if attrs.accelerate and function is softmax:
+        function = _softmax_in_c
     return in_float32(function, dtype) if dtype in NARROW else function

@@ -1,0 +1,33 @@
+"""The softmax of rows, by the library in C.
+
+In:   an array of float32.
+Out:  the softmax along the last axis; None where there is no library, or nothing to compute.
+Not:  no logarithm, no other axis.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from penstock.core.values import Array
+from penstock.kernels.c.filters import FLOAT, address
+from penstock.kernels.c.library import library
+from penstock.kernels.parallel.contention import contention
+from penstock.kernels.parallel.intra_op import HELPERS
+
+#: With fewer elements no other thread is asked to help.
+_SHARED: Final = 1 << 16
+
+
+def softmax(logits: Array) -> Array | None:
+    """exp(x) / sum(exp(x)); None if that is for others to do."""
+    with_c = library()
+    if with_c is None or logits.dtype is not FLOAT or not logits.ndim or not logits.size:
+        return None
+    logits, result = np.ascontiguousarray(logits), np.empty(logits.shape, FLOAT)
+    length = logits.shape[-1]
+    helpers = contention.helpers(HELPERS) if logits.size >= _SHARED else 0
+    with_c.softmax(address(logits), address(result), logits.size // length, length, helpers)
+    return result

@@ -1,0 +1,88 @@
+"""The softmax in C is what its definition says, whatever the vectors, threads and lengths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.core.values import Array
+from penstock.kernels.c import softmax as module
+from penstock.kernels.c.library import Library, library, loaded
+from penstock.kernels.c.softmax import softmax
+
+pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
+
+KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
+RNG = np.random.default_rng(23)
+
+
+class Shared(Library):
+    """A library whose work is shared by so many threads, whoever asks."""
+
+    def __init__(self, kind: int, threads: int) -> None:
+        super().__init__(loaded(), kind)
+        self._threads = threads
+
+    def softmax(self, source: int, target: int, count: int, length: int, helpers: int) -> None:
+        """As many as were said."""
+        del helpers
+        super().softmax(source, target, count, length, self._threads)
+
+
+def wanted(logits: Array) -> Array:
+    """The definition, in float64."""
+    x = logits.astype(np.float64)
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    return np.asarray(powers / powers.sum(-1, keepdims=True))
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 15, 16, 17, 31, 33, 100, 1000, 40_000])
+def test_rows_of_all_lengths(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing overflows; all kinds that multiply and add at once agree, on any thread."""
+    logits = (RNG.normal(size=(37, length)) * 30 + 500).astype(np.float32)
+    found = set()
+    for kind in KINDS:
+        for threads in (0, 3):
+            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
+            got = softmax(logits)
+            assert got is not None
+            np.testing.assert_allclose(got, wanted(logits), rtol=2e-6, atol=1e-37)
+            if kind:
+                found.add(got.tobytes())
+    assert len(found) <= 1
+
+
+@np.errstate(all="ignore")
+def test_numbers_that_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NaN, and an infinity, spoil their row and no other."""
+    for kind in KINDS:
+        monkeypatch.setattr(module, "library", lambda k=kind: Library(loaded(), k))
+        for at in (0, 5, 16, 19):
+            for odd in (np.nan, np.inf):
+                logits = RNG.normal(size=(3, 20)).astype(np.float32)
+                logits[1, at] = odd
+                got = softmax(logits)
+                assert got is not None
+                assert np.isnan(got[1]).all()
+                np.testing.assert_allclose(got[[0, 2]], wanted(logits[[0, 2]]), rtol=2e-6)
+        logits = np.full((2, 18), -np.inf, np.float32)
+        logits[1, 17] = 3
+        got = softmax(logits)
+        assert got is not None
+        assert np.isnan(got[0]).all()
+        np.testing.assert_array_equal(got[1], [0] * 17 + [1])
+
+
+def test_views_and_axes() -> None:
+    """The last axis counts, however it lies in memory."""
+    whole = RNG.normal(size=(4, 6, 10)).astype(np.float32)
+    for view in (whole.transpose(2, 0, 1), whole[::-1, :, ::3], whole[0, 0], whole[:, :1]):
+        np.testing.assert_allclose(softmax(view), wanted(view), rtol=2e-6)
+
+
+def test_others_are_for_others() -> None:
+    """Other types, numbers, and nothing at all."""
+    assert softmax(np.ones((2, 2))) is None
+    assert softmax(np.ones((), np.float32)) is None
+    assert softmax(np.ones((0, 3), np.float32)) is None
+    assert softmax(np.ones((3, 0), np.float32)) is None
