@@ -25,6 +25,7 @@ from penstock.kernels.xla import xla_programs
 from penstock.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from penstock.passes.fold_batch_norm import fold_batch_norm
 from penstock.passes.fold_constants import fold_constants
+from penstock.passes.fold_paddings import fold_paddings
 from penstock.passes.fuse_convolutions import fuse_convolutions
 from penstock.passes.fuse_gates import fuse_gates
 from penstock.passes.graph_pass import REWRITING, GraphPass, GraphProperty, PassInput, rewriting
@@ -176,6 +177,15 @@ BUILTIN_PASSES: Final = (
         does="convolution, bias and activation as one node; where kernels in C compute it, the sum "
         "with another result, too",
         never="what has no kernel",
+        option="remapping",
+        requires=_ALONE,
+        may_change_last_bits=True,
+    ),
+    GraphPass(
+        name="fold_paddings",
+        run=rewriting(fold_paddings),
+        does="a convolution puts zeros around what it sees, instead of a Pad before it",
+        never="other paddings than of rows and columns, what others read",
         option="remapping",
         requires=_ALONE,
         may_change_last_bits=True,

@@ -103,10 +103,10 @@ def make_max_pool_grad(attrs: Attrs) -> Kernel:
     In two dimensions that is the first of the greatest, in three it is all of them.
     """
     windows, layout = static_windows(attrs), layout_of(attrs)
-    give = _give_in_c if _gives_in_c(attrs) else _GIVES[attrs.op.name]
+    give, use_c = _GIVES[attrs.op.name], attrs.accelerate
 
     def max_pool_grad(images: Array, pooled: Array, grads: Array) -> Array:
-        return _give_in_parts(give, images, pooled, grads, windows)
+        return _give_in_parts(give, images, pooled, grads, windows, use_c=use_c)
 
     return _in_layout(layout, max_pool_grad, (0, 1, 2))
 
@@ -115,28 +115,30 @@ def make_max_pool_grad(attrs: Attrs) -> Kernel:
 def make_max_pool_grad_v2(attrs: Attrs) -> Kernel:
     """The same with sizes and strides of the window as inputs."""
     layout = attrs.str("data_format")
-    give = _give_in_c if _gives_in_c(attrs) else _GIVES[attrs.op.name.removesuffix("V2")]
+    give, use_c = _GIVES[attrs.op.name.removesuffix("V2")], attrs.accelerate
 
     def max_pool_grad(
         images: Array, pooled: Array, grads: Array, ksize: Value, strides: Value
     ) -> Array:
         sizes, jumps = by_letter(ksize, "ksize", layout), by_letter(strides, "strides", layout)
         windows = _windows_over_places(attrs, sizes, jumps)
-        return _give_in_parts(give, images, pooled, grads, windows)
+        return _give_in_parts(give, images, pooled, grads, windows, use_c=use_c)
 
     return _in_layout(layout, max_pool_grad, (0, 1, 2))
 
 
 def _give_in_parts(
-    give: _Give, images: Array, pooled: Array, grads: Array, windows: _Windows
+    give: _Give, images: Array, pooled: Array, grads: Array, windows: _Windows, *, use_c: bool
 ) -> Array:
     """Some images at a time; what comes out is like the gradients, seen from the other side."""
     check_places(images.shape, pooled.shape, windows)
     if pooled.size:
         windows = trimmed(windows, images.shape)
+    if give is _give_back and use_c and grads.shape == pooled.shape:
+        given = pool_gradient(images.shape, grads, windows, "greatest", images)
+        if given is not None:
+            return given
     if grads.shape not in (images.shape, pooled.shape) or not len(images):
-        return give(images, pooled, grads, windows)
-    if give is _give_in_c:
         return give(images, pooled, grads, windows)
     shape = images.shape if give in (_give_back, _give_to_all) else pooled.shape
 
@@ -158,27 +160,6 @@ def _give_back(images: Array, pooled: Array, grads: Array, windows: _Windows) ->
     number_of, nothing = first_greatest(images, windows)[1], grads.dtype.type(0)
     parts = (np.where(number_of == n, grads, nothing) for n in itertools.count())
     return _added_up(parts, images, windows, grads.dtype)
-
-
-def _gives_in_c(attrs: Attrs) -> bool:
-    """Whether the library in C may do what ``_give_back`` does."""
-    return attrs.accelerate and attrs.op.name.removesuffix("V2") == "MaxPoolGrad"
-
-
-def _give_in_c(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array:
-    """The same as ``_give_back``, in C where that has a way."""
-    check_places(images.shape, pooled.shape, windows)
-    check_like("out_backprop", grads, pooled)
-    given = pool_gradient(images.shape, grads, windows, "greatest", images)
-    if given is not None:
-        return given
-
-    def of_some(images: Array, pooled: Array, grads: Array) -> Array:
-        return _give_back(images, pooled, grads, windows)
-
-    if not len(images):
-        return of_some(images, pooled, grads)
-    return by_images(of_some, images.shape, grads.dtype, images, pooled, grads, at_once=_AT_ONCE)
 
 
 def _given_to_tiles(images: Array, pooled: Array, grads: Array, windows: _Windows) -> Array | None:
