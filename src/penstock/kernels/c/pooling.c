@@ -12,20 +12,22 @@
 
 /* Channels that are gone through together, and those that a piece of gradients has. */
 #define CHANNELS (4 * LANES)
+/* Elements of the largest window by whose filters there is a gradient. */
+#define LARGEST 64
 
-/* What a place sees: its first element among the images, and how many rows and columns. */
+/* What a place sees: its first element among the images and in the window, and how many rows and columns. */
 typedef struct {
-  int64_t first, rows, columns;
+  int64_t first, in_window, rows, columns;
 } Seen;
 
 static inline Seen seen_by(const Pooling *p, int64_t image, int64_t row, int64_t column) {
   int64_t top = row * p->row_stride - p->rows_before, left = column * p->column_stride - p->columns_before;
   int64_t bottom = least(top + p->window_rows, p->image_rows);
   int64_t right = least(left + p->window_columns, p->image_columns);
-  if (top < 0) top = 0;
-  if (left < 0) left = 0;
+  int64_t above = top < 0 ? -top : 0, beside = left < 0 ? -left : 0;
+  top += above, left += beside;
   int64_t first = ((image * p->image_rows + top) * p->image_columns + left) * p->depth;
-  return (Seen){first, bottom - top, right - left};
+  return (Seen){first, above * p->window_columns + beside, bottom - top, right - left};
 }
 
 /* -- the greatest and the mean ------------------------------------------------------------------ */
@@ -103,6 +105,17 @@ static inline void give(const Pooling *p, Seen seen, int64_t channel, int64_t co
   }
 }
 
+/* What the elements under a window get: the gradient times the window's filters. */
+static inline void give_times_filters(const Pooling *p, Seen seen, int64_t channel, int64_t count, int64_t place) {
+  vec gradient = load_some(p->gradients + place * p->depth + channel, count);
+  for (int64_t row = 0; row < seen.rows; row++) {
+    float *to = p->out + seen.first + row * p->image_columns * p->depth + channel;
+    const float *filter = p->filters + (seen.in_window + row * p->window_columns) * p->depth + channel;
+    for (int64_t column = 0; column < seen.columns; column++, to += p->depth, filter += p->depth)
+      store_some(to, load_some(to, count) + gradient * load_some(filter, count), count);
+  }
+}
+
 /* Some channels of one image, for all places in their order. */
 static void some_channels(const void *work, int64_t number) {
   const Pooling *p = work;
@@ -113,13 +126,40 @@ static void some_channels(const void *work, int64_t number) {
     for (int64_t column = 0; column < p->columns; column++, place++) {
       Seen seen = seen_by(p, image, row, column);
       for (int64_t channel = first; channel < end; channel += LANES)
-        give(p, seen, channel, least(end - channel, LANES), place);
+        (p->way == GRADIENT_OF_IMAGES ? give_times_filters : give)(p, seen, channel, least(end - channel, LANES), place);
     }
+}
+
+/* The filters of a vector of channels: for each element of the window what it saw times the gradients.
+   Rows of places are added up by themselves first. */
+static void filters_of_channels(const void *work, int64_t number) {
+  const Pooling *p = work;
+  int64_t channel = number * LANES, count = least(p->depth - channel, LANES), place = 0;
+  int64_t elements = p->window_rows * p->window_columns;
+  vec total[LARGEST], sum[LARGEST];
+  for (int64_t i = 0; i < elements; i++) total[i] = all(0);
+  for (int64_t image = 0; image < p->batch; image++)
+    for (int64_t row = 0; row < p->rows; row++) {
+      for (int64_t i = 0; i < elements; i++) sum[i] = all(0);
+      for (int64_t column = 0; column < p->columns; column++, place++) {
+        Seen seen = seen_by(p, image, row, column);
+        vec gradient = load_some(p->gradients + place * p->depth + channel, count);
+        for (int64_t r = 0; r < seen.rows; r++) {
+          const float *from = p->images + seen.first + r * p->image_columns * p->depth + channel;
+          vec *to = sum + seen.in_window + r * p->window_columns;
+          for (int64_t c = 0; c < seen.columns; c++) to[c] += load_some(from + c * p->depth, count) * gradient;
+        }
+      }
+      for (int64_t i = 0; i < elements; i++) total[i] += sum[i];
+    }
+  for (int64_t i = 0; i < elements; i++) store_some(p->out + i * p->depth + channel, total[i], count);
 }
 
 static void pool(const Pooling *p, int helpers) {
   if (p->way == GREATEST || p->way == MEAN)
     penstock_share(row_of_places, p, p->batch * p->rows, helpers);
+  else if (p->way == GRADIENT_OF_FILTERS)
+    penstock_share(filters_of_channels, p, (p->depth + LANES - 1) / LANES, helpers);
   else
     penstock_share(some_channels, p, p->batch * ((p->depth + CHANNELS - 1) / CHANNELS), helpers);
 }

@@ -1,9 +1,9 @@
-"""Pooling over two dimensions, and its gradients, by the library in C.
+"""Pooling over two dimensions, its gradients, and those of convolutions by channel, in C.
 
 In:   images, [batch, rows, columns, depth], of float32; windows; for gradients what came back to
       the places.
-Out:  the greatest or the mean of what each place sees; or what the images get; None where there is
-      no library, or it has no way for such shapes.
+Out:  the greatest or the mean of what each place sees; or what the images, or filters, get; None
+      where there is no library, or it has no way for such shapes.
 Not:  knows no layouts, no ops, no depth-wise pooling; complains about no shape.
 """
 
@@ -27,6 +27,7 @@ from penstock.kernels.values.windows import Window
 #: In the order of ``Way`` in ``pooling.h``.
 _WAYS: Final = {"greatest": 0, "mean": 1}
 _GRADIENTS: Final = {"greatest": 2, "mean": 3}
+_OF_IMAGES, _OF_FILTERS = 4, 5
 #: Larger windows are joined along one dimension after the other, by numpy.
 _LARGEST: Final = 64
 _LONGEST: Final = 1 << 31
@@ -58,7 +59,7 @@ def pool_gradient(
     The images themselves are needed for the ``greatest``.
     """
     facts = _facts_for(images, windows) if images is not None else _facts_of(shape, windows)
-    if facts is None or grads.dtype is not FLOAT or grads.shape != facts[0]:
+    if facts is None or not _is_like(facts[0], grads):
         return None
     check_new(shape, FLOAT)
     result, grads = np.zeros(shape, FLOAT), np.ascontiguousarray(grads)
@@ -68,7 +69,44 @@ def pool_gradient(
     return result
 
 
-def _run(numbers: Pooling, way: int, images: Array | None, grads: Array | None, out: Array) -> None:
+def images_gradient(
+    grads: Array, filters: Array, windows: Sequence[Window], shape: tuple[int, ...]
+) -> Array | None:
+    """What images of some shape get, of a convolution by filters [rows, columns, depth]."""
+    facts = _facts_of(shape, windows)
+    if facts is None or filters.dtype is not FLOAT or not _is_like(facts[0], grads):
+        return None
+    if filters.shape != (windows[0].size, windows[1].size, shape[3]):
+        return None
+    check_new(shape, FLOAT)
+    result, filters = np.zeros(shape, FLOAT), np.ascontiguousarray(filters)
+    _run(facts[1], _OF_IMAGES, None, np.ascontiguousarray(grads), result, filters)
+    return result
+
+
+def filters_gradient(images: Array, grads: Array, windows: Sequence[Window]) -> Array | None:
+    """What the filters, [rows, columns, depth], of a convolution by channel get."""
+    facts = _facts_for(images, windows)
+    shape = windows[0].size, windows[-1].size, images.shape[-1]
+    if facts is None or not _is_like(facts[0], grads) or shape[0] * shape[1] > _LARGEST:
+        return None
+    result, images = np.empty(shape, FLOAT), np.ascontiguousarray(images)
+    _run(facts[1], _OF_FILTERS, images, np.ascontiguousarray(grads), result)
+    return result
+
+
+def _is_like(shape: tuple[int, ...], grads: Array) -> bool:
+    return grads.dtype is FLOAT and grads.shape == shape
+
+
+def _run(
+    numbers: Pooling,
+    way: int,
+    images: Array | None,
+    grads: Array | None,
+    out: Array,
+    filters: Array | None = None,
+) -> None:
     with_c = library()
     assert with_c is not None
     work = Pooling.from_buffer_copy(numbers)
@@ -77,6 +115,8 @@ def _run(numbers: Pooling, way: int, images: Array | None, grads: Array | None, 
         work.images = address(images)
     if grads is not None:
         work.gradients = address(grads)
+    if filters is not None:
+        work.filters = address(filters)
     places = numbers.batch * numbers.rows * numbers.columns * numbers.depth
     is_much = places * numbers.window_rows * numbers.window_columns >= _SHARED
     with_c.pool(work, contention.helpers(HELPERS) if is_much else 0)

@@ -21,6 +21,7 @@ from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
 from penstock.kernels.c.convolution import convolver_for
 from penstock.kernels.c.convolution import correlate as correlate_in_c
+from penstock.kernels.c.pooling import filters_gradient, images_gradient
 from penstock.kernels.nn.conv_grads import (
     depthwise_filter_grad,
     depthwise_input_grad,
@@ -57,7 +58,8 @@ def make_conv_backprop_input(attrs: Attrs) -> Kernel:
 @kernel("DepthwiseConv2dNativeBackpropInput", types={"T": FLOATS})
 def make_depthwise_backprop_input(attrs: Attrs) -> Kernel:
     """The gradient of the images that each channel's own filters saw."""
-    return _for_images(attrs, depthwise_input_grad, _check_depthwise)
+    gradient = _depthwise_input_grad if attrs.accelerate else depthwise_input_grad
+    return _for_images(attrs, gradient, _check_depthwise)
 
 
 @kernel("Conv2DBackpropFilter", types={"T": FLOATS})
@@ -71,7 +73,8 @@ def make_conv_backprop_filter(attrs: Attrs) -> Kernel:
 @kernel("DepthwiseConv2dNativeBackpropFilter", types={"T": FLOATS})
 def make_depthwise_backprop_filter(attrs: Attrs) -> Kernel:
     """The gradient of each channel's own filters."""
-    return _for_filters(attrs, depthwise_filter_grad, _check_depthwise)
+    gradient = _depthwise_filter_grad if attrs.accelerate else depthwise_filter_grad
+    return _for_filters(attrs, gradient, _check_depthwise)
 
 
 def _convolve(
@@ -89,6 +92,28 @@ def _filter_grad(images: Array, grads: Array, windows: Sequence[Window], shape: 
     """In C where it can be, and by numpy otherwise."""
     result = correlate_in_c(images, grads, tuple(windows), tuple(shape))
     return filter_grad(images, grads, windows, shape) if result is None else result
+
+
+def _depthwise_input_grad(
+    grads: Array, filters: Array, windows: Sequence[Window], shape: _Shape
+) -> Array:
+    """In C for one filter for each channel."""
+    result = None
+    if filters.ndim == 4 and filters.shape[3] == 1:
+        result = images_gradient(grads, filters[..., 0], windows, tuple(shape))
+    return depthwise_input_grad(grads, filters, windows, shape) if result is None else result
+
+
+def _depthwise_filter_grad(
+    images: Array, grads: Array, windows: Sequence[Window], shape: _Shape
+) -> Array:
+    """In C for one filter for each channel."""
+    result = None
+    if len(shape) == 4 and shape[3] == 1:
+        result = filters_gradient(images, grads, windows)
+    if result is None:
+        return depthwise_filter_grad(images, grads, windows, shape)
+    return result[..., np.newaxis]
 
 
 _CheckDepth: TypeAlias = Callable[[int, _Shape, int], None]
