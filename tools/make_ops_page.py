@@ -2,7 +2,7 @@
 
 In:   the kernels, the cases in ``tests``, and ``op_sentences.txt`` beside this file.
 Out:  one row per op with a kernel, and the names of those without.
-Not:  needs no TensorFlow; counts no kernel that an extra adds.
+Not:  needs no TensorFlow.
 
     python tools/make_ops_page.py
 """
@@ -16,14 +16,12 @@ from pathlib import Path
 
 from penstock.catalogue.registry import all_ops
 from penstock.cli.ops import types_of
-from penstock.kernels.api.registry import KernelDef, kernels_of, ops_with_kernels
+from penstock.kernels.api.registry import kernels_of, ops_with_kernels
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "ops.md"
 #: What ops compute that share a maker with others.
 SENTENCES = Path(__file__).with_name("op_sentences.txt")
-#: Where kernels live that depend on what is installed.
-EXTRA = "penstock.kernels.accelerated"
 HEADER = """\
 # Ops
 
@@ -65,12 +63,7 @@ def sentences() -> dict[str, str]:
 
 
 def docstring_of_maker(op: str) -> str:
-    own = [kernel for kernel in kernels_of(op) if not is_extra(kernel)]
-    return ((own or kernels_of(op))[0].make.__doc__ or "").strip().partition("\n")[0]
-
-
-def is_extra(kernel: KernelDef) -> bool:
-    return kernel.make.__module__.startswith(EXTRA)
+    return (kernels_of(op)[0].make.__doc__ or "").strip().partition("\n")[0]
 
 
 def case_counts() -> Counter[str]:

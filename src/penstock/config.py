@@ -189,17 +189,16 @@ class Config(Options):
     keep_freed_memory: bool = True
     #: Whether regions of graphs are compiled.
     tier: Tier = Tier.COMPILED
-    #: Let the kernels in C compute convolutions and products with constants, ONNX Runtime heavy
-    #: regions, and PyTorch heavy nodes, where they are installed; otherwise numpy computes all.
-    #: The last bits of results may differ.
+    #: Let the kernels in C compute convolutions, products and functions of elements, and ONNX
+    #: Runtime heavy regions, where they are installed; otherwise numpy computes all.  The last bits
+    #: of results may differ.
     accelerate: bool = True
     #: Let graphs read, write and list files, and call the Python functions that are registered;
     #: otherwise ops that would fail with PermissionDeniedError.
     allow_files: bool = True
     #: The same request gives the same bits each time: what adapts to the machine while a graph
-    #: runs may change how fast it is, never how numbers are added up.  Without it, numpy competes
-    #: with ONNX Runtime for regions and with PyTorch for heavy nodes, and whoever was faster
-    #: computes them.
+    #: runs may change how fast it is, never how numbers are added up.  Without it, ONNX Runtime
+    #: competes for regions with the kernels of their nodes, and whoever was faster computes them.
     exact_repetition: bool = True
     #: Let what takes long, and who else uses the cores, decide where and when things are computed.
     #: Without it, nothing is learnt from times, here or, as long as the session is open, in what

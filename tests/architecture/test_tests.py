@@ -17,18 +17,11 @@ REPLACED_ON_PURPOSE = {
     # What a program may do before it gives up: a whole fifth of a second otherwise.
     "passes/native/test_compile_regions.py": {"FUEL"},
     # How many cores there are is the machine's to say, as the time is.
-    "kernels/accelerated/test_choice.py": {"HELPERS"},
     "kernels/test_intra_op.py": {"HELPERS"},
     "kernels/test_products.py": {"HELPERS"},
     "passes/offload/test_offload_regions.py": {"CORES"},
     # A kernel is made by the registry, which knows no sizes: whoever wants small pieces there has
     # no way to say so.  This list only shrinks.
-    "kernels/accelerated/test_activation.py": {"_PIECE"},
-    "kernels/accelerated/test_convolution.py": {"_PIECE", "_PIECE_BY_CHANNEL"},
-    "kernels/accelerated/test_fused.py": {"_PIECE", "_PIECE_BY_CHANNEL"},
-    "kernels/accelerated/test_pooling.py": {"_PIECE"},
-    "kernels/accelerated/test_products.py": {"_PIECE"},
-    "kernels/accelerated/test_resizing.py": {"_PIECE"},
     "kernels/test_correlation.py": {
         *("_AT_ONCE", "_HEIGHT", "_LEAST_ROWS", "_LEAST_TAPS", "_LEAST_WORK", "_RUN", "_SHARED")
     },

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.core import dtypes
-from penstock.core.values import GivenMemory, Ref, freeze, keep, owns_memory
+from penstock.core.values import Ref, freeze, keep
 
 
 def test_kept_array_is_read_only_and_not_copied() -> None:
@@ -44,20 +44,6 @@ def test_kept_view_of_writable_memory_is_copied(owner: Any) -> None:
 
     assert kept[0] != 100
     assert not kept.flags.writeable
-
-
-def test_memory_that_was_given_away_is_an_array_s_own() -> None:
-    """Another library made it, and only the array knows it; of its views that is not true."""
-    made = np.arange(4)
-    array = np.asarray(GivenMemory(made, made))
-
-    assert owns_memory(array)
-    assert not owns_memory(array[1:])
-    assert array.flags.writeable
-    part = array[1:]
-    assert keep(part) is not part
-    assert keep(array) is array
-    assert np.shares_memory(array, made)
 
 
 def test_scalars_are_kept_as_they_are() -> None:

@@ -52,6 +52,17 @@ print([name for name in ("math.bucketize_op", "string.unicode_ops", "nn.conv_ops
         assert importlib.util.find_spec("penstock.kernels." + name)
 
 
+def test_all_families_bring_no_library_of_an_extra() -> None:
+    """Whoever has one waits for it only where a node needs it."""
+    code = """
+import sys
+from penstock.kernels.api.registry import ops_with_kernels
+assert ops_with_kernels()
+print([name for name in ("PIL", "jaxlib", "onnxruntime", "re2", "scipy") if name in sys.modules])
+"""
+    assert output_of(code) == "[]"
+
+
 @pytest.mark.slow
 def test_an_op_has_the_same_kernels_however_it_is_met() -> None:
     """Op by op, last to first, ours come in the order they have when all are loaded."""

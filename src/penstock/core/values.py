@@ -89,28 +89,8 @@ class EncodedVariant:
     tensors: tuple[tuple[DType, Value], ...] = ()
 
 
-class GivenMemory:
-    """Memory that another library has given away: whose array it is, nobody else knows.
-
-    ``np.asarray`` makes that array; it is as good as one that owns its memory.
-    """
-
-    __slots__ = ("__array_interface__", "giver")
-
-    def __init__(self, array: Array, giver: object) -> None:
-        self.__array_interface__ = array.__array_interface__
-        #: What frees the memory when it is freed itself.
-        self.giver = giver
-
-
 class Unwritable:
     """Marks a buffer as memory into which nobody writes, such as a file that is mapped to read."""
-
-
-def owns_memory(array: Array) -> bool:
-    """Whether an array has memory of its own, rather than some of another array's."""
-    base: Any = array.base
-    return base is None or type(base) is GivenMemory
 
 
 class Ref:
@@ -177,9 +157,9 @@ def keep(value: Value) -> Value:
     if type(value) is np.ndarray and value.base is None:  # the usual case
         value.setflags(False)  # type: ignore[call-arg]  # noqa: FBT003
         return value
-    if isinstance(value, np.ndarray) and not owns_memory(value):
+    if isinstance(value, np.ndarray) and value.base is not None:
         owner: Any = value.base
-        while isinstance(owner, np.ndarray) and not owns_memory(owner):
+        while isinstance(owner, np.ndarray) and owner.base is not None:
             owner = owner.base
         is_safe = not owner.flags.writeable if isinstance(owner, np.ndarray) else _is_fixed(owner)
         if not is_safe:

@@ -10,7 +10,7 @@ Three folders have what all families share:
 - ``values``: what values are made of, beyond what arrays are;
 - ``parallel``: much work, and several cores for it.
 
-``c`` has convolutions in C; ``accelerated`` has PyTorch do what is heavy.
+``c`` has convolutions in C; ``onnx`` has ONNX Runtime compute whole regions of a graph.
 
 Importing this package registers nothing.  The families that have kernels for an op are imported
 when the first of them is looked up; ``api/families.txt`` says which those are.

@@ -19,8 +19,8 @@ from typing import Final
 
 from penstock.core.forks import held_at_forks, process_lock
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
-from penstock.kernels.accelerated import onnx_library
 from penstock.kernels.c.library import library
+from penstock.kernels.onnx import library as onnx_library
 from penstock.kernels.xla import xla_programs
 from penstock.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from penstock.passes.fold_batch_norm import fold_batch_norm
@@ -131,7 +131,7 @@ BUILTIN_PASSES: Final = (
         option="constant_folding",
         level_option="do_constant_folding",
         provides=_SETTLED,
-        # It computes with numpy what PyTorch might compute in a step.
+        # It computes with numpy what the kernels in C might compute in a step.
         may_change_last_bits=True,
     ),
     GraphPass(

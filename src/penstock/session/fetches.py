@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from penstock.core.names import parse_endpoint
-from penstock.core.values import Array, ResourceHandle, Value, as_value, copied, owns_memory
+from penstock.core.values import Array, ResourceHandle, Value, as_value, copied
 from penstock.errors import InvalidArgumentError, OpError
 from penstock.exceptions import from_exception
 from penstock.graph.graph import Graph
@@ -152,13 +152,11 @@ def _in_callers_form(value: Value) -> Any:
 
 
 def _is_alone(view: Array) -> bool:
-    """Whether an array owns its memory, or is another form of one that nobody else knows."""
-    if owns_memory(view):
-        return True
+    """Whether a view is another form of an array that nobody else knows."""
     if not view.flags.c_contiguous or _holders_of_base(view) != _ONLY_THE_VIEW:
         return False
     base: Any = view.base
-    return type(base) is np.ndarray and owns_memory(base) and base.nbytes == view.nbytes
+    return type(base) is np.ndarray and base.base is None and base.nbytes == view.nbytes
 
 
 def _holders_of_base(view: Array) -> int:

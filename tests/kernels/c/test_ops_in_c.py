@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from penstock.core.values import Array
-from penstock.kernels.accelerated import library as torch_library
 from penstock.kernels.api.registry import get_kernel
 from penstock.kernels.c.library import Library, library
 from support.ops import node_of
@@ -42,8 +41,7 @@ def constant(array: Array) -> Array:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the library is asked to do, where PyTorch does nothing."""
-    monkeypatch.setattr(torch_library, "is_installed", lambda: False)
+    """What the library is asked to do."""
     calls: list[str] = []
     for name in ("convolve", "correlate", "slide", "pool", "softmax"):
         original = getattr(Library, name)

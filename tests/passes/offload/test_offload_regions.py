@@ -13,7 +13,7 @@ import pytest
 import penstock as ps
 from penstock import errors
 from penstock.core.limits import Limits
-from penstock.kernels.accelerated import contest, onnx_library, onnx_region
+from penstock.kernels.onnx import contest, library, region_op
 
 pytest.importorskip("onnxruntime")
 
@@ -140,8 +140,8 @@ def test_a_model_that_cannot_be_built_is_computed_by_numpy(
 
     for name, stand_in in (("ready", refuse), ("load", lambda: None)):
         with monkeypatch.context() as patch:
-            patch.setattr(onnx_library, name, stand_in)
-            onnx_region._shared.clear()
+            patch.setattr(library, name, stand_in)
+            region_op._shared.clear()
             with ps.Session(graph, config=ps.Config(limits=ALL)) as session:
                 np.testing.assert_allclose(session.run("y:0", {"x:0": x}), plain, rtol=1e-5)
 
@@ -217,20 +217,20 @@ def test_onnx_runtime_has_the_threads_that_a_kernel_may_have(
 ) -> None:
     """As many as there are cores, and no more than an open session grants; the caller is one."""
     threads: list[int] = []
-    ready: Callable[..., Any] = onnx_library.ready
+    ready: Callable[..., Any] = library.ready
 
     def noted(onnx: Any, model: bytes, weights: Any, count: int) -> Any:
         threads.append(count)
         return ready(onnx, model, weights, count)
 
-    monkeypatch.setattr(onnx_library, "ready", noted)
-    monkeypatch.setattr(onnx_region, "CORES", 4)
+    monkeypatch.setattr(library, "ready", noted)
+    monkeypatch.setattr(region_op, "CORES", 4)
     graph = ps.Graph()
     with graph.as_default():
         x = ps.placeholder("float32", [1, 20], name="x")
         ps.ops.mat_mul(x, np.eye(20, dtype=np.float32), name="y")
     for granted in (0, 1, 2, 9):
-        onnx_region._shared.clear()
+        region_op._shared.clear()
         config = ps.Config(limits=ALL, intra_op_parallelism_threads=granted)
         with ps.Session(graph, config=config) as session:
             session.run("y:0", {"x:0": numbers(1, 20)})
@@ -253,12 +253,12 @@ def test_whatever_proves_faster_computes(monkeypatch: pytest.MonkeyPatch, slow: 
 
         return noted
 
-    ready: Callable[..., Any] = onnx_library.ready
-    monkeypatch.setattr(onnx_library, "ready", lambda *args: noting("regions", ready(*args)))
-    nodes = onnx_region._Region.one_by_one
-    monkeypatch.setattr(onnx_region._Region, "one_by_one", noting("nodes", nodes))
+    ready: Callable[..., Any] = library.ready
+    monkeypatch.setattr(library, "ready", lambda *args: noting("regions", ready(*args)))
+    nodes = region_op._Region.one_by_one
+    monkeypatch.setattr(region_op._Region, "one_by_one", noting("nodes", nodes))
     monkeypatch.setattr(contest, "perf_counter", lambda: seconds[0])
-    onnx_region._shared.clear()
+    region_op._shared.clear()
     graph = ps.Graph()
     with graph.as_default():
         x = ps.placeholder("float32", [1, 20], name="x")
@@ -279,14 +279,14 @@ def test_whatever_proves_faster_computes(monkeypatch: pytest.MonkeyPatch, slow: 
 def built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of weights of each model that is made ready."""
     notes: list[int] = []
-    ready: Callable[..., Any] = onnx_library.ready
+    ready: Callable[..., Any] = library.ready
 
     def noted(onnx: Any, model: bytes, weights: Any, threads: int) -> Any:
         notes.append(len(weights))
         return ready(onnx, model, weights, threads)
 
-    monkeypatch.setattr(onnx_library, "ready", noted)
-    onnx_region._shared.clear()
+    monkeypatch.setattr(library, "ready", noted)
+    region_op._shared.clear()
     return notes
 
 

@@ -34,7 +34,7 @@ class Attrs:
     device: builtins.str = ""
     #: Whether another library than numpy may compute the node if that is faster.
     accelerate: builtins.bool = False
-    #: Whether that may be found out by trial, though the last bits differ from call to call.
+    #: Whether trials may tell what is faster, though the last bits differ from call to call.
     by_trial: builtins.bool = False
     #: The only way to files, and to functions of Python.
     host: Host = CLOSED

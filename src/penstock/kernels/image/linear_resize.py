@@ -13,8 +13,7 @@ slices are blended and nothing is gathered.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from penstock.core.values import Array
 _LONGEST_PERIOD: Final = 4
 _MOST_RUNS: Final = 12
 #: Shorter chunks are gathered element by element.
-SHORT: Final = 16
+_SHORT: Final = 16
 
 
 class PlaceRun(NamedTuple):
@@ -67,10 +66,6 @@ def line_of(sources: Array, parts: Array, before: int) -> AxisBlend:
     return AxisBlend(first.copy(), second.copy(), differences, parts, runs)
 
 
-#: Writes arrays [outer, before, inner] that are blended by a line into [outer, places, inner].
-BlendLines: TypeAlias = Callable[[Array, AxisBlend, Array], None]
-
-
 def _runs(first: Array, parts: Array, phase: int, period: int) -> list[PlaceRun]:
     """Every ``period``-th place from ``phase`` on, as few runs as there are."""
     places = range(phase, len(first), period)
@@ -93,7 +88,7 @@ def _runs(first: Array, parts: Array, phase: int, period: int) -> list[PlaceRun]
 
 
 def blend(x: Array, line: AxisBlend, out: Array) -> None:
-    """Write the blended array into ``out``."""
+    """Write an array [outer, before, inner], blended by a line, into [outer, places, inner]."""
     differences = np.empty_like(x)
     np.subtract(x[:, 1:], x[:, :-1], differences[:, :-1])
     differences[:, -1] = 0
@@ -113,8 +108,8 @@ def _gather(x: Array, differences: Array, line: AxisBlend, out: Array) -> None:
     """By sources that may be anywhere."""
     outer, _, inner = x.shape
     first, second, parts = line.first, line.differences, line.parts[:, np.newaxis]
-    if inner < SHORT:
-        first, second = by_element(first, inner), by_element(second, inner)
+    if inner < _SHORT:
+        first, second = _by_element(first, inner), _by_element(second, inner)
         parts = np.repeat(line.parts, inner)
         x, differences = x.reshape(outer, -1), differences.reshape(outer, -1)
         out = out.reshape(outer, -1)
@@ -124,6 +119,6 @@ def _gather(x: Array, differences: Array, line: AxisBlend, out: Array) -> None:
     out += x.take(first, 1, mode="clip")
 
 
-def by_element(sources: Array, inner: int) -> Array:
+def _by_element(sources: Array, inner: int) -> Array:
     """Where each element of the sources is, if every source has so many of them."""
     return (sources[:, np.newaxis] * inner + np.arange(inner)).reshape(-1)

@@ -24,7 +24,7 @@ from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, REALS
-from penstock.kernels.image.linear_resize import AxisBlend, BlendLines, blend, line_of
+from penstock.kernels.image.linear_resize import AxisBlend, blend, line_of
 from penstock.kernels.image.resize_methods import (
     HALF,
     Blend,
@@ -83,7 +83,7 @@ _METHODS: Final[dict[str, Callable[[Attrs], Method]]] = {
 
 
 @kernel("ResizeBilinear", types={"T": REALS})
-def make_resize_bilinear(attrs: Attrs, blend: BlendLines = blend) -> Kernel:
+def make_resize_bilinear(attrs: Attrs) -> Kernel:
     """Rows and columns blended from the two nearest ones."""
     _check_centres(attrs)
     lines_of = functools.lru_cache(maxsize=64)(functools.partial(_lines, bilinear_method(attrs)))
@@ -97,7 +97,7 @@ def make_resize_bilinear(attrs: Attrs, blend: BlendLines = blend) -> Kernel:
         def some(part: slice, places: slice) -> None:
             seen, by_row = lines_of(height, rows, places.start, places.stop)
             wide: Array = images[part, seen].astype(np.float32, copy=False)
-            _blend_both(wide, by_row, by_column, result[part, places], blend)
+            _blend_both(wide, by_row, by_column, result[part, places])
 
         pieces = HELPERS + 1 if max(result.size, images.size) >= _MANY else 1
         in_bands(batch, rows, result.size, pieces, some)
@@ -124,11 +124,7 @@ def _lines(
 
 
 def _blend_both(
-    images: Array,
-    by_row: AxisBlend | None,
-    by_column: AxisBlend | None,
-    result: Array,
-    blend: BlendLines,
+    images: Array, by_row: AxisBlend | None, by_column: AxisBlend | None, result: Array
 ) -> None:
     """Blend along both dimensions, first along the one that leaves less to do."""
     stages = [(axis, line) for axis, line in ((2, by_column), (1, by_row)) if line is not None]

@@ -39,15 +39,10 @@ _Sizes: TypeAlias = tuple[int, ...]
 @kernel("Einsum", types={"T": FLOATS | COMPLEX | {dtypes.int32, dtypes.int64}})
 def make_einsum(attrs: Attrs) -> Kernel:
     """The sum of products that the equation means."""
-    dtype = attrs.dtype("T")
-    wide = dtypes.float32 if dtype in NARROW else dtype
-    return einsum_with(attrs, product_of(wide, accelerate=attrs.accelerate))
-
-
-def einsum_with(attrs: Attrs, multiply: Kernel) -> Kernel:
-    """The kernel of an equation, by a way to multiply batches of matrices."""
     inputs, output = _parse(attrs.str("equation"), attrs.int("N"))
     dtype = attrs.dtype("T")
+    wide = dtypes.float32 if dtype in NARROW else dtype
+    multiply = product_of(wide, accelerate=attrs.accelerate)
 
     # Shapes are few, and what is to be done follows from them alone.
     @functools.lru_cache(maxsize=64)

@@ -219,7 +219,9 @@ def divide_by_counts(
 
     The counts are equal in blocks, and to divide by one number is faster than by an array.
     """
-    runs = [runs_of_counts(window, length) for window, length in zip(windows, lengths, strict=True)]
+    runs = [
+        _runs_of_counts(window, length) for window, length in zip(windows, lengths, strict=True)
+    ]
     first, last, _ = rows.indices(runs[0][-1][0].stop if runs[0] else 0)
     runs[0] = tuple(
         (slice(max(run.start, first) - first, min(run.stop, last) - first), count)
@@ -238,7 +240,7 @@ def divide_by_counts(
 
 
 @functools.lru_cache(maxsize=64)
-def runs_of_counts(window: Window, length: int) -> tuple[tuple[slice, int], ...]:
+def _runs_of_counts(window: Window, length: int) -> tuple[tuple[slice, int], ...]:
     """Places along a dimension in which equally many elements are no padding, and how many."""
     fit = window.fit(length)
     start = np.arange(fit.places) * window.stride - fit.before

@@ -6,7 +6,7 @@ Not:  starts no thread; measures nothing itself.
 
 The law of whatever adapts to this, or to times: it may change where and when something is
 computed, never what.  How a sum is cut into parts follows from shapes and from the number of cores,
-never from here.  (Who gives up ``Config.exact_repetition`` gives up that law for heavy nodes.)
+never from here.  (Who gives up ``Config.exact_repetition`` gives up that law for heavy regions.)
 
 There is one such object for the process, since there is one machine.  As long as a session with
 ``Config(adaptive=False)`` is open, it says that the machine is idle, whatever happens; and such a

@@ -102,13 +102,6 @@ def pad(array: Array, fits: Sequence[Fit], fill: Value) -> Array:
     return padded
 
 
-def even_margins(fits: Sequence[Fit]) -> list[int] | None:
-    """The padding at either end of each dimension, if it is the same at both."""
-    if all(fit.before == fit.after for fit in fits):
-        return [fit.before for fit in fits]
-    return None
-
-
 def cut(padded: Array, fits: Sequence[Fit], shape: Sequence[int]) -> Array:
     """What is inside the padding of images of this shape; a view."""
     facts = zip(fits, shape[1:-1], strict=True)

@@ -18,12 +18,12 @@ import numpy as np
 from penstock.core.cores import CORES
 from penstock.core.forks import generation
 from penstock.core.values import Value
-from penstock.kernels.accelerated import onnx_library
-from penstock.kernels.accelerated.contest import Contest
-from penstock.kernels.accelerated.onnx_library import Compute
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.node_list import NodeList
 from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.onnx import library
+from penstock.kernels.onnx.contest import Contest
+from penstock.kernels.onnx.library import Compute
 from penstock.kernels.parallel.contention import contention
 from penstock.tracing.watching import is_close, noted, watching
 
@@ -45,12 +45,12 @@ class _Ready:
 
 
 def _made(model: bytes, weights: tuple[Value, ...], threads: int) -> Compute | None:
-    onnx = onnx_library.load()
+    onnx = library.load()
     if onnx is None:
         return None
     named = {f"weight{slot}": np.asarray(value) for slot, value in enumerate(weights)}
     try:
-        return onnx_library.ready(onnx, model, named, threads)
+        return library.ready(onnx, model, named, threads)
     except Exception:  # noqa: BLE001  (an ONNX Runtime that cannot do what is asked)
         return None
 

@@ -1,4 +1,4 @@
-"""Fused convolutions and products: like one op after the other, with PyTorch and without."""
+"""Fused convolutions and products: like one op after the other, by kernels in C or by numpy."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.core import dtypes
-from penstock.kernels.accelerated import convolution
 from penstock.kernels.api.registry import get_kernel
-from support.offers import faster
 from support.ops import node_of, run_op
 
 ACTIVATIONS = [None, "Relu", "Relu6", "LeakyRelu"]
@@ -35,45 +33,35 @@ def by_steps(op: str, x: Any, y: Any, bias: Any, activation: str | None, **facts
     return run_op(activation, result, **alpha)
 
 
-def plain(op: str, *inputs: Any, **facts: Any) -> Any:
+def fused(op: str, *inputs: Any, accelerate: bool = False, **facts: Any) -> Any:
     attrs, flat = node_of(op, inputs, facts)
-    attrs = dataclasses.replace(attrs, accelerate=False)
+    attrs = dataclasses.replace(attrs, accelerate=accelerate)
     return get_kernel(op, "CPU", attrs.values).make(attrs)(*flat)
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("pieces", [0, 1, 3])
-def test_fused_convolutions_are_their_steps(
-    monkeypatch: pytest.MonkeyPatch, pieces: int, activation: str | None
-) -> None:
-    """By numpy, by PyTorch as a whole, and by PyTorch in bands."""
-    compute = faster if pieces else plain
-    if pieces:
-        pytest.importorskip("torch")
-        monkeypatch.setattr(convolution, "threads", lambda _torch: pieces)
-        for name in ("_PIECE", "_PIECE_BY_CHANNEL"):
-            monkeypatch.setattr(convolution, name, 1)
+@pytest.mark.parametrize("accelerate", [False, True])
+def test_fused_convolutions_are_their_steps(*, accelerate: bool, activation: str | None) -> None:
+    """Dense ones, and those by channel."""
     images, filters, bias = f32(2, 9, 8, 3), f32(3, 3, 3, 4), f32(4)
-    facts = SAME | fused_facts(activation)
-    found = compute("_FusedConv2D", images, filters, [bias], [], **facts, TArgs=(dtypes.float32,))
+    facts = SAME | fused_facts(activation) | {"accelerate": accelerate}
+    found = fused("_FusedConv2D", images, filters, [bias], [], **facts, TArgs=(dtypes.float32,))
     expected = by_steps("Conv2D", images, filters, bias, activation, **SAME)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     filters = f32(3, 3, 3, 2)
     bias = f32(6)
-    found = compute("_FusedDepthwiseConv2dNative", images, filters, [bias], **facts)
+    found = fused("_FusedDepthwiseConv2dNative", images, filters, [bias], **facts)
     expected = by_steps("DepthwiseConv2dNative", images, filters, bias, activation, **SAME)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS[:3])
-@pytest.mark.parametrize("is_fast", [False, True])
-def test_fused_products_are_their_steps(is_fast: bool, activation: str | None) -> None:
-    """By numpy and by PyTorch."""
-    if is_fast:
-        pytest.importorskip("torch")
+@pytest.mark.parametrize("accelerate", [False, True])
+def test_fused_products_are_their_steps(*, accelerate: bool, activation: str | None) -> None:
+    """Of a matrix with a transposed one."""
     a, b, bias = f32(20, 30), f32(25, 30), f32(25)
-    compute = faster if is_fast else plain
-    found = compute("_FusedMatMul", a, b, [bias], transpose_b=True, **fused_facts(activation))
+    facts = fused_facts(activation) | {"accelerate": accelerate}
+    found = fused("_FusedMatMul", a, b, [bias], transpose_b=True, **facts)
     expected = by_steps("MatMul", a, b, bias, activation, transpose_b=True)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
@@ -81,4 +69,4 @@ def test_fused_products_are_their_steps(is_fast: bool, activation: str | None) -
 def test_what_cannot_be_fused_is_refused() -> None:
     """Normalisation, say."""
     with pytest.raises(ValueError, match="cannot fuse FusedBatchNorm"):
-        plain("_FusedMatMul", f32(2, 3), f32(3, 4), [f32(4)], fused_ops=["FusedBatchNorm"])
+        fused("_FusedMatMul", f32(2, 3), f32(3, 4), [f32(4)], fused_ops=["FusedBatchNorm"])

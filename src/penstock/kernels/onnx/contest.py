@@ -2,7 +2,7 @@
 
 In:   two functions of the same inputs; the second is the plain one.
 Out:  what one of them gives.
-Not:  knows neither PyTorch nor ONNX Runtime.
+Not:  does not know what the ways are.
 
 Sizes only say that a way may pay: how fast it is depends on the processor and on the libraries.  So
 for each set of shapes both are timed in the first calls, and later again.  The two may differ in

@@ -71,7 +71,8 @@ def ready(onnx: Onnx, model: bytes, weights: Mapping[str, Array], threads: int) 
     """
     session = in_own_setting(lambda: _session(onnx, model, weights, threads))
     names = [output.name for output in session.get_outputs()]
-    run = session._sess.run  # what ``session.run`` calls after it has looked at its arguments
+    # What ``session.run`` calls after it has looked at its arguments.
+    run = session._sess.run  # noqa: SLF001
     return lambda feeds: run(names, feeds, None)
 
 
