@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import resource
 import threading
 from collections.abc import Iterator
@@ -267,6 +268,31 @@ def test_answers_are_kept_up_to_a_number_of_bytes() -> None:
 
         assert len(await kept.answer("large", large)) == 5000
         assert kept.size <= 1000
+
+    asyncio.run(play())
+
+
+def test_what_is_kept_is_the_answer_alone() -> None:
+    """Not the task that found it, which takes far more than a small answer."""
+
+    def tasks() -> int:
+        return sum(isinstance(each, asyncio.Task) for each in gc.get_objects())
+
+    async def play() -> None:
+        kept, before = Repeats(), tasks()
+
+        async def work(*, fails: bool) -> bytes:
+            if fails:
+                raise ps.errors.NotFoundError("it is not there")
+            return b"x"
+
+        for number in range(100):
+            assert await kept.answer(f"good {number}", lambda: work(fails=False)) == b"x"
+            for _ in range(2):
+                with pytest.raises(ps.errors.NotFoundError, match="it is not there"):
+                    await kept.answer(f"bad {number}", lambda: work(fails=True))
+        assert len(kept) == 200
+        assert tasks() <= before + 2
 
     asyncio.run(play())
 

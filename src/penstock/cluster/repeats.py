@@ -32,12 +32,17 @@ MAX_KEYS: Final = 65_536
 class _Repeatable:
     """A request that may come again."""
 
-    #: What answers it, or has; None once its answer is no longer kept.
+    #: What answers it; None when it has.  A task takes twenty times as much as a small answer.
     work: asyncio.Task[bytes] | None
+    #: Its answer, or its error, if that is kept.
+    found: bytes | BaseException | None = None
     #: How many wait for it.
     waiting: int = 0
-    #: Bytes of its answer; 0 before it has one.
-    size: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of its answer; 0 before it has one."""
+        return len(self.found) if isinstance(self.found, bytes) else 0
 
 
 class Repeats:
@@ -66,35 +71,34 @@ class Repeats:
             AbortedError: the request was done before, and its answer is no longer kept.
 
         """
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = _Repeatable(asyncio.ensure_future(answer()))
-            found.work.add_done_callback(partial(self._note, key, found))  # type: ignore[union-attr]
-        work = found.work
-        if work is None:
-            raise AbortedError("The same request was received twice, and was done the first time")
-        found.waiting += 1
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = _Repeatable(asyncio.ensure_future(answer()))
+            known.work.add_done_callback(partial(self._note, key, known))  # type: ignore[union-attr]
+        if known.work is None:
+            return _given(known.found)
+        return await self._awaited(key, known, known.work)
+
+    async def _awaited(self, key: str, known: _Repeatable, work: asyncio.Task[bytes]) -> bytes:
+        known.waiting += 1
         try:
             await asyncio.wait({work})
         finally:
-            found.waiting -= 1
-            if not found.waiting and not work.done():
+            known.waiting -= 1
+            if not known.waiting and not work.done():
                 work.cancel()
                 del self._known[key]
         error = work.exception()
-        if error is not None:
-            raise error.with_traceback(None)
-        return work.result()
+        return _given(work.result() if error is None else error)
 
     def _note(self, key: str, done: _Repeatable, work: asyncio.Task[bytes]) -> None:
         """Keep an answer, and forget older ones for it."""
         if work.cancelled():
             return
         error = work.exception()
-        if error is None:
-            done.size = len(work.result())
-        else:
+        if error is not None:
             error.__traceback__ = None  # its frames hold the whole request
+        done.work, done.found = None, work.result() if error is None else error
         self.size += done.size
         self._kept.append(key)
         while self._kept and self.size > self._max_bytes:
@@ -107,5 +111,14 @@ class Repeats:
         """Keep an answer no longer; that there was one is known a little longer."""
         forgotten = self._known[key]
         self.size -= forgotten.size
-        forgotten.size, forgotten.work = 0, None
+        forgotten.found = None
         self._unkept.append(key)
+
+
+def _given(found: bytes | BaseException | None) -> bytes:
+    """What was found, once more."""
+    if found is None:
+        raise AbortedError("The same request was received twice, and was done the first time")
+    if isinstance(found, BaseException):
+        raise found.with_traceback(None)
+    return found
