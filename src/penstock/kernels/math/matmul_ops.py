@@ -169,7 +169,8 @@ def make_batch_matmul_v3(attrs: Attrs) -> Kernel:
     """Like BatchMatMulV2, for factors and a product of different types."""
     out = attrs.dtype("Tout")
     inner = dtypes.float32 if out in NARROW else out
-    multiply, wide, narrow = product_of(inner), inner.numpy, out.numpy
+    multiply = product_of(inner, accelerate=attrs.accelerate)
+    wide, narrow = inner.numpy, out.numpy
 
     def mixed(x: Array, y: Array) -> Array:
         product: Array = multiply(x.astype(wide, copy=False), y.astype(wide, copy=False))
