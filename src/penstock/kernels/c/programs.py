@@ -34,8 +34,15 @@ _NUMBERS: Final = {name: number for number, name in enumerate((*OF_ONE, *OF_TWO)
 REGISTERS: Final = 32
 #: Picoseconds that an element takes, roughly: to read and write it, and for each function.
 _MOVED: Final = 100
-_TAKEN: Final = {"Sqrt": 150, "Rsqrt": 250, "Exp": 200, "Tanh": 250, "Sigmoid": 300}
-_TAKEN_BY_LONG_ONES: Final = {"Erf": 450, "Erfc": 700}
+_TAKEN: Final = {
+    "Sqrt": 150,
+    "Rsqrt": 250,
+    "Exp": 200,
+    "Tanh": 250,
+    "Sigmoid": 300,
+    "Erf": 450,
+    "Erfc": 700,
+}
 _TAKEN_BY_OTHERS: Final = 40
 #: Picoseconds that are worth being a piece, and from which on others help.
 _PIECE: Final = 15_000_000
@@ -115,7 +122,7 @@ def compile_steps(
         place.function = _NUMBERS[function]
         place.target, place.first, place.second = registers_of_step
     numbers = (ctypes.c_float * max(len(constants), 1))(*constants)
-    taken = _MOVED + sum(map(_picoseconds, steps))
+    taken = _MOVED + sum(_TAKEN.get(step.function, _TAKEN_BY_OTHERS) for step in steps)
     program = _ProgramInMemory(
         steps=ctypes.addressof(made), constants=ctypes.addressof(numbers),
         count=len(steps), inputs=inputs, constant_count=len(constants), registers=registers,
@@ -143,11 +150,6 @@ def function_of_one(name: str) -> np.ufunc | None:
 
 #: What functions that live as long as the process need.
 _kept: Final[list[Compiled]] = []
-
-
-def _picoseconds(step: Step) -> int:
-    slow = _TAKEN_BY_LONG_ONES.get(step.function, _TAKEN_BY_OTHERS)
-    return _TAKEN.get(step.function, slow)
 
 
 @functools.cache
