@@ -182,6 +182,19 @@ def test_pooling(padding: str, asked: list[str]) -> None:
     assert asked == ["pool"] * 4
 
 
+@pytest.mark.parametrize("keep_dims", [False, True])
+def test_means_of_rows_and_columns(asked: list[str], keep_dims: bool) -> None:
+    """Of images with some channels; others are numpy's."""
+    images = floats(3, 20, 17, 40)
+    check(both("Mean", images, np.int32([1, 2]), keep_dims=keep_dims))
+    check(both("Mean", images, np.int32([2, 1]), keep_dims=keep_dims))
+    assert asked == ["pool"] * 2
+    check(both("Mean", images, np.int32([1]), keep_dims=keep_dims))
+    check(both("Mean", images, np.int32([2, 3]), keep_dims=keep_dims))
+    check(both("Mean", floats(3, 60, 60, 3), np.int32([1, 2]), keep_dims=keep_dims))
+    assert asked == ["pool"] * 2
+
+
 def test_softmax(asked: list[str]) -> None:
     """Along the last axis."""
     check(both("Softmax", floats(3, 5, 70)))

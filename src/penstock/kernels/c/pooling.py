@@ -31,6 +31,8 @@ _OF_IMAGES, _OF_FILTERS = 4, 5
 #: Larger windows are joined along one dimension after the other, by numpy.
 _LARGEST: Final = 64
 _LONGEST: Final = 1 << 31
+#: Fewer channels are less than a vector.
+_FEW: Final = 16
 #: With fewer elements that are seen, no other thread is asked to help.
 _SHARED: Final = 1 << 17
 
@@ -45,6 +47,14 @@ def pool(images: Array, windows: Sequence[Window], way: str) -> Array | None:
     result, images = np.empty(shape, FLOAT), np.ascontiguousarray(images)
     _run(numbers, _WAYS[way], images, None, result)
     return result
+
+
+def mean_of_places(x: Array) -> Array | None:
+    """The mean over rows and columns, [batch, depth]; None also for few channels."""
+    if x.ndim != 4 or x.dtype is not FLOAT or x.shape[3] < _FEW:
+        return None
+    means = pool(x, tuple(Window(size) for size in x.shape[1:3]), "mean") if x.size else None
+    return None if means is None else means.reshape(len(x), x.shape[3])
 
 
 def pool_gradient(

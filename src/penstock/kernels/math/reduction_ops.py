@@ -26,6 +26,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.constants import is_constant
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS, REALS, UNSIGNED
+from penstock.kernels.c.pooling import mean_of_places
 from penstock.kernels.math.row_products import product
 from penstock.kernels.math.sums import Sum, sum_of_few
 from penstock.kernels.values.precision import NARROW
@@ -182,19 +183,31 @@ def make_mean(attrs: Attrs) -> Kernel:
     """The sum by the count; of integers towards zero; of none NaN, or 0 if not real."""
     dtype = attrs.dtype("T")
     wide = _wide(dtype)
-    total_of = _summer(dtype.numpy, wide, keep=attrs.bool("keep_dims"))
+    keep = attrs.bool("keep_dims")
+    total_of = _summer(dtype.numpy, wide, keep=keep)
     divide = operator.truediv if dtype.is_floating else _complex_quotient
     divide = _quotient_towards_zero if dtype.is_integer else divide
     # Cached, since to make a scalar takes 240 ns.
     as_number = functools.lru_cache(maxsize=64)(wide.type)
     narrow = None if wide == dtype.numpy else dtype.numpy
 
+    in_c = attrs.accelerate and dtype is dtypes.float32
+
     def compute(x: Value, indices: Value) -> Value:
+        if in_c and x.ndim == 4 and x.size >= _LARGE and _are_spatial(indices):
+            means = mean_of_places(x)
+            if means is not None:
+                return means.reshape(len(x), 1, 1, -1) if keep else means
         total = total_of(x, indices)
         mean = divide(total, as_number(x.size // total.size if total.size else 1))
         return mean if narrow is None else mean.astype(narrow)
 
     return compute
+
+
+def _are_spatial(indices: Value) -> bool:
+    """Whether axes are those of rows and columns, in images with the depth last."""
+    return np.ndim(indices) == 1 and np.asarray(indices).tolist() in ([1, 2], [2, 1])
 
 
 def _wide(dtype: DType) -> np.dtype[Any]:

@@ -21,7 +21,7 @@ from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.context import OpKernelContext
 from penstock.kernels.api.try_kernel import WOULD_BLOCK
 from penstock.kernels.parallel.beside import prepared_beside
-from penstock.runtime.compiler.element_programs import in_c
+from penstock.runtime.compiler.element_programs import in_c, in_c_in_parts
 from penstock.runtime.compiler.expressions import as_pred
 from penstock.runtime.compiler.frameless import frameless_context
 from penstock.runtime.compiler.fused_groups import blockwise
@@ -59,6 +59,7 @@ _OBJECTS: Final[Mapping[str, Any]] = {
     "frame_tag": FrameTag,
     "frameless_of": frameless_context,
     "in_c": in_c,
+    "in_c_in_parts": in_c_in_parts,
     "initialized": initialized,
     "leave": leave,
     "ndarray": np.ndarray,

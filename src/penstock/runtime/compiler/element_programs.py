@@ -8,6 +8,7 @@ Not:  chooses no groups (``fused_groups`` and ``unary_chains`` do); changes no v
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -28,6 +29,7 @@ from penstock.kernels.c.programs import (
     compile_steps,
     function_of_one,
 )
+from penstock.kernels.parallel.intra_op import HELPERS, parallel_equal
 from penstock.runtime.compiler.program import (
     Constant,
     FusedGroup,
@@ -46,6 +48,10 @@ _EXACT: Final = {
     "Div": "Div",
     "RealDiv": "Div",
 }
+
+#: Results of so many elements are worth waking a thread, and fall into so many parts.
+_LONG: Final = 1 << 18
+_PARTS: Final = 2 * (HELPERS + 1)
 
 
 def function_of(node: Node, kernel: BoundKernel) -> str | None:
@@ -126,6 +132,43 @@ def in_c(program: Compiled, chain: Callable[..., Value], *args: Value) -> Value:
         result: Any = program.function(*args)
     except Exception:  # noqa: BLE001
         return chain(*args)
+    return result
+
+
+def in_c_in_parts(program: Compiled, chain: Callable[..., Value], *args: Value) -> Value:
+    """The same for long arrays: where some are repeated along others, several threads do parts.
+
+    The library shares what lies side by side alone.
+    """
+    try:
+        result = _in_parts(program.function, args)
+    except Exception:  # noqa: BLE001
+        return chain(*args)
+    return result
+
+
+def _in_parts(function: np.ufunc, args: Sequence[Any]) -> Any:
+    shape = np.broadcast_shapes(*(np.shape(arg) for arg in args))
+    axis = next((axis for axis, size in enumerate(shape) if size > 1), None)
+    is_long = math.prod(shape) >= _LONG and axis is not None
+    if not is_long or all(np.size(arg) == 1 or arg.shape == shape for arg in args):
+        return function(*args)
+    assert axis is not None
+    result, count = np.empty(shape, np.float32), min(_PARTS, shape[axis])
+    step, after = -(-shape[axis] // count), len(shape) - axis
+
+    def part(number: int) -> None:
+        some = slice(number * step, (number + 1) * step)
+        whole, rest = (slice(None),) * axis, (slice(None),) * (after - 1)
+
+        def of(arg: Any) -> Any:
+            if np.ndim(arg) < after or arg.shape[-after] == 1:
+                return arg
+            return arg[(..., some, *rest)]
+
+        function(*map(of, args), result[(*whole, some)])
+
+    parallel_equal(-(-shape[axis] // step), part)
     return result
 
 

@@ -132,9 +132,13 @@ class _InBlocks:
     def __init__(self, long: Collection[Node]) -> None:
         self._long = long
 
+    def is_long(self, call: KernelCall) -> bool:
+        """Whether a call's result was a long array."""
+        return call.node in self._long
+
     def may_be(self, call: KernelCall) -> bool:
         """Whether a call may be part of a chain."""
-        return call.node in self._long and call.kernel.is_elementwise
+        return self.is_long(call) and call.kernel.is_elementwise
 
     def may_join(self, _source: KernelCall, _last: KernelCall) -> bool:
         """Whether a call may be part of the chain that another one ends."""
@@ -170,7 +174,7 @@ class _InC(_InBlocks):
 
     def is_worthwhile(self, members: Sequence[KernelCall]) -> bool:
         """A long array is worth the library's threads."""
-        return len(members) > 1 or members[0].node in self._long
+        return len(members) > 1 or self.is_long(members[0])
 
     def enters(self, _repeat: Repeat) -> bool:
         """Short arrays in loops are what this is for."""
@@ -197,7 +201,7 @@ def _chain_up_body(body: Body, law: _InBlocks, wanted: set[Var]) -> bool:
         if isinstance(last, KernelCall) and _is_made_by(last, maker) and last not in chains:
             members = _members(last, maker, uses, waited_for, law)
             if law.is_worthwhile(members):
-                chain = _chain_of(last, members, is_in_c=isinstance(law, _InC))
+                chain = _chain_of(last, members, law)
                 chains.update(dict.fromkeys(members, chain))
     if chains:
         _replace(body, chains)
@@ -256,7 +260,7 @@ def _members(
     return members
 
 
-def _chain_of(last: KernelCall, members: Sequence[KernelCall], *, is_in_c: bool) -> FusedGroup:
+def _chain_of(last: KernelCall, members: Sequence[KernelCall], law: _InBlocks) -> FusedGroup:
     order = {call: index for index, call in enumerate(_sources_first(members))}
     calls = tuple(order)
     made = {_output(call) for call in calls}
@@ -265,7 +269,10 @@ def _chain_of(last: KernelCall, members: Sequence[KernelCall], *, is_in_c: bool)
     )
     waits = dict.fromkeys(w for call in calls for w in call.waits if w not in order)
     target = _output(last)
-    return FusedGroup(last.node, last.live, tuple(waits), calls, tuple(inputs), target, is_in_c)
+    return FusedGroup(
+        last.node, last.live, tuple(waits), calls, tuple(inputs), target,
+        is_in_c=isinstance(law, _InC), is_long=law.is_long(last),
+    )  # fmt: skip
 
 
 def _sources_first(members: Sequence[KernelCall]) -> list[KernelCall]:

@@ -88,8 +88,9 @@ class FusedGroup(Statement):
     calls: tuple[KernelCall, ...]
     inputs: tuple[Var, ...]
     target: Var
-    #: Whether there is a program in C for it.
+    #: Whether there is a program in C for it, and whether arrays were long.
     is_in_c: bool
+    is_long: bool
 
 
 @dataclass(frozen=False, slots=True, eq=False)

@@ -254,7 +254,8 @@ class StatementWriter(Branches):
         way = "in_blocks("
         if chain.is_in_c:
             program = program_of_group(chain)
-            way = f"in_c({self.text.object(program, chain.node.name)}, "
+            how = "in_c_in_parts" if chain.is_long else "in_c"
+            way = f"{how}({self.text.object(program, chain.node.name)}, "
         self.line(f"{self.text.name(chain.target)} = {way}{arguments})", chain.node)
 
     def _context(self, call: KernelCall) -> str:
