@@ -272,6 +272,28 @@ def test_answers_are_kept_up_to_a_number_of_bytes() -> None:
     asyncio.run(play())
 
 
+def test_answers_are_kept_for_some_time() -> None:
+    """And no longer than that, though there is room for them."""
+
+    async def play() -> None:
+        now = [0.0]
+        kept = Repeats(max_bytes=30, max_seconds=10, clock=lambda: now[0])
+
+        async def work() -> bytes:
+            return b"x" * 8
+
+        for number in range(100):
+            now[0] = float(number)
+            await kept.answer(f"{number}", work)
+            assert len(kept) == min(number + 1, 11)
+            assert kept.size == 8 * min(number + 1, 3)
+        now[0] = 1000.0
+        await kept.answer("last", work)
+        assert len(kept) == 1
+
+    asyncio.run(play())
+
+
 def test_what_is_kept_is_the_answer_alone() -> None:
     """Not the task that found it, which takes far more than a small answer."""
 

@@ -14,6 +14,7 @@ All of this happens on the event loop alone.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -24,8 +25,10 @@ from penstock.errors import AbortedError
 
 #: Bytes of answers that are kept, whoever asks for them.
 MAX_BYTES: Final = 64 << 20
-#: How many keys are remembered, with their answers or without.
+#: How many keys are remembered, with their answers or without, and for how many seconds: far longer
+#: than anybody goes on asking.
 MAX_KEYS: Final = 65_536
+MAX_SECONDS: Final = 300.0
 
 
 @dataclass(slots=True)
@@ -34,8 +37,9 @@ class _Repeatable:
 
     #: What answers it; None when it has.  A task takes twenty times as much as a small answer.
     work: asyncio.Task[bytes] | None
-    #: Its answer, or its error, if that is kept.
+    #: Its answer, or its error, if that is kept; and when that was there.
     found: bytes | BaseException | None = None
+    since: float = 0.0
     #: How many wait for it.
     waiting: int = 0
 
@@ -48,10 +52,18 @@ class _Repeatable:
 class Repeats:
     """What lately came under a key."""
 
-    def __init__(self, max_bytes: int = MAX_BYTES, max_keys: int = MAX_KEYS) -> None:
-        """Keep so many bytes of answers, and so many keys."""
+    def __init__(
+        self,
+        max_bytes: int = MAX_BYTES,
+        max_keys: int = MAX_KEYS,
+        max_seconds: float = MAX_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Keep so many bytes of answers, and so many keys for so long."""
         self._max_bytes: Final = max_bytes
         self._max_keys: Final = max_keys
+        self._max_seconds: Final = max_seconds
+        self._clock: Final = clock
         #: By key.
         self._known: Final[dict[str, _Repeatable]] = {}
         #: The keys of those that have been answered, with their answers and without, in order.
@@ -99,13 +111,21 @@ class Repeats:
         if error is not None:
             error.__traceback__ = None  # its frames hold the whole request
         done.work, done.found = None, work.result() if error is None else error
+        done.since = self._clock()
         self.size += done.size
         self._kept.append(key)
         while self._kept and self.size > self._max_bytes:
             self._forget(self._kept.popleft())
-        while len(self._kept) + len(self._unkept) > self._max_keys:
+        while self._is_too_much(done.since):
             oldest = (self._unkept or self._kept).popleft()
             self.size -= self._known.pop(oldest).size
+
+    def _is_too_much(self, now: float) -> bool:
+        """Whether there are too many keys, or one that is too old; answers go before keys."""
+        if len(self._kept) + len(self._unkept) > self._max_keys:
+            return True
+        oldest = (self._unkept or self._kept)[0]
+        return now - self._known[oldest].since > self._max_seconds
 
     def _forget(self, key: str) -> None:
         """Keep an answer no longer; that there was one is known a little longer."""
