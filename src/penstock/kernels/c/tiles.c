@@ -16,7 +16,7 @@
 /* Filters of a block; the last block may have one vector only. */
 #define BLOCK (2 * LANES)
 /* So many products are worth being a piece: some 15 microseconds. */
-#define WORTH_A_PIECE 2000000
+#define WORTH_A_PIECE 500000
 
 /* Write sums with what is added, between the limits. */
 static inline void finish(const Convolution *c, vec sum, int64_t at, int64_t filter, int64_t count) {

@@ -30,6 +30,7 @@ from penstock.kernels.api.types import COMPLEX, FLOATS
 from penstock.kernels.parallel.tiles import updated
 from penstock.kernels.state.variables import lookup_typed
 from penstock.kernels.training.training_formulas import FORMULAS, Slots
+from penstock.kernels.training.training_in_c import fill_in_c
 from penstock.kernels.training.training_in_place import FILLS, Fill, News
 from penstock.kernels.values.arrays import shape_text
 
@@ -137,7 +138,7 @@ def _make_fill(attrs: Attrs) -> Fill:
     """The formula of an op, written into given arrays."""
     name, number = _formula_name(attrs.op.name), attrs.dtype("T").numpy.type
     if name in FILLS:
-        return FILLS[name](attrs, number)
+        return fill_in_c(name, attrs) or FILLS[name](attrs, number)
     step = FORMULAS[name](attrs, number)
 
     def fill(news: News, *inputs: Value) -> None:

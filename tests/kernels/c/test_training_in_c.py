@@ -1,0 +1,77 @@
+"""Optimisers' steps in C are those of numpy, bit for bit."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.core import dtypes
+from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.c.library import library
+from penstock.kernels.training.training_in_c import fill_in_c
+from penstock.kernels.training.training_in_place import FILLS
+from support.ops import node_of
+
+pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
+
+RNG = np.random.default_rng(31)
+#: By the op: slots besides the variable, and scalars and the gradient in their order.
+KINDS: dict[str, tuple[int, list[Any]]] = {
+    "GradientDescent": (0, [0.1, "grad"]),
+    "Momentum": (1, [0.1, "grad", 0.9]),
+    "Adam": (2, [0.5, 0.7, 0.01, 0.9, 0.999, 1e-7, "grad"]),
+}
+
+
+def facts_of(name: str, *, accelerate: bool = True, **attrs: Any) -> Attrs:
+    """The attributes of a node that updates a resource."""
+    slots, rest = KINDS[name]
+    values = [np.float32(0) for _ in rest]
+    handles = [np.float32(0)] * (1 + slots)
+    facts, _ = node_of(f"Apply{name}", [*handles, *values], attrs)
+    return dataclasses.replace(facts, accelerate=accelerate)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (7, 5), (300, 70), (0, 3)])
+@pytest.mark.parametrize(
+    ("name", "attrs"),
+    [
+        ("GradientDescent", {}),
+        ("Momentum", {"use_nesterov": False}),
+        ("Adam", {"use_nesterov": False}),
+        ("Adam", {"use_nesterov": True}),
+    ],
+)
+def test_the_bits_are_numpys(name: str, attrs: dict[str, Any], shape: tuple[int, ...]) -> None:
+    """Of variables of any rank."""
+    count, rest = KINDS[name]
+    facts = facts_of(name, **attrs)
+    fill = fill_in_c(name, facts)
+    assert fill is not None
+
+    def floats() -> Any:
+        made = RNG.uniform(0.1, 2, shape).astype(np.float32)
+        return made if shape else made[()]
+
+    olds = [floats() for _ in range(1 + count)]
+    given = [floats() if each == "grad" else np.float32(each) for each in rest]
+    results = []
+    for way in (fill, FILLS[name](facts, np.float32)):
+        news = [np.empty(shape, np.float32) for _ in olds]
+        way(news, *olds, *given)
+        results.append([new.tobytes() for new in news])
+    assert results[0] == results[1]
+
+
+def test_others_are_for_numpy() -> None:
+    """Other optimisers, other types, Nesterov's momentum, and whoever wants no kernels in C."""
+    facts = facts_of("Adam")
+    assert fill_in_c("Adam", facts) is not None
+    assert fill_in_c("RMSProp", facts) is None
+    assert fill_in_c("Adam", facts_of("Adam", accelerate=False)) is None
+    assert fill_in_c("Momentum", facts_of("Momentum", use_nesterov=True)) is None
+    wide = dataclasses.replace(facts, values={**facts.values, "T": dtypes.float64})
+    assert fill_in_c("Adam", wide) is None
