@@ -23,6 +23,8 @@ from penstock.kernels.c.convolution import convolver_for
 from penstock.kernels.c.convolution import correlate as correlate_in_c
 from penstock.kernels.c.pooling import filters_gradient, images_gradient
 from penstock.kernels.nn.conv_grads import (
+    Margins,
+    convolve_framed,
     depthwise_filter_grad,
     depthwise_input_grad,
     filter_grad,
@@ -34,7 +36,7 @@ from penstock.kernels.nn.conv_ops import (
     in_precision,
     window_maker,
 )
-from penstock.kernels.nn.correlation import correlate
+from penstock.kernels.nn.correlation import framed
 from penstock.kernels.values.arrays import check_new, shape_text
 from penstock.kernels.values.windows import Window
 
@@ -77,15 +79,17 @@ def make_depthwise_backprop_filter(attrs: Attrs) -> Kernel:
     return _for_filters(attrs, gradient, _check_depthwise)
 
 
-def _convolve(
-    images: Array, filters: Array, strides: Sequence[int], dilations: Sequence[int]
-) -> Array:
+def _convolve(images: Array, filters: Array, margins: Margins, dilations: Sequence[int]) -> Array:
     """A convolution in C if it is one of images, and by numpy otherwise."""
     result = None
     if images.ndim == 4:
-        facts = zip(filters.shape[:2], strides, dilations, strict=True)
-        result = convolver_for(tuple(Window(*fact) for fact in facts))(images, filters)
-    return correlate(images, filters, strides, dilations) if result is None else result
+        seen = framed(images, [(min(a, 0), min(b, 0)) for a, b in margins])
+        facts = zip(filters.shape[:2], dilations, margins, strict=True)
+        windows = tuple(
+            Window(n, 1, dilation, (max(a, 0), max(b, 0))) for n, dilation, (a, b) in facts
+        )
+        result = convolver_for(windows)(seen, filters)
+    return convolve_framed(images, filters, margins, dilations) if result is None else result
 
 
 def _filter_grad(images: Array, grads: Array, windows: Sequence[Window], shape: _Shape) -> Array:

@@ -34,8 +34,17 @@ from penstock.kernels.values.arrays import check_new
 from penstock.kernels.values.windows import Fit, Window, cut, pad, tap
 
 _Shape: TypeAlias = tuple[int, ...]
-#: Convolves images and filters, with strides and dilations, wherever the window fits.
-Convolve: TypeAlias = Callable[[Array, Array, Sequence[int], Sequence[int]], Array]
+#: How many zeros stand around images along each dimension; negative ones take something away.
+Margins: TypeAlias = Sequence[tuple[int, int]]
+#: Convolves images with margins and filters with dilations, wherever the window fits.
+Convolve: TypeAlias = Callable[[Array, Array, Margins, Sequence[int]], Array]
+
+
+def convolve_framed(
+    images: Array, filters: Array, margins: Margins, dilations: Sequence[int]
+) -> Array:
+    """A convolution of the images with zeros around them."""
+    return correlate(framed(images, margins), filters, [1] * len(margins), dilations)
 
 
 # -- gradients of images ---------------------------------------------------------------------
@@ -46,7 +55,7 @@ def input_grad(
     filters: Array,
     windows: Sequence[Window],
     shape: _Shape,
-    convolve: Convolve = correlate,
+    convolve: Convolve = convolve_framed,
 ) -> Array:
     """What each place got, times the filters, goes back to where the place looked.
 
@@ -86,8 +95,7 @@ def _sent_back(
     """What comes back to elements that are under the windows in some way."""
     some = filters[tuple(slice(way.at, None, way.stride) for way in ways)]
     turned = np.ascontiguousarray(np.flip(some, tuple(range(len(ways)))))
-    wider = framed(grads, [way.margins for way in ways])
-    return convolve(wider, turned, [1] * len(ways), dilations)
+    return convolve(grads, turned, [way.margins for way in ways], dilations)
 
 
 def _input_grad_by_elements(
