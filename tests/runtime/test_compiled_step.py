@@ -245,7 +245,7 @@ def test_the_first_reason_counts() -> None:
 
 def test_what_is_done_in_time_is_given() -> None:
     """A deadline does no harm to what is quick, and its timer does not outlive the step."""
-    with ps.Session(sketch(COUNT)) as session:
+    with ps.Session(sketch(COUNT), config=ps.Config(adaptive=False)) as session:
         before = threading.active_count()
         for _ in range(20):
             assert session.run("c:0", {"limit": 3}, ps.RunOptions(timeout_in_ms=60_000)) == -6

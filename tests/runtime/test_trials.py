@@ -261,7 +261,7 @@ class Counted:
     def __init__(self, untried_steps: int, made: Any = object()) -> None:  # noqa: B008
         self.count = 0
         self.made = made
-        limits = Limits(untried_steps=untried_steps, slow_step=1.0)
+        limits = Limits(untried_steps=untried_steps, slow_trial=1.0)
         self.trials = Trials(self.make, limits, is_wanted=True)
 
     def make(self, _interrupt: Interrupt) -> Trial | None:
@@ -331,7 +331,7 @@ def test_slow_trials_are_compared_with_the_executor(elsewhere: float, goes_on: b
 def test_slow_trials_go_on_if_the_executor_is_slower(ends: list[str]) -> None:
     """In a session, too: what a busy machine slows down by chance is not given up for good."""
     taken = "taken = QueueDequeueV2(q, ^put) component_types=['float32']"
-    limits = Limits(slow_step=0.0, untried_steps=0)
+    limits = Limits(slow_step=0.0, slow_trial=0.0, untried_steps=0)
     with Session(sketch(QUEUES + taken), config=Config(limits=limits)) as session:
         call = session.make_callable("taken:0", ["x:0"])
         for _ in range(20):

@@ -32,9 +32,12 @@ class Limits(Options):
     #: Statements per generated function: more are split, since Python compiles, and people
     #: read, several functions more easily than a huge one.
     statements: int = field(default=2_000, metadata=_POSITIVE)
-    #: Seconds: requests whose steps take fewer are not tuned.  For a long text, fewer than this
-    #: for each thousand lines, since all of it is compiled twice more.
-    slow_step: float = field(default=1e-3, metadata=_NOT_NEGATIVE)
+    #: Seconds: requests whose steps take fewer are not tuned.  For a text of more than a thousand
+    #: lines, fewer than ten times this for each thousand, since all of it is compiled twice more.
+    slow_step: float = field(default=1e-4, metadata=_NOT_NEGATIVE)
+    #: Seconds: a function that takes the place of an executor whose kernels may have to wait is
+    #: compared with it if some steps in a row take more.
+    slow_trial: float = field(default=1e-3, metadata=_NOT_NEGATIVE)
     #: Steps that are run as parts before it is decided whether to go on like that.
     compared_steps: int = field(default=3, metadata=_NOT_NEGATIVE)
     #: Steps of a request whose kernels may have to wait before it is tried as one function.

@@ -41,7 +41,7 @@ class Trials:
     ) -> None:
         """Make the function when it is first to be tried."""
         self._make = make
-        self._slow = limits.slow_step
+        self._slow = limits.slow_trial
         #: Guards what follows; not held while the function is made.
         self._lock = Lock()
         #: How many steps come before the next trial; None if there is none any more.  Read without
