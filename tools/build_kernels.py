@@ -31,7 +31,7 @@ _X86_64_KINDS: dict[str, tuple[int, list[str]]] = {
 _OPTIONS = ["-std=gnu11", "-O3", "-fPIC", "-fvisibility=hidden", "-pthread"]
 _OPTIONS += ["-ffp-contract=fast", "-fno-math-errno"]
 #: Sources that are compiled once, and those that are compiled for each kind of vectors.
-_ONCE = ["library", "programs", "pool"]
+_ONCE = ["library", "programs", "pool", "boxes"]
 _FOR_EACH_KIND = ["tiles", "elements", "pooling", "softmax"]
 
 
@@ -55,7 +55,7 @@ def _build(command: list[str], library: Path) -> str:
     is_x86_64 = platform.machine() in ("x86_64", "AMD64")
     kinds = {**_KINDS, **(_X86_64_KINDS if is_x86_64 else {})}
     with tempfile.TemporaryDirectory(dir=library.parent, prefix=".building-") as folder:
-        parts = [(name, name, []) for name in _ONCE]
+        parts = [(name, name, ["-ffp-contract=off"]) for name in _ONCE]
         for name, (lanes, options) in kinds.items():
             options = [*options, f"-DLANES={lanes}", f"-DKIND={name}"]
             parts += [(source, f"{name}_{source}", options) for source in _FOR_EACH_KIND]

@@ -21,6 +21,7 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value, freeze
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.c.boxes import choose_boxes
 from penstock.kernels.values.arrays import shape_text
 from penstock.kernels.values.selection import floor_of_best
 
@@ -41,30 +42,30 @@ _ALL: Final = np.float32(-np.inf)
 def make_non_max_suppression(attrs: Attrs) -> Kernel:
     """Boxes that overlap no better one by more than a threshold."""
     threshold = np.float32(attrs.float("iou_threshold"))
-    return lambda boxes, scores, size: _suppress(boxes, scores, size, threshold, _ALL)
+    suppress = _suppressor(attrs)
+    return lambda boxes, scores, size: suppress(boxes, scores, size, threshold, _ALL)
 
 
 @kernel("NonMaxSuppressionV2", "NonMaxSuppressionV3", types={"T": _HALF, "T_threshold": _HALF})
-def make_non_max_suppression_v3(_attrs: Attrs) -> Kernel:
+def make_non_max_suppression_v3(attrs: Attrs) -> Kernel:
     """The same with the thresholds as inputs; in V3 scores must be above one, too."""
+    suppress = _suppressor(attrs)
 
-    def suppress(
-        boxes: Value, scores: Value, size: Value, iou: Value, least: Value = _ALL
-    ) -> Array:
-        return _suppress(boxes, scores, size, iou, least)
+    def of_any(boxes: Value, scores: Value, size: Value, iou: Value, least: Value = _ALL) -> Array:
+        return suppress(boxes, scores, size, iou, least)
 
-    return suppress
+    return of_any
 
 
 @kernel("NonMaxSuppressionV4", types={"T": _HALF, "T_threshold": _HALF})
 def make_non_max_suppression_v4(attrs: Attrs) -> Kernel:
     """The same, filled up with zeros on demand, and how many there really are."""
-    is_padded = attrs.bool("pad_to_max_output_size")
+    is_padded, choose = attrs.bool("pad_to_max_output_size"), _suppressor(attrs)
 
     def suppress(
         boxes: Value, scores: Value, size: Value, iou: Value, least: Value
     ) -> tuple[Array, Value]:
-        chosen = _suppress(boxes, scores, size, iou, least)
+        chosen = choose(boxes, scores, size, iou, least)
         count = np.int32(len(chosen))
         return _padded(chosen, int(size)) if is_padded else chosen, count
 
@@ -75,6 +76,7 @@ def make_non_max_suppression_v4(attrs: Attrs) -> Kernel:
 def make_non_max_suppression_v5(attrs: Attrs) -> Kernel:
     """The same with scores; with a sigma overlapping boxes only have theirs lowered."""
     is_padded, dtype = attrs.bool("pad_to_max_output_size"), attrs.dtype("T").numpy
+    choose = _suppressor(attrs)
 
     def suppress(
         boxes: Value, scores: Value, size: Value, iou: Value, least: Value, sigma: Value
@@ -85,7 +87,7 @@ def make_non_max_suppression_v5(attrs: Attrs) -> Kernel:
             limit = _checked(boxes, scores, size, iou)
             chosen, kept = _suppress_softly(boxes, scores, limit, least, sigma)
         else:
-            chosen = _suppress(boxes, scores, size, iou, least)
+            chosen = choose(boxes, scores, size, iou, least)
             kept = scores[chosen]
         count = np.int32(len(chosen))
         if is_padded:
@@ -110,9 +112,16 @@ def make_non_max_suppression_with_overlaps(_attrs: Attrs) -> Kernel:
     return suppress
 
 
-def _suppress(boxes: Value, scores: Value, size: Value, iou: Value, least: Value) -> Array:
-    limit = _checked(boxes, scores, size, iou)
-    return _choose(_best_first(scores, least), _overlap_of(boxes), limit, iou)
+def _suppressor(attrs: Attrs) -> Kernel:
+    """The function of boxes, scores and limits, in C where that is wanted and has a way."""
+
+    def suppress(boxes: Value, scores: Value, size: Value, iou: Value, least: Value) -> Array:
+        limit = _checked(boxes, scores, size, iou)
+        best = _best_first(scores, least)
+        chosen = choose_boxes(boxes, best, limit, iou) if attrs.accelerate else None
+        return _choose(best, _overlap_of(boxes), limit, iou) if chosen is None else chosen
+
+    return suppress
 
 
 def _checked(boxes: Value, scores: Value, size: Value, iou: Value) -> int:
