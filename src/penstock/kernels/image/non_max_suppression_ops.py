@@ -112,7 +112,7 @@ def make_non_max_suppression_with_overlaps(_attrs: Attrs) -> Kernel:
     return suppress
 
 
-def _suppressor(attrs: Attrs) -> Kernel:
+def _suppressor(attrs: Attrs) -> Callable[..., Array]:
     """The function of boxes, scores and limits, in C where that is wanted and has a way."""
 
     def suppress(boxes: Value, scores: Value, size: Value, iou: Value, least: Value) -> Array:
