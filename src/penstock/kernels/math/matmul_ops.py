@@ -9,7 +9,8 @@ float16 and bfloat16 are multiplied in float32 and rounded once.  Integers wrap 
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -33,6 +34,8 @@ _FACTORS: Final = FLOATS | COMPLEX | _SIGNED
 _MANY: Final = 1 << 15
 #: float64 holds every integer up to here.
 _EXACT: Final = 2.0**53
+#: Multiplies two values in C; None if it does not.
+_InC: TypeAlias = Callable[[Value, Value], Value | None]
 
 
 def product_of(dtype: DType, *, accelerate: bool = False) -> Kernel:
@@ -73,33 +76,41 @@ def _bound(x: Array) -> float:
 def make_matmul(attrs: Attrs) -> Kernel:
     """The product of two matrices, each of them possibly transposed first."""
     is_a_turned, is_b_turned = attrs.bool("transpose_a"), attrs.bool("transpose_b")
-    product = checked_product(attrs.dtype("T"), is_a_turned=is_a_turned, is_b_turned=is_b_turned)
-    if not attrs.accelerate or attrs.dtype("T") is not dtypes.float32:
-        return product
+    dtype, in_c = attrs.dtype("T"), None
+    if attrs.accelerate and dtype is dtypes.float32:
+        in_c = _in_c(is_a_turned=is_a_turned, is_b_turned=is_b_turned)
+    return checked_product(dtype, is_a_turned=is_a_turned, is_b_turned=is_b_turned, in_c=in_c)
+
+
+def _in_c(*, is_a_turned: bool, is_b_turned: bool) -> _InC:
+    """How two matrices are multiplied in C; None if they are not."""
     by_constant = Multiplier(is_turned=is_b_turned)
 
-    def in_c(a: Value, b: Value) -> Value | None:
-        if a.ndim != 2 or b.ndim != 2:
+    def multiply(a: Value, b: Value) -> Value | None:
+        if a.size < FEWEST or a.ndim != 2 or b.ndim != 2:
             return None
         result = None if is_a_turned else by_constant(a, b)
         if result is not None:
             return result
         return batch_product_in_c(a.T if is_a_turned else a, b.T if is_b_turned else b)
 
-    def compute(a: Value, b: Value) -> Value:
-        result = in_c(a, b) if a.size >= FEWEST else None
-        return product(a, b) if result is None else result
-
-    return compute
+    return multiply
 
 
 def checked_product(
-    dtype: DType, *, is_a_turned: bool = False, is_b_turned: bool = False
+    dtype: DType,
+    *,
+    is_a_turned: bool = False,
+    is_b_turned: bool = False,
+    in_c: _InC | None = None,
 ) -> Kernel:
     """How two values are multiplied that must be matrices of sizes that fit."""
     multiply = _matrix_product_of(dtype)
 
     def compute(a: Value, b: Value) -> Value:
+        result = None if in_c is None else in_c(a, b)
+        if result is not None:
+            return result
         if a.ndim != 2 or b.ndim != 2:
             raise _rank_error(a, b)
         try:
