@@ -32,8 +32,8 @@ class Limits(Options):
     #: Statements per generated function: more are split, since Python compiles, and people
     #: read, several functions more easily than a huge one.
     statements: int = field(default=2_000, metadata=_POSITIVE)
-    #: Seconds: requests whose steps take fewer are not tuned.  For a text of more than a thousand
-    #: lines, fewer than ten times this for each thousand, since all of it is compiled twice more.
+    #: Seconds: requests whose steps take fewer are not tuned.  For a text of more than two thousand
+    #: lines, fewer than this for each hundred, since all of it is compiled twice more.
     slow_step: float = field(default=1e-4, metadata=_NOT_NEGATIVE)
     #: Seconds: a function that takes the place of an executor whose kernels may have to wait is
     #: compared with it if some steps in a row take more.

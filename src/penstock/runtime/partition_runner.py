@@ -70,21 +70,21 @@ class PartitionRunner:
         #: All of the partition as one function, and what makes that better; None if it is none.
         self.tuner: Tuner | None = None
         if compiled is not None and compiled.whole is not None:
-            self.tuner = self._new_tuner(compiled.whole)
+            self.tuner = self._new_tuner(compiled.whole, len(graph))
         else:
             self._parts = compiled
             is_wanted = tier is Tier.COMPILED and params.adaptive
             self.trials = Trials(self._new_trial, params.limits, is_wanted=is_wanted)
             self._made_executor(self._tier_of(tier))
 
-    def _new_tuner(self, whole: Region) -> Tuner:
+    def _new_tuner(self, whole: Region, nodes: int) -> Tuner:
         if not self.params.adaptive:
             return Tuner.settled(whole)
         return Tuner(
             whole,
             self._probing,
             self._improve,
-            lines=len(whole.source.lines),
+            lines=max(len(whole.source.lines), nodes),
             limits=self.params.limits,
         )
 

@@ -27,9 +27,9 @@ from penstock.runtime.compiler.region import Region
 from penstock.state.checkpoints import heeding
 from penstock.state.interrupt import NEVER, Interrupt
 
-#: A text of more lines is a long one, whose steps must take so many times as long for each so many.
-_LINES: Final = 1000
-_TIMES: Final = 10
+#: A text of more lines is a long one, whose steps must take as long again for each so many.
+_SHORT: Final = 2_000
+_LINES: Final = 100
 #: Steps that are only timed; the first one fills caches and is not representative.
 _WATCHED: Final = 3
 #: Parts must take less than this much of the time.
@@ -75,12 +75,12 @@ class Tuner:
         lines: int = 0,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        """Begin with a region whose text has so many lines."""
+        """Begin with a region whose text has so many lines, or which has more nodes."""
         #: None once parts have proved to be faster.
         self._region: Region | None = region
         self._compared_steps = limits.compared_steps
         #: A step that takes as many seconds is slow.
-        self._slow = limits.slow_step * (_TIMES * lines / _LINES if lines > _LINES else 1.0)
+        self._slow = limits.slow_step * (lines / _LINES if lines > _SHORT else 1.0)
         self._probing = probing
         self._improve = improve
         #: Guards what follows, but for reading ``_stage``.  Not held while a region is compiled:
