@@ -18,6 +18,7 @@ import penstock as ps
 from penstock.cluster import Server, repeats
 from penstock.cluster.bounds import Bounds
 from penstock.cluster.repeats import Repeats
+from penstock.cluster.request_ids import RequestIds
 from penstock.cluster.services import EXCHANGE, MASTER, WORKER, Stub, request_class
 from support import strangers
 from support.clusters import new_cluster, serving
@@ -292,6 +293,21 @@ def test_answers_are_kept_for_some_time() -> None:
         assert len(kept) == 1
 
     asyncio.run(play())
+
+
+def test_numbers_of_requests_are_kept_for_some_time() -> None:
+    """Whoever sends one again meanwhile is told so; afterwards there is room for others."""
+    now = [0.0]
+    ids = RequestIds(clock=lambda: now[0])
+    for number in range(1, 1000):
+        now[0] = float(number)
+        ids.track(number, "RunStep")
+        with pytest.raises(ps.errors.AbortedError, match="received twice"):
+            ids.track(max(number - 250, 1), "RunStep")
+        assert len(ids._known) <= 301
+    ids.track(1, "RunStep")
+    ids.track(0, "RunStep")
+    ids.track(0, "RunStep")
 
 
 def test_what_is_kept_is_the_answer_alone() -> None:

@@ -7,23 +7,28 @@ Not:  answers no request: a sender that repeats one has not got the answer, and 
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 from threading import Lock
 from typing import Final
 
 from penstock.errors import AbortedError
 
-#: How many numbers are remembered.
+#: How many numbers are remembered, and for how many seconds: far longer than anybody repeats one.
 _MAX_KNOWN: Final = 100_000
+_MAX_SECONDS: Final = 300.0
 
 
 class RequestIds:
     """The newest numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock: Final = clock
         #: Guards what follows.  Innermost.
         self._lock = Lock()
-        self._known: OrderedDict[int, None] = OrderedDict()
+        #: When each came, in this order.
+        self._known: OrderedDict[int, float] = OrderedDict()
 
     def track(self, request_id: int, method: str) -> None:
         """Note a number; raises AbortedError if it was there before."""
@@ -34,6 +39,9 @@ class RequestIds:
                 raise AbortedError(
                     f"The same {method} request was received twice. (request_id: {request_id})"
                 )
-            self._known[request_id] = None
-            if len(self._known) > _MAX_KNOWN:
+            now = self._known[request_id] = self._clock()
+            while len(self._known) > _MAX_KNOWN or now - self._oldest() > _MAX_SECONDS:
                 self._known.popitem(last=False)
+
+    def _oldest(self) -> float:
+        return next(iter(self._known.values()))
