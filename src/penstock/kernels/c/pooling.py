@@ -28,7 +28,7 @@ from penstock.kernels.values.windows import Window
 _WAYS: Final = {"greatest": 0, "mean": 1}
 _GRADIENTS: Final = {"greatest": 2, "mean": 3}
 _OF_IMAGES, _OF_FILTERS = 4, 5
-#: Larger windows are joined along one dimension after the other, by numpy.
+#: As in ``pooling.c``.  Larger windows are joined along one dimension after the other, by numpy.
 _LARGEST: Final = 64
 _LONGEST: Final = 1 << 31
 #: Fewer channels are less than a vector.

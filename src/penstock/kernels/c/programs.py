@@ -141,7 +141,11 @@ def compile_steps(
 @functools.cache
 def function_of_one(name: str) -> np.ufunc | None:
     """A function of one number, by its name in ``OF_ONE``; None if there is no library."""
-    made = compile_steps(name.lower(), 1, (), [Step(name, 1, 0, 0)])
+    return lasting(compile_steps(name.lower(), 1, (), [Step(name, 1, 0, 0)]))
+
+
+def lasting(made: Compiled | None) -> np.ufunc | None:
+    """A function that is used as long as the process lives; None if there is none."""
     if made is None:
         return None
     _kept.append(made)

@@ -19,7 +19,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
-from penstock.kernels.c.programs import Step, compile_steps
+from penstock.kernels.c.programs import Step, compile_steps, lasting
 
 #: Arrays for the variable and its slots.
 _News = Sequence[Array]
@@ -63,15 +63,7 @@ def _program(name: str) -> Any:
         function, target, first, *second = line.split()
         operands = [places[operand] for operand in (first, *(second or [first]))]
         steps.append(Step(function, places.setdefault(target, len(places)), *operands))
-    made = compile_steps(name, len(inputs.split()), (), steps)
-    if made is None:
-        return None
-    _kept.append(made)
-    return made.function
-
-
-#: What the programs need, which live as long as the process.
-_kept: Final[list[Any]] = []
+    return lasting(compile_steps(name, len(inputs.split()), (), steps))
 
 
 def _gradient_descent(_attrs: Attrs) -> _Fill:

@@ -48,7 +48,6 @@ _EXACT: Final = {
     "Div": "Div",
     "RealDiv": "Div",
 }
-
 #: Results of so many elements are worth waking a thread, and fall into so many parts.
 _LONG: Final = 1 << 18
 _PARTS: Final = 2 * (HELPERS + 1)
@@ -70,8 +69,7 @@ def program_of_group(group: FusedGroup) -> Compiled | None:
 
     Numbers that are the same in every step are part of it.
     """
-    numbers = [var for var in group.inputs if _is_number(var)]
-    inputs = [var for var in group.inputs if not _is_number(var)]
+    inputs, numbers = inputs_of_program(group), list(filter(_is_number, group.inputs))
     places = {var: place for place, var in enumerate([*inputs, *numbers])}
     return compile_steps(
         f"elements_of_{len(group.calls)}",
