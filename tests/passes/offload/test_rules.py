@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.defs.onnx_schema import ModelProto
 from penstock.kernels.api.node_list import NodeList
 
 pytest.importorskip("onnxruntime")
@@ -112,6 +113,10 @@ OF_IMAGES: Final[dict[str, Callable[[Any], Any]]] = {
         x, ksize=[1, 2, 2, 1], strides=[1, 1, 1, 1], padding="VALID"
     ),
     "batch_norm": batch_norm,
+    "scaled_and_moved": lambda x: ops.relu(x) * numbers(3) + numbers(1, 1, 1, 3),
+    "scaled_before_and_moved": lambda x: numbers(3) + numbers(1, 3) * ops.relu(x),
+    "scaled_and_read_twice": lambda x: ops.relu((y := ops.relu(x) * numbers(3)) + numbers(3)) * y,
+    "scaled_by_row_and_moved": lambda x: ops.relu(x) * numbers(6, 3) + numbers(3),
     "global_mean": lambda x: ops.mean(x, [1, 2]),
     "global_mean_kept": lambda x: ops.mean(x, [2, 1], keep_dims=True),
     "sum_axis": lambda x: ops.sum(x, [1]),
@@ -230,6 +235,32 @@ def test_matrices(name: str) -> None:
 def test_what_is_left_to_numpy(name: str) -> None:
     """Where ONNX has nothing that means the same, the op stays; the answers are numpy's."""
     assert compared(lambda: REFUSED[name](image()), numbers(2, 5, 6, 3))
+
+
+def operators(make: Callable[[Any], Any]) -> set[str]:
+    """The operators of ONNX that some work on an image is written with."""
+    with ps.Graph().as_default() as graph:
+        ps.identity(make(image()), name="y")
+    config, metadata = ps.Config(limits=ps.Limits(region_products=0)), ps.RunMetadata()
+    with ps.Session(graph, config=config) as session:
+        options = ps.RunOptions(output_partition_graphs=True)
+        session.run("y:0", {"x:0": numbers(2, 5, 6, 3)}, options, metadata)
+    nodes = [node for part in metadata.partition_graphs for node in part.node]
+    (model,) = [node.attr["model"].s for node in nodes if node.op == "_OnnxRegion"]
+    return {node.op_type for node in cast("Any", ModelProto).FromString(model).graph.node}
+
+
+def test_what_is_scaled_and_moved_by_channel_is_one_operator() -> None:
+    """ONNX Runtime has that in its own layout of images; no product is left that nobody reads."""
+    found = operators(lambda x: ops.relu(x) * numbers(3) + numbers(1, 1, 1, 3))
+
+    assert "BatchNormalization" in found
+    assert not {"Mul", "Add"} & found
+
+
+def test_what_is_scaled_by_place_is_not() -> None:
+    """There is no operator for that."""
+    assert "Mul" in operators(lambda x: ops.relu(x) * numbers(6, 3) + numbers(3))
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])

@@ -8,6 +8,7 @@ Not:  nothing that mixes elements.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +29,7 @@ _BINARY: Final = {
     "Add": "Add", "AddV2": "Add", "Sub": "Sub", "Mul": "Mul", "RealDiv": "Div",
     "Maximum": "Max", "Minimum": "Min", "Pow": "Pow",
 }  # fmt: skip
+_SUMS: Final = frozenset({"Add", "AddV2"})
 _FLOATS: Final = frozenset({dtypes.float32})
 
 
@@ -98,7 +100,52 @@ def _rsqrt(node: Written) -> Tensor:
 @rule(*_BINARY)
 def _binary(node: Written) -> Tensor:
     node.need(node.types[0] in _FLOATS)
-    return broadcast(node, _BINARY[node.op], node.inputs[0], node.inputs[1])
+    if node.op in _SUMS:
+        moved = _normalised(node)
+        if moved is not None:
+            return moved
+    result = broadcast(node, _BINARY[node.op], node.inputs[0], node.inputs[1])
+    return _as_product(node, result) if node.op == "Mul" else result
+
+
+def _as_product(node: Written, result: Tensor) -> Tensor:
+    """The same, with its factors noted where one of them is a number for each channel."""
+    found = _with_numbers_of_channels(node)
+    return result if found is None else replace(result, factors=found)
+
+
+def _normalised(node: Written) -> Tensor | None:
+    """``x * factor + term``, both by channel, as one operator.
+
+    ONNX Runtime computes that in its own layout of images; for a product and a sum it leaves it.
+    """
+    found = _with_numbers_of_channels(node)
+    if found is None or found[0].factors is None:
+        return None
+    (x, factor), term = found[0].factors, found[1]
+    none, one = (
+        node.writer.constant(np.full(term.size(-1), number, np.float32)) for number in (0, 1)
+    )
+    numbers = [_flat(node, factor), _flat(node, term), none, one]
+    return node.make_turned("BatchNormalization", [x, *numbers], epsilon=0.0)
+
+
+def _with_numbers_of_channels(node: Written) -> tuple[Tensor, Tensor] | None:
+    """An input with channels first, and the other one, if that is fixed numbers for each channel."""
+    for slot in (0, 1):
+        x, numbers = node.inputs[slot], node.inputs[1 - slot]
+        sizes = numbers.shape.dims
+        if not (x.is_turned and node.fixed[1 - slot] and sizes and sizes[-1]):
+            continue
+        if sizes[-1] == x.size(-1) and set(sizes[:-1]) <= {1} and len(sizes) <= x.rank:
+            return x, numbers
+    return None
+
+
+def _flat(node: Written, numbers: Tensor) -> Tensor:
+    count = numbers.size(-1)
+    form = node.writer.constant(np.array([count], np.int64))
+    return node.writer.op("Reshape", [numbers, form], TensorShape.of([count]))
 
 
 @rule("SquaredDifference")

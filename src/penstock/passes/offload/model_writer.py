@@ -53,6 +53,8 @@ class Tensor:
     shape: TensorShape
     #: Whether the channels come first.
     is_turned: bool = False
+    #: What it is the product of, if that is a value and a fixed number for each channel.
+    factors: tuple[Tensor, Tensor] | None = None
 
     @property
     def rank(self) -> int:
@@ -143,7 +145,17 @@ class ModelWriter:
     # -- bytes ---------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """The model."""
+        """The model, without operators whose results nobody reads."""
+        graph = self._model.graph
+        read = {output.name for output in graph.output}
+        kept = []
+        for node in reversed(graph.node):  # each after those that read it
+            if not read.isdisjoint(node.output):
+                read.update(node.input)
+                kept.append(node)
+        kept.reverse()
+        del graph.node[:]
+        graph.node.extend(kept)
         return bytes(self._model.SerializeToString(deterministic=True))
 
     def _add(self, op_type: str, inputs: Sequence[str], output: str, **attributes: Any) -> None:
