@@ -6,7 +6,8 @@
  *
  * A tile is a few neighbouring places, times one or two vectors of filters: its sums stay in registers
  * while the window is gone through, for each element of which the weights are read once.  Images are
- * read where they are.  The processor's second cache keeps the weights of a block from tile to tile.
+ * read where they are.  The processor's second cache keeps the weights of a block from tile to tile;
+ * meanwhile those of the block that comes after it are fetched, of which each tile asks for some.
  */
 
 #include "convolution.h"
@@ -17,6 +18,14 @@
 #define BLOCK (2 * LANES)
 /* So many products are worth being a piece: some 15 microseconds. */
 #define WORTH_A_PIECE 500000
+/* With fewer tiles than that, a block is one piece if there are so many for each thread: then each
+   thread reads its weights once, and knows which come next. */
+#define FEW_TILES 24
+#define MANY_BLOCKS 8
+/* Bytes that are fetched at a time, and for how many elements once: the weights of a block are asked
+   for by eight of its tiles. */
+#define LINE 64
+#define BETWEEN_LINES 4
 
 /* Write sums with what is added, between the limits. */
 static inline void finish(const Convolution *c, vec sum, int64_t at, int64_t filter, int64_t count) {
@@ -36,7 +45,7 @@ static inline const char *seen_from(const Convolution *c) {
 /* A function for WIDE places and VECS vectors of filters; three places share a pointer. */
 #define TILE(WIDE, VECS)                                                                            \
   static void tile_##WIDE##_##VECS(const Convolution *c, const char *seen, const float *filters,    \
-                                   int64_t at, int64_t filter, int64_t count) {                     \
+                                   int64_t at, int64_t filter, int64_t count, const char *ahead) {  \
     const int64_t step = c->seen_column_step, depth = c->depth;                                     \
     vec sum[WIDE][VECS];                                                                            \
     UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++) sum[i][j] = all(0); \
@@ -46,6 +55,7 @@ static inline const char *seen_from(const Convolution *c) {
         const char *p3 = p0 + 3 * step, *p6 = p3 + 3 * step, *p9 = p6 + 3 * step;                   \
         const char *p12 = p9 + 3 * step;                                                            \
         for (int64_t d = 0; d < depth; d++) {                                                       \
+          if (d % BETWEEN_LINES == 0) __builtin_prefetch(ahead + d * (LINE / BETWEEN_LINES), 0, 2);  \
           vec weight[VECS];                                                                         \
           UNROLL for (int j = 0; j < VECS; j++) weight[j] = load(filters + j * LANES);              \
           filters += VECS * LANES;                                                                  \
@@ -56,6 +66,7 @@ static inline const char *seen_from(const Convolution *c) {
           }                                                                                         \
           p0 += 4, p3 += 4, p6 += 4, p9 += 4, p12 += 4;                                             \
         }                                                                                           \
+        ahead += depth * (LINE / BETWEEN_LINES);                                                    \
       }                                                                                             \
     UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                     \
       if (count > j * LANES)                                                                        \
@@ -68,7 +79,8 @@ TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6)
 TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12) TILES(13) TILES(14)
 #endif
 
-typedef void (*Tile)(const Convolution *, const char *, const float *, int64_t, int64_t, int64_t);
+typedef void (*Tile)(const Convolution *, const char *, const float *, int64_t, int64_t, int64_t,
+                     const char *);
 #define PAIR(WIDE) {tile_##WIDE##_1, tile_##WIDE##_2}
 /* By width less one, and by vectors less one. */
 static const Tile TILE_OF[][2] = {
@@ -83,6 +95,9 @@ static const Tile TILE_OF[][2] = {
 typedef struct {
   const Convolution *convolution;
   int64_t tiles_in_row, tiles, tiles_in_piece, pieces_in_block;
+  /* Bytes of a block's weights, from there to those that its thread wants next, and those of which a
+     tile asks for. */
+  int64_t weights, ahead, ahead_of_tile;
 } Dense;
 
 static void dense_piece(const void *work, int64_t number) {
@@ -101,7 +116,10 @@ static void dense_piece(const void *work, int64_t number) {
                        row % c->rows * c->seen_row_step + column * c->seen_column_step;
     const float *own = (const float *)((const char *)filters + row / c->rows * c->filters_step);
     int64_t at = (row * c->columns + column) * c->count + filter;
-    TILE_OF[width + (in_row < wider) - 1][count > LANES](c, seen, own, at, filter, count);
+    /* Beyond the next weights there is nothing to be fetched. */
+    const char *ahead = (const char *)own;
+    if (tile * dense->ahead_of_tile < dense->weights) ahead += dense->ahead + tile * dense->ahead_of_tile;
+    TILE_OF[width + (in_row < wider) - 1][count > LANES](c, seen, own, at, filter, count, ahead);
   }
 }
 
@@ -109,10 +127,14 @@ static void convolve(const Convolution *c, int helpers) {
   Dense dense = {.convolution = c};
   dense.tiles_in_row = (c->columns + WIDEST - 1) / WIDEST;
   dense.tiles = c->batch * c->rows * dense.tiles_in_row;
-  int64_t products = c->columns / dense.tiles_in_row * BLOCK * c->window_rows * c->window_columns * c->depth;
-  dense.tiles_in_piece = 1 + WORTH_A_PIECE / (products + 1);
+  int64_t elements = c->window_rows * c->window_columns * c->depth, blocks = (c->count + BLOCK - 1) / BLOCK;
+  int is_whole = dense.tiles <= FEW_TILES && blocks >= MANY_BLOCKS * (helpers + 1);
+  int64_t products = c->columns / dense.tiles_in_row * BLOCK * elements;
+  dense.tiles_in_piece = is_whole ? dense.tiles : 1 + WORTH_A_PIECE / (products + 1);
   dense.pieces_in_block = (dense.tiles + dense.tiles_in_piece - 1) / dense.tiles_in_piece;
-  int64_t blocks = (c->count + BLOCK - 1) / BLOCK;
+  dense.weights = elements * BLOCK * (int64_t)sizeof(float);
+  dense.ahead = dense.weights * (is_whole ? helpers + 1 : 1);
+  dense.ahead_of_tile = elements * (LINE / BETWEEN_LINES);
   penstock_share(dense_piece, &dense, dense.pieces_in_block * blocks, helpers);
 }
 
