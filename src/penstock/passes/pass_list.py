@@ -19,6 +19,7 @@ from typing import Final
 
 from penstock.core.forks import held_at_forks, process_lock
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from penstock.graph.graph import Node
 from penstock.kernels.c.library import library
 from penstock.kernels.onnx import library as onnx_library
 from penstock.kernels.xla import xla_programs
@@ -67,6 +68,20 @@ def _offload_regions(given: PassInput) -> int:
     with _importing:
         offload = importlib.import_module("penstock.passes.offload.offload_regions")
     return int(offload.offload_regions(given.draft, given.settings.region_products))
+
+
+def _flatten_products(given: PassInput) -> int:
+    if not any(map(_may_be_flattened, given.graph)):
+        return 0
+    with _importing:  # it looks at shapes, too
+        flatten = importlib.import_module("penstock.passes.flatten_products")
+    return int(flatten.flatten_products(given.draft))
+
+
+def _may_be_flattened(node: Node) -> bool:
+    """Whether a node is a product of batches, or gives one of matrices another shape."""
+    op = node.op.name
+    return op == "BatchMatMulV2" or (op == "Reshape" and node.input(0).src.op.name == "MatMul")
 
 
 def _compile_regions(given: PassInput) -> int:
@@ -167,6 +182,16 @@ BUILTIN_PASSES: Final = (
         run=rewriting(fuse_gates),
         does="the gates of a recurrent cell as one node: product, bias, parts, functions",
         never="what is no constant, or read by somebody else",
+        option="remapping",
+        requires=_ALONE,
+        may_change_last_bits=True,
+    ),
+    GraphPass(
+        name="flatten_products",
+        run=_flatten_products,
+        does="a product of batches by one matrix is one of two matrices; what is added to its "
+        "columns is added at once, and not after a Reshape",
+        never="in branches and loops, where sizes are not known, what others read",
         option="remapping",
         requires=_ALONE,
         may_change_last_bits=True,

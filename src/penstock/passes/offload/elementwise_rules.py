@@ -131,7 +131,7 @@ def _normalised(node: Written) -> Tensor | None:
 
 
 def _with_numbers_of_channels(node: Written) -> tuple[Tensor, Tensor] | None:
-    """An input with channels first, and the other one, if that is fixed numbers for each channel."""
+    """An input with channels first, and the other one, if that is a fixed number for each."""
     for slot in (0, 1):
         x, numbers = node.inputs[slot], node.inputs[1 - slot]
         sizes = numbers.shape.dims
