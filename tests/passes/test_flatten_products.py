@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -99,9 +101,14 @@ def test_others_stay(text: str, old: str, new: str) -> None:
 def test_results_are_those_of_single_nodes(text: str, rows: int) -> None:
     """Also where there are no rows."""
     random = np.random.default_rng(3)
-    shapes = {"x": (2 * rows, 8) if text is MATRICES else (rows, 4, 8), "w": (8, 6)}
+    shapes: dict[str, tuple[int, ...]] = {
+        "x": (2 * rows, 8) if text is MATRICES else (rows, 4, 8),
+        "w": (8, 6),
+    }
     shapes["b"] = (2, 3) if text is BATCHES else (6,)
-    feeds = {f"{name}:0": random.standard_normal(shape, "f") for name, shape in shapes.items()}
+    feeds: dict[str, Any] = {
+        f"{name}:0": random.standard_normal(shape, "f") for name, shape in shapes.items()
+    }
     if text is MATRICES:
         feeds["c:0"] = np.float32(0)
     answers = []

@@ -29,6 +29,7 @@ from penstock.passes.fold_constants import fold_constants
 from penstock.passes.fold_paddings import fold_paddings
 from penstock.passes.fuse_convolutions import fuse_convolutions
 from penstock.passes.fuse_gates import fuse_gates
+from penstock.passes.fuse_moments import fuse_moments
 from penstock.passes.graph_pass import REWRITING, GraphPass, GraphProperty, PassInput, rewriting
 from penstock.passes.read_in_place import read_in_place
 from penstock.passes.remove_identities import remove_identities
@@ -91,6 +92,11 @@ def _compile_regions(given: PassInput) -> int:
     with _importing:
         native = importlib.import_module("penstock.passes.native.compile_regions")
     return int(native.compile_regions(given.draft, least))
+
+
+def _fuse_moments(given: PassInput) -> int:
+    accelerate = given.settings.accelerate
+    return fuse_moments(given.draft, lambda: accelerate and library() is not None)
 
 
 def _fuse_convolutions(given: PassInput) -> int:
@@ -182,6 +188,16 @@ BUILTIN_PASSES: Final = (
         run=rewriting(fuse_gates),
         does="the gates of a recurrent cell as one node: product, bias, parts, functions",
         never="what is no constant, or read by somebody else",
+        option="remapping",
+        requires=_ALONE,
+        may_change_last_bits=True,
+    ),
+    GraphPass(
+        name="fuse_moments",
+        run=_fuse_moments,
+        does="the mean of something along an axis, and the mean square of the distances from it, "
+        "as one node",
+        never="without kernels in C, where others read the squares",
         option="remapping",
         requires=_ALONE,
         may_change_last_bits=True,

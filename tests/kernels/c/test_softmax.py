@@ -7,7 +7,7 @@ import pytest
 
 from penstock.core.values import Array
 from penstock.kernels.c import softmax as module
-from penstock.kernels.c.library import Library, library, loaded
+from penstock.kernels.c.library import Library, Rows, library, loaded
 from penstock.kernels.c.softmax import softmax
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
@@ -23,10 +23,10 @@ class Shared(Library):
         super().__init__(loaded(), kind)
         self._threads = threads
 
-    def softmax(self, source: int, target: int, count: int, length: int, helpers: int) -> None:
+    def softmax(self, rows: Rows, helpers: int) -> None:
         """As many as were said."""
         del helpers
-        super().softmax(source, target, count, length, self._threads)
+        super().softmax(rows, self._threads)
 
 
 def wanted(logits: Array) -> Array:

@@ -4,17 +4,18 @@
 
 #include "convolution.h"
 #include "pooling.h"
-#include "softmax.h"
+#include "rows.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
 extern const Kind penstock_plain;
 extern const Pool penstock_plain_pool;
-extern const Softmax penstock_plain_softmax;
+extern const OfRows penstock_plain_softmax, penstock_plain_moments;
 #if defined(__x86_64__)
 extern const Kind penstock_avx2, penstock_avx512;
 extern const Pool penstock_avx2_pool, penstock_avx512_pool;
-extern const Softmax penstock_avx2_softmax, penstock_avx512_softmax;
+extern const OfRows penstock_avx2_softmax, penstock_avx512_softmax;
+extern const OfRows penstock_avx2_moments, penstock_avx512_moments;
 #endif
 
 static const Kind *const KINDS[] = {
@@ -33,7 +34,7 @@ static const Pool *const POOLS[] = {
 #endif
 };
 
-static const Softmax *const SOFTMAXES[] = {
+static const OfRows *const SOFTMAXES[] = {
     &penstock_plain_softmax,
 #if defined(__x86_64__)
     &penstock_avx2_softmax,
@@ -41,8 +42,16 @@ static const Softmax *const SOFTMAXES[] = {
 #endif
 };
 
+static const OfRows *const MOMENTS[] = {
+    &penstock_plain_moments,
+#if defined(__x86_64__)
+    &penstock_avx2_moments,
+    &penstock_avx512_moments,
+#endif
+};
+
 PUBLIC int64_t penstock_layout(void) { 
-  return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)(sizeof(Packing) + sizeof(Pooling));
+  return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)(sizeof(Packing) + sizeof(Pooling) + sizeof(Rows));
 }
 
 PUBLIC int penstock_kinds(void) {
@@ -114,7 +123,7 @@ PUBLIC void penstock_slide(int kind, const Convolution *convolution, int helpers
 PUBLIC void penstock_pool(int kind, const Pooling *pooling, int helpers) { (*POOLS[kind])(pooling, helpers); }
 
 /* The softmax of each of some rows. */
-PUBLIC void penstock_softmax(int kind, const float *from, float *to, int64_t count, int64_t length, int helpers) {
-  Rows rows = {from, to, count, length};
-  (*SOFTMAXES[kind])(&rows, helpers);
-}
+PUBLIC void penstock_softmax(int kind, const Rows *rows, int helpers) { (*SOFTMAXES[kind])(rows, helpers); }
+
+/* The mean of each of some rows, and its variance. */
+PUBLIC void penstock_moments(int kind, const Rows *rows, int helpers) { (*MOMENTS[kind])(rows, helpers); }

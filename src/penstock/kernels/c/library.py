@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 7
+_LAYOUT: Final = 8
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
@@ -66,6 +66,15 @@ class Pooling(ctypes.Structure):
     )
 
 
+class Rows(ctypes.Structure):
+    """The structure of that name in ``rows.h``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("from_", "to", "also_to")),
+        *((name, ctypes.c_int64) for name in ("count", "length")),
+    )
+
+
 class Library:
     """Functions in C, with one kind of vectors."""
 
@@ -94,11 +103,10 @@ class Library:
         self._pool.argtypes = ctypes.c_int, ctypes.POINTER(Pooling), ctypes.c_int
         self._pool.restype = None
         self._softmax: Final = functions.penstock_softmax
-        self._softmax.argtypes = (
-            *(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p),
-            *(ctypes.c_int64, ctypes.c_int64, ctypes.c_int),
-        )
-        self._softmax.restype = None
+        self._moments: Final = functions.penstock_moments
+        for function in (self._softmax, self._moments):
+            function.argtypes = ctypes.c_int, ctypes.POINTER(Rows), ctypes.c_int
+            function.restype = None
 
     def packed_bytes(self, elements: int, count: int) -> int:
         """Bytes that so many filters of so many elements take when they are packed."""
@@ -121,9 +129,13 @@ class Library:
         """The greatest or the mean under windows, or their gradients."""
         self._pool(self._kind, pooling, helpers)
 
-    def softmax(self, source: int, target: int, count: int, length: int, helpers: int) -> None:
-        """Of each of some rows that follow each other; addresses."""
-        self._softmax(self._kind, source, target, count, length, helpers)
+    def softmax(self, rows: Rows, helpers: int) -> None:
+        """Of each row."""
+        self._softmax(self._kind, rows, helpers)
+
+    def moments(self, rows: Rows, helpers: int) -> None:
+        """The mean of each row, and its variance."""
+        self._moments(self._kind, rows, helpers)
 
     def slide(self, convolution: Convolution, helpers: int) -> None:
         """Windows of one channel each, with filters as they are."""
@@ -154,5 +166,5 @@ def load(path: Path, layout: int = _LAYOUT) -> Any:
     except (OSError, AttributeError):
         return None
     ask.restype = ctypes.c_int64
-    sizes = ctypes.sizeof(Convolution) * 4096 + ctypes.sizeof(Packing) + ctypes.sizeof(Pooling)
-    return functions if ask() == layout * 4096**2 + sizes else None
+    convolution, *others = map(ctypes.sizeof, (Convolution, Packing, Pooling, Rows))
+    return functions if ask() == (layout * 4096 + convolution) * 4096 + sum(others) else None

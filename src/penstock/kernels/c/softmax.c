@@ -9,7 +9,7 @@
 
 #include "convolution.h"
 #include "functions.h"
-#include "softmax.h"
+#include "rows.h"
 
 /* Numbers that are worth being a piece: some 15 microseconds. */
 #define WORTH_A_PIECE 16384
@@ -59,4 +59,4 @@ static void softmax(const Rows *rows, int helpers) {
 
 #define JOIN(KIND) KIND##_softmax
 #define NAMED(KIND) JOIN(KIND)
-const Softmax NAMED(KIND) = softmax;
+const OfRows NAMED(KIND) = softmax;

@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.core.values import Array
 from penstock.kernels.c.filters import FLOAT, address
-from penstock.kernels.c.library import library
+from penstock.kernels.c.library import Rows, library
 from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS
 
@@ -29,5 +29,8 @@ def softmax(logits: Array) -> Array | None:
     logits, result = np.ascontiguousarray(logits), np.empty(logits.shape, FLOAT)
     length = logits.shape[-1]
     helpers = contention.helpers(HELPERS) if logits.size >= _SHARED else 0
-    with_c.softmax(address(logits), address(result), logits.size // length, length, helpers)
+    rows = Rows(
+        from_=address(logits), to=address(result), count=logits.size // length, length=length
+    )
+    with_c.softmax(rows, helpers)
     return result

@@ -119,6 +119,12 @@ def reduction(node: ShapeContext) -> TensorShape:
     return reduced(node.input(0), node.numbers(1), keeps=node.attrs.bool("keep_dims"))
 
 
+@shape_rule("_Moments")
+def moments(node: ShapeContext) -> list[TensorShape]:
+    """Two times the shape, with sizes 1 in the place of the axes."""
+    return [reduced(node.input(0), node.numbers(1), keeps=True)] * 2
+
+
 def reduced(given: TensorShape, axes: list[int] | None, *, keeps: bool) -> TensorShape:
     """What is left of a shape when some of its axes are reduced."""
     if axes is not None and not axes:

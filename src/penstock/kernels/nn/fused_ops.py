@@ -7,18 +7,17 @@ Not:  no normalisation, no other additions.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
-from penstock.catalogue.registry import get_op
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
-from penstock.kernels.api.registry import Kernel, get_kernel, kernel
+from penstock.kernels.api.part import kernel_of_part
+from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.c.convolution import NO_LIMITS, Convolver
 from penstock.kernels.c.product import Multiplier
 from penstock.kernels.nn.conv_ops import window_maker
@@ -72,8 +71,10 @@ def _by_c(attrs: Attrs) -> Callable[..., Array | None] | None:
 
 def _make_by_steps(attrs: Attrs) -> Kernel:
     """One kernel after the other."""
+    ops = _FIRST[attrs.op.name], *_steps(attrs)
+    slope = {"alpha": attrs.float("leakyrelu_alpha")} if "LeakyRelu" in ops else {}
     first, with_bias, *others = (
-        _kernel_of(attrs, op) for op in (_FIRST[attrs.op.name], *_steps(attrs))
+        kernel_of_part(attrs, op, **(slope if op == "LeakyRelu" else {})) for op in ops
     )
     has_sum = "Add" in _steps(attrs)
 
@@ -93,14 +94,3 @@ def _steps(attrs: Attrs) -> list[str]:
     if steps[:1] != ["BiasAdd"] or len(rest) > 1 or "Add" in rest or steps[1:] == ["Add"]:
         raise ValueError(f"cannot fuse {', '.join(steps)} with {attrs.op.name}")
     return steps
-
-
-def _kernel_of(attrs: Attrs, op_name: str) -> Kernel:
-    """The kernel of an op that does a part of the work."""
-    op = get_op(op_name)
-    values = {name: attr.default for name, attr in op.attrs.items() if attr.default is not None}
-    values |= {name: value for name, value in attrs.values.items() if name in op.attrs}
-    if op_name == "LeakyRelu":
-        values["alpha"] = attrs.float("leakyrelu_alpha")
-    facts = dataclasses.replace(attrs, op=op, values=values)
-    return get_kernel(op_name, "CPU", values).make(facts)

@@ -1,0 +1,71 @@
+/*
+ * The mean and the variance of rows, with vectors of LANES floats; compiled once for each kind of them,
+ * as KIND with ``_moments`` after it.
+ *
+ * Thirty-two sums are added up side by side, whatever the vectors, so that all kinds give the same bits.
+ */
+
+#include "convolution.h"
+#include "rows.h"
+#include "vectors.h"
+
+/* Numbers that are worth being a piece: some 15 microseconds. */
+#define WORTH_A_PIECE 65536
+#define SUMS 32
+#define VECS (SUMS / LANES)
+
+static float added_up(const vec *sums) {
+  float parts[SUMS];
+  memcpy(parts, sums, sizeof parts);
+  for (int half = SUMS / 2; half; half /= 2)
+    for (int i = 0; i < half; i++) parts[i] += parts[i + half];
+  return parts[0];
+}
+
+static float mean_of_row(const float *row, int64_t length) {
+  vec sums[VECS];
+  for (int i = 0; i < VECS; i++) sums[i] = all(0);
+  int64_t at = 0;
+  for (; at + SUMS <= length; at += SUMS)
+    for (int i = 0; i < VECS; i++) sums[i] += load(row + at + i * LANES);
+  for (int i = 0; i < VECS && at < length; i++, at += LANES) sums[i] += load_some(row + at, length - at);
+  return added_up(sums) / (float)length;
+}
+
+static float variance_of_row(const float *row, int64_t length, float mean) {
+  vec sums[VECS];
+  for (int i = 0; i < VECS; i++) sums[i] = all(0);
+  int64_t at = 0;
+  for (; at + SUMS <= length; at += SUMS)
+    for (int i = 0; i < VECS; i++) {
+      vec far = load(row + at + i * LANES) - all(mean);
+      sums[i] += far * far;
+    }
+  for (int i = 0; i < VECS && at < length; i++, at += LANES) {
+    float rest[LANES] = {0};
+    for (int64_t k = 0; k < least(length - at, LANES); k++) rest[k] = row[at + k] - mean;
+    vec far = load(rest);
+    sums[i] += far * far;
+  }
+  return added_up(sums) / (float)length;
+}
+
+static int64_t rows_in_piece(const Rows *rows) { return 1 + WORTH_A_PIECE / rows->length; }
+
+static void some_rows(const void *work, int64_t number) {
+  const Rows *rows = work;
+  int64_t row = number * rows_in_piece(rows), end = least(row + rows_in_piece(rows), rows->count);
+  for (; row < end; row++) {
+    const float *from = rows->from + row * rows->length;
+    rows->to[row] = mean_of_row(from, rows->length);
+    rows->also_to[row] = variance_of_row(from, rows->length, rows->to[row]);
+  }
+}
+
+static void moments(const Rows *rows, int helpers) {
+  penstock_share(some_rows, rows, (rows->count + rows_in_piece(rows) - 1) / rows_in_piece(rows), helpers);
+}
+
+#define JOIN(KIND) KIND##_moments
+#define NAMED(KIND) JOIN(KIND)
+const OfRows NAMED(KIND) = moments;

@@ -1,0 +1,19 @@
+/* Rows whose numbers follow each other, and what is computed of each of them. */
+
+#ifndef PENSTOCK_ROWS_H
+#define PENSTOCK_ROWS_H
+
+#include <stdint.h>
+
+typedef struct {
+  const float *from;
+  /* A row for each of them, or a number. */
+  float *to;
+  /* Another number for each of them; NULL if that is not wanted. */
+  float *also_to;
+  int64_t count, length;
+} Rows;
+
+typedef void (*OfRows)(const Rows *rows, int helpers);
+
+#endif

@@ -1,0 +1,89 @@
+"""Means and variances in C are what their definition says, whatever the vectors and lengths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.core.values import Array
+from penstock.kernels.c import moments as module
+from penstock.kernels.c.library import Library, Rows, library, loaded
+from penstock.kernels.c.moments import moments
+
+pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
+
+KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
+RNG = np.random.default_rng(29)
+
+
+class Shared(Library):
+    """A library whose work is shared by so many threads, whoever asks."""
+
+    def __init__(self, kind: int, threads: int) -> None:
+        super().__init__(loaded(), kind)
+        self._threads = threads
+
+    def moments(self, rows: Rows, helpers: int) -> None:
+        """As many as were said."""
+        del helpers
+        super().moments(rows, self._threads)
+
+
+def wanted(x: Array) -> list[Array]:
+    """The definition, in float64."""
+    wide = x.astype(np.float64)
+    return [wide.mean(-1, keepdims=True), wide.var(-1, keepdims=True)]
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 16, 17, 31, 32, 33, 50, 100, 768, 70_001])
+def test_rows_of_all_lengths(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Far from zero, too; all kinds that multiply and add at once agree, on any thread."""
+    x = (RNG.normal(size=(41, length)) * 3 + 50).astype(np.float32)
+    found = set()
+    for kind in KINDS:
+        for threads in (0, 3):
+            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
+            got = moments(x)
+            assert got is not None
+            for part, definition in zip(got, wanted(x), strict=True):
+                assert part.shape == (41, 1)
+                np.testing.assert_allclose(part, definition, rtol=3e-6, atol=1e-8)
+            if kind:
+                found.add(b"".join(part.tobytes() for part in got))
+    assert len(found) <= 1
+
+
+def test_a_large_mean_is_no_variance() -> None:
+    """Distances are taken before they are squared."""
+    x = np.float32(1e4) + np.arange(64, dtype=np.float32)
+    _, variance = moments(x) or (None, None)
+    np.testing.assert_array_equal(variance, np.arange(64).var(keepdims=True))
+
+
+@np.errstate(all="ignore")
+def test_numbers_that_are_none() -> None:
+    """NaN, and an infinity, spoil their row and no other."""
+    for at in (0, 5, 31, 35):
+        for odd in (np.nan, np.inf):
+            x = RNG.normal(size=(3, 36)).astype(np.float32)
+            x[1, at] = odd
+            mean, variance = moments(x) or (np.zeros(3), np.zeros(3))
+            assert np.isnan(variance[1])
+            assert not np.isfinite(mean[1])
+            assert np.isfinite([mean[[0, 2]], variance[[0, 2]]]).all()
+
+
+def test_views_and_axes() -> None:
+    """The last axis counts, however it lies in memory."""
+    whole = RNG.normal(size=(4, 6, 10)).astype(np.float32)
+    for view in (whole.transpose(2, 0, 1), whole[::-1, :, ::3], whole[0, 0], whole[:, :1]):
+        for part, definition in zip(moments(view) or (), wanted(view), strict=True):
+            np.testing.assert_allclose(part, definition, rtol=1e-5, atol=1e-6)
+
+
+def test_others_are_for_others() -> None:
+    """Other types, numbers, and nothing at all."""
+    assert moments(np.ones((2, 2))) is None
+    assert moments(np.ones((), np.float32)) is None
+    assert moments(np.ones((0, 3), np.float32)) is None
+    assert moments(np.ones((3, 0), np.float32)) is None
