@@ -375,7 +375,7 @@ def test_a_region_of_onnx_runtime_is_seen_within_python() -> None:
             y = ps.ops.relu(ps.ops.mat_mul(y, weights, name=f"product{layer}"))
         ps.ops.identity(y, name="y")
     feeds = {x: rng.normal(size=(64, 512)).astype(np.float32)}
-    with ps.Session(graph, config=ps.Config(limits=ps.Limits(region_products=1))) as session:
+    with ps.Session(graph, config=ps.Config(limits=ps.Limits(region_products=0))) as session:
         plain = ps.trace(session, "y:0", feeds, detail="regions")
         close = ps.trace(session, "y:0", feeds, detail="inside")
     regions = [a for a in plain.trace.activations if a.sort is Sort.ONNX]

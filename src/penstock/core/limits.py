@@ -42,7 +42,8 @@ class Limits(Options):
     compared_steps: int = field(default=3, metadata=_NOT_NEGATIVE)
     #: Steps of a request whose kernels may have to wait before it is tried as one function.
     untried_steps: int = field(default=2, metadata=_NOT_NEGATIVE)
-    #: Products of numbers from which on a region of the graph is handed to ONNX Runtime.
+    #: Products of numbers from which on a region of the graph is handed to ONNX Runtime; those of
+    #: matrices do not count where they are computed in C.  With 0, all regions are.
     region_products: int = field(default=1_000_000, metadata=_NOT_NEGATIVE)
     #: Nodes from which on a straight region is worth being compiled by XLA, where that is asked
     #: for; loops always are.

@@ -68,7 +68,8 @@ def _offload_regions(given: PassInput) -> int:
     # Imported when it is first wanted: it looks at shapes, whose rules are many.
     with _importing:
         offload = importlib.import_module("penstock.passes.offload.offload_regions")
-    return int(offload.offload_regions(given.draft, given.settings.region_products))
+    products = given.settings.region_products
+    return int(offload.offload_regions(given.draft, products, lambda: library() is not None))
 
 
 def _flatten_products(given: PassInput) -> int:

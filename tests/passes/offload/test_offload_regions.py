@@ -13,6 +13,7 @@ import pytest
 import penstock as ps
 from penstock import errors
 from penstock.core.limits import Limits
+from penstock.kernels.c.library import library as library_in_c
 from penstock.kernels.onnx import contest, library, region_op
 
 pytest.importorskip("onnxruntime")
@@ -368,3 +369,21 @@ def test_a_forked_process_computes(graph: ps.Graph) -> None:
         os.waitpid(child, 0)
 
     assert given == wanted.tobytes()
+
+
+@pytest.mark.skipif(library_in_c() is None, reason="there was no C compiler")
+@pytest.mark.parametrize("has_convolution", [False, True])
+def test_products_in_c_are_no_reason_for_a_region(*, has_convolution: bool) -> None:
+    """They are faster; beside convolutions, they may be part of one."""
+    with ps.Graph().as_default() as graph:
+        x = ps.placeholder("float32", [8, 8, 8, 4], name="x")
+        if has_convolution:
+            x = ps.ops.conv2_d(x, numbers(3, 3, 4, 4), strides=[1] * 4, padding="SAME")
+        rows = ps.ops.reshape(x, [512, 4])
+        ps.identity(ps.ops.mat_mul(rows, numbers(4, 512)), name="y")
+    config = ps.Config(limits=Limits(region_products=1000))
+    with ps.Session(graph, config=config) as session:
+        ops = ops_of(session, "y:0", {"x:0": numbers(8, 8, 8, 4)})
+
+    assert ("_OnnxRegion" in ops) == has_convolution
+    assert ("MatMul" in ops) != has_convolution

@@ -5,13 +5,14 @@ Out:  the GraphRewriter, in which such regions are single nodes; how many nodes 
 Not:  asks nobody whether ONNX Runtime is there, and runs nothing.
 
 What decides is how many products a region takes, as far as shapes are known before a step: below
-some number, handing arrays over costs more than is saved.
+some number, handing arrays over costs more than is saved.  Products of matrices do not count where
+they are computed in C, which is faster.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any, Final
 
 import numpy as np
@@ -28,22 +29,38 @@ _OP: Final = "_OnnxRegion"
 #: Products of two matrices; and how many rows one may well have.
 _PRODUCTS: Final = frozenset({"MatMul", "_FusedMatMul"})
 _ROWS: Final = 8
+_OF_MATRICES: Final = _PRODUCTS | {"BatchMatMul", "BatchMatMulV2", "Einsum"}
 
 
-def offload_regions(draft: GraphRewriter, min_products: int) -> int:
-    """Make single nodes of regions that take so many products; returns how many nodes went."""
-    if not _may_be_worth_it(draft, min_products):
+def offload_regions(
+    draft: GraphRewriter, min_products: int, are_in_c: Callable[[], bool] = lambda: False
+) -> int:
+    """Make single nodes of regions that take so many products; returns how many nodes went.
+
+    Args:
+        draft: the graph.
+        min_products: of numbers; with 0, whatever can be in a region is.
+        are_in_c: whether products of matrices are computed in C; asked if there are some.
+
+    """
+    heavy = {node.op.name for node in draft.graph if node.op.name in HEAVY}
+    if not heavy:
+        return 0
+    counted = heavy - _OF_MATRICES if min_products and are_in_c() else heavy
+    if not _may_be_worth_it(draft, min_products, counted):
         return 0
     exporter = Exporter(draft.graph)
     regions = find_regions(draft, exporter.can_write)
-    worthy = [nodes for nodes in regions if _products(nodes, exporter.shapes) >= min_products]
+    worthy = [
+        nodes for nodes in regions if _products(nodes, exporter.shapes, counted) >= min_products
+    ]
     models = [(nodes, exporter.model_of(nodes)) for nodes in worthy]
     return sum(_put_in_place(draft, nodes, model) for nodes, model in models)
 
 
-def _may_be_worth_it(draft: GraphRewriter, min_products: int) -> bool:
+def _may_be_worth_it(draft: GraphRewriter, min_products: int, ops: Set[str]) -> bool:
     """Whether shapes are worth being inferred: a look at ops, and at how large constants are."""
-    heavy = [node for node in draft.graph if node.op.name in HEAVY]
+    heavy = [node for node in draft.graph if node.op.name in ops]
     if any(node.op.name not in _PRODUCTS for node in heavy):
         return True
     # numpy's products are as fast; what is gained is around them, and needs large ones.
@@ -52,9 +69,9 @@ def _may_be_worth_it(draft: GraphRewriter, min_products: int) -> bool:
     return bool(heavy) and elements * _ROWS >= min_products
 
 
-def _products(nodes: Sequence[Node], shapes: Shapes) -> int:
-    """How many products of numbers a region takes; sizes that are not known count as 1."""
-    return sum(_products_of(node, shapes) for node in nodes if node.op.name in HEAVY)
+def _products(nodes: Sequence[Node], shapes: Shapes, ops: Set[str]) -> int:
+    """How many products of numbers some ops take in a region; sizes not known count as 1."""
+    return sum(_products_of(node, shapes) for node in nodes if node.op.name in ops)
 
 
 def _products_of(node: Node, shapes: Shapes) -> int:
