@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Changes with the structure, so that a library of other sources is not used. */
-#define PENSTOCK_LAYOUT 8
+#define PENSTOCK_LAYOUT 9
 
 /*
  * Sums of products of windows and filters.  A step is a distance in bytes.  Numbers of one pixel lie
@@ -44,7 +44,8 @@ typedef struct {
 typedef struct {
   const float *filters;
   float *packed;
-  int64_t batch, elements, count, batch_step, element_step, filter_step;
+  /* The depth is that of the images; so many elements lie side by side in these. */
+  int64_t batch, elements, depth, count, batch_step, element_step, filter_step;
   /* From batch to batch in what is packed. */
   int64_t packed_step;
 } Packing;

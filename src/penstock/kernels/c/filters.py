@@ -44,7 +44,7 @@ def packed(filters: Array, *, is_turned: bool = False) -> Array:
     if known is not None and known[0]() is filters:
         return known[1]
     factor = filters.T if is_turned else filters.reshape(-1, filters.shape[-1])
-    made = pack(factor[np.newaxis])
+    made = pack(factor[np.newaxis], factor.shape[0] if is_turned else filters.shape[-2])
     if is_constant(filters):
 
         def forget(_gone: Any) -> None:
@@ -54,15 +54,21 @@ def packed(filters: Array, *, is_turned: bool = False) -> Array:
     return made
 
 
-def pack(factors: Array) -> Array:
-    """The same for a batch of factors, [batch, depth, count], which may have any strides."""
+def pack(factors: Array, depth: int) -> Array:
+    """The same for a batch of factors, [batch, elements, count], which may have any strides.
+
+    Args:
+        factors: of float32.
+        depth: so many elements come from one pixel.
+
+    """
     with_c = library()
     assert with_c is not None
-    batch, depth, count = factors.shape
-    size = with_c.packed_bytes(depth, count)
+    batch, elements, count = factors.shape
+    size = with_c.packed_bytes(elements, count)
     result = np.empty((batch, size // FLOAT.itemsize), FLOAT)
     packing = Packing(
-        filters=address(factors), packed=address(result), batch=batch, elements=depth, count=count,
+        filters=address(factors), packed=address(result), batch=batch, elements=elements, depth=depth, count=count,
         packed_step=size,
     )  # fmt: skip
     packing.batch_step, packing.element_step, packing.filter_step = factors.strides

@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 8
+_LAYOUT: Final = 9
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
@@ -48,7 +48,7 @@ class Packing(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_void_p) for name in ("filters", "packed")),
-        *((name, ctypes.c_int64) for name in ("batch", "elements", "count")),
+        *((name, ctypes.c_int64) for name in ("batch", "elements", "depth", "count")),
         *((name, ctypes.c_int64) for name in ("batch_step", "element_step", "filter_step")),
         ("packed_step", ctypes.c_int64),
     )

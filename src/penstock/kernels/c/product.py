@@ -91,7 +91,7 @@ def batch_product(x: Array, y: Array) -> Array | None:
     with_c = library()
     if with_c is None:
         return None
-    x, factors = x.reshape(-1, rows, depth), pack(y.reshape(-1, depth, count))
+    x, factors = x.reshape(-1, rows, depth), pack(y.reshape(-1, depth, count), depth)
     if x.strides[2] != FLOAT.itemsize:
         x = np.ascontiguousarray(x)
     result = np.empty((*batch, rows, count), FLOAT)

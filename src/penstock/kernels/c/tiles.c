@@ -2,7 +2,8 @@
  * Convolutions with vectors of LANES floats; compiled once for each kind of them, as KIND.
  *
  * A result is one running sum over rows, columns and depth of its window, in this order, whichever
- * tile it is part of: kinds with fused multiplication give the same bits, on any number of threads.
+ * tile it is part of, or two of them for sixteen filters or fewer (see below): kinds with fused
+ * multiplication give the same bits, on any number of threads.
  *
  * A tile is a few neighbouring places, times one or two vectors of filters: its sums stay in registers
  * while the window is gone through, for each element of which the weights are read once.  Images are
@@ -91,6 +92,122 @@ static const Tile TILE_OF[][2] = {
 };
 #define WIDEST ((int64_t)(sizeof TILE_OF / sizeof *TILE_OF))
 
+/* -- a few filters ---------------------------------------------------------------------------- */
+
+/*
+ * With one vector of filters, each product would need a number of the image in all lanes, which takes
+ * as long as two products.  So two neighbouring numbers are taken at a time: the first vectors of
+ * weights have both, for half of the filters, side by side.  Each result is the sum of two: over
+ * numbers of even and of odd depth.
+ */
+#define FEW 16
+#if LANES >= 8
+static int is_few(int64_t depth, int64_t filter, int64_t count) {
+  return depth % 2 == 0 && filter % (2 * FEW) == 0 && count - filter <= FEW;
+}
+#else
+static int is_few(int64_t depth, int64_t filter, int64_t count) {
+  (void)depth, (void)filter, (void)count;
+  return 0;
+}
+#endif
+
+/* Vectors of sums, of which there are two for each filter; and of results. */
+#define TWICE (2 * FEW / LANES)
+#define ONCE (FEW / LANES)
+
+#if LANES == 16
+#define FEW_WIDEST 14
+typedef uint64_t pairs __attribute__((vector_size(4 * LANES)));
+
+static inline void add_products(vec *sum, const char *near, const vec *weight) {
+  uint64_t both;
+  memcpy(&both, near, sizeof both);
+  vec value = (vec)(both - (pairs){0});
+  UNROLL for (int j = 0; j < TWICE; j++) sum[j] += value * weight[j];
+}
+
+/* The first vector has sums of filters 0, 2, 4 ..., the second those of 1, 3, 5 ...; each pair is added
+   up in the lane that is its filter's. */
+static inline vec even_and_odd(const vec *sum, int j) {
+  (void)j;
+  const mask is_low = (mask)((pairs){0} + 0xffffffff);
+  vec low = sum[0] + (vec)((pairs)sum[0] >> 32), high = (vec)((pairs)sum[1] << 32) + sum[1];
+  return choose(is_low, low, high);
+}
+
+/* Where the weight of an element for a filter is, among those of two elements. */
+static int64_t place_of(int64_t element, int64_t filter) {
+  return filter % 2 * FEW + filter / 2 * 2 + element % 2;
+}
+#else
+#define FEW_WIDEST 3
+
+static inline void add_products(vec *sum, const char *near, const vec *weight) {
+  const float *number = (const float *)near;
+  UNROLL for (int j = 0; j < TWICE; j++) sum[j] += all(number[j / ONCE]) * weight[j];
+}
+
+static inline vec even_and_odd(const vec *sum, int j) { return sum[j] + sum[j + ONCE]; }
+
+static int64_t place_of(int64_t element, int64_t filter) { return element % 2 * FEW + filter; }
+#endif
+
+#define FEW_TILE(WIDE)                                                                              \
+  static void few_##WIDE(const Convolution *c, const char *seen, const float *filters, int64_t at,  \
+                         int64_t filter, int64_t count) {                                           \
+    const int64_t step = c->seen_column_step, depth = c->depth;                                     \
+    vec sum[WIDE][TWICE];                                                                           \
+    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < TWICE; j++) sum[i][j] = all(0);\
+    for (int64_t row = 0; row < c->window_rows; row++)                                              \
+      for (int64_t column = 0; column < c->window_columns; column++) {                              \
+        const char *p0 = seen + row * c->element_row_step + column * c->element_column_step;        \
+        const char *p3 = p0 + 3 * step, *p6 = p3 + 3 * step, *p9 = p6 + 3 * step;                   \
+        const char *p12 = p9 + 3 * step;                                                            \
+        for (int64_t d = 0; d < depth; d += 2) {                                                    \
+          vec weight[TWICE];                                                                        \
+          UNROLL for (int j = 0; j < TWICE; j++) weight[j] = load(filters + j * LANES);             \
+          filters += TWICE * LANES;                                                                 \
+          UNROLL for (int i = 0; i < WIDE; i++) {                                                   \
+            const char *near = i < 3 ? p0 : i < 6 ? p3 : i < 9 ? p6 : i < 12 ? p9 : p12;            \
+            add_products(sum[i], near + i % 3 * step, weight);                                      \
+          }                                                                                         \
+          p0 += 8, p3 += 8, p6 += 8, p9 += 8, p12 += 8;                                             \
+        }                                                                                           \
+      }                                                                                             \
+    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < ONCE; j++)                     \
+      if (count > j * LANES)                                                                        \
+        finish(c, even_and_odd(sum[i], j), at + i * c->count + j * LANES, filter + j * LANES,       \
+               count - j * LANES);                                                                  \
+  }
+
+FEW_TILE(1) FEW_TILE(2) FEW_TILE(3)
+#if LANES == 16
+FEW_TILE(4) FEW_TILE(5) FEW_TILE(6) FEW_TILE(7) FEW_TILE(8) FEW_TILE(9) FEW_TILE(10) FEW_TILE(11)
+FEW_TILE(12) FEW_TILE(13) FEW_TILE(14)
+#endif
+
+typedef void (*FewTile)(const Convolution *, const char *, const float *, int64_t, int64_t, int64_t);
+/* By width less one. */
+static const FewTile FEW_TILE_OF[] = {
+    few_1, few_2, few_3,
+#if LANES == 16
+    few_4, few_5, few_6, few_7, few_8, few_9, few_10, few_11, few_12, few_13, few_14,
+#endif
+};
+
+/* A tile of any width. */
+static void few(const Convolution *c, int64_t width, const char *seen, const float *filters, int64_t at,
+                int64_t filter, int64_t count) {
+  for (int64_t some; width; width -= some) {
+    some = least(width, FEW_WIDEST);
+    FEW_TILE_OF[some - 1](c, seen, filters, at, filter, count);
+    seen += some * c->seen_column_step, at += some * c->count;
+  }
+}
+
+/* -- pieces ----------------------------------------------------------------------------------- */
+
 /* How the work falls into pieces: some tiles of a row of places or of several, for one block. */
 typedef struct {
   const Convolution *convolution;
@@ -119,7 +236,11 @@ static void dense_piece(const void *work, int64_t number) {
     /* Beyond the next weights there is nothing to be fetched. */
     const char *ahead = (const char *)own;
     if (tile * dense->ahead_of_tile < dense->weights) ahead += dense->ahead + tile * dense->ahead_of_tile;
-    TILE_OF[width + (in_row < wider) - 1][count > LANES](c, seen, own, at, filter, count, ahead);
+    int64_t wide = width + (in_row < wider);
+    if (is_few(c->depth, filter, c->count))
+      few(c, wide, seen, own, at, filter, count);
+    else
+      TILE_OF[wide - 1][count > LANES](c, seen, own, at, filter, count, ahead);
   }
 }
 
@@ -145,7 +266,16 @@ static int64_t vectors(int64_t filter, int64_t count) { return count - filter > 
 
 static int64_t packed_bytes(int64_t elements, int64_t count) {
   int64_t last = (count - 1) / BLOCK * BLOCK;
-  return (last + vectors(last, count) * LANES) * elements * (int64_t)sizeof(float);
+  int64_t width = vectors(last, count) * LANES;
+  return (last + (LANES < FEW && LANES >= 8 ? FEW : width)) * elements * (int64_t)sizeof(float);
+}
+
+/* A few filters: two elements after the other, with zeros for filters that there are not. */
+static void pack_few(const Packing *p, const char *from, float *to, int64_t count) {
+  for (int64_t element = 0; element < p->elements; element++, from += p->element_step)
+    for (int64_t filter = 0; filter < FEW; filter++)
+      to[element / 2 * 2 * FEW + place_of(element, filter)] =
+          filter < count ? *(const float *)(from + filter * p->filter_step) : 0.0f;
 }
 
 static void pack_piece(const void *work, int64_t number) {
@@ -154,6 +284,10 @@ static void pack_piece(const void *work, int64_t number) {
   int64_t width = vectors(filter, p->count) * LANES, filled = least(p->count - filter, width);
   const char *from = (const char *)p->filters + number / blocks * p->batch_step + filter * p->filter_step;
   float *to = (float *)((char *)p->packed + number / blocks * p->packed_step) + filter * p->elements;
+  if (is_few(p->depth, filter, p->count)) {
+    pack_few(p, from, to, filled);
+    return;
+  }
   if (p->filter_step == sizeof(float)) {
     for (int64_t element = 0; element < p->elements; element++, from += p->element_step, to += width) {
       memcpy(to, from, (size_t)filled * sizeof(float));
