@@ -68,8 +68,8 @@ def pack(factors: Array, depth: int) -> Array:
     size = with_c.packed_bytes(elements, count)
     result = np.empty((batch, size // FLOAT.itemsize), FLOAT)
     packing = Packing(
-        filters=address(factors), packed=address(result), batch=batch, elements=elements, depth=depth, count=count,
-        packed_step=size,
+        filters=address(factors), packed=address(result), packed_step=size,
+        batch=batch, elements=elements, depth=depth, count=count,
     )  # fmt: skip
     packing.batch_step, packing.element_step, packing.filter_step = factors.strides
     with_c.pack(packing, contention.helpers(HELPERS) if factors.size >= _SHARED else 0)
