@@ -19,7 +19,7 @@ from penstock.kernels.c.programs import (
     REGISTERS,
     Step,
     compile_steps,
-    function_of_one,
+    function_named,
 )
 from penstock.kernels.parallel.contention import contention
 
@@ -51,6 +51,8 @@ MEANT: dict[str, tuple[Callable[..., Any], float]] = {
     "Maximum": (np.maximum, 0),
     "Minimum": (np.minimum, 0),
     "SquaredDifference": (lambda x, y: np.square((x - y).astype(np.float32).astype(float)), 0.51),
+    "ReluGrad": (lambda x, y: x * (y > 0), 0),
+    "Relu6Grad": (lambda x, y: x * ((y > 0) & (y < 6)), 0),
 }
 
 
@@ -227,4 +229,4 @@ def test_denormal_numbers_are_what_they_are_for_the_caller(is_on: bool) -> None:
 
 def test_a_function_is_made_once() -> None:
     """So that whoever compiles can tell it by what it is."""
-    assert function_of_one("Tanh") is function_of_one("Tanh")
+    assert function_named("Tanh") is function_named("Tanh")

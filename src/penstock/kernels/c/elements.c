@@ -42,6 +42,9 @@ APPLY(apply_div, a / b)
 APPLY(apply_maximum, maximum(a, b))
 APPLY(apply_minimum, minimum(a, b))
 APPLY(apply_squared_difference, (a - b) * (a - b))
+/* Gradients and features; a gradient that is no number stays so. */
+APPLY(apply_relu_grad, a * choose(b > all(0.0f), all(1.0f), all(0.0f)))
+APPLY(apply_relu6_grad, a * choose((b > all(0.0f)) & (b < all(6.0f)), all(1.0f), all(0.0f)))
 
 typedef void (*Applied)(float *, const float *, const float *, int64_t);
 static const Applied APPLIED[] = {
@@ -50,6 +53,7 @@ static const Applied APPLIED[] = {
     [EXP] = apply_exp, [TANH] = apply_tanh, [SIGMOID] = apply_sigmoid, [ERF] = apply_erf,
     [ERFC] = apply_erfc, [ADD] = apply_add, [SUB] = apply_sub, [MUL] = apply_mul, [DIV] = apply_div,
     [MAXIMUM] = apply_maximum, [MINIMUM] = apply_minimum, [SQUARED_DIFFERENCE] = apply_squared_difference,
+    [RELU_GRAD] = apply_relu_grad, [RELU6_GRAD] = apply_relu6_grad,
 };
 
 /* Elements at a distance, side by side; those after the last up to a whole vector are zeros. */

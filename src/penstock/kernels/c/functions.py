@@ -1,4 +1,4 @@
-"""Kernels that are functions of one number in C.
+"""Kernels that are functions of single elements in C.
 
 In:   the attributes of a node.
 Out:  a function of numpy's kind; None where there is none for the op and its type.
@@ -13,10 +13,10 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.kernels.api.attrs import Attrs
-from penstock.kernels.c.programs import function_of_one
+from penstock.kernels.c.programs import function_named
 
 #: Ops whose functions are not numpy's own, or not in one pass.
-FUNCTIONS: Final = frozenset({"Exp", "Tanh", "Sigmoid", "Erf", "Erfc"})
+FUNCTIONS: Final = frozenset({"Exp", "Tanh", "Sigmoid", "Erf", "Erfc", "ReluGrad", "Relu6Grad"})
 
 
 def in_c(attrs: Attrs) -> np.ufunc | None:
@@ -24,4 +24,4 @@ def in_c(attrs: Attrs) -> np.ufunc | None:
     op = attrs.op.name
     if op not in FUNCTIONS or not attrs.accelerate or attrs.dtype("T") is not dtypes.float32:
         return None
-    return function_of_one(op)
+    return function_named(op)

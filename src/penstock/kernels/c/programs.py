@@ -28,7 +28,10 @@ OF_ONE: Final = (
     *("Neg", "Abs", "Square", "Sqrt", "Rsqrt", "Reciprocal", "Relu", "Relu6"),
     *("Exp", "Tanh", "Sigmoid", "Erf", "Erfc"),
 )
-OF_TWO: Final = ("Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "SquaredDifference")
+OF_TWO: Final = (
+    *("Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "SquaredDifference"),
+    *("ReluGrad", "Relu6Grad"),
+)
 _NUMBERS: Final = {name: number for number, name in enumerate((*OF_ONE, *OF_TWO))}
 #: As in ``elements.h``.
 REGISTERS: Final = 32
@@ -139,9 +142,10 @@ def compile_steps(
 
 
 @functools.cache
-def function_of_one(name: str) -> np.ufunc | None:
-    """A function of one number, by its name in ``OF_ONE``; None if there is no library."""
-    return lasting(compile_steps(name.lower(), 1, (), [Step(name, 1, 0, 0)]))
+def function_named(name: str) -> np.ufunc | None:
+    """A function by its name in ``OF_ONE`` or ``OF_TWO``; None if there is no library."""
+    inputs = 1 if name in OF_ONE else 2
+    return lasting(compile_steps(name.lower(), inputs, (), [Step(name, inputs, 0, inputs - 1)]))
 
 
 def lasting(made: Compiled | None) -> np.ufunc | None:

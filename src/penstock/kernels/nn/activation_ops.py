@@ -21,6 +21,7 @@ from penstock.core.values import Value, as_value, shape_of
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS, REALS
+from penstock.kernels.c.functions import in_c
 from penstock.kernels.parallel.tiles import by_elements
 from penstock.kernels.values.arrays import shape_text
 from penstock.kernels.values.complex_arithmetic import product, quotient, square
@@ -269,8 +270,8 @@ def make_leaky_relu(attrs: Attrs) -> Kernel:
 @kernel(*_RECTIFIER_GRADS, types={"T": REALS})
 def make_rectifier_grad(attrs: Attrs) -> Kernel:
     """The gradient where the features are inside the range, 0 elsewhere."""
-    compute = by_elements(_RECTIFIER_GRADS[attrs.op.name](attrs.dtype("T").numpy.type))
-    return _same_shape(compute, attrs.op.name)
+    compute = _RECTIFIER_GRADS[attrs.op.name](attrs.dtype("T").numpy.type)
+    return _same_shape(in_c(attrs) or by_elements(compute), attrs.op.name)
 
 
 @kernel("LeakyReluGrad", types={"T": REALS})

@@ -26,7 +26,7 @@ from penstock.kernels.api.constants import is_constant
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.array.concat_ops import join, join_two
 from penstock.kernels.c.functions import FUNCTIONS
-from penstock.kernels.c.programs import function_of_one
+from penstock.kernels.c.programs import function_named
 from penstock.kernels.math.matmul_ops import checked_product
 from penstock.kernels.parallel.blas import ALONE, ALONE_BY_VECTOR
 
@@ -58,7 +58,7 @@ def _relu(kind: type[Any]) -> _InPlace:
 
 def _in_c(name: str) -> _InPlace | None:
     """A function in C; None if there is none."""
-    function = function_of_one(name) if name in FUNCTIONS else None
+    function = function_named(name) if name in FUNCTIONS else None
     return None if function is None else lambda x: function(x, x)
 
 

@@ -27,7 +27,7 @@ from penstock.kernels.c.programs import (
     Compiled,
     Step,
     compile_steps,
-    function_of_one,
+    function_named,
 )
 from penstock.kernels.parallel.intra_op import HELPERS, parallel_equal
 from penstock.runtime.compiler.program import (
@@ -60,7 +60,7 @@ def function_of(node: Node, kernel: BoundKernel) -> str | None:
         return None
     op = node.op.name
     if op in FUNCTIONS:
-        return op if kernel.compute is function_of_one(op) else None
+        return op if kernel.compute is function_named(op) else None
     return _EXACT.get(op)
 
 
