@@ -1,4 +1,4 @@
-"""Means and variances in C are what their definition says, whatever the vectors and lengths."""
+"""Sums, means and variances in C are what they are defined as, whatever vectors and lengths."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from penstock.core.values import Array
 from penstock.kernels.c import moments as module
 from penstock.kernels.c.library import Library, Rows, library, loaded
-from penstock.kernels.c.moments import moments
+from penstock.kernels.c.moments import moments, sums
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
@@ -27,6 +27,11 @@ class Shared(Library):
         """As many as were said."""
         del helpers
         super().moments(rows, self._threads)
+
+    def sums(self, rows: Rows, helpers: int) -> None:
+        """As many as were said."""
+        del helpers
+        super().sums(rows, self._threads)
 
 
 def wanted(x: Array) -> list[Array]:
@@ -87,3 +92,28 @@ def test_others_are_for_others() -> None:
     assert moments(np.ones((), np.float32)) is None
     assert moments(np.ones((0, 3), np.float32)) is None
     assert moments(np.ones((3, 0), np.float32)) is None
+
+
+@pytest.mark.parametrize("length", [1, 5, 32, 33, 4096, 4097, 200_001])
+def test_sums_of_all_lengths(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All kinds give the same bits, on any thread; of many numbers as exactly as of few."""
+    x = RNG.uniform(0, 1, size=(7, length)).astype(np.float32)
+    found = set()
+    for kind in KINDS:
+        for threads in (0, 3):
+            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
+            got = sums(x, length)
+            assert got is not None
+            np.testing.assert_allclose(got, x.astype(np.float64).sum(1), rtol=2e-6)
+            found.add(got.tobytes())
+    assert len(found) == 1
+
+
+def test_sums_of_what_lies_otherwise_are_for_others() -> None:
+    """Views, other types, and nothing."""
+    x = np.ones((6, 4), np.float32)
+    np.testing.assert_array_equal(sums(x, 8), [8, 8, 8])
+    assert sums(x[:, ::2], 2) is None
+    assert sums(x.T, 6) is None
+    assert sums(x.astype(np.float64), 4) is None
+    assert sums(x[:0], 4) is None

@@ -43,7 +43,7 @@ def constant(array: Array) -> Array:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the library is asked to do."""
     calls: list[str] = []
-    for name in ("convolve", "correlate", "slide", "pool", "softmax"):
+    for name in ("convolve", "correlate", "slide", "pool", "softmax", "sums"):
         original = getattr(Library, name)
 
         def noted(self: Library, *given: Any, name: str = name, do: Any = original) -> None:
@@ -139,7 +139,7 @@ def test_products_of_what_is_computed(asked: list[str]) -> None:
     check(both("BatchMatMulV2", batch, other.swapaxes(1, 2).copy(), adj_y=True))
     heads = floats(1, 64, 4, 80), floats(1, 70, 4, 80)
     check(both("Einsum", heads, equation="BTNH,BSNH->BNTS"))
-    assert asked == ["convolve"] * 5
+    assert asked == ["convolve", "correlate", *["convolve"] * 3]
 
 
 @pytest.mark.parametrize("attrs", [*SETTINGS, EXPLICIT])
@@ -184,7 +184,7 @@ def test_pooling(padding: str, asked: list[str]) -> None:
 
 @pytest.mark.parametrize("keep_dims", [False, True])
 def test_means_of_rows_and_columns(asked: list[str], keep_dims: bool) -> None:
-    """Of images with some channels; others are numpy's."""
+    """Of images with some channels; others are sums, or numpy's."""
     images = floats(3, 20, 17, 40)
     check(both("Mean", images, np.int32([1, 2]), keep_dims=keep_dims))
     check(both("Mean", images, np.int32([2, 1]), keep_dims=keep_dims))
@@ -192,7 +192,23 @@ def test_means_of_rows_and_columns(asked: list[str], keep_dims: bool) -> None:
     check(both("Mean", images, np.int32([1]), keep_dims=keep_dims))
     check(both("Mean", images, np.int32([2, 3]), keep_dims=keep_dims))
     check(both("Mean", floats(3, 60, 60, 3), np.int32([1, 2]), keep_dims=keep_dims))
-    assert asked == ["pool"] * 2
+    assert asked == [*["pool"] * 2, "sums"]
+
+
+@pytest.mark.parametrize("op", ["Sum", "Mean"])
+@pytest.mark.parametrize("axes", [[0, 1, 2], [2], [-1, 1]])
+@pytest.mark.parametrize("keep_dims", [False, True])
+def test_sums_of_many(op: str, axes: list[int], *, keep_dims: bool, asked: list[str]) -> None:
+    """Along the last axes; the first ones, and what lies otherwise, are summed up as ever."""
+    x = floats(20, 30, 40)
+    check(both(op, x, np.int32(axes), keep_dims=keep_dims))
+    assert asked == ["sums"]
+    check(both(op, x, np.int32([0]), keep_dims=keep_dims))
+    check(both(op, x[:9], np.int32(axes), keep_dims=keep_dims))
+    check(both(op, x.astype(np.float64), np.int32(axes), keep_dims=keep_dims))
+    assert asked == ["sums"]
+    check(both(op, x.transpose(1, 0, 2), np.int32(axes), keep_dims=keep_dims))
+    assert asked == ["sums"]
 
 
 def test_softmax(asked: list[str]) -> None:

@@ -94,6 +94,17 @@ def test_axes_of_batches_may_be_turned() -> None:
     np.testing.assert_allclose(got, x.astype(np.float64) @ y.swapaxes(-1, -2), atol=1e-4)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("places", "depth", "count"), [(64, 300, 70), (300, 33, 120), (40, 500, 64)]
+)
+def test_a_turned_matrix_is_read_where_it_is(places: int, depth: int, count: int) -> None:
+    """As the gradient by weights has it; a part of a matrix, and one whose factor is none, too."""
+    x, y = numbers(places, depth + 5), numbers(places, count)
+    for turned, factor in ((x[:, :depth].T, y), (x[:, 5:].T, np.asfortranarray(y)), (x[::-1].T, y)):
+        got = batch_product(turned, factor)
+        np.testing.assert_allclose(got, turned.astype(np.float64) @ factor, rtol=0, atol=1e-4)  # type: ignore[arg-type]
+
+
 def test_other_batches_are_for_others() -> None:
     """What is small, has few rows, is to be broadcast, does not fit, or is of another type."""
     x, y = numbers(4, 64, 128), numbers(4, 128, 64)

@@ -10,12 +10,12 @@
 
 extern const Kind penstock_plain;
 extern const Pool penstock_plain_pool;
-extern const OfRows penstock_plain_softmax, penstock_plain_moments;
+extern const OfRows penstock_plain_softmax, penstock_plain_moments, penstock_plain_sums;
 #if defined(__x86_64__)
 extern const Kind penstock_avx2, penstock_avx512;
 extern const Pool penstock_avx2_pool, penstock_avx512_pool;
 extern const OfRows penstock_avx2_softmax, penstock_avx512_softmax;
-extern const OfRows penstock_avx2_moments, penstock_avx512_moments;
+extern const OfRows penstock_avx2_moments, penstock_avx512_moments, penstock_avx2_sums, penstock_avx512_sums;
 #endif
 
 static const Kind *const KINDS[] = {
@@ -47,6 +47,14 @@ static const OfRows *const MOMENTS[] = {
 #if defined(__x86_64__)
     &penstock_avx2_moments,
     &penstock_avx512_moments,
+#endif
+};
+
+static const OfRows *const SUMS[] = {
+    &penstock_plain_sums,
+#if defined(__x86_64__)
+    &penstock_avx2_sums,
+    &penstock_avx512_sums,
 #endif
 };
 
@@ -124,6 +132,9 @@ PUBLIC void penstock_pool(int kind, const Pooling *pooling, int helpers) { (*POO
 
 /* The softmax of each of some rows. */
 PUBLIC void penstock_softmax(int kind, const Rows *rows, int helpers) { (*SOFTMAXES[kind])(rows, helpers); }
+
+/* The sum of each of some rows. */
+PUBLIC void penstock_sums(int kind, const Rows *rows, int helpers) { (*SUMS[kind])(rows, helpers); }
 
 /* The mean of each of some rows, and its variance. */
 PUBLIC void penstock_moments(int kind, const Rows *rows, int helpers) { (*MOMENTS[kind])(rows, helpers); }

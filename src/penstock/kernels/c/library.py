@@ -104,7 +104,8 @@ class Library:
         self._pool.restype = None
         self._softmax: Final = functions.penstock_softmax
         self._moments: Final = functions.penstock_moments
-        for function in (self._softmax, self._moments):
+        self._sums: Final = functions.penstock_sums
+        for function in (self._softmax, self._moments, self._sums):
             function.argtypes = ctypes.c_int, ctypes.POINTER(Rows), ctypes.c_int
             function.restype = None
 
@@ -132,6 +133,10 @@ class Library:
     def softmax(self, rows: Rows, helpers: int) -> None:
         """Of each row."""
         self._softmax(self._kind, rows, helpers)
+
+    def sums(self, rows: Rows, helpers: int) -> None:
+        """The sum of each row."""
+        self._sums(self._kind, rows, helpers)
 
     def moments(self, rows: Rows, helpers: int) -> None:
         """The mean of each row, and its variance."""

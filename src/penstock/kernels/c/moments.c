@@ -1,8 +1,9 @@
 /*
- * The mean and the variance of rows, with vectors of LANES floats; compiled once for each kind of them,
- * as KIND with ``_moments`` after it.
+ * The sum of rows, and their mean and variance, with vectors of LANES floats; compiled once for each
+ * kind of them, as KIND with ``_sums`` and ``_moments`` after it.
  *
- * Thirty-two sums are added up side by side, whatever the vectors, so that all kinds give the same bits.
+ * Thirty-two sums are added up side by side, whatever the vectors, so that all kinds give the same bits;
+ * not more than a block's numbers, so that many are added up as exactly as few.
  */
 
 #include "convolution.h"
@@ -12,6 +13,7 @@
 /* Numbers that are worth being a piece: some 15 microseconds. */
 #define WORTH_A_PIECE 65536
 #define SUMS 32
+#define BLOCK 4096
 #define VECS (SUMS / LANES)
 
 static float added_up(const vec *sums) {
@@ -22,17 +24,18 @@ static float added_up(const vec *sums) {
   return parts[0];
 }
 
-static float mean_of_row(const float *row, int64_t length) {
+static float sum_of_block(const float *row, int64_t length) {
   vec sums[VECS];
   for (int i = 0; i < VECS; i++) sums[i] = all(0);
   int64_t at = 0;
   for (; at + SUMS <= length; at += SUMS)
     for (int i = 0; i < VECS; i++) sums[i] += load(row + at + i * LANES);
   for (int i = 0; i < VECS && at < length; i++, at += LANES) sums[i] += load_some(row + at, length - at);
-  return added_up(sums) / (float)length;
+  return added_up(sums);
 }
 
-static float variance_of_row(const float *row, int64_t length, float mean) {
+/* The sum of squares of distances from a mean. */
+static float squares_of_block(const float *row, int64_t length, float mean) {
   vec sums[VECS];
   for (int i = 0; i < VECS; i++) sums[i] = all(0);
   int64_t at = 0;
@@ -47,25 +50,47 @@ static float variance_of_row(const float *row, int64_t length, float mean) {
     vec far = load(rest);
     sums[i] += far * far;
   }
-  return added_up(sums) / (float)length;
+  return added_up(sums);
+}
+
+static float sum_of_row(const float *row, int64_t length) {
+  double sum = 0;
+  for (int64_t at = 0; at < length; at += BLOCK) sum += sum_of_block(row + at, least(length - at, BLOCK));
+  return (float)sum;
+}
+
+static float variance_of_row(const float *row, int64_t length, float mean) {
+  double sum = 0;
+  for (int64_t at = 0; at < length; at += BLOCK)
+    sum += squares_of_block(row + at, least(length - at, BLOCK), mean);
+  return (float)sum / (float)length;
 }
 
 static int64_t rows_in_piece(const Rows *rows) { return 1 + WORTH_A_PIECE / rows->length; }
 
-static void some_rows(const void *work, int64_t number) {
+static void some_moments(const void *work, int64_t number) {
   const Rows *rows = work;
   int64_t row = number * rows_in_piece(rows), end = least(row + rows_in_piece(rows), rows->count);
   for (; row < end; row++) {
     const float *from = rows->from + row * rows->length;
-    rows->to[row] = mean_of_row(from, rows->length);
+    rows->to[row] = sum_of_row(from, rows->length) / (float)rows->length;
     rows->also_to[row] = variance_of_row(from, rows->length, rows->to[row]);
   }
 }
 
-static void moments(const Rows *rows, int helpers) {
-  penstock_share(some_rows, rows, (rows->count + rows_in_piece(rows) - 1) / rows_in_piece(rows), helpers);
+static void some_sums(const void *work, int64_t number) {
+  const Rows *rows = work;
+  int64_t row = number * rows_in_piece(rows), end = least(row + rows_in_piece(rows), rows->count);
+  for (; row < end; row++) rows->to[row] = sum_of_row(rows->from + row * rows->length, rows->length);
 }
 
-#define JOIN(KIND) KIND##_moments
-#define NAMED(KIND) JOIN(KIND)
-const OfRows NAMED(KIND) = moments;
+static int64_t pieces(const Rows *rows) { return (rows->count + rows_in_piece(rows) - 1) / rows_in_piece(rows); }
+
+static void moments(const Rows *rows, int helpers) { penstock_share(some_moments, rows, pieces(rows), helpers); }
+
+static void sums(const Rows *rows, int helpers) { penstock_share(some_sums, rows, pieces(rows), helpers); }
+
+#define JOIN(KIND, WHAT) KIND##WHAT
+#define NAMED(KIND, WHAT) JOIN(KIND, WHAT)
+const OfRows NAMED(KIND, _moments) = moments;
+const OfRows NAMED(KIND, _sums) = sums;

@@ -1,7 +1,8 @@
-"""The mean and the variance of rows, by the library in C.
+"""The sum of rows, and their mean and variance, by the library in C.
 
 In:   an array of float32.
-Out:  both along the last axis; None where there is no library, or nothing to compute.
+Out:  sums along the last axis, or both of the others; None where there is no library, or nothing to
+      compute.
 Not:  no other axis, no running statistics.
 """
 
@@ -34,3 +35,14 @@ def moments(x: Array) -> tuple[Array, Array] | None:
     )  # fmt: skip
     with_c.moments(rows, contention.helpers(HELPERS) if x.size >= _SHARED else 0)
     return mean, variance
+
+
+def sums(x: Array, length: int) -> Array | None:
+    """The sums of so many neighbouring numbers each; None if that is for others to do."""
+    with_c = library()
+    if with_c is None or x.dtype is not FLOAT or not x.size or not x.flags.c_contiguous:
+        return None
+    result = np.empty(x.size // length, FLOAT)
+    rows = Rows(from_=address(x), to=address(result), count=result.size, length=length)
+    with_c.sums(rows, contention.helpers(HELPERS) if x.size >= _SHARED else 0)
+    return result

@@ -19,7 +19,7 @@ from penstock.core.values import Array
 from penstock.kernels.api.constants import is_constant
 from penstock.kernels.c.convolution import NO_LIMITS, Limits
 from penstock.kernels.c.filters import FLOAT, address, pack, packed
-from penstock.kernels.c.library import Convolution, library
+from penstock.kernels.c.library import Convolution, Library, library
 from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS
 
@@ -28,6 +28,8 @@ _LEAST: Final = 1 << 20
 _FEWEST_ROWS: Final = 8
 #: What is packed for one product alone is worth it for so many rows.
 _FEWEST_ROWS_PACKED: Final = 32
+#: Elements that a turned matrix is multiplied by where they are: as many as the second cache has.
+_MOST_TURNED: Final = 1 << 18
 #: Matrices of fewer elements are never worth a look; loops are full of them.
 FEWEST: Final = 2_048
 
@@ -91,6 +93,8 @@ def batch_product(x: Array, y: Array) -> Array | None:
     with_c = library()
     if with_c is None:
         return None
+    if x.ndim == 2 and x.strides[0] == FLOAT.itemsize and y.size <= _MOST_TURNED:
+        return _product_of_turned(with_c, x.T, y)
     x, factors = x.reshape(-1, rows, depth), pack(y.reshape(-1, depth, count), depth)
     if x.strides[2] != FLOAT.itemsize:
         x = np.ascontiguousarray(x)
@@ -103,6 +107,19 @@ def batch_product(x: Array, y: Array) -> Array | None:
     )  # fmt: skip
     work.low, work.high = NO_LIMITS
     with_c.convolve(work, contention.helpers(HELPERS))
+    return result
+
+
+def _product_of_turned(with_c: Library, x: Array, y: Array) -> Array:
+    """``x.T @ y``: the gradient of filters of one pixel, which needs no other order of either."""
+    (places, depth), count = x.shape, y.shape[1]
+    y, result = np.ascontiguousarray(y), np.empty((depth, count), FLOAT)
+    work = Convolution(
+        images=address(x), filters=address(y), out=address(result),
+        batch=1, rows=1, columns=places, depth=depth, count=count,
+        window_rows=1, window_columns=1, seen_column_step=x.strides[0],
+    )  # fmt: skip
+    with_c.correlate(work, contention.helpers(HELPERS))
     return result
 
 

@@ -295,9 +295,17 @@ static void pack_piece(const void *work, int64_t number) {
     }
     return;
   }
-  for (int64_t i = 0; i < width; i++, from += p->filter_step)
-    for (int64_t element = 0; element < p->elements; element++)
-      to[element * width + i] = i < filled ? *(const float *)(from + element * p->element_step) : 0.0f;
+  const int64_t step = p->element_step;
+  for (int64_t start = 0, end; start < p->elements; start = end) {
+    end = least(start + 16, p->elements);
+    for (int64_t i = 0; i < filled; i++) {
+      const char *filter_at = from + i * p->filter_step;
+      for (int64_t element = start; element < end; element++)
+        to[element * width + i] = *(const float *)(filter_at + element * step);
+    }
+    for (int64_t element = start; element < end; element++)
+      memset(to + element * width + filled, 0, (size_t)(width - filled) * sizeof(float));
+  }
 }
 
 static void pack(const Packing *p, int helpers) {

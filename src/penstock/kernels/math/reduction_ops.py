@@ -28,7 +28,7 @@ from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS, REALS, UNSIGNED
 from penstock.kernels.c.pooling import mean_of_places
 from penstock.kernels.math.row_products import product
-from penstock.kernels.math.sums import Sum, sum_of_few
+from penstock.kernels.math.sums import SumInC, sum_in_c, sum_of_few
 from penstock.kernels.values.precision import NARROW
 
 #: numpy's ``ufunc.reduce``: array, axes, type of the result, no output, keep_dims.
@@ -111,23 +111,27 @@ def _reducer(reduce: _Reduce, dtype: np.dtype[Any], *, keep: bool) -> Kernel:
     return compute
 
 
-def _summer(dtype: np.dtype[Any], wide: np.dtype[Any], *, keep: bool) -> Kernel:
-    """The sum as a kernel, kept in ``wide``; of few floats by the shortest way."""
+def _summer(dtype: np.dtype[Any], wide: np.dtype[Any], *, keep: bool, accelerate: bool) -> Kernel:
+    """The sum as a kernel, kept in ``wide``; of few floats, and of many, by the shortest way."""
     of_any = _reducer(np.add.reduce, wide, keep=keep)
     if wide != dtype or dtype.char not in "fd":
         return of_any
+    in_c = accelerate and dtype.char == "f"
     #: Axes and shape of the last call, and how such an array is summed up.
-    last: tuple[Value, tuple[int, ...], Sum | None] = (_summer, (), None)
+    last: tuple[Value, tuple[int, ...], SumInC | None] = (_summer, (), None)
 
     def compute(x: Value, indices: Value) -> Value:
         nonlocal last
-        known, shape, of_few = last
+        known, shape, short = last
         if indices is not known or x.shape != shape:
             # Constants or not: the same sum must not depend on what else has been folded.
-            of_few = sum_of_few(x.shape, axes_in(indices, x.ndim), dtype, keep=keep)
+            axes = axes_in(indices, x.ndim)
+            short = sum_in_c(x.shape, axes, keep=keep) if in_c else None
+            short = short or sum_of_few(x.shape, axes, dtype, keep=keep)
             if is_constant(indices):
-                last = indices, x.shape, of_few
-        return of_any(x, indices) if of_few is None else of_few(x)
+                last = indices, x.shape, short
+        total = None if short is None else short(x)
+        return of_any(x, indices) if total is None else total
 
     return compute
 
@@ -143,7 +147,7 @@ def make_sum(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("T")
     wide, keep = accumulator(dtype), attrs.bool("keep_dims")
     if attrs.op.name == "Sum":
-        total = _summer(dtype.numpy, wide, keep=keep)
+        total = _summer(dtype.numpy, wide, keep=keep, accelerate=attrs.accelerate)
     else:
         total = _reducer(product, wide, keep=keep)
     if dtype not in NARROW:
@@ -184,7 +188,7 @@ def make_mean(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("T")
     wide = _wide(dtype)
     keep = attrs.bool("keep_dims")
-    total_of = _summer(dtype.numpy, wide, keep=keep)
+    total_of = _summer(dtype.numpy, wide, keep=keep, accelerate=attrs.accelerate)
     divide = operator.truediv if dtype.is_floating else _complex_quotient
     divide = _quotient_towards_zero if dtype.is_integer else divide
     # Cached, since to make a scalar takes 240 ns.

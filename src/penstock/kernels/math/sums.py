@@ -1,7 +1,7 @@
-"""Sums of few floats, as products with ones.
+"""Sums of few floats as products with ones, and of many by the library in C.
 
 In:   which axes of which shape are added up.
-Out:  a function of an array of that shape; None where there is no product, or no gain.
+Out:  a function of an array of that shape; None where there is no such way, or no gain.
 Not:  registers no kernel; checks no axes.
 
 A product of a matrix and a vector takes a third of the time of numpy's reduction.  It is as
@@ -18,14 +18,19 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from penstock.core.values import Array, Value, freeze
+from penstock.kernels.c.moments import sums
 from penstock.kernels.parallel.blas import ALONE_BY_DOT, ALONE_BY_VECTOR
 
 Sum: TypeAlias = Callable[[Array], Value]
+#: None for an array that does not lie as it should.
+SumInC: TypeAlias = Callable[[Array], Value | None]
 
 #: At most so many numbers are added up to one: for more, OpenBLAS may wake its threads.
 _FEW: Final = ALONE_BY_DOT
 #: In arrays of at most so many elements, for the same reason.
 _SMALL: Final = min(1 << 16, ALONE_BY_VECTOR)
+#: Arrays of so many elements, and rows of so many, are worth being added up in C.
+_MANY, _LONG = 1 << 14, 32
 
 
 def sum_of_few(
@@ -41,13 +46,9 @@ def sum_of_few(
 
     """
     rank, count = len(shape), len(axes)
-    if not axes or math.prod(shape) > _SMALL or any(not -rank <= axis < rank for axis in axes):
+    if math.prod(shape) > _SMALL or not _are_sane(axes, rank):
         return None
-    summed = sorted(axis % rank for axis in axes)
-    if keep:
-        rest = tuple(1 if axis in summed else size for axis, size in enumerate(shape))
-    else:
-        rest = tuple(size for axis, size in enumerate(shape) if axis not in summed)
+    summed, rest = _summed_and_rest(shape, axes, keep=keep)
     if summed == list(range(count)):
         rows = math.prod(shape[:count])
         return _of_rows(_ones(rows, dtype), rest, rank) if 0 < rows <= _FEW else None
@@ -55,6 +56,37 @@ def sum_of_few(
         columns = math.prod(shape[rank - count :])
         return _of_columns(_ones(columns, dtype), rest, rank) if 0 < columns <= _FEW else None
     return None
+
+
+def sum_in_c(shape: tuple[int, ...], axes: tuple[int, ...], *, keep: bool) -> SumInC | None:
+    """The sum of many numbers of float32 along the last axes, or all of them; as above."""
+    rank, count = len(shape), len(axes)
+    if math.prod(shape) < _MANY or not _are_sane(axes, rank):
+        return None
+    summed, rest = _summed_and_rest(shape, axes, keep=keep)
+    length = math.prod(shape[rank - count :])
+    if summed != list(range(rank - count, rank)) or length < _LONG:
+        return None
+
+    def of_rows(x: Array) -> Value | None:
+        found = sums(x, length)
+        return None if found is None else found.reshape(rest)[()]
+
+    return of_rows
+
+
+def _are_sane(axes: tuple[int, ...], rank: int) -> bool:
+    return bool(axes) and all(-rank <= axis < rank for axis in axes)
+
+
+def _summed_and_rest(
+    shape: tuple[int, ...], axes: tuple[int, ...], *, keep: bool
+) -> tuple[list[int], tuple[int, ...]]:
+    """The axes that are added up in order, and the shape of what is left."""
+    summed = sorted(axis % len(shape) for axis in axes)
+    if keep:
+        return summed, tuple(1 if axis in summed else size for axis, size in enumerate(shape))
+    return summed, tuple(size for axis, size in enumerate(shape) if axis not in summed)
 
 
 def _of_rows(ones: Array, rest: tuple[int, ...], rank: int) -> Sum:
