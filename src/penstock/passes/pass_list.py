@@ -13,6 +13,7 @@ comes after fusing, since what was merged has several readers, and is not fused.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import Final
@@ -90,6 +91,8 @@ def _compile_regions(given: PassInput) -> int:
     least = given.settings.native_nodes
     if least is None or not xla_programs.is_installed():
         return 0
+    if least and library() is not None:  # what is no loop, programs in C compute as fast, or faster
+        least = sys.maxsize
     with _importing:
         native = importlib.import_module("penstock.passes.native.compile_regions")
     return int(native.compile_regions(given.draft, least))

@@ -17,6 +17,7 @@ from benchmarks.cases import Case
 from penstock import errors
 from penstock.defs import schema
 from penstock.kernels.native import background, emitter, native_region_op
+from penstock.passes import pass_list
 from support.native import ALL, JIT, at_once
 
 pytest.importorskip("jaxlib")
@@ -85,9 +86,14 @@ def test_nobody_compiles_unasked() -> None:
             assert "_NativeRegion" not in ops_of(session, "y:0", {"x:0": x, "n:0": 1})
 
 
-@pytest.mark.parametrize(("length", "is_compiled"), [(20, False), (80, True)])
-def test_a_straight_line_must_be_long(length: int, is_compiled: bool) -> None:
-    """Entering a program takes as long as some nodes; shorter lines are left alone."""
+@pytest.mark.parametrize(
+    ("length", "is_in_c", "is_compiled"), [(20, False, False), (80, False, True), (80, True, False)]
+)
+def test_a_straight_line_must_be_long(
+    monkeypatch: pytest.MonkeyPatch, *, length: int, is_in_c: bool, is_compiled: bool
+) -> None:
+    """Entering a program takes as long as some nodes; programs in C are as fast."""
+    monkeypatch.setattr(pass_list, "library", lambda: object() if is_in_c else None)
     graph = ps.Graph()
     with graph.as_default():
         y = ps.placeholder("float32", [None], name="x")

@@ -12,14 +12,14 @@ import os
 from collections.abc import Callable, Sequence
 from threading import Lock
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from penstock import errors
 from penstock.core.dtypes import DType
 from penstock.core.forks import generation, held_at_forks
-from penstock.core.values import Value, as_value, dtype_of
+from penstock.core.values import Array, Value, as_value, dtype_of
 from penstock.errors import OpError
 from penstock.exceptions import shown_cause
 from penstock.kernels.values.arrays import as_array
@@ -44,7 +44,7 @@ def runner(module: XlaModule) -> Callable[..., tuple[Value, ...]]:
     client()  # A missing library is missed when the kernel is made.
 
     @functools.lru_cache(_MAX_KEPT)
-    def compiled(*specs: Spec) -> Any:
+    def compiled(*specs: Spec) -> Executable:
         return _compile(module, specs)
 
     def run(*inputs: Value) -> tuple[Value, ...]:
@@ -80,26 +80,68 @@ def _quietly_imported() -> ModuleType:
         del os.environ["TF_CPP_MIN_LOG_LEVEL"]
 
 
-def _compile(module: XlaModule, specs: Sequence[Spec]) -> Any:
+class Executable:
+    """A compiled program; it may be called from several threads at once."""
+
+    def __init__(self, code: bytes) -> None:
+        """Compile a module of StableHLO; raises whatever jaxlib has against it."""
+        xla = client()
+        options = jaxlib("xla_client").CompileOptions()
+        self._loaded: Final = xla.compile_and_load(code, xla.local_devices()[:1], options)
+        #: What makes arrays of results, one for each; known from the first call on.  Set by any
+        #: thread, always to the same.
+        self._handlers: list[Any] | None = None
+
+    def __call__(self, inputs: list[Any]) -> list[Array]:
+        """Run it with inputs in XLA's hands; its results must not be written to."""
+        made, handlers = self._loaded.execute_sharded(inputs), self._handlers
+        if handlers is not None:
+            return [np.asarray(array) for array in made.consume_with_handlers(handlers)]
+        shards = made.disassemble_into_single_device_arrays()
+        arrays = [np.asarray(of_devices[0]) for of_devices in shards]
+        self._handlers = _handlers_for(arrays)
+        return arrays
+
+
+class _ResultType(NamedTuple):
+    """What jaxlib wants to be told of a result."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    weak_type: bool = False
+
+
+def _handlers_for(arrays: Sequence[Array]) -> list[Any] | None:
+    """What makes such arrays of results; None if this jaxlib has no such thing.
+
+    Left to itself, it asks JAX what kind of array that is to be, and looks for it each time.
+    """
+    library = jaxlib("_jax")
+    try:
+        place = library.SingleDeviceSharding(client().local_devices()[0])
+        types = [_ResultType(array.shape, array.dtype) for array in arrays]
+        return [library.array_result_handler(kind, place, True, True) for kind in types]  # noqa: FBT003
+    except (AttributeError, TypeError):
+        return None
+
+
+def _compile(module: XlaModule, specs: Sequence[Spec]) -> Executable:
     """An executable for arrays of these types and shapes."""
-    xla = client()
     code = wrapped(module, specs)
     try:
         refined = jaxlib("_jax").mlir.refine_polymorphic_shapes(
             code, enable_shape_assertions=module.asserts_shapes, validate_static_shapes=True
         )
-        return xla.compile_and_load(
-            refined, xla.local_devices()[:1], jaxlib("xla_client").CompileOptions()
-        )
+        return Executable(refined)
     except RuntimeError as cause:
         raise _canonical(cause) from shown_cause(cause)
 
 
-def _execute(executable: Any, inputs: Sequence[Value], types: Sequence[DType]) -> tuple[Value, ...]:
+def _execute(
+    executable: Executable, inputs: Sequence[Value], types: Sequence[DType]
+) -> tuple[Value, ...]:
     try:
-        results = executable.execute_sharded(list(map(handed_over, inputs)))
-        shards = results.disassemble_into_single_device_arrays()
-        arrays = [np.asarray(of_devices[0]) for of_devices in shards]
+        arrays = executable(list(map(handed_over, inputs)))
     except RuntimeError as cause:
         raise _canonical(cause) from shown_cause(cause)
     return tuple(

@@ -20,7 +20,7 @@ import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.kernels.xla.stablehlo_main import jaxlib, mlir_context
-from penstock.kernels.xla.xla_modules import client, handed_over
+from penstock.kernels.xla.xla_modules import Executable, handed_over
 
 #: XLA takes memory as it is that begins at a multiple of this.
 _ALIGNMENT: Final = 64
@@ -51,10 +51,7 @@ class Compiled:
             Exception: of whatever kind jaxlib has for it.
 
         """
-        xla = client()
-        self._executable: Final = xla.compile_and_load(
-            _bytecode(text), xla.local_devices()[:1], jaxlib("xla_client").CompileOptions()
-        )
+        self._executable: Final = Executable(_bytecode(text))
         self._specs: Final = tuple(specs)
         self._first_constant: Final = len(specs) - constants
         #: Inputs that no call uses just now.  Taken and given back by any thread, each at once.
@@ -66,9 +63,7 @@ class Compiled:
             inputs = self._free.pop()
         except IndexError:
             inputs = self._new_inputs()
-        made = self._executable.execute_sharded(inputs.filled(values))
-        shards = made.disassemble_into_single_device_arrays()
-        arrays = [np.asarray(of_devices[0]) for of_devices in shards]
+        arrays = self._executable(inputs.filled(values))
         inputs.forget()
         self._free.append(inputs)
         return arrays
