@@ -29,6 +29,13 @@ KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
 RNG = np.random.default_rng(3)
 SPECIAL = np.float32([0.0, -0.0, np.nan, np.inf, -np.inf, 1e-40, -1e-40, 3e38, -3e38, 200, -200, 1])
 _erf, _erfc = np.vectorize(math.erf), np.vectorize(math.erfc)
+
+
+def _near(x: Any) -> Any:
+    """Rounded once: what comes after it may be no better."""
+    return x.astype(np.float32).astype(float)
+
+
 #: What is meant, in float64, and units of the last digit by which it may be missed.
 MEANT: dict[str, tuple[Callable[..., Any], float]] = {
     "Neg": (np.negative, 0),
@@ -53,6 +60,8 @@ MEANT: dict[str, tuple[Callable[..., Any], float]] = {
     "SquaredDifference": (lambda x, y: np.square((x - y).astype(np.float32).astype(float)), 0.51),
     "ReluGrad": (lambda x, y: x * (y > 0), 0),
     "Relu6Grad": (lambda x, y: x * ((y > 0) & (y < 6)), 0),
+    "TanhGrad": (lambda y, dy: dy * _near(1 - y * y), 3),
+    "SigmoidGrad": (lambda y, dy: dy * _near(y * (1 - y)), 3),
 }
 
 

@@ -45,6 +45,9 @@ APPLY(apply_squared_difference, (a - b) * (a - b))
 /* Gradients and features; a gradient that is no number stays so. */
 APPLY(apply_relu_grad, a * choose(b > all(0.0f), all(1.0f), all(0.0f)))
 APPLY(apply_relu6_grad, a * choose((b > all(0.0f)) & (b < all(6.0f)), all(1.0f), all(0.0f)))
+/* Results of the function, and gradients. */
+APPLY(apply_tanh_grad, b * ((all(1.0f) - a) * (all(1.0f) + a)))
+APPLY(apply_sigmoid_grad, b * (a * (all(1.0f) - a)))
 
 typedef void (*Applied)(float *, const float *, const float *, int64_t);
 static const Applied APPLIED[] = {
@@ -54,6 +57,7 @@ static const Applied APPLIED[] = {
     [ERFC] = apply_erfc, [ADD] = apply_add, [SUB] = apply_sub, [MUL] = apply_mul, [DIV] = apply_div,
     [MAXIMUM] = apply_maximum, [MINIMUM] = apply_minimum, [SQUARED_DIFFERENCE] = apply_squared_difference,
     [RELU_GRAD] = apply_relu_grad, [RELU6_GRAD] = apply_relu6_grad,
+    [TANH_GRAD] = apply_tanh_grad, [SIGMOID_GRAD] = apply_sigmoid_grad,
 };
 
 /* Elements at a distance, side by side; those after the last up to a whole vector are zeros. */

@@ -8,7 +8,7 @@
 /* What a step does with one register, or two; in the order of ``FUNCTIONS`` in programs.py. */
 typedef enum {
   NEG, ABS, SQUARE, SQRT, RSQRT, RECIPROCAL, RELU, RELU6, EXP, TANH, SIGMOID, ERF, ERFC,
-  ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, RELU_GRAD, RELU6_GRAD,
+  ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, RELU_GRAD, RELU6_GRAD, TANH_GRAD, SIGMOID_GRAD,
 } Function;
 
 typedef struct {

@@ -16,7 +16,12 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.c.programs import function_named
 
 #: Ops whose functions are not numpy's own, or not in one pass.
-FUNCTIONS: Final = frozenset({"Exp", "Tanh", "Sigmoid", "Erf", "Erfc", "ReluGrad", "Relu6Grad"})
+FUNCTIONS: Final = frozenset(
+    {
+        *("Exp", "Tanh", "Sigmoid", "Erf", "Erfc", "Relu", "Relu6"),
+        *("ReluGrad", "Relu6Grad", "TanhGrad", "SigmoidGrad"),
+    }
+)
 
 
 def in_c(attrs: Attrs) -> np.ufunc | None:

@@ -30,7 +30,7 @@ OF_ONE: Final = (
 )
 OF_TWO: Final = (
     *("Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "SquaredDifference"),
-    *("ReluGrad", "Relu6Grad"),
+    *("ReluGrad", "Relu6Grad", "TanhGrad", "SigmoidGrad"),
 )
 _NUMBERS: Final = {name: number for number, name in enumerate((*OF_ONE, *OF_TWO))}
 #: As in ``elements.h``.

@@ -130,12 +130,26 @@ def checked_product(
             pass
         return compute(a, b)
 
+    def compute_small_turned(a: Value, b: Value) -> Value:
+        # The same for gradients.
+        try:
+            x, y = a.T if is_a_turned else a, b.T if is_b_turned else b
+            rows, depth = x.shape
+            _, columns = y.shape
+            work = rows * depth * columns
+            if work <= most_by_vector or (work <= most and rows > 1 < columns):
+                return dot(x, y)
+        except ValueError:
+            pass
+        return compute(a, b)
+
     dot = np.dot
     most, most_by_vector = ALONE, ALONE_BY_VECTOR
     if dtype in COMPLEX:
         most = most_by_vector = ALWAYS_ALONE
-    is_plain = multiply is matrix_product and not (is_a_turned or is_b_turned)
-    return compute_small if is_plain else compute
+    if multiply is not matrix_product:
+        return compute
+    return compute_small_turned if is_a_turned or is_b_turned else compute_small
 
 
 def _rank_error(a: Value, b: Value) -> InvalidArgumentError:

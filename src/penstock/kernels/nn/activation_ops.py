@@ -241,7 +241,7 @@ _GRADS_OF_OUTPUTS: Final[dict[str, tuple[MakeFormula, Kernel]]] = {
 @kernel(*_RECTIFIERS, types={"T": REALS})
 def make_rectifier(attrs: Attrs) -> Kernel:
     """The number clipped to 0 and above, or to 0 and 6; NaN stays."""
-    return _RECTIFIERS[attrs.op.name](attrs.dtype("T").numpy.type)
+    return in_c(attrs) or _RECTIFIERS[attrs.op.name](attrs.dtype("T").numpy.type)
 
 
 @kernel(*_ACTIVATIONS, types={"T": FLOATS})
@@ -297,7 +297,7 @@ def make_grad_of_output(attrs: Attrs) -> Kernel:
     """The gradient times the derivative, in terms of the function's value y."""
     (make, of_complex), dtype = _GRADS_OF_OUTPUTS[attrs.op.name], attrs.dtype("T")
     compute = of_complex if dtype.is_complex else formula(make, dtype)
-    return _same_shape(by_elements(compute), attrs.op.name)
+    return _same_shape(in_c(attrs) or by_elements(compute), attrs.op.name)
 
 
 def _same_shape(compute: Kernel, op: str) -> Kernel:
