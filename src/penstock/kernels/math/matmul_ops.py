@@ -118,8 +118,19 @@ def checked_product(
         except ValueError:
             raise _size_error(a, b) from None
 
+    if multiply is not matrix_product:
+        return compute
+    limits = (ALWAYS_ALONE, ALWAYS_ALONE) if dtype in COMPLEX else (ALONE, ALONE_BY_VECTOR)
+    if is_a_turned or is_b_turned:
+        return _small_turned(compute, *limits, is_a_turned=is_a_turned, is_b_turned=is_b_turned)
+    return _small(compute, *limits)
+
+
+def _small(compute: Kernel, most: int, most_by_vector: int) -> Kernel:
+    """A kernel with nothing in the way of small matrices, of which loops are full."""
+    dot = np.dot
+
     def compute_small(a: Value, b: Value) -> Value:
-        # The same with nothing in the way of small matrices, of which loops are full.
         try:
             rows, depth = a.shape
             _, columns = b.shape
@@ -130,8 +141,16 @@ def checked_product(
             pass
         return compute(a, b)
 
-    def compute_small_turned(a: Value, b: Value) -> Value:
-        # The same for gradients.
+    return compute_small
+
+
+def _small_turned(
+    compute: Kernel, most: int, most_by_vector: int, *, is_a_turned: bool, is_b_turned: bool
+) -> Kernel:
+    """The same where one of them, or both, are turned first, as in gradients."""
+    dot = np.dot
+
+    def compute_small(a: Value, b: Value) -> Value:
         try:
             x, y = a.T if is_a_turned else a, b.T if is_b_turned else b
             rows, depth = x.shape
@@ -143,13 +162,7 @@ def checked_product(
             pass
         return compute(a, b)
 
-    dot = np.dot
-    most, most_by_vector = ALONE, ALONE_BY_VECTOR
-    if dtype in COMPLEX:
-        most = most_by_vector = ALWAYS_ALONE
-    if multiply is not matrix_product:
-        return compute
-    return compute_small_turned if is_a_turned or is_b_turned else compute_small
+    return compute_small
 
 
 def _rank_error(a: Value, b: Value) -> InvalidArgumentError:
