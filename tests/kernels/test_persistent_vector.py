@@ -56,11 +56,12 @@ def test_versions_are_lists(seed: int) -> None:
         if what == "push":
             count = rng.choice([1, 1, 40])
             for number in range(count):
-                vector = vector.put(len(items), step + number)
+                at_end = vector.put(len(items), step + number), vector.pushed(step + number)
+                vector = rng.choice(at_end)
                 items.append(step + number)
         elif what == "pop" and items:
-            items.pop()
-            vector = vector.resize(len(items), 0)
+            assert vector.last() == items.pop()
+            vector = rng.choice((vector.resize(len(items), 0), vector.popped()))
         elif what == "put" and items:
             index = rng.randrange(len(items))
             items[index] = step

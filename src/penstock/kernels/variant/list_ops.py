@@ -183,10 +183,10 @@ def make_tensor_list_pop_back(attrs: Attrs) -> Kernel:
 
     def pop_back(handle: Value, element_shape: Value) -> tuple[TensorList, Value]:
         found = list_in(handle, dtype)
-        last = found.items.size - 1
-        if last < 0:
+        items = found.items
+        if not items.size:
             raise InvalidArgumentError("Trying to pop from an empty list.")
-        item = found.items.get(last)
+        item = items.last()
         if item is UNSET:
             shape = merged(element_shape_in(element_shape), found.element_shape)
             if not shape.is_fully_defined:
@@ -195,7 +195,7 @@ def make_tensor_list_pop_back(attrs: Attrs) -> Kernel:
                     f"defined.{shape}"
                 )
             item = zero(shape.as_tuple(), dtype)
-        return found.with_items(found.items.resize(last, UNSET)), item
+        return found.with_items(items.popped()), item
 
     return pop_back
 

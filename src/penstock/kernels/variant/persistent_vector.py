@@ -36,11 +36,11 @@ class PersistentVector(Generic[_T]):
         tail_at: int = 0,
     ) -> None:
         #: The topmost node of the tree, whose leaves are full.
-        self._root: _Node = [] if root is None else root
+        self._root: _Node = root or []
         #: Bits of an index below those that choose a child of the root.
         self._shift = shift
         #: The last items, at least one if there are any, and the index of the first of them.
-        self._tail: list[_T] = [] if tail is None else tail
+        self._tail: list[_T] = tail or []
         self._tail_at = tail_at
         #: Number of items.
         self.size: Final = tail_at + len(self._tail)
@@ -72,6 +72,24 @@ class PersistentVector(Generic[_T]):
         for _ in range(0, self._shift, _BITS):
             level = chain.from_iterable(level)
         return chain(level, self._tail)
+
+    def pushed(self, item: _T) -> PersistentVector[_T]:
+        """A vector with one more item at its end."""
+        tail = self._tail
+        if len(tail) < _WIDTH:
+            return PersistentVector(self._root, self._shift, [*tail, item], self._tail_at)
+        return self.put(self.size, item)
+
+    def popped(self) -> PersistentVector[_T]:
+        """A vector without the last item, which there must be."""
+        tail = self._tail
+        if len(tail) > 1:
+            return PersistentVector(self._root, self._shift, tail[:-1], self._tail_at)
+        return self.resize(self.size - 1, tail[0])
+
+    def last(self) -> _T:
+        """The last item, which there must be."""
+        return self._tail[-1]
 
     def put(self, index: int, item: _T) -> PersistentVector[_T]:
         """A vector with another item at ``index``, or with one more if that is ``size``."""

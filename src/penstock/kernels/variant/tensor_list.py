@@ -86,7 +86,7 @@ class TensorList(Variant):
                 f"Tried to push item into a full list{where} list size: {size} "
                 f"max_num_elements: {self.max_size}"
             )
-        return self.with_items(self.items.put(size, item))
+        return self.with_items(self.items.pushed(item))
 
     def check_type(self, dtype: DType, what: str = "types; op elements") -> None:
         """Raise InvalidArgumentError unless elements are of this type."""
