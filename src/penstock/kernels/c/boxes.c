@@ -25,12 +25,16 @@ static Box box_of(const float *corners) {
   return box;
 }
 
-/* The area of what both cover over that of what either covers; NaN if neither has an area. */
-static inline float overlap(const Box *a, const Box *b) {
+/* Whether the area of what both cover, over that of what either covers, is more than a threshold, which
+   is not negative.  Most boxes are apart, which needs no quotient to tell. */
+static inline int overlap(const Box *a, const Box *b, float threshold) {
   float shared[2];
-  for (int i = 0; i < 2; i++) shared[i] = greater(lesser(a->high[i], b->high[i]) - greater(a->low[i], b->low[i]), 0);
+  for (int i = 0; i < 2; i++) {
+    shared[i] = lesser(a->high[i], b->high[i]) - greater(a->low[i], b->low[i]);
+    if (!(shared[i] > 0)) return 0;
+  }
   float both = shared[0] * shared[1];
-  return both / (a->area + b->area - both);
+  return both / (a->area + b->area - both) > threshold;
 }
 
 /*
@@ -44,7 +48,7 @@ PUBLIC int64_t penstock_choose_boxes(const float *boxes, const int64_t *candidat
   for (int64_t i = 0; i < count && known < limit; i++) {
     Box box = box_of(boxes + 4 * candidates[i]);
     int64_t other = 0;
-    while (other < known && !(overlap(&box, seen + other) > threshold)) other++;
+    while (other < known && !overlap(&box, seen + other, threshold)) other++;
     if (other < known) continue;
     seen[known] = box;
     chosen[known++] = (int32_t)candidates[i];
