@@ -4,7 +4,7 @@ In:   a model's bytes, and the arrays of its large constants.
 Out:  a function from arrays to arrays.
 Not:  knows no op, and registers nothing.
 
-The threads of ONNX Runtime spin for 20 microseconds before they sleep, since the next piece of work
+The threads of ONNX Runtime spin for 100 microseconds before they sleep, since the next piece of work
 often is there by then, and never while nothing runs: as it comes, they would spin for a millisecond
 after all is done, and take their cores from everybody else.
 """
@@ -33,7 +33,7 @@ _SILENT: Final = "4"
 #: them spin until the run is over.
 _SPINNING: Final = {
     "session.intra_op.allow_spinning": "1",
-    "session.intra_op.spin_duration_us": "20",
+    "session.intra_op.spin_duration_us": "100",
     "session.force_spinning_stop": "1",
     "session.inter_op.allow_spinning": "0",
 }

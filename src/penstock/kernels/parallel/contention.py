@@ -19,8 +19,9 @@ The law of threads is stated here as well, since all of them want the same cores
 - the kernels in C have as many threads of their own, which spin for 20 microseconds before they
   sleep, since the next node often has work for them by then; one kernel has them at a time;
 - OpenBLAS works on the threads that call it, and on no others (``blas.alone``);
-- ONNX Runtime has as many threads of its own as there are cores, less the one that calls it; they
-  sleep while they wait, and nothing else of a kernel runs meanwhile;
+- ONNX Runtime has as many threads of its own as there are cores, less the one that calls it, which
+  spin for 100 microseconds while a model runs and sleep while none does; nothing else of a kernel
+  runs meanwhile;
 - ``Config(intra_op_parallelism_threads=...)`` limits all of them (``limit``).
 """
 
