@@ -96,6 +96,40 @@ def test_others_stay(text: str, old: str, new: str) -> None:
     assert unchanged(flatten_products, text.replace(old, new))
 
 
+SEVERAL = """
+    x = Placeholder() dtype=float32 shape=(1,8)
+    w = Placeholder() dtype=float32 shape=(8,6)
+    v = Placeholder() dtype=float32 shape=(6,6)
+    s = Const() value=[1,6] dtype=int32
+    p = MatMul(x, w)
+    r = Reshape(p, s)
+    p2 = MatMul(x, w)
+    r2 = Reshape(p2, s)
+    y = AddV2(r, r2)
+    p3 = MatMul(y, v)
+    r3 = Reshape(p3, s)
+    z = AddV2(y, r3)
+    out = Identity(z)
+"""
+
+
+def test_chains_of_chains() -> None:
+    """Of two that are added up one goes; what one adds may be what another one gives."""
+    rewritten = draft(SEVERAL)
+    assert flatten_products(rewritten) == 2
+    random = np.random.default_rng(5)
+    feeds: dict[str, Any] = {
+        f"{name}:0": random.standard_normal(shape, "f")
+        for name, shape in (("x", (1, 8)), ("w", (8, 6)), ("v", (6, 6)))
+    }
+    answers = []
+    for options in (ps.GraphOptions.nothing(), ps.GraphOptions()):
+        config = ps.Config(graph_options=options, check_graphs=True)
+        with ps.Session(sketch(SEVERAL), config=config) as session:
+            answers.append(session.run("out:0", feeds))
+    np.testing.assert_allclose(*answers, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("text", [MATRICES, BATCHES, ALONE])
 @pytest.mark.parametrize("rows", [0, 1, 3])
 def test_results_are_those_of_single_nodes(text: str, rows: int) -> None:

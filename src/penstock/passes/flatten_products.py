@@ -36,12 +36,17 @@ class _Chain:
     product: Node
     reshape: Node | None
     total: Node
-    #: What is added.
-    bias: Edge
+    #: Which of the sum's inputs is added.
+    slot: int
 
     @property
     def nodes(self) -> list[Node]:
         return [node for node in (self.product, self.reshape, self.total) if node is not None]
+
+    @property
+    def bias(self) -> Edge:
+        """What is added; other chains may have taken the place of what it was."""
+        return self.total.input(self.slot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +67,9 @@ def flatten_products(draft: GraphRewriter) -> int:
     sure, shapes = in_order(draft.graph), infer_shapes(draft.graph)
     chains = [_chain(draft, node) for node in sure if node.op.name in _PRODUCTS]
     found = [_flat(chain, shapes) for chain in chains if chain is not None]
-    flat = [one for one in found if one is not None]
-    for one in flat:
+    # Of two chains that are added up, one goes.
+    flat = {one.chain.total: one for one in found if one is not None}
+    for one in flat.values():
         _put_in_place(draft, one)
     return len(flat)
 
@@ -77,8 +83,7 @@ def _chain(draft: GraphRewriter, product: Node) -> _Chain | None:
         return None
     if reader.attrs.get("data_format", b"NHWC") != b"NHWC":
         return None
-    first, second = reader.input(0), reader.input(1)
-    chain = _Chain(product, reshape, reader, second if first.src is before else first)
+    chain = _Chain(product, reshape, reader, 1 if reader.input(0).src is before else 0)
     is_float = product.output_types[0] is dtypes.float32
     return chain if is_float and all(map(draft.is_pure, chain.nodes)) else None
 

@@ -4,9 +4,9 @@ In:   a model's bytes, and the arrays of its large constants.
 Out:  a function from arrays to arrays.
 Not:  knows no op, and registers nothing.
 
-The threads of ONNX Runtime spin for 100 microseconds before they sleep, since by then the next piece
-of work often is there, and never while nothing runs: as it comes, they would spin for a millisecond
-after all is done, and take their cores from everybody else.
+The threads of ONNX Runtime spin for 100 microseconds before they sleep, since by then the next
+piece of work often is there, and never while nothing runs: as it comes, they would spin for a
+millisecond after all is done, and take their cores from everybody else.
 """
 
 from __future__ import annotations
