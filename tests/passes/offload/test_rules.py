@@ -62,6 +62,12 @@ def batch_norm(x: Any) -> Any:
     return ops.fused_batch_norm_v3(x, *arrays, is_training=False, epsilon=0.01)[0]
 
 
+def moments(x: Any, axis: int) -> list[Any]:
+    """A mean and a variance, which become one node where there are kernels in C."""
+    mean = ops.mean(x, [axis], keep_dims=True)
+    return [mean, ops.mean(ops.squared_difference(x, mean), [axis], keep_dims=True)]
+
+
 UNARY: Final = (
     "abs", "cos", "erf", "exp", "floor", "ceil", "neg", "relu", "relu6", "sigmoid", "sin",
     "softplus", "softsign", "square", "tanh", "reciprocal", "selu", "elu", "identity",
@@ -117,6 +123,8 @@ OF_IMAGES: Final[dict[str, Callable[[Any], Any]]] = {
     "scaled_before_and_moved": lambda x: numbers(3) + numbers(1, 3) * ops.relu(x),
     "scaled_and_read_twice": lambda x: ops.relu((y := ops.relu(x) * numbers(3)) + numbers(3)) * y,
     "scaled_by_row_and_moved": lambda x: ops.relu(x) * numbers(6, 3) + numbers(3),
+    "moments": lambda x: sum(moments(x, -1)),
+    "moments_of_rows": lambda x: sum(moments(x, 1)),
     "global_mean": lambda x: ops.mean(x, [1, 2]),
     "global_mean_kept": lambda x: ops.mean(x, [2, 1], keep_dims=True),
     "sum_axis": lambda x: ops.sum(x, [1]),
@@ -163,6 +171,7 @@ OF_MATRICES: Final[dict[str, Callable[[Any], Any]]] = {
     "expand_first": lambda x: ops.expand_dims(x, 0),
     "concat": lambda x: ops.concat_v2([x, numbers(8, 2)], 1),
     "mirror": lambda x: ops.mirror_pad(ops.reshape(x, [8, 3]), [[2, 1], [0, 2]], mode="REFLECT"),
+    "moments": lambda x: sum(moments(x, 1)),
     "sum_last": lambda x: ops.sum(x, [-1]),
     "mean_kept": lambda x: ops.mean(x, [1], keep_dims=True),
     "max_all": lambda x: ops.max(x, [0, 1]),

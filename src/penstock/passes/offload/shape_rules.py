@@ -7,6 +7,7 @@ Not:  no indices that a step computes: what is wrong with them is for TensorFlow
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -107,6 +108,22 @@ def _reduce(node: Written) -> Tensor:
         own = sorted(turned_axis(axis, x.rank) for axis in axes)
         return _reduced(node, op_type, x, own, is_turned=True)
     return _reduced(node, op_type, node.plain(0), axes, is_turned=False)
+
+
+@rule("_Moments")
+def _moments(node: Written) -> Sequence[Tensor]:
+    x = node.inputs[0]
+    (axis,) = np.asarray(node.value(1)).reshape(-1).tolist()
+    node.need(-x.rank <= axis < x.rank)
+    own = turned_axis(axis, x.rank) if x.is_turned else axis % x.rank
+
+    def of(op_type: str, inputs: Sequence[Tensor], shape: TensorShape, **more: Any) -> Tensor:
+        return node.writer.op(op_type, inputs, shape, is_turned=x.is_turned, **more)
+
+    mean = of("ReduceMean", [x], node.shapes[0], axes=[own], keepdims=1)
+    far = of("Sub", [x, mean], x.shape)
+    square = of("Mul", [far, far], x.shape)
+    return mean, of("ReduceMean", [square], node.shapes[1], axes=[own], keepdims=1)
 
 
 def _pooled(node: Written, x: Tensor, *, keep: bool) -> Tensor:
