@@ -60,8 +60,8 @@ MEANT: dict[str, tuple[Callable[..., Any], float]] = {
     "SquaredDifference": (lambda x, y: np.square((x - y).astype(np.float32).astype(float)), 0.51),
     "ReluGrad": (lambda x, y: x * (y > 0), 0),
     "Relu6Grad": (lambda x, y: x * ((y > 0) & (y < 6)), 0),
-    "TanhGrad": (lambda y, dy: dy * _near(1 - y * y), 3),
-    "SigmoidGrad": (lambda y, dy: dy * _near(y * (1 - y)), 3),
+    "TanhGrad": (lambda y, dy: dy * _near(1 - _near(y * y)), 0.51),
+    "SigmoidGrad": (lambda y, dy: dy * _near(y * _near(1 - y)), 0.51),
 }
 
 

@@ -46,7 +46,7 @@ APPLY(apply_squared_difference, (a - b) * (a - b))
 APPLY(apply_relu_grad, a * choose(b > all(0.0f), all(1.0f), all(0.0f)))
 APPLY(apply_relu6_grad, a * choose((b > all(0.0f)) & (b < all(6.0f)), all(1.0f), all(0.0f)))
 /* Results of the function, and gradients. */
-APPLY(apply_tanh_grad, b * ((all(1.0f) - a) * (all(1.0f) + a)))
+APPLY(apply_tanh_grad, b * (all(1.0f) - rounded(a * a)))
 APPLY(apply_sigmoid_grad, b * (a * (all(1.0f) - a)))
 
 typedef void (*Applied)(float *, const float *, const float *, int64_t);

@@ -16,6 +16,18 @@ static inline vec choose(mask where, vec a, vec b) {
   return (vec)((where & (mask)a) | (~where & (mask)b));
 }
 
+/* A product that is rounded before anything is added to it. */
+static inline vec rounded(vec product) {
+#if defined(__x86_64__) || defined(__i386__)
+  __asm__("" : "+x"(product));
+#elif defined(__aarch64__)
+  __asm__("" : "+w"(product));
+#else
+  __asm__("" : "+m"(product));
+#endif
+  return product;
+}
+
 static inline vec load(const float *from) { return *(const vec_anywhere *)from; }
 static inline vec load_some(const float *from, int64_t count) {
   if (count >= LANES) return load(from);
