@@ -95,10 +95,10 @@ static const Tile TILE_OF[][2] = {
 /* -- a few filters ---------------------------------------------------------------------------- */
 
 /*
- * With one vector of filters, each product would need a number of the image in all lanes, which takes
- * as long as two products.  So two neighbouring numbers are taken at a time: the first vectors of
- * weights have both, for half of the filters, side by side.  Each result is the sum of two: over
- * numbers of even and of odd depth.
+ * With one vector of filters, each product needs a number of the image in all lanes, which takes as long
+ * as two products.  So two neighbouring numbers are taken at a time, in lanes by turns: a vector of
+ * weights has those of both for half of the filters.  Each result is the sum of two: over numbers of even
+ * and of odd depth; with shorter vectors, too, so that they give the same bits.
  */
 #define FEW 16
 #if LANES >= 8
@@ -112,25 +112,20 @@ static int is_few(int64_t depth, int64_t filter, int64_t count) {
 }
 #endif
 
-/* Vectors of sums, of which there are two for each filter; and of results. */
-#define TWICE (2 * FEW / LANES)
-#define ONCE (FEW / LANES)
-
 #if LANES == 16
-#define FEW_WIDEST 14
+/* Both numbers in one pass: the first vector has sums of filters 0, 2, 4 ..., the second of 1, 3, 5 ... */
+#define PASSES 1
 typedef uint64_t pairs __attribute__((vector_size(4 * LANES)));
 
-static inline void add_products(vec *sum, const char *near, const vec *weight) {
+static inline vec numbers_at(const char *near) {
   uint64_t both;
   memcpy(&both, near, sizeof both);
-  vec value = (vec)(both - (pairs){0});
-  UNROLL for (int j = 0; j < TWICE; j++) sum[j] += value * weight[j];
+  return (vec)(both - (pairs){0});
 }
 
-/* The first vector has sums of filters 0, 2, 4 ..., the second those of 1, 3, 5 ...; each pair is added
-   up in the lane that is its filter's. */
-static inline vec even_and_odd(const vec *sum, int j) {
-  (void)j;
+/* Each pair of sums is added up in the lane that is its filter's. */
+static inline vec even_and_odd(const vec *kept, const vec *sum, int j) {
+  (void)kept, (void)j;
   const mask is_low = (mask)((pairs){0} + 0xffffffff);
   vec low = sum[0] + (vec)((pairs)sum[0] >> 32), high = (vec)((pairs)sum[1] << 32) + sum[1];
   return choose(is_low, low, high);
@@ -141,14 +136,11 @@ static int64_t place_of(int64_t element, int64_t filter) {
   return filter % 2 * FEW + filter / 2 * 2 + element % 2;
 }
 #else
-#define FEW_WIDEST 3
+/* One number after the other: numbers of even depth first, whose sums are kept. */
+#define PASSES 2
+static inline vec numbers_at(const char *near) { return all(*(const float *)near); }
 
-static inline void add_products(vec *sum, const char *near, const vec *weight) {
-  const float *number = (const float *)near;
-  UNROLL for (int j = 0; j < TWICE; j++) sum[j] += all(number[j / ONCE]) * weight[j];
-}
-
-static inline vec even_and_odd(const vec *sum, int j) { return sum[j] + sum[j + ONCE]; }
+static inline vec even_and_odd(const vec *kept, const vec *sum, int j) { return kept[j] + sum[j]; }
 
 static int64_t place_of(int64_t element, int64_t filter) { return element % 2 * FEW + filter; }
 #endif
@@ -157,54 +149,53 @@ static int64_t place_of(int64_t element, int64_t filter) { return element % 2 * 
   static void few_##WIDE(const Convolution *c, const char *seen, const float *filters, int64_t at,  \
                          int64_t filter, int64_t count) {                                           \
     const int64_t step = c->seen_column_step, depth = c->depth;                                     \
-    vec sum[WIDE][TWICE];                                                                           \
-    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < TWICE; j++) sum[i][j] = all(0);\
-    for (int64_t row = 0; row < c->window_rows; row++)                                              \
-      for (int64_t column = 0; column < c->window_columns; column++) {                              \
-        const char *p0 = seen + row * c->element_row_step + column * c->element_column_step;        \
-        const char *p3 = p0 + 3 * step, *p6 = p3 + 3 * step, *p9 = p6 + 3 * step;                   \
-        const char *p12 = p9 + 3 * step;                                                            \
-        for (int64_t d = 0; d < depth; d += 2) {                                                    \
-          vec weight[TWICE];                                                                        \
-          UNROLL for (int j = 0; j < TWICE; j++) weight[j] = load(filters + j * LANES);             \
-          filters += TWICE * LANES;                                                                 \
-          UNROLL for (int i = 0; i < WIDE; i++) {                                                   \
-            const char *near = i < 3 ? p0 : i < 6 ? p3 : i < 9 ? p6 : i < 12 ? p9 : p12;            \
-            add_products(sum[i], near + i % 3 * step, weight);                                      \
+    vec sum[WIDE][2], kept[WIDE][2];                                                                \
+    for (int pass = 0; pass < PASSES; pass++) {                                                     \
+      const float *weights = filters + pass * FEW;                                                  \
+      UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < 2; j++)                      \
+        kept[i][j] = pass ? sum[i][j] : all(0), sum[i][j] = all(0);                                 \
+      for (int64_t row = 0; row < c->window_rows; row++)                                            \
+        for (int64_t column = 0; column < c->window_columns; column++) {                            \
+          const char *p0 = seen + row * c->element_row_step + column * c->element_column_step + pass * 4; \
+          const char *p3 = p0 + 3 * step, *p6 = p3 + 3 * step, *p9 = p6 + 3 * step;                 \
+          const char *p12 = p9 + 3 * step;                                                          \
+          for (int64_t d = 0; d < depth; d += 2) {                                                  \
+            vec weight[2];                                                                          \
+            UNROLL for (int j = 0; j < 2; j++) weight[j] = load(weights + j * LANES);               \
+            weights += 2 * FEW;                                                                     \
+            UNROLL for (int i = 0; i < WIDE; i++) {                                                 \
+              const char *near = i < 3 ? p0 : i < 6 ? p3 : i < 9 ? p6 : i < 12 ? p9 : p12;          \
+              vec numbers = numbers_at(near + i % 3 * step);                                        \
+              UNROLL for (int j = 0; j < 2; j++) sum[i][j] += numbers * weight[j];                  \
+            }                                                                                       \
+            p0 += 8, p3 += 8, p6 += 8, p9 += 8, p12 += 8;                                           \
           }                                                                                         \
-          p0 += 8, p3 += 8, p6 += 8, p9 += 8, p12 += 8;                                             \
         }                                                                                           \
-      }                                                                                             \
-    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < ONCE; j++)                     \
+    }                                                                                               \
+    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < FEW / LANES; j++)              \
       if (count > j * LANES)                                                                        \
-        finish(c, even_and_odd(sum[i], j), at + i * c->count + j * LANES, filter + j * LANES,       \
-               count - j * LANES);                                                                  \
+        finish(c, even_and_odd(kept[i], sum[i], j), at + i * c->count + j * LANES,                  \
+               filter + j * LANES, count - j * LANES);                                              \
   }
 
-FEW_TILE(1) FEW_TILE(2) FEW_TILE(3)
+#if LANES >= 8
+FEW_TILE(1) FEW_TILE(2) FEW_TILE(3) FEW_TILE(4) FEW_TILE(5) FEW_TILE(6)
+#endif
 #if LANES == 16
-FEW_TILE(4) FEW_TILE(5) FEW_TILE(6) FEW_TILE(7) FEW_TILE(8) FEW_TILE(9) FEW_TILE(10) FEW_TILE(11)
-FEW_TILE(12) FEW_TILE(13) FEW_TILE(14)
+FEW_TILE(7) FEW_TILE(8) FEW_TILE(9) FEW_TILE(10) FEW_TILE(11) FEW_TILE(12) FEW_TILE(13) FEW_TILE(14)
 #endif
 
 typedef void (*FewTile)(const Convolution *, const char *, const float *, int64_t, int64_t, int64_t);
-/* By width less one. */
+/* By width less one; of short vectors, nobody asks for them. */
 static const FewTile FEW_TILE_OF[] = {
-    few_1, few_2, few_3,
-#if LANES == 16
-    few_4, few_5, few_6, few_7, few_8, few_9, few_10, few_11, few_12, few_13, few_14,
+#if LANES >= 8
+    few_1, few_2, few_3, few_4, few_5, few_6,
 #endif
+#if LANES == 16
+    few_7, few_8, few_9, few_10, few_11, few_12, few_13, few_14,
+#endif
+    0,
 };
-
-/* A tile of any width. */
-static void few(const Convolution *c, int64_t width, const char *seen, const float *filters, int64_t at,
-                int64_t filter, int64_t count) {
-  for (int64_t some; width; width -= some) {
-    some = least(width, FEW_WIDEST);
-    FEW_TILE_OF[some - 1](c, seen, filters, at, filter, count);
-    seen += some * c->seen_column_step, at += some * c->count;
-  }
-}
 
 /* -- pieces ----------------------------------------------------------------------------------- */
 
@@ -238,7 +229,7 @@ static void dense_piece(const void *work, int64_t number) {
     if (tile * dense->ahead_of_tile < dense->weights) ahead += dense->ahead + tile * dense->ahead_of_tile;
     int64_t wide = width + (in_row < wider);
     if (is_few(c->depth, filter, c->count))
-      few(c, wide, seen, own, at, filter, count);
+      FEW_TILE_OF[wide - 1](c, seen, own, at, filter, count);
     else
       TILE_OF[wide - 1][count > LANES](c, seen, own, at, filter, count, ahead);
   }
