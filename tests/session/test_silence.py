@@ -96,9 +96,12 @@ def wait_until(condition: Callable[[], object]) -> None:
 def ended(session: ps.Session, silent: Silent, how: str) -> BaseException:
     """The error of a run that is ended while the kernel is silent."""
     session.make_callable("y:0", ["x"])
-    options = ps.RunOptions(timeout_in_ms=50 if how == "deadline" else 0)
-    run = session.run_async("y:0", {"x": 1}, options)
-    wait_until(lambda: silent.kept)
+    for milliseconds in (50, 500, 5000):  # on a busy machine it may end before the kernel begins
+        options = ps.RunOptions(timeout_in_ms=milliseconds if how == "deadline" else 0)
+        run = session.run_async("y:0", {"x": 1}, options)
+        wait_until(lambda run=run: silent.kept or run.is_done())
+        if silent.kept:
+            break
     if how == "cancel":
         run.cancel()
     if how == "close":
