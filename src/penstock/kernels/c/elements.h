@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* What a step does with one register, or two; in the order of ``FUNCTIONS`` in programs.py. */
+/* What a step does with one register, or two; in the order of ``OF_ONE`` and ``OF_TWO`` in programs.py. */
 typedef enum {
   NEG, ABS, SQUARE, SQRT, RSQRT, RECIPROCAL, RELU, RELU6, EXP, TANH, SIGMOID, ERF, ERFC,
   ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, RELU_GRAD, RELU6_GRAD, TANH_GRAD, SIGMOID_GRAD,
