@@ -180,7 +180,8 @@ BUILTIN_PASSES: Final = (
     GraphPass(
         name="compile_regions",
         run=_compile_regions,
-        does="whole loops, and regions of many small nodes, as one node each, which XLA computes",
+        does="whole loops as one node each, which XLA computes; and regions of many small nodes "
+        "where there are no kernels in C",
         never="unless `global_jit_level` asks for it; without the extra `xla`; strings, effects, "
         "sizes that only a step knows",
         option="remapping",
