@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from penstock.errors import OpError
+from penstock.errors import CancelledError, OpError
 
 #: The reason, and whichever came first: the reason or a failure.
 _REASON: Final = "the reason"
@@ -112,3 +112,11 @@ class Interrupt:
 
 #: The interrupt of what nobody ever ends.
 NEVER: Final = Interrupt()
+
+
+def end_loop(interrupt: Interrupt) -> None:
+    """Leave a loop whose step must end; raises why."""
+    reason: OpError | None = interrupt.reason
+    if reason is None:
+        reason = CancelledError("Loop execution was cancelled.", derived=True)
+    raise reason

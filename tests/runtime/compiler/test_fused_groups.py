@@ -385,7 +385,11 @@ EDGES: dict[str, tuple[list[tuple[str, str]], bool]] = {
     "around": ([("a", "other"), ("other", "c")], True),
     "twice": ([("b", "other"), ("other", "c")], True),
     "never together": ([("a", "other"), ("b", "other"), ("other", "c")], False),
-    "at once": ([(name, "c") for name in ("other", "x", "a", "y", "z")], False),
+    "at once": ([(name, "c") for name in ("other", "x", "y", "z")], True),
+    "at once, by two": (
+        [(name, after) for after in ("b", "c") for name in ("other", "x", "y", "z")],
+        True,
+    ),
     "many at once": ([(name, "b") for name in ("other", "x", "y", "z")], True),
 }
 MORE = "y = Cumsum(x, zero)\nz = Cumsum(x, zero)\ns = _Retval(y) index=2\nt = _Retval(z) index=3"

@@ -39,7 +39,7 @@ def test_values_and_types_stay(fed: object, then: object) -> None:
 def test_numbers_are_spread_where_arrays_were() -> None:
     """The number has rank 0 and cannot be written to."""
     with ps.Session(sketch(GRAPH), config=TUNED) as session:
-        call = session.make_callable("y:0", ["x:0"])
+        call = session.make_callable(["y:0", "n:0"], ["x:0"])  # y alone would be one program in C
         for _ in range(8):
             call(np.ones(4, np.float32))
         [prepared] = session._requests._prepared.values()

@@ -14,51 +14,48 @@
 
 /* -- programs ----------------------------------------------------------------------------------- */
 
+/* Each function, and what it makes of ``a`` and ``b``.  Of gradients and features, a gradient that is no
+   number stays so; other gradients come after the function's results. */
+#define EACH_FUNCTION(DO)                                                                      \
+  DO(NEG, -a)                                                                                  \
+  DO(ABS, (vec)((mask)a & 0x7fffffff))                                                         \
+  DO(SQUARE, a * a)                                                                            \
+  DO(SQRT, root(a))                                                                            \
+  DO(RSQRT, all(1.0f) / root(a))                                                               \
+  DO(RECIPROCAL, all(1.0f) / a)                                                                \
+  DO(RELU, maximum(a, all(0.0f)))                                                              \
+  DO(RELU6, clip(a, 0.0f, 6.0f))                                                               \
+  DO(EXP, exp_of(a))                                                                           \
+  DO(TANH, tanh_of(a))                                                                         \
+  DO(SIGMOID, sigmoid_of(a))                                                                   \
+  DO(ERF, erf_of(a))                                                                           \
+  DO(ERFC, erfc_of(a))                                                                         \
+  DO(ADD, a + b)                                                                               \
+  DO(SUB, a - b)                                                                               \
+  DO(MUL, a * b)                                                                               \
+  DO(DIV, a / b)                                                                               \
+  DO(MAXIMUM, maximum(a, b))                                                                   \
+  DO(MINIMUM, minimum(a, b))                                                                   \
+  DO(SQUARED_DIFFERENCE, (a - b) * (a - b))                                                    \
+  DO(RELU_GRAD, a * choose(b > all(0.0f), all(1.0f), all(0.0f)))                               \
+  DO(RELU6_GRAD, a * choose((b > all(0.0f)) & (b < all(6.0f)), all(1.0f), all(0.0f)))          \
+  DO(TANH_GRAD, b * (all(1.0f) - rounded(a * a)))                                              \
+  DO(SIGMOID_GRAD, b * (a * (all(1.0f) - a)))
+
 #define APPLY(NAME, VALUE)                                                                     \
-  static void NAME(float *target, const float *first, const float *second, int64_t count) {    \
+  static void apply_##NAME(float *target, const float *first, const float *second,             \
+                           int64_t count) {                                                    \
     for (int64_t i = 0; i < count; i += LANES) {                                               \
       vec a = load(first + i), b = load(second + i);                                           \
       (void)b;                                                                                 \
       store(target + i, VALUE);                                                                \
     }                                                                                          \
   }
-APPLY(apply_neg, -a)
-APPLY(apply_abs, (vec)((mask)a & 0x7fffffff))
-APPLY(apply_square, a * a)
-APPLY(apply_sqrt, root(a))
-APPLY(apply_rsqrt, all(1.0f) / root(a))
-APPLY(apply_reciprocal, all(1.0f) / a)
-APPLY(apply_relu, maximum(a, all(0.0f)))
-APPLY(apply_relu6, clip(a, 0.0f, 6.0f))
-APPLY(apply_exp, exp_of(a))
-APPLY(apply_tanh, tanh_of(a))
-APPLY(apply_sigmoid, sigmoid_of(a))
-APPLY(apply_erf, erf_of(a))
-APPLY(apply_erfc, erfc_of(a))
-APPLY(apply_add, a + b)
-APPLY(apply_sub, a - b)
-APPLY(apply_mul, a * b)
-APPLY(apply_div, a / b)
-APPLY(apply_maximum, maximum(a, b))
-APPLY(apply_minimum, minimum(a, b))
-APPLY(apply_squared_difference, (a - b) * (a - b))
-/* Gradients and features; a gradient that is no number stays so. */
-APPLY(apply_relu_grad, a * choose(b > all(0.0f), all(1.0f), all(0.0f)))
-APPLY(apply_relu6_grad, a * choose((b > all(0.0f)) & (b < all(6.0f)), all(1.0f), all(0.0f)))
-/* Results of the function, and gradients. */
-APPLY(apply_tanh_grad, b * (all(1.0f) - rounded(a * a)))
-APPLY(apply_sigmoid_grad, b * (a * (all(1.0f) - a)))
+EACH_FUNCTION(APPLY)
 
 typedef void (*Applied)(float *, const float *, const float *, int64_t);
-static const Applied APPLIED[] = {
-    [NEG] = apply_neg, [ABS] = apply_abs, [SQUARE] = apply_square, [SQRT] = apply_sqrt,
-    [RSQRT] = apply_rsqrt, [RECIPROCAL] = apply_reciprocal, [RELU] = apply_relu, [RELU6] = apply_relu6,
-    [EXP] = apply_exp, [TANH] = apply_tanh, [SIGMOID] = apply_sigmoid, [ERF] = apply_erf,
-    [ERFC] = apply_erfc, [ADD] = apply_add, [SUB] = apply_sub, [MUL] = apply_mul, [DIV] = apply_div,
-    [MAXIMUM] = apply_maximum, [MINIMUM] = apply_minimum, [SQUARED_DIFFERENCE] = apply_squared_difference,
-    [RELU_GRAD] = apply_relu_grad, [RELU6_GRAD] = apply_relu6_grad,
-    [TANH_GRAD] = apply_tanh_grad, [SIGMOID_GRAD] = apply_sigmoid_grad,
-};
+#define NAMED_APPLY(NAME, VALUE) [NAME] = apply_##NAME,
+static const Applied APPLIED[] = {EACH_FUNCTION(NAMED_APPLY)};
 
 /* Elements at a distance, side by side; those after the last up to a whole vector are zeros. */
 static void gather(float *to, const char *from, intptr_t distance, int64_t count) {
@@ -85,7 +82,7 @@ static void run(const Program *p, char *const *places, const intptr_t *distances
   const float *at[REGISTERS];
   const int64_t inputs = p->inputs, block = least(BLOCK, (count + LANES - 1) / LANES * LANES);
   for (int64_t i = inputs; i < p->registers; i++) at[i] = frame[i];
-  for (int64_t i = 0; i < p->constant_count; i++) fill(frame[inputs + i], p->constants[i], block);
+  for (int64_t i = 0; i < p->held_constants; i++) fill(frame[inputs + i], p->constants[i], block);
   for (int64_t i = 0; i < inputs; i++)
     if (!distances[i]) {
       float number;
@@ -110,7 +107,10 @@ static void run(const Program *p, char *const *places, const intptr_t *distances
       at[i] = frame[i];
     }
     for (const Step *step = p->steps; step < last; step++)
-      APPLIED[step->function](frame[step->target], at[step->first], at[step->second], some);
+      if (step->function == CONSTANT)
+        fill(frame[step->target], p->constants[step->first], some);
+      else
+        APPLIED[step->function](frame[step->target], at[step->first], at[step->second], some);
     char *to = places[inputs] + start * distances[inputs];
     int is_direct = is_whole && distances[inputs] == sizeof(float);
     float *target = is_direct ? (float *)to : frame[last->target];

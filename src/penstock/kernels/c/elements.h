@@ -5,21 +5,24 @@
 
 #include <stdint.h>
 
-/* What a step does with one register, or two; in the order of ``OF_ONE`` and ``OF_TWO`` in programs.py. */
+/* What a step does with one register, or two; in the order of ``OF_ONE``, ``OF_TWO`` and ``CONSTANT`` in
+   programs.py.  The last one takes the constant of that number instead. */
 typedef enum {
   NEG, ABS, SQUARE, SQRT, RSQRT, RECIPROCAL, RELU, RELU6, EXP, TANH, SIGMOID, ERF, ERFC,
   ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, RELU_GRAD, RELU6_GRAD, TANH_GRAD, SIGMOID_GRAD,
+  CONSTANT,
 } Function;
 
 typedef struct {
   int32_t function, target, first, second;
 } Step;
 
-/* Registers are the inputs, then the constants, then what steps compute; the last step's is the result. */
+/* Registers are the inputs, then the first constants, then what steps compute; the last step's is the
+   result. */
 typedef struct {
   const Step *steps;
   const float *constants;
-  int64_t count, inputs, constant_count, registers;
+  int64_t count, inputs, held_constants, registers;
   /* Of so many elements or more, pieces are done by several threads; a piece has so many. */
   int64_t many, piece;
   int64_t kind;

@@ -24,7 +24,7 @@ static const Elements *const KINDS[] = {
 PUBLIC atomic_int penstock_lent = 0;
 
 PUBLIC int64_t penstock_elements_layout(void) {
-  return REGISTERS * 65536 + (int64_t)(sizeof(Program) * 256 + sizeof(Step)) + (SIGMOID_GRAD << 24);
+  return REGISTERS * 65536 + (int64_t)(sizeof(Program) * 256 + sizeof(Step)) + (CONSTANT << 24);
 }
 
 typedef struct {

@@ -32,7 +32,9 @@ OF_TWO: Final = (
     *("Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "SquaredDifference"),
     *("ReluGrad", "Relu6Grad", "TanhGrad", "SigmoidGrad"),
 )
-_NUMBERS: Final = {name: number for number, name in enumerate((*OF_ONE, *OF_TWO))}
+#: Takes, instead of a register, the number of a constant.
+CONSTANT: Final = "Constant"
+_NUMBERS: Final = {name: number for number, name in enumerate((*OF_ONE, *OF_TWO, CONSTANT))}
 #: As in ``elements.h``.
 REGISTERS: Final = 32
 #: Picoseconds that an element takes, roughly: to read and write it, and for each function.
@@ -65,7 +67,7 @@ _FLOAT, _NO_IDENTITY = 11, -1
 
 
 class Step(NamedTuple):
-    """One function of one or two registers."""
+    """One function of one or two registers; or ``CONSTANT``, whose first is no register."""
 
     function: str
     target: int
@@ -74,10 +76,8 @@ class Step(NamedTuple):
     second: int
 
 
-class _StepInMemory(ctypes.Structure):
-    """As in ``elements.h``."""
-
-    _fields_ = tuple((name, ctypes.c_int32) for name in ("function", "target", "first", "second"))
+#: As in ``elements.h``.
+_STEP: Final = np.dtype([(name, np.int32) for name in ("function", "target", "first", "second")])
 
 
 class _ProgramInMemory(ctypes.Structure):
@@ -85,7 +85,7 @@ class _ProgramInMemory(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_void_p) for name in ("steps", "constants")),
-        *((name, ctypes.c_int64) for name in ("count", "inputs", "constant_count", "registers")),
+        *((name, ctypes.c_int64) for name in ("count", "inputs", "held_constants", "registers")),
         *((name, ctypes.c_int64) for name in ("many", "piece", "kind")),
     )
 
@@ -103,32 +103,33 @@ def compile_steps(
     constants: Sequence[float],
     steps: Sequence[Step],
     kind: int | None = None,
+    *,
+    held: int | None = None,
 ) -> Compiled | None:
     """The function that a program computes; None if there is no library.
 
     Args:
         name: what numpy calls it.
         inputs: how many arrays it takes, which are the first registers.
-        constants: the next registers, float32.
-        steps: what the others become; the last one gives the result.
+        constants: float32.
+        steps: what the other registers become; the last one gives the result.
         kind: of vectors; None for the longest.
+        held: so many of the constants are the next registers; None for all of them.
 
     """
     library = _library()
     if library is None:
         return None
-    registers = max(inputs + len(constants), *(step.target + 1 for step in steps))
+    held = len(constants) if held is None else held
+    registers = max(inputs + held, *(step.target + 1 for step in steps))
     if registers > REGISTERS:
         raise ValueError(f"a program of {registers} registers has more than {REGISTERS}")
-    made = (_StepInMemory * len(steps))()
-    for place, (function, *registers_of_step) in zip(made, steps, strict=True):
-        place.function = _NUMBERS[function]
-        place.target, place.first, place.second = registers_of_step
-    numbers = (ctypes.c_float * max(len(constants), 1))(*constants)
+    made = np.array([(_NUMBERS[step.function], *step[1:]) for step in steps], _STEP)
+    numbers = np.array([*constants, 0], np.float32)
     taken = _MOVED + sum(_TAKEN.get(step.function, _TAKEN_BY_OTHERS) for step in steps)
     program = _ProgramInMemory(
-        steps=ctypes.addressof(made), constants=ctypes.addressof(numbers),
-        count=len(steps), inputs=inputs, constant_count=len(constants), registers=registers,
+        steps=made.ctypes.data, constants=numbers.ctypes.data,
+        count=len(steps), inputs=inputs, held_constants=held, registers=registers,
         many=_SHARED // taken, piece=max(_PIECE // taken // _BLOCK, 1) * _BLOCK,
         kind=library.penstock_kinds() - 1 if kind is None else kind,
     )  # fmt: skip
@@ -178,7 +179,7 @@ def _library() -> Any:
 def _has_same_structures(library: Any) -> bool:
     ask = library.penstock_elements_layout
     ask.restype = ctypes.c_int64
-    sizes = ctypes.sizeof(_ProgramInMemory) * 256 + ctypes.sizeof(_StepInMemory)
+    sizes = ctypes.sizeof(_ProgramInMemory) * 256 + _STEP.itemsize
     same: bool = ask() == REGISTERS * 65536 + sizes + (max(_NUMBERS.values()) << 24)
     return same
 

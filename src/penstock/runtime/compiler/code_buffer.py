@@ -15,13 +15,12 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core.limits import Limits
-from penstock.errors import CancelledError, OpError
 from penstock.graph.graph import Node
 from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.context import OpKernelContext
 from penstock.kernels.api.try_kernel import WOULD_BLOCK
 from penstock.kernels.parallel.beside import prepared_beside
-from penstock.runtime.compiler.element_programs import in_c, in_c_in_parts
+from penstock.runtime.compiler.element_programs import in_c, in_c_if_short, in_c_in_parts
 from penstock.runtime.compiler.expressions import as_pred
 from penstock.runtime.compiler.frameless import frameless_context
 from penstock.runtime.compiler.fused_groups import blockwise
@@ -30,22 +29,14 @@ from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Constant, Program, Var
 from penstock.runtime.compiler.source import Source, SourceLine, make_source
 from penstock.runtime.compiler.suspended import leave
-from penstock.runtime.compiler.unary_chains import apply_all, row_in_c
+from penstock.runtime.compiler.unary_chains import apply_all
 from penstock.runtime.compiler.vet import ATTRIBUTES, LOCALS
 from penstock.runtime.frame_names import FrameTag
 from penstock.runtime.references import initialized, read
-from penstock.state.interrupt import Interrupt
+from penstock.state.interrupt import end_loop
 
 #: What stands for a kernel in the text: itself, or a function that checks what it returns.
 Checked = Callable[[Node, BoundKernel], Callable[..., Any]]
-
-
-def end_loop(interrupt: Interrupt) -> None:
-    """Leave a loop whose step must end; raises why."""
-    reason: OpError | None = interrupt.reason
-    if reason is None:
-        reason = CancelledError("Loop execution was cancelled.", derived=True)
-    raise reason
 
 
 #: What all code may refer to; it has no other builtins.
@@ -59,12 +50,12 @@ _OBJECTS: Final[Mapping[str, Any]] = {
     "frame_tag": FrameTag,
     "frameless_of": frameless_context,
     "in_c": in_c,
+    "in_c_if_short": in_c_if_short,
     "in_c_in_parts": in_c_in_parts,
     "initialized": initialized,
     "leave": leave,
     "ndarray": np.ndarray,
     "read": read,
-    "row_in_c": row_in_c,
     "root_frame": FrameTag(None, 0, ""),
     "true": np.True_,
     "type": type,

@@ -25,7 +25,7 @@ from penstock.runtime.compiler.build import build_program, build_whole
 from penstock.runtime.compiler.build_body import NodeInfo
 from penstock.runtime.compiler.clusters import Clustering
 from penstock.runtime.compiler.explain import Explained, reasons_for
-from penstock.runtime.compiler.fused_groups import fuse_groups
+from penstock.runtime.compiler.fused_groups import fuse_groups, fuse_long_groups
 from penstock.runtime.compiler.generate import generate
 from penstock.runtime.compiler.irregular_loops import leaving_what_must_be
 from penstock.runtime.compiler.loops import Irregular, LoopOrNode, LoopTree, RegularLoop, is_free
@@ -126,7 +126,9 @@ class Compiler:
     def probing(self, graph: Graph, profile: Profile) -> Region:
         """A graph that is one region, noting in ``profile`` what each statement costs."""
         levels, facts = self._look_at(graph)
-        return self._region(graph, self._program(graph, levels, facts), profile)
+        program = self._program(graph, levels, facts)
+        self._join_rows(program)
+        return self._region(graph, program, profile)
 
     def improve(self, graph: Graph, profile: Profile, threads: int) -> Compiled | None:
         """A graph that is one region, compiled again with what a profile says of it.
@@ -160,6 +162,7 @@ class Compiler:
                 pass
         if not self._spread_and_fuse(program, profile):
             return None
+        self._fuse_unsized(program)
         return Compiled(self._region(graph, program), graph, {})
 
     def _look_at(self, graph: Graph) -> tuple[LoopTree, NodeInfo]:
@@ -219,7 +222,9 @@ class Compiler:
 
     def _whole(self, graph: Graph, levels: LoopTree, facts: NodeInfo) -> Region:
         """The function of a partition that needs no executor."""
-        return self._region(graph, self._program(graph, levels, facts))
+        program = self._program(graph, levels, facts)
+        self._fuse_unsized(program)
+        return self._region(graph, program)
 
     def _region(self, graph: Graph, program: Program, profile: Profile | None = None) -> Region:
         """A program as a function."""
@@ -230,26 +235,33 @@ class Compiler:
         [units] = levels.units.values()
         args = {node.attrs["index"]: node for node in graph if node.role is Role.ARG}
         retvals = sorted((node for node in graph if node.role is Role.RETVAL), key=_index)
-        program = build_whole(
+        return build_whole(
             graph.function or self.device,
             facts,
             [unit for unit in units if not _is_boundary(unit)],
             [args.get(index) for index in range(max(args, default=-1) + 1)],
             retvals,
         )
-        return self._with_rows(program)
 
-    def _with_rows(self, program: Program) -> Program:
-        """The same program; where each kernel is to be checked, each has its own line."""
+    def _join_rows(self, program: Program) -> None:
+        """Make rows of functions single statements, unless each kernel is to be checked."""
         if not self.checks_outputs:
             join_unary_chains(program)
-        return program
+
+    def _fuse_unsized(self, program: Program) -> None:
+        """The same with all that is worth it whatever its size is."""
+        if self._may_use_c():
+            fuse_long_groups(program)  # which asks for the library when there are any
+        self._join_rows(program)
 
     def _spread_and_fuse(self, program: Program, profile: Profile) -> bool:
         """Change a program as a profile says; whether that changed anything."""
         has_numbers = spread_numbers(program, profile)
-        in_c = self.accelerate and not self.checks_outputs and loaded() is not None
+        in_c = self._may_use_c() and loaded() is not None
         return fuse_groups(program, profile, self.limits.long_array, in_c=in_c) or has_numbers
+
+    def _may_use_c(self) -> bool:
+        return self.accelerate and not self.checks_outputs
 
     def _group(
         self,
@@ -269,9 +281,9 @@ class Compiler:
             outputs,
             lambda edge: edge.src not in sure,
         )
-        self._with_rows(program)
         if profile is not None:
             self._spread_and_fuse(program, profile)
+        self._fuse_unsized(program)
         region = self._region(graph, program)
         unsure = frozenset(
             node

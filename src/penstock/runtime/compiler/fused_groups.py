@@ -1,11 +1,11 @@
-"""Chains of element-wise statements, in pieces that fit into the cache.
+"""Groups of element-wise statements, each as one.
 
-In:   a program, and how large its values proved to be.
-Out:  the same program with each chain as one statement; and ``blockwise``, which runs one.
+In:   a program, and how large its values proved to be, if that is known.
+Out:  the same program with each group as one statement; and ``blockwise``, which runs some.
 Not:  changes no value: every element is computed as before, only sooner after the one that it
       is computed from.
 
-What is between two statements of a chain never reaches the memory: a piece of it is made and
+What is between two statements of a group never reaches the memory: a piece of it is made and
 used up while it is in the cache, and the pieces are shared out among all cores.
 
 What is known in C becomes programs of it (``element_programs``), of arrays of any length: one call
@@ -16,25 +16,28 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from typing import ClassVar, Final, TypeAlias
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from penstock.core.values import Array, Value
 from penstock.graph.graph import Node
 from penstock.kernels.api.registry import Calling
-from penstock.kernels.c.programs import REGISTERS
+from penstock.kernels.c.library import loaded
 from penstock.kernels.parallel.intra_op import parallel_for
-from penstock.runtime.compiler.element_programs import function_of
+from penstock.runtime.compiler.element_programs import may_be_in_c, program_of
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import (
     Body,
     FusedGroup,
     KernelCall,
+    Nothing,
     Program,
+    ProgramCall,
     Repeat,
+    Sizes,
     Statement,
     Var,
     operands_of,
@@ -42,6 +45,11 @@ from penstock.runtime.compiler.program import (
 )
 
 _NOBODY: Final = Var("")
+#: A group of fewer calls is not worth a program of unknown sizes.
+SHORTEST: Final = 16
+#: Calls of a program, at most; and of one of long arrays.
+_MOST: Final = 20_000
+_MOST_OF_LONG: Final = 14
 #: Calls a chain, which is its first argument, with the others.
 InBlocks: TypeAlias = Callable[..., Value]
 
@@ -108,10 +116,10 @@ def _part(arg: Value, start: int, stop: int) -> Array | Value:
 
 
 def fuse_groups(program: Program, profile: Profile, long_array: int, *, in_c: bool) -> bool:
-    """Join the statements of chains, in place; whether there are any.
+    """Join the statements of groups, in place; whether there are any.
 
     Args:
-        program: what the chains are in.
+        program: what the groups are in.
         profile: how large its values proved to be.
         long_array: shorter ones are not worked on in pieces by Python.
         in_c: whether there may be programs in C.
@@ -119,69 +127,116 @@ def fuse_groups(program: Program, profile: Profile, long_array: int, *, in_c: bo
     """
     wanted = set(program.results)
     long = {node for node, size in profile.sizes.items() if size >= long_array}
-    found = in_c and _chain_up_body(program.body, _InC(profile, long), wanted)
-    return _chain_up_body(program.body, _InBlocks(long), wanted) or found
+    found = in_c and _fuse_in(program.body, _InC(profile, long), wanted)
+    return _fuse_in(program.body, _InBlocks(long), wanted) or found
 
 
-class _InBlocks:
-    """The law of chains over long arrays that Python goes through."""
+def fuse_long_groups(program: Program) -> None:
+    """Join the statements of long groups as programs in C, in place, whatever their sizes are."""
+    _fuse_in(program.body, _Unsized(), set(program.results))
 
-    #: How many calls a chain may have.
-    most: ClassVar[int] = sys.maxsize
+
+class _Law:
+    """Which calls may be a group, and what becomes of them."""
+
+    def may_be(self, call: KernelCall) -> bool:
+        """Whether a call may be part of a group."""
+        raise NotImplementedError
+
+    def may_join(self, _source: KernelCall, _last: KernelCall) -> bool:
+        """Whether a call may be part of the group that another one ends."""
+        return True
+
+    def most(self, _last: KernelCall) -> int:
+        """How many calls the group may have that a call ends."""
+        return sys.maxsize
+
+    def enters(self, _repeat: Repeat) -> bool:
+        """Whether there may be groups in a loop."""
+        return True
+
+    def joined(self, group: FusedGroup) -> FusedGroup | None:
+        """The statement for a group; None if it should be none, or a smaller one."""
+        raise NotImplementedError
+
+
+class _InBlocks(_Law):
+    """Long arrays, which Python goes through piece by piece."""
 
     def __init__(self, long: Collection[Node]) -> None:
         self._long = long
 
-    def is_long(self, call: KernelCall) -> bool:
-        """Whether a call's result was a long array."""
-        return call.node in self._long
-
     def may_be(self, call: KernelCall) -> bool:
-        """Whether a call may be part of a chain."""
-        return self.is_long(call) and call.kernel.is_elementwise
-
-    def may_join(self, _source: KernelCall, _last: KernelCall) -> bool:
-        """Whether a call may be part of the chain that another one ends."""
-        return True
-
-    def is_worthwhile(self, members: Sequence[KernelCall]) -> bool:
-        """Whether calls should be a chain."""
-        return len(members) > 1
+        """Whether a call may be part of a group."""
+        return call.node in self._long and call.kernel.is_elementwise
 
     def enters(self, _repeat: Repeat) -> bool:
-        """Whether there may be chains in a loop: its arrays are not long."""
+        """Arrays in loops are not long."""
         return False
 
+    def joined(self, group: FusedGroup) -> FusedGroup | None:
+        """The group as it is."""
+        return group if len(group.calls) > 1 else None
 
-class _InC(_InBlocks):
-    """The law of chains that are programs in C: arrays of one size, of which numbers are none."""
 
-    #: Programs have so many registers; the inputs are some of them, and each call may need one.
-    most = REGISTERS // 2 - 2
+class _InC(_Law):
+    """Programs in C for arrays of one size, of which numbers are none."""
 
     def __init__(self, profile: Profile, long: Collection[Node]) -> None:
-        super().__init__(long)
         self._sizes = profile.sizes
+        self._long = long
 
     def may_be(self, call: KernelCall) -> bool:
-        """Of scalars, Python's operators are faster."""
-        is_array = self._sizes.get(call.node, 0) > 1
-        return is_array and function_of(call.node, call.kernel) is not None
+        """Of a few scalars, Python's operators are faster."""
+        return self._sizes.get(call.node, 0) > 1 and may_be_in_c(call)
 
     def may_join(self, source: KernelCall, last: KernelCall) -> bool:
         """What is smaller than the result would be computed more than once."""
         return self._sizes[source.node] == self._sizes[last.node]
 
-    def is_worthwhile(self, members: Sequence[KernelCall]) -> bool:
-        """A long array is worth the library's threads."""
-        return len(members) > 1 or self.is_long(members[0])
+    def most(self, last: KernelCall) -> int:
+        """Between programs of long arrays, it is asked whether the step must end."""
+        return _MOST_OF_LONG if last.node in self._long else _MOST
 
-    def enters(self, _repeat: Repeat) -> bool:
-        """Short arrays in loops are what this is for."""
-        return True
+    def joined(self, group: FusedGroup) -> FusedGroup | None:
+        """A long array is worth the library's threads, one call or several."""
+        is_long = group.node in self._long
+        if len(group.calls) == 1 and not is_long:
+            return None
+        return _program_call(group, Sizes.LONG if is_long else Sizes.SHORT)
 
 
-def _chain_up_body(body: Body, law: _InBlocks, wanted: set[Var]) -> bool:
+class _Unsized(_Law):
+    """Programs in C for what nobody has seen yet: they must be worth it for numbers, too."""
+
+    def may_be(self, call: KernelCall) -> bool:
+        """Whether a call may be part of a group."""
+        return may_be_in_c(call)
+
+    def most(self, _last: KernelCall) -> int:
+        """How many calls the group may have that a call ends."""
+        return _MOST
+
+    def joined(self, group: FusedGroup) -> FusedGroup | None:
+        """A long group."""
+        if len(group.calls) < SHORTEST or loaded() is None:
+            return None
+        return _program_call(group, Sizes.UNKNOWN)
+
+
+def _program_call(group: FusedGroup, sizes: Sizes) -> ProgramCall | None:
+    program = program_of(group.calls)
+    if program is None:
+        return None
+    if program.adds_alike:
+        sizes = Sizes.UNKNOWN  # which looks at them
+    return ProgramCall(
+        group.node, group.live, group.waits, group.calls, program.inputs, group.target,
+        program, sizes,
+    )  # fmt: skip
+
+
+def _fuse_in(body: Body, law: _Law, wanted: set[Var]) -> bool:
     uses = Counter(wanted)
     maker: dict[Var, KernelCall] = {}
     found = False
@@ -193,22 +248,48 @@ def _chain_up_body(body: Body, law: _InBlocks, wanted: set[Var]) -> bool:
             following = [variable_of(operand) for _, _, operand in statement.variables]
             uses.update(following)
             if law.enters(statement):
-                found |= _chain_up_body(statement.body, law, {*statement.exits, *following})
+                found |= _fuse_in(statement.body, law, {*statement.exits, *following})
     uses.update(body.conditions)
-    waited_for = Counter(w for statement in body.statements for w in set(statement.waits))
-    chains: dict[Statement, FusedGroup] = {}
+    waiting = _Waits(body)
+    groups: dict[Statement, FusedGroup] = {}
     for last in reversed(body.statements):
-        if isinstance(last, KernelCall) and _is_made_by(last, maker) and last not in chains:
-            members = _members(last, maker, uses, waited_for, law)
-            if law.is_worthwhile(members):
-                chain = _chain_of(last, members, law)
-                chains.update(dict.fromkeys(members, chain))
-    if chains:
-        _replace(body, chains)
-    return bool(chains) or found
+        if isinstance(last, KernelCall) and _is_made_by(last, maker) and last not in groups:
+            members = _members(last, maker, uses, waiting, law)
+            group = _largest_group(last, members, waiting, law)
+            if group is not None:
+                groups.update(dict.fromkeys(group.calls, group))
+    if groups:
+        _replace(body, groups)
+    return bool(groups) or found
 
 
-def _is_candidate(call: KernelCall, law: _InBlocks) -> bool:
+class _Waits:
+    """Who waits for whom; also through a statement of nothing that is there for one alone."""
+
+    def __init__(self, body: Body) -> None:
+        #: How many wait for each statement.
+        self.count = Counter(w for statement in body.statements for w in statement.waits)
+        own = (s for s in body.statements if isinstance(s, Nothing) and self.count[s] == 1)
+        self._passed = set(own)
+        for statement in body.statements:
+            if statement in self._passed:
+                self.count.subtract(statement.waits)
+            elif not self._passed.isdisjoint(statement.waits):
+                self.count.subtract(statement.waits)
+                self.count.update(self.of(statement))
+
+    def of(self, statement: Statement) -> Sequence[Statement]:
+        """What a statement waits for."""
+        if self._passed.isdisjoint(statement.waits):
+            return statement.waits
+        waits = list(statement.waits)
+        for wait in waits:  # grows
+            if wait in self._passed:
+                waits += wait.waits
+        return [wait for wait in dict.fromkeys(waits) if wait not in self._passed]
+
+
+def _is_candidate(call: KernelCall, law: _Law) -> bool:
     return (
         call.kernel.calling is Calling.PLAIN
         and len(call.outputs) == 1
@@ -232,74 +313,86 @@ def _members(
     last: KernelCall,
     maker: dict[Var, KernelCall],
     uses: Counter[Var],
-    waited_for: Counter[Statement],
-    law: _InBlocks,
+    waiting: _Waits,
+    law: _Law,
 ) -> list[KernelCall]:
-    """A statement and those that matter to it alone, transitively; last first.
+    """A statement and those that matter to it alone, transitively; each after all its readers.
 
-    Nobody else uses their output or waits for them: a chain may then stand where its last
+    Nobody else uses their output or waits for them: a group may then stand where its last
     statement was, and waits for nothing that waits for it.
     """
-    members: list[KernelCall] = []
-    waiting = [last]
-    while waiting and len(members) < law.most:
-        call = waiting.pop()
-        members.append(call)
-        own = Counter(variable_of(operand) for operand in call.inputs)
-        for var, count in own.items():
+    members, most = [last], law.most(last)
+    read: dict[Var, int] = defaultdict(int)
+    waited: dict[Statement, int] = defaultdict(int)
+    for call in members:  # grows
+        for operand in call.inputs:
+            read[variable_of(operand)] += 1
+        for wait in waiting.of(call):
+            waited[wait] += 1
+        for var in dict.fromkeys(map(variable_of, call.inputs)):
             source = maker.get(var)
             if (
                 source is not None
-                and uses[var] == count
+                and len(members) < most
+                and uses[var] == read[var]
                 and source.live == last.live
-                and source in call.waits
-                and waited_for[source] == 1
+                and waiting.count[source] == waited[source]
                 and law.may_join(source, last)
             ):
-                waiting.append(source)
+                members.append(source)
     return members
 
 
-def _chain_of(last: KernelCall, members: Sequence[KernelCall], law: _InBlocks) -> FusedGroup:
+def _largest_group(
+    last: KernelCall, members: Sequence[KernelCall], waiting: _Waits, law: _Law
+) -> FusedGroup | None:
+    """The group of as many of the members as may be one; None if it is none."""
+    while True:
+        group = law.joined(_group_of(last, members, waiting))
+        if group is not None or len(members) <= 1:
+            return group
+        members = members[: len(members) // 2]
+
+
+def _group_of(last: KernelCall, members: Sequence[KernelCall], waiting: _Waits) -> FusedGroup:
     order = {call: index for index, call in enumerate(_sources_first(members))}
     calls = tuple(order)
     made = {_output(call) for call in calls}
     inputs = dict.fromkeys(
         var for call in calls for var in map(variable_of, call.inputs) if var not in made
     )
-    waits = dict.fromkeys(w for call in calls for w in call.waits if w not in order)
-    target = _output(last)
-    return FusedGroup(
-        last.node, last.live, tuple(waits), calls, tuple(inputs), target,
-        is_in_c=isinstance(law, _InC), is_long=law.is_long(last),
-    )  # fmt: skip
+    waits = dict.fromkeys(w for call in calls for w in waiting.of(call) if w not in order)
+    return FusedGroup(last.node, last.live, tuple(waits), calls, tuple(inputs), _output(last))
 
 
 def _sources_first(members: Sequence[KernelCall]) -> list[KernelCall]:
-    """Members so that each comes after those that it reads: what was found last comes first."""
+    """Members so that each comes after those that it reads, these in their order."""
     made = {_output(call): call for call in members}
+
+    def sources(call: KernelCall) -> Iterator[KernelCall]:
+        return (made[var] for var in map(variable_of, call.inputs) if var in made)
+
     ordered: dict[KernelCall, None] = {}
-    waiting = [members[0]]
+    waiting = [(members[0], sources(members[0]))]
     while waiting:
-        call = waiting[-1]
-        sources = [made[v] for v in map(variable_of, call.inputs) if v in made]
-        missing = [source for source in sources if source not in ordered]
-        if missing:
-            waiting += missing
+        left = waiting[-1][1]
+        missing = next((source for source in left if source not in ordered), None)
+        if missing is not None:
+            waiting.append((missing, sources(missing)))
         else:
-            ordered[waiting.pop()] = None
+            ordered[waiting.pop()[0]] = None
     return list(ordered)
 
 
-def _replace(body: Body, chains: dict[Statement, FusedGroup]) -> None:
-    """Put chains where their last statements were, and have others wait for them."""
+def _replace(body: Body, groups: dict[Statement, FusedGroup]) -> None:
+    """Put groups where their last statements were, and have others wait for them."""
     statements: list[Statement] = []
     for statement in body.statements:
-        chain = chains.get(statement)
-        if chain is None:
-            statement.waits = tuple(chains.get(w, w) for w in statement.waits)
+        group = groups.get(statement)
+        if group is None:
+            statement.waits = tuple(groups.get(w, w) for w in statement.waits)
             statements.append(statement)
-        elif chain.calls[-1] is statement:
-            chain.waits = tuple(chains.get(w, w) for w in chain.waits)
-            statements.append(chain)
+        elif group.calls[-1] is statement:
+            group.waits = tuple(groups.get(w, w) for w in group.waits)
+            statements.append(group)
     body.statements[:] = statements

@@ -11,12 +11,14 @@ statements that it waits for.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from penstock.graph.graph import Node
 from penstock.kernels.api.bound_kernel import BoundKernel
+from penstock.kernels.c.programs import Compiled
 from penstock.runtime.compiler.predicates import Condition, Predicate, Predicates
 
 
@@ -88,9 +90,34 @@ class FusedGroup(Statement):
     calls: tuple[KernelCall, ...]
     inputs: tuple[Var, ...]
     target: Var
-    #: Whether there is a program in C for it, and whether arrays were long.
-    is_in_c: bool
-    is_long: bool
+
+
+class ElementProgram(NamedTuple):
+    """Element-wise calls as one function in C."""
+
+    compiled: Compiled
+    #: What it takes; numbers that are the same in every step are part of it.
+    inputs: tuple[Var, ...]
+    #: How many functions it goes through.
+    steps: int
+    #: Whether its inputs must have one shape.
+    adds_alike: bool
+
+
+class Sizes(enum.Enum):
+    """What is known of the arrays of a program."""
+
+    SHORT = enum.auto()
+    LONG = enum.auto()
+    UNKNOWN = enum.auto()
+
+
+@dataclass(frozen=False, slots=True, eq=False)
+class ProgramCall(FusedGroup):
+    """The same by a program in C; its inputs are those of the program."""
+
+    program: ElementProgram
+    sizes: Sizes
 
 
 @dataclass(frozen=False, slots=True, eq=False)

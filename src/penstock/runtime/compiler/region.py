@@ -11,25 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from penstock.core.values import DEAD, Value
 from penstock.errors import Where
 from penstock.kernels.api.context import OpKernelContext, StepContext
 from penstock.printable import printable
 from penstock.runtime.compiler.frameless import told
+from penstock.runtime.compiler.one_by_one import Interruptible
 from penstock.runtime.compiler.source import Source, SourcePlace
 from penstock.runtime.compiler.suspended import Suspended
 from penstock.runtime.failure import judged
-from penstock.state.interrupt import Interrupt
-
-
-class Interruptible(Protocol):
-    """What every region may ask of its step."""
-
-    @property
-    def interrupt(self) -> Interrupt:
-        """Whether, and why, the step must end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from penstock.core.collector import collector_paused
 from penstock.errors import InternalError
 from penstock.graph.graph import Node
 from penstock.printable import printable
+from penstock.runtime.compiler.one_by_one import node_in
 from penstock.runtime.compiler.program import Var
 from penstock.runtime.compiler.vet import vet
 
@@ -183,6 +184,8 @@ class Source:
                     counters = {}
                 if line.node is not None:
                     found = _place(line, counters)
+            elif found is not None:
+                found = found._replace(node=node_in(frame) or found.node)
         return found
 
 

@@ -17,14 +17,10 @@ from penstock.kernels.api.registry import Calling
 from penstock.kernels.api.try_kernel import TryKernel
 from penstock.runtime.compiler.branches import Branches
 from penstock.runtime.compiler.code_buffer import CodeBuffer
-from penstock.runtime.compiler.element_programs import (
-    inputs_of_program,
-    program_of_group,
-    program_of_row,
-)
 from penstock.runtime.compiler.expressions import operator_text
 from penstock.runtime.compiler.lifetimes import Lifetimes
 from penstock.runtime.compiler.loops import Irregular
+from penstock.runtime.compiler.one_by_one import OneByOne
 from penstock.runtime.compiler.program import (
     Body,
     FusedGroup,
@@ -32,8 +28,10 @@ from penstock.runtime.compiler.program import (
     KernelCall,
     Move,
     Operand,
+    ProgramCall,
     Read,
     Repeat,
+    Sizes,
     Statement,
     Test,
     UnaryChain,
@@ -51,6 +49,13 @@ _MAX_LOOPS: Final = 15
 #: 30 ns: a call takes half a microsecond or more, and other statements a tenth of that.
 _ASK_EVERY: Final = 16
 _OTHERS: Final = 1 / 8
+#: What calls a program in C, and how many nodes of one are listed before it.
+_SHOWN: Final = 32
+_WAYS: Final = {
+    Sizes.SHORT: "in_c",
+    Sizes.LONG: "in_c_in_parts",
+    Sizes.UNKNOWN: "in_c_if_short",
+}
 
 
 class StatementWriter(Branches):
@@ -144,6 +149,8 @@ class StatementWriter(Branches):
             self._write_test(statement)
         elif isinstance(statement, Repeat):
             self._write_loop(statement)
+        elif isinstance(statement, ProgramCall):
+            self._write_program(statement)
         elif isinstance(statement, FusedGroup):
             self._write_chain(statement)
         elif isinstance(statement, UnaryChain):
@@ -213,11 +220,7 @@ class StatementWriter(Branches):
         runs = runs_of(call.kernel.compute for call in row.calls)
         name = self.text.object(runs, f"{row.calls[0].node.name}_to_{row.node.name}")
         target, source = self.text.name(row.target), self._operand(row.source)
-        program = program_of_row(row)
-        called = f"apply_all({source}, {name})"
-        if program is not None:
-            called = f"row_in_c({source}, {name}, {self.text.object(program, 'row')})"
-        self.line(f"{target} = {called}", row.node)
+        self.line(f"{target} = apply_all({source}, {name})", row.node)
         self._write_probe(row.node, target)
 
     def _may_overwrite(self, call: KernelCall, compute: object) -> bool:
@@ -237,11 +240,29 @@ class StatementWriter(Branches):
             and call.node.input_types == call.node.output_types
         )
 
+    def _write_program(self, call: ProgramCall) -> None:
+        """A program in C, and the kernels that it stands for."""
+        self._unasked += 1
+        for one in call.calls:
+            self._note_effects(one)
+        is_known = call.sizes is not Sizes.UNKNOWN
+        program = call.program.compiled if is_known else call.program
+        arguments = [
+            self.text.object(program, call.node.name),
+            self.text.object(OneByOne(call.calls, call.inputs), "kernels"),
+            *(() if is_known else ("run",)),
+            *map(self.text.name, call.inputs),
+        ]
+        for one in call.calls[:-1][:_SHOWN]:
+            self.line("", one.node)
+        target = self.text.name(call.target)
+        self.line(f"{target} = {_WAYS[call.sizes]}({', '.join(arguments)})", call.node)
+        self._write_probe(call.node, target)
+
     def _write_chain(self, chain: FusedGroup) -> None:
         """A function of one piece, and its use for all of them."""
         self._unasked += 1
-        variables = inputs_of_program(chain) if chain.is_in_c else chain.inputs
-        name, inputs = self.text.names.new("chain"), list(map(self.text.name, variables))
+        name, inputs = self.text.names.new("chain"), list(map(self.text.name, chain.inputs))
         writer = StatementWriter(self.text, self.body, kept={chain.target}, loops=self.loops)
         writer.head = f"def {name}({', '.join(inputs)}):"
         writer.asks = False
@@ -251,12 +272,7 @@ class StatementWriter(Branches):
         writer.line(f"return {self.text.name(chain.target)}")
         self.text.functions.append(writer.finished())
         arguments = ", ".join([name, *inputs])
-        way = "in_blocks("
-        if chain.is_in_c:
-            program = program_of_group(chain)
-            how = "in_c_in_parts" if chain.is_long else "in_c"
-            way = f"{how}({self.text.object(program, chain.node.name)}, "
-        self.line(f"{self.text.name(chain.target)} = {way}{arguments})", chain.node)
+        self.line(f"{self.text.name(chain.target)} = in_blocks({arguments})", chain.node)
 
     def _context(self, call: KernelCall) -> str:
         """The name of a node's kernel context, which is made once per run."""

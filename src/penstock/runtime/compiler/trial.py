@@ -24,7 +24,7 @@ from penstock.kernels.api.try_kernel import TryKernel
 from penstock.runtime.compiler.build_body import NodeInfo
 from penstock.runtime.compiler.compile_regions import MAX_CUT, Compiler
 from penstock.runtime.compiler.loops import Irregular, LoopOrNode, LoopTree, RegularLoop
-from penstock.runtime.compiler.program import Constant, Program, Repeat, UnaryChain
+from penstock.runtime.compiler.program import Constant, FusedGroup, Program, Repeat, UnaryChain
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.compiler.schedule import schedule
 from penstock.runtime.compiler.suspended import Suspended
@@ -144,7 +144,7 @@ def _places(program: Program, levels: LoopTree) -> dict[LoopOrNode, int]:
     """Where each unit stands among the statements."""
     places: dict[LoopOrNode, int] = {}
     for at, (statement, _path, _reads) in enumerate(schedule(program.body)):
-        if isinstance(statement, UnaryChain):
+        if isinstance(statement, (FusedGroup, UnaryChain)):
             places.update((call.node, at) for call in statement.calls)
         elif isinstance(statement, Repeat):
             places[levels.unit_of(statement.node)] = at

@@ -19,7 +19,6 @@ import numpy as np
 
 from penstock.core.values import Value
 from penstock.kernels.api.registry import Calling
-from penstock.kernels.c.programs import Compiled
 from penstock.runtime.compiler.program import (
     Body,
     KernelCall,
@@ -60,11 +59,6 @@ def apply_all(x: Value, runs: FunctionRuns) -> Value:
         for _ in range(left):
             result = function(result, result) if is_array else function(result)
     return result
-
-
-def row_in_c(x: Value, runs: FunctionRuns, program: Compiled) -> Value:
-    """The same, where the functions are a program in C."""
-    return program.function(x) if x.size <= _SHORT else apply_all(x, runs)
 
 
 def join_unary_chains(program: Program) -> None:
