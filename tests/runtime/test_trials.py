@@ -12,6 +12,8 @@ import pytest
 
 from penstock import Config, Session, errors
 from penstock.core.limits import Limits
+from penstock.kernels.c.library import library
+from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.trial import Trial
 from penstock.runtime.trials import Trials
 from penstock.state.interrupt import Interrupt
@@ -147,6 +149,42 @@ def test_a_step_goes_on_where_its_function_was_left(
     assert ends[0] == ("done" if there == 3 else "left")
 
 
+def test_programs_before_and_after_the_place_where_a_function_is_left(ends: list[str]) -> None:
+    """What the second function has made of chains is done, or is to be done, as a whole."""
+    graph = """
+        x = Placeholder() dtype=float32
+        half = Const() value=0.5
+        q = FIFOQueueV2() component_types=['float32'] shapes=[[5]]
+        put = QueueEnqueueV2(q, x)
+        a = Mul(x, half)
+        b = Square(a)
+        c = Sub(b, half)
+        taken = QueueDequeueV2(q, ^c) component_types=['float32']
+        d = Mul(taken, c)
+        e = Tanh(d)
+        g = Mul(x, x)
+        h = Neg(g)
+        f = Add(e, h)
+        other = Mul(x, half)
+        last = Sub(other, half)
+    """
+    x = np.linspace(-2, 2, 5, dtype=np.float32)
+    want = np.tanh(x * ((x / 2) ** 2 - np.float32(0.5))) - x * x
+    with session_of(graph) as session:
+        call = session.make_callable(["f:0", "last:0"], ["x:0"])
+        for _ in range(3):
+            session.run("put", {"x:0": x})
+            np.testing.assert_allclose(call(x)[0], want, rtol=1e-5)
+        ends.clear()
+        step = started(lambda: call(x))
+        wait_until(lambda: bool(ends))
+        session.run("put", {"x:0": x})
+        got, last = step()
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    np.testing.assert_array_equal(last, x / 2 - np.float32(0.5))
+    assert ends[0] == "left"
+
+
 def test_what_must_wait_for_room_is_left(session: Session, ends: list[str]) -> None:
     """The last statement may be the one that waits."""
     for x in (7, 8):
@@ -256,19 +294,25 @@ def test_many_threads_lose_and_double_nothing(ends: list[str]) -> None:
 
 
 class Counted:
-    """Trials of a function that nobody runs, and how often it was made."""
+    """Trials of a function that nobody runs, and for what it was made each time."""
 
     def __init__(self, untried_steps: int, made: Any = object()) -> None:  # noqa: B008
-        self.count = 0
+        self.probing: list[bool] = []
         self.made = made
         limits = Limits(untried_steps=untried_steps, slow_trial=1.0)
         self.trials = Trials(self.make, limits, is_wanted=True)
 
-    def make(self, _interrupt: Interrupt) -> Trial | None:
+    def make(self, _interrupt: Interrupt, _profile: Profile, probes: bool) -> Trial | None:
         """Make it."""
-        self.count += 1
+        self.probing.append(probes)
         made: Trial | None = self.made
         return made
+
+    def probe(self) -> Trials:
+        """Let the first function do its only step."""
+        assert self.trials.take(Interrupt()) is not None
+        self.trials.note_done(9.0)
+        return self.trials
 
     def steps_until_tried(self) -> int:
         """How many steps begin on the executor before the next one that does not."""
@@ -291,13 +335,13 @@ def test_a_request_that_has_to_wait_is_tried_more_and_more_seldom() -> None:
     assert counted.steps_until_tried() == 0
     counted.trials.note_left()
     assert counted.steps_until_tried() == 1
-    assert counted.count == 1
+    assert counted.probing == [True, False]
 
 
 def test_slow_steps_are_for_the_executor() -> None:
     """Three in a row end all trials, if the executor is as fast; one may be slow by chance."""
     counted = Counted(0)
-    trials = counted.trials
+    trials = counted.probe()
     for _ in range(6):
         trials.note_untried(0.4)
     for seconds in (2.0, 2.0, 0.5, 2.0, 2.0):
@@ -319,13 +363,13 @@ def slow_trials(trials: Trials, seconds: float) -> None:
 def test_slow_trials_are_compared_with_the_executor(elsewhere: float, goes_on: bool) -> None:
     """Of both, the fewest seconds count, since others may have had the cores; no first step."""
     counted = Counted(0)
-    slow_trials(counted.trials, 1.5)
+    slow_trials(counted.probe(), 1.5)
     for seconds in (1.0, 9.0, elsewhere, 9.0):
         assert counted.trials.take(Interrupt()) is None
         counted.trials.note_untried(seconds)
     slow_trials(counted.trials, 8.0)
     assert counted.steps_until_tried() == (0 if goes_on else -1)
-    assert counted.count == 1
+    assert counted.probing == [True, False]
 
 
 def test_slow_trials_go_on_if_the_executor_is_slower(ends: list[str]) -> None:
@@ -345,4 +389,37 @@ def test_what_cannot_be_tried_is_not_made_twice() -> None:
     """A request that is no such function stays with the executor."""
     counted = Counted(0, made=None)
     assert counted.steps_until_tried() == -1
-    assert counted.count == 1
+    assert counted.probing == [True]
+
+
+def test_while_the_first_function_is_used_others_have_the_executor() -> None:
+    """It fills one profile; and if its step fails, nobody waits for it for ever."""
+    counted = Counted(0)
+    assert counted.trials.take(Interrupt()) is not None
+    assert counted.steps_until_tried() == 64
+    assert counted.probing == [True, False]
+    assert counted.steps_until_tried() == 0
+
+
+def test_the_second_function_is_written_for_what_was_seen(ends: list[str]) -> None:
+    """Chains of arrays are programs in it; what is put into the queue is what the kernels give."""
+    graph = """
+        x = Placeholder() dtype=float32
+        q = FIFOQueueV2() component_types=['float32'] shapes=[[5]]
+        half = Const() value=0.5
+        a = Mul(x, half)
+        b = Tanh(a)
+        c = Add(b, half)
+        put = QueueEnqueueV2(q, c) Tcomponents=['float32']
+        taken = QueueDequeueV2(q, ^put) component_types=['float32']
+    """
+    x = np.linspace(-1, 1, 5, dtype=np.float32)
+    with Session(sketch(graph), config=Config(limits=Limits(untried_steps=0))) as session:
+        call = session.make_callable("taken:0", ["x:0"])
+        results = [call(x).tobytes() for _ in range(5)]
+        [prepared] = session._requests._prepared.values()
+        text = prepared.runnable.trials._trial.region.source.listing
+    assert ends == ["done"] * 5
+    assert len(set(results)) == 1
+    assert ("in_c(" in text) is (library() is not None)
+    assert "probe" not in text

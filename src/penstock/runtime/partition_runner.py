@@ -116,9 +116,9 @@ class PartitionRunner:
             return new_local_executor(params, self._parts.graph)
         return new_local_executor(self.params, self._graph)
 
-    def _new_trial(self, interrupt: Interrupt) -> Trial | None:
+    def _new_trial(self, interrupt: Interrupt, profile: Profile, probes: bool) -> Trial | None:  # noqa: FBT001
         compiler = TrialCompiler.like(self._compiler)
-        return heeding(interrupt, lambda: compiler.trial(self._graph))
+        return heeding(interrupt, lambda: compiler.trial(self._graph, profile, probes=probes))
 
     def _probing(self, profile: Profile) -> Region:
         return self._compiler.probing(self._graph, profile)

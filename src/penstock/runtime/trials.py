@@ -10,6 +10,9 @@ first time, and for twice as many after each time that follows without a success
 that take long gain little, and the executor can do their parts side by side: three of them in a
 row have some steps run there, and whichever was faster goes on.  The fewest seconds of each are
 compared, since on a busy machine any step may take long.
+
+The function is made twice: the first one notes how large values are, in the only step that it is
+for, and the second one is written for those.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from threading import Lock
 from typing import Final
 
 from penstock.core.limits import Limits
+from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.trial import Trial
 from penstock.state.interrupt import Interrupt
 
@@ -32,13 +36,14 @@ _COMPARED_STEPS: Final = 3
 #: So many come before those and are not compared: they make kernels.
 _FIRST_STEPS: Final = 1
 
+#: Makes the function that fills a profile, or the one that is written for it.
+Make = Callable[[Interrupt, Profile, bool], "Trial | None"]
+
 
 class Trials:
     """The trials of one request; safe to use from several threads."""
 
-    def __init__(
-        self, make: Callable[[Interrupt], Trial | None], limits: Limits, *, is_wanted: bool
-    ) -> None:
+    def __init__(self, make: Make, limits: Limits, *, is_wanted: bool) -> None:
         """Make the function when it is first to be tried."""
         self._make = make
         self._slow = limits.slow_trial
@@ -55,7 +60,10 @@ class Trials:
         self._fewest = self._fewest_elsewhere = math.inf
         #: How many steps of the executor are yet to be seen, the first ones included.
         self._unseen = _FIRST_STEPS + _COMPARED_STEPS
-        #: The function; None before it is made, and when it is not of use.
+        #: What the first function notes, and whether there has been one.
+        self._profile = Profile()
+        self._is_probed = False
+        #: The second function; None before it is made, and when it is not of use.
         self._trial: Trial | None = None
 
     def take(self, interrupt: Interrupt) -> Trial | None:
@@ -73,17 +81,24 @@ class Trials:
                 return None
             if self._trial is not None:
                 return self._trial
-            self._pause = _LONGEST_PAUSE  # for others, while it is made
-        trial = self._make(interrupt)
+            # For others, while it is made, and while the first one is used.
+            self._pause = _LONGEST_PAUSE
+            is_first, self._is_probed = not self._is_probed, True
+        trial = self._make(interrupt, self._profile, is_first)
         with self._lock:
-            self._trial = trial
-            self._pause = 0 if trial is not None else None
+            if trial is None:
+                self._pause = None
+            elif not is_first:
+                self._trial, self._pause, self._profile = trial, 0, Profile()
         return trial
 
     def note_done(self, seconds: float) -> None:
         """A trial went to its end, and took so long."""
         with self._lock:
             self._last_pause = 0
+            if self._trial is None:  # it was the first one
+                self._pause = 0 if self._pause is not None else None
+                return
             self._fewest = min(self._fewest, seconds)
             self._slow_steps = self._slow_steps + 1 if seconds > self._slow else 0
             if self._slow_steps >= _SLOW_STEPS:

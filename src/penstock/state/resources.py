@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import RLock
 from typing import Any, Final, TypeAlias
 
+from penstock.core.values import ResourceHandle
 from penstock.errors import AlreadyExistsError, NotFoundError
 from penstock.state.callbacks import call_all
 
@@ -49,6 +50,12 @@ class ResourceManager:
     def at(self, device: str) -> ResourceManager:
         """The resources of the device that a handle names; these if it names none that is known."""
         return self if device == self.device else self._beside.get(device, self)
+
+    def find_of(self, handle: ResourceHandle) -> Any:
+        """What a handle means, on whichever device; None if it is not there."""
+        here = self if handle.device == self.device else self.at(handle.device)
+        key = handle.container or DEFAULT_CONTAINER, handle.type_name, handle.name
+        return here._resources.get(key)  # noqa: SLF001  (another of this class)
 
     def lookup(self, container: str, name: str, type_name: str) -> Any:
         """The resource; raises NotFoundError if there is none."""

@@ -243,10 +243,13 @@ def make_queue_enqueue(attrs: Attrs) -> Kernel:
         context.waits_for = _waiting_for_room(queue, handle)
         put(queue, components, context.step.cancellation_manager, done)
 
+    put_at_once = Queue.enqueue_many_at_once if is_many else Queue.enqueue_at_once
+
     def try_compute(step: StepContext, handle: Value, *components: Value) -> Any:
-        queue = find(step, handle)
-        put_at_once = queue.enqueue_many_at_once if is_many else queue.enqueue_at_once
-        return None if put_at_once(components) else WOULD_BLOCK
+        queue: Any = step.resources.find_of(handle) if type(handle) is ResourceHandle else None
+        if type(queue) is not Queue or queue.spec.types != types:
+            queue = find(step, handle)
+        return None if put_at_once(queue, components) else WOULD_BLOCK
 
     return TryKernel(try_compute, enqueue)
 

@@ -158,7 +158,8 @@ class QueueState:
             return None
         if self.store.available(is_closed=self.is_closed) < count:
             return None
-        return [self.store.take() for _ in range(count)]
+        take = self.store.take
+        return [take() for _ in range(count)]
 
     def describe(self) -> str:
         """What the queue is, and how full."""

@@ -67,6 +67,8 @@ class Queue(Monitor[QueueRequest]):
         self._state: Final = QueueState(self.title, spec.capacity, store)
         #: The sizes that each component must have; None where they are not all known.
         self._sizes = None if spec.shapes is None else [shape.dims for shape in spec.shapes]
+        #: Those of the only component; None if there are several, or they are not known.
+        self._only_size = self._sizes[0] if self._sizes and len(self._sizes) == 1 else None
 
     @property
     def size(self) -> int:
@@ -119,9 +121,14 @@ class Queue(Monitor[QueueRequest]):
 
     # -- requests ----------------------------------------------------------------------
 
-    def enqueue_at_once(self, components: Sequence[Value]) -> bool:
+    def enqueue_at_once(self, components: tuple[Value, ...]) -> bool:
         """Put one element in, unless that has to wait; returns whether it is in."""
-        element = self._element(components)
+        value, element = components[0], components
+        if type(value) is ndarray and value.shape == self._only_size and value.base is None:
+            # As ``keep`` does; this comes a thousand times a step.
+            value.setflags(False)  # type: ignore[call-arg]  # noqa: FBT003
+        else:
+            element = self._element(components)
         with self._lock:
             settled = self._state.put_at_once(element)
         if settled:
@@ -138,12 +145,12 @@ class Queue(Monitor[QueueRequest]):
         return settled is not None
 
     def enqueue(
-        self, components: Sequence[Value], cancellation: CancellationManager, done: Done
+        self, components: tuple[Value, ...], cancellation: CancellationManager, done: Done
     ) -> None:
         """Put one element in, when there is room."""
         self._submit(Put(done, [self._element(components)]), cancellation)
 
-    def _element(self, components: Sequence[Value]) -> QueueElement:
+    def _element(self, components: tuple[Value, ...]) -> QueueElement:
         """Components as they are kept; raises if they do not fit the queue."""
         if self._sizes is not None:
             for at, value in enumerate(components):

@@ -76,8 +76,7 @@ def find_variable(context: OpKernelContext, handle: Value) -> Ref | None:
     """The variable, if it has a value."""
     if type(handle) is not ResourceHandle:
         handle = single_handle(handle)
-    resources = context.step.resources.at(handle.device)
-    found = resources.find(handle.container, handle.name, handle.type_name)
+    found = context.step.resources.find_of(handle)
     if found is None or isinstance(found, Ref):
         return found
     raise InvalidArgumentError(f"{handle.name} is a {handle.type_name} and no variable")

@@ -24,6 +24,7 @@ from penstock.kernels.api.try_kernel import TryKernel
 from penstock.runtime.compiler.build_body import NodeInfo
 from penstock.runtime.compiler.compile_regions import MAX_CUT, Compiler
 from penstock.runtime.compiler.loops import Irregular, LoopOrNode, LoopTree, RegularLoop
+from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Constant, FusedGroup, Program, Repeat, UnaryChain
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.compiler.schedule import schedule
@@ -108,8 +109,13 @@ class TrialCompiler(Compiler):
         """A compiler for the same device."""
         return cls(**{field.name: getattr(other, field.name) for field in fields(other)})
 
-    def trial(self, graph: Graph) -> Trial | None:
+    def trial(self, graph: Graph, profile: Profile, *, probes: bool) -> Trial | None:
         """The whole graph as a function; None if it is not of a kind that can be left.
+
+        Args:
+            graph: of a request.
+            profile: how large values proved to be.
+            probes: whether the function is to fill the profile instead.
 
         Raises:
             OpError: a frame is malformed, or a kernel cannot be made; the node is named.
@@ -125,7 +131,10 @@ class TrialCompiler(Compiler):
             program = self._program(graph, levels, facts)
             if program.body.conditions or facts.doubtful:
                 return None
-            region = self._region(graph, program)
+            if not probes:
+                self._spread_and_fuse(program, profile)
+                self._fuse_unsized(program)
+            region = self._region(graph, program, profile if probes else None)
         except (Irregular, ResourceExhaustedError, RecursionError):
             return None
         [units] = levels.units.values()
