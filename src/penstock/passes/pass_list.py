@@ -36,6 +36,7 @@ from penstock.passes.read_in_place import read_in_place
 from penstock.passes.remove_identities import remove_identities
 from penstock.passes.simplify_arithmetic import simplify_arithmetic
 from penstock.passes.skip_unread import skip_unread
+from penstock.passes.slice_directly import slice_directly
 
 _SETTLED: Final = frozenset({GraphProperty.SETTLED})
 #: What looks for chains of nodes that nobody else reads.
@@ -187,6 +188,14 @@ BUILTIN_PASSES: Final = (
         option="remapping",
         requires=REWRITING | {GraphProperty.SETTLED, GraphProperty.SWEPT},
         may_change_last_bits=True,
+    ),
+    GraphPass(
+        name="slice_directly",
+        run=rewriting(slice_directly),
+        does="`x[:, i]` reads `i`, and not two vectors that are packed of it",
+        never="of which other places depend on a step, too",
+        option="remapping",
+        requires=REWRITING | {GraphProperty.SETTLED, GraphProperty.SWEPT},
     ),
     GraphPass(
         name="fuse_gates",

@@ -17,8 +17,8 @@ from penstock.kernels.api.elementwise import is_elementwise
 from penstock.kernels.api.registry import Calling, Cost
 from penstock.kernels.api.traits import KernelTraits
 from penstock.runtime import KernelBinder
+from penstock.runtime.compiler.blockwise import blockwise
 from penstock.runtime.compiler.compile_regions import Compiler
-from penstock.runtime.compiler.fused_groups import blockwise
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
 from support.compiled import Bare, expected, text_of

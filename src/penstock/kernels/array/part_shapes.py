@@ -14,6 +14,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.partial_shapes import (
     Dim,
     at_least_rank,
+    at_most_rank,
     axis_of,
     concat,
     dim,
@@ -60,6 +61,23 @@ def strided_slice(node: ShapeContext) -> TensorShape:
     if length is None:
         return UNKNOWN
     return _Spec(node, length).result(given)
+
+
+@shape_rule("_SliceAt")
+def slice_at(node: ShapeContext) -> TensorShape:
+    """The shape without the axis along which one slice is taken."""
+    at_most_rank(node.input(1), 0)
+    given, axis = node.input(0), node.attrs.int("axis")
+    if not given.dims:
+        return UNKNOWN  # TensorFlow finds only when it runs that a scalar has no parts
+    if axis >= len(given.dims):
+        raise InvalidArgumentError(
+            f"Index out of range using input dim {len(given.dims)}; "
+            f"input has only {len(given.dims)} dims"
+        )
+    sizes = list(given.dims)
+    del sizes[axis]
+    return shape(*sizes)
 
 
 class _Spec:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import index as to_index
 from types import EllipsisType
 from typing import Final, TypeAlias
 
@@ -151,6 +152,29 @@ def make_strided_slice(attrs: Attrs) -> Kernel:
         return as_value(strided_slice(values, begin, end, strides))
 
     return boxing(attrs, "T", with_ellipsis if masks.ellipsis else strided_slice)
+
+
+@kernel("_SliceAt", types={"T": _STRIDED}, cost=Cost.CHEAP)
+def make_slice_at(attrs: Attrs) -> Kernel:
+    """One slice along an axis, which goes; -1 is the last one, and counts from the end like it."""
+    axis = attrs.int("axis")
+    before: Index = (...,) if axis < 0 else (slice(None),) * axis
+
+    def slice_at(values: Array, number: Value) -> Value:
+        try:
+            return values[(*before, to_index(number))]
+        except IndexError:
+            raise _no_such_part(values.shape, (*before, to_index(number))) from None
+        except TypeError:
+            raise InvalidArgumentError(
+                "Expected the number of a slice to be a scalar, but got shape "
+                f"{shape_text(shape_of(number))}"
+            ) from None
+
+    def as_values(values: Array, number: Value) -> Value:
+        return as_value(slice_at(values, number))
+
+    return boxing(attrs, "T", as_values if axis < 0 else slice_at)
 
 
 def index_maker(masks: Masks) -> _ReadIndex:

@@ -20,10 +20,10 @@ from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.context import OpKernelContext
 from penstock.kernels.api.try_kernel import WOULD_BLOCK
 from penstock.kernels.parallel.beside import prepared_beside
+from penstock.runtime.compiler.blockwise import blockwise
 from penstock.runtime.compiler.element_programs import in_c, in_c_if_short, in_c_in_parts
 from penstock.runtime.compiler.expressions import as_pred
 from penstock.runtime.compiler.frameless import frameless_context
-from penstock.runtime.compiler.fused_groups import blockwise
 from penstock.runtime.compiler.names import Names
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Constant, Program, Var

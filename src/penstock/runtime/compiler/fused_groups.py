@@ -1,7 +1,7 @@
 """Groups of element-wise statements, each as one.
 
 In:   a program, and how large its values proved to be, if that is known.
-Out:  the same program with each group as one statement; and ``blockwise``, which runs some.
+Out:  the same program with each group as one statement.
 Not:  changes no value: every element is computed as before, only sooner after the one that it
       is computed from.
 
@@ -9,24 +9,20 @@ What is between two statements of a group never reaches the memory: a piece of i
 used up while it is in the cache, and the pieces are shared out among all cores.
 
 What is known in C becomes programs of it (``element_programs``), of arrays of any length: one call
-instead of several.  Python goes through the pieces of all others, which only pays for long arrays.
+instead of several.  Python goes through the pieces of all others (``blockwise``), which only pays for
+long arrays.
 """
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Collection, Iterator, Sequence
+from typing import ClassVar, Final
 
-import numpy as np
-
-from penstock.core.values import Array, Value
 from penstock.graph.graph import Node
 from penstock.kernels.api.registry import Calling
 from penstock.kernels.c.library import loaded
-from penstock.kernels.parallel.intra_op import parallel_for
 from penstock.runtime.compiler.element_programs import may_be_in_c, program_of
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import (
@@ -50,69 +46,6 @@ SHORTEST: Final = 16
 #: Calls of a program, at most; and of one of long arrays.
 _MOST: Final = 20_000
 _MOST_OF_LONG: Final = 14
-#: Calls a chain, which is its first argument, with the others.
-InBlocks: TypeAlias = Callable[..., Value]
-
-
-@functools.cache
-def blockwise(piece: int, long_array: int) -> InBlocks:
-    """What makes ``chain(*args)`` piece by piece if the arguments allow it.
-
-    Args:
-        piece: elements of each piece.
-        long_array: arrays of fewer elements are not worth the trouble.
-
-    """
-
-    def in_blocks(chain: Callable[..., Value], *args: Value) -> Value:
-        size, shape = 1, ()
-        for arg in args:
-            if isinstance(arg, np.ndarray) and arg.size > size:
-                size, shape = arg.size, arg.shape
-        if size < long_array or not all(_fits(arg, shape) for arg in args):
-            return chain(*args)
-        made = _made_in_blocks(chain, args, size, piece)
-        return chain(*args) if made is None else made.reshape(shape)
-
-    return in_blocks
-
-
-def _made_in_blocks(
-    chain: Callable[..., Value], args: Sequence[Value], size: int, piece: int
-) -> Array | None:
-    """All elements in a row; None if the chain does not make one for each of its arguments'."""
-    flat = [arg.reshape(-1) if _is_long(arg) else arg for arg in args]
-    first = chain(*[_part(arg, 0, piece) for arg in flat])
-    if np.shape(first) != (piece,):
-        return None
-    result = np.empty(size, first.dtype)
-    result[:piece] = first
-
-    def work(number: int) -> None:
-        start = (number + 1) * piece
-        stop = start + piece
-        result[start:stop] = chain(*[_part(arg, start, stop) for arg in flat])
-
-    parallel_for(-(-size // piece) - 1, work)
-    return result
-
-
-def _is_long(arg: Value) -> bool:
-    return isinstance(arg, np.ndarray) and arg.size > 1
-
-
-def _fits(arg: Value, shape: tuple[int, ...]) -> bool:
-    """Whether an argument is the same for all elements, or one for one."""
-    if not _is_long(arg):
-        # Without elements it would make the result one without elements, or an error.
-        return np.size(arg) == 1 and np.ndim(arg) <= len(shape)
-    return arg.shape == shape and bool(arg.flags.c_contiguous)
-
-
-def _part(arg: Value, start: int, stop: int) -> Array | Value:
-    if not _is_long(arg):
-        return arg.reshape(()) if isinstance(arg, np.ndarray) else arg
-    return arg[start:stop]
 
 
 def fuse_groups(program: Program, profile: Profile, long_array: int, *, in_c: bool) -> bool:
@@ -138,6 +71,9 @@ def fuse_long_groups(program: Program) -> None:
 
 class _Law:
     """Which calls may be a group, and what becomes of them."""
+
+    #: How many calls a group has, at least.
+    least: ClassVar[int] = 1
 
     def may_be(self, call: KernelCall) -> bool:
         """Whether a call may be part of a group."""
@@ -209,6 +145,8 @@ class _InC(_Law):
 class _Unsized(_Law):
     """Programs in C for what nobody has seen yet: they must be worth it for numbers, too."""
 
+    least = SHORTEST
+
     def may_be(self, call: KernelCall) -> bool:
         """Whether a call may be part of a group."""
         return may_be_in_c(call)
@@ -218,10 +156,8 @@ class _Unsized(_Law):
         return _MOST
 
     def joined(self, group: FusedGroup) -> FusedGroup | None:
-        """A long group."""
-        if len(group.calls) < SHORTEST or loaded() is None:
-            return None
-        return _program_call(group, Sizes.UNKNOWN)
+        """The group, if there is a library."""
+        return _program_call(group, Sizes.UNKNOWN) if loaded() is not None else None
 
 
 def _program_call(group: FusedGroup, sizes: Sizes) -> ProgramCall | None:
@@ -250,17 +186,36 @@ def _fuse_in(body: Body, law: _Law, wanted: set[Var]) -> bool:
             if law.enters(statement):
                 found |= _fuse_in(statement.body, law, {*statement.exits, *following})
     uses.update(body.conditions)
-    waiting = _Waits(body)
-    groups: dict[Statement, FusedGroup] = {}
-    for last in reversed(body.statements):
-        if isinstance(last, KernelCall) and _is_made_by(last, maker) and last not in groups:
-            members = _members(last, maker, uses, waiting, law)
-            group = _largest_group(last, members, waiting, law)
-            if group is not None:
-                groups.update(dict.fromkeys(group.calls, group))
+    groups = _groups_in(body, law, maker, uses)
     if groups:
         _replace(body, groups)
     return bool(groups) or found
+
+
+def _groups_in(
+    body: Body, law: _Law, maker: dict[Var, KernelCall], uses: Counter[Var]
+) -> dict[Statement, FusedGroup]:
+    """The group of each call that is in one."""
+    waiting = _Waits(body)
+    groups: dict[Statement, FusedGroup] = {}
+    #: Calls that are too few for a group, and so are those before them; and that were too many:
+    #: nobody goes through all of them again for each part.
+    too_few: set[Statement] = set()
+    too_many: set[Statement] = set()
+    for last in reversed(body.statements):
+        is_new = last not in groups and last not in too_few
+        if is_new and isinstance(last, KernelCall) and _is_made_by(last, maker):
+            most = min(law.most(last), SHORTEST) if last in too_many else law.most(last)
+            members = _members(last, maker, uses, waiting, law, most)
+            if len(members) < law.least:
+                too_few.update(members)
+                continue
+            group = _largest_group(last, members, waiting, law)
+            if group is None or len(group.calls) < len(members):
+                too_many.update(members)
+            if group is not None:
+                groups.update(dict.fromkeys(group.calls, group))
+    return groups
 
 
 class _Waits:
@@ -315,13 +270,14 @@ def _members(
     uses: Counter[Var],
     waiting: _Waits,
     law: _Law,
+    most: int,
 ) -> list[KernelCall]:
     """A statement and those that matter to it alone, transitively; each after all its readers.
 
     Nobody else uses their output or waits for them: a group may then stand where its last
     statement was, and waits for nothing that waits for it.
     """
-    members, most = [last], law.most(last)
+    members = [last]
     read: dict[Var, int] = defaultdict(int)
     waited: dict[Statement, int] = defaultdict(int)
     for call in members:  # grows
@@ -349,9 +305,10 @@ def _largest_group(
     """The group of as many of the members as may be one; None if it is none."""
     while True:
         group = law.joined(_group_of(last, members, waiting))
-        if group is not None or len(members) <= 1:
+        if group is not None or len(members) <= law.least:
             return group
-        members = members[: len(members) // 2]
+        fewest = SHORTEST if len(members) > SHORTEST else law.least
+        members = members[: max(len(members) // 2, fewest)]
 
 
 def _group_of(last: KernelCall, members: Sequence[KernelCall], waiting: _Waits) -> FusedGroup:
