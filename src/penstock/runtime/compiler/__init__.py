@@ -13,9 +13,10 @@ The stages, in the order of data:
    known.
 3. ``build`` and ``build_body`` make a ``program`` of a group: statements, each with the predicate
    (``predicates``) under which it is live.
-4. ``unary_chains`` joins long rows of functions of one number to single statements.  When a
-   profile is known, ``fused_groups`` joins chains over long arrays, and ``sizes`` spreads numbers
-   beside arrays.
+4. ``fused_groups`` makes single statements of groups of element-wise ones: of long groups, and of
+   others when a profile is known; they are ``element_programs`` in C, whose kernels are called
+   ``one_by_one`` where those will not do, or run ``blockwise``.  ``unary_chains`` joins long rows of
+   functions of one number, and ``sizes`` spreads numbers beside arrays.
 5. ``schedule`` puts the statements of a program in an order, in branches.
 6. ``generate`` makes Python of them: ``statement_writer`` their lines, in ``branches``, with
    ``names`` that live as long as ``lifetimes`` says and kernels as ``expressions``, all of which

@@ -9,8 +9,8 @@ What is between two statements of a group never reaches the memory: a piece of i
 used up while it is in the cache, and the pieces are shared out among all cores.
 
 What is known in C becomes programs of it (``element_programs``), of arrays of any length: one call
-instead of several.  Python goes through the pieces of all others (``blockwise``), which only pays for
-long arrays.
+instead of several.  Python goes through the pieces of all others (``blockwise``), which only pays
+for long arrays.
 """
 
 from __future__ import annotations
