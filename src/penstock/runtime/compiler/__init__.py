@@ -15,8 +15,8 @@ The stages, in the order of data:
    (``predicates``) under which it is live.
 4. ``fused_groups`` makes single statements of groups of element-wise ones: of long groups, and of
    others when a profile is known; they are ``element_programs`` in C, whose kernels are called
-   ``one_by_one`` where those will not do, or run ``blockwise``.  ``unary_chains`` joins long rows of
-   functions of one number, and ``sizes`` spreads numbers beside arrays.
+   ``one_by_one`` where those will not do, or run ``blockwise``.  ``unary_chains`` joins long rows
+   of functions of one number, and ``sizes`` spreads numbers beside arrays.
 5. ``schedule`` puts the statements of a program in an order, in branches.
 6. ``generate`` makes Python of them: ``statement_writer`` their lines, in ``branches``, with
    ``names`` that live as long as ``lifetimes`` says and kernels as ``expressions``, all of which
