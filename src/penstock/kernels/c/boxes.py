@@ -1,48 +1,55 @@
 """Boxes that no better one covers, by the library in C.
 
-In:   boxes, [count, 4], of float32, as two opposite corners; numbers of candidates in parts, best
-      first.
-Out:  the numbers of those that remain; None where there is no library, or for boxes of another
-      type.
-Not:  sorts nothing; complains about no shape.
+In:   boxes, [count, 4], of float32, as two opposite corners; a score of float32 for each.
+Out:  the numbers of those that remain, best first; None where there is no library, or for arrays
+      of another type.
+Not:  complains about no shape.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.core.values import Array, Value
-from penstock.kernels.c.filters import FLOAT, address
+from penstock.kernels.c.address import address
+from penstock.kernels.c.filters import FLOAT
 from penstock.kernels.c.library import loaded
 
-#: Numbers that the library keeps of a box: its corners and its area.
-_KEPT: Final = 5
+#: Bytes that the library needs for so many boxes that were chosen, and for a candidate.
+_TOGETHER: Final = 16
+_BOXES: Final = 5 * 4 * _TOGETHER
+_CANDIDATE: Final = 8
+#: A box's number has four bytes.
+_MOST_BOXES: Final = 2**31 - 1
 
 
 def choose_boxes(
-    boxes: Array, orders: Iterable[Array], limit: int, threshold: Value
+    boxes: Array, scores: Array, least: Value, limit: int, threshold: Value
 ) -> Array | None:
-    """Candidates, in this order, unless they overlap one that was chosen before."""
+    """Those with scores above ``least`` that no better one covers by more than a threshold."""
     choose = _function()
-    if choose is None or boxes.dtype is not FLOAT or boxes.ndim != 2 or boxes.shape[1] != 4:
+    if choose is None or not (boxes.dtype is scores.dtype is FLOAT):
         return None
-    most = min(limit, len(boxes))
-    boxes, chosen = np.ascontiguousarray(boxes), np.empty(most, np.int32)
-    seen, known = np.empty((most, _KEPT), FLOAT), 0
-    for order in orders if most else ():
-        candidates = np.ascontiguousarray(order, np.int64)
-        known = choose(
-            address(boxes), address(candidates), len(candidates),
-            float(threshold), most, address(chosen), address(seen), known,
-        )  # fmt: skip
-        if known >= most:
-            break
-    return chosen[:known].copy()
+    count = len(boxes)
+    if boxes.ndim != 2 or boxes.shape[1] != 4 or count > _MOST_BOXES:
+        return None
+    most = min(limit, count)
+    numbers = np.empty(most, np.int32)
+    seen_bytes = _BOXES * -(-most // _TOGETHER)
+    room = np.empty(seen_bytes + _CANDIDATE * (2 * count + 1), np.uint8)
+    seen = address(room)
+    part = seen + seen_bytes
+    spare = part + _CANDIDATE * (count + 1)
+    boxes, scores = np.ascontiguousarray(boxes), np.ascontiguousarray(scores)
+    known = choose(
+        address(boxes), address(scores), count, float(least),
+        float(threshold), most, address(numbers), seen, part, spare,
+    )  # fmt: skip
+    return numbers[:known].copy()
 
 
 @functools.cache
@@ -52,8 +59,8 @@ def _function() -> Any:
         return None
     choose, number, pointer = library.penstock_choose_boxes, ctypes.c_int64, ctypes.c_void_p
     choose.argtypes = (
-        *(pointer, pointer, number, ctypes.c_float),
-        *(number, pointer, pointer, number),
+        *(pointer, pointer, number, ctypes.c_float, ctypes.c_float),
+        *(number, pointer, pointer, pointer, pointer),
     )
     choose.restype = number
     return choose

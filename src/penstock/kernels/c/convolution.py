@@ -21,7 +21,8 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from penstock.core.values import Array
-from penstock.kernels.c.filters import FLOAT, address, packed
+from penstock.kernels.c.address import address
+from penstock.kernels.c.filters import FLOAT, packed
 from penstock.kernels.c.library import Convolution, library
 from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS

@@ -1,8 +1,8 @@
-"""Arrays as the library in C takes them.
+"""Filters, and factors, as the library in C takes them.
 
 In:   arrays of float32.
-Out:  where they are in memory; filters, and factors, in the order in which the library reads them.
-Not:  keeps no array alive: whoever asks for an address must.
+Out:  the same, in the order in which the library reads them.
+Not:  computes nothing.
 
 What was made of a constant is there as long as the constant, for all who ask: a request may have
 its kernels made anew, and its weights are not to be in memory once more for each of them.
@@ -17,6 +17,7 @@ import numpy as np
 
 from penstock.core.values import Array
 from penstock.kernels.api.constants import is_constant
+from penstock.kernels.c.address import address
 from penstock.kernels.c.library import Packing, library
 from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS
@@ -29,12 +30,6 @@ _SHARED: Final = 1 << 16
 #: constant does.  Each access is one operation of the dictionary; of two that are made at once,
 #: either will do.
 _kept: Final[dict[tuple[int, bool], tuple[weakref.ref[Array], Array]]] = {}
-
-
-def address(array: Array) -> int:
-    """Where an array's first element is."""
-    place: int = array.__array_interface__["data"][0]
-    return place
 
 
 def packed(filters: Array, *, is_turned: bool = False) -> Array:

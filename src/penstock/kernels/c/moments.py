@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 
 from penstock.core.values import Array
-from penstock.kernels.c.filters import FLOAT, address
+from penstock.kernels.c.address import address
+from penstock.kernels.c.filters import FLOAT
 from penstock.kernels.c.library import Rows, library
 from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS

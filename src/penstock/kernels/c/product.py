@@ -17,8 +17,9 @@ import numpy as np
 
 from penstock.core.values import Array
 from penstock.kernels.api.constants import is_constant
+from penstock.kernels.c.address import address
 from penstock.kernels.c.convolution import NO_LIMITS, Limits
-from penstock.kernels.c.filters import FLOAT, address, pack, packed
+from penstock.kernels.c.filters import FLOAT, pack, packed
 from penstock.kernels.c.library import Convolution, Library, library
 from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS

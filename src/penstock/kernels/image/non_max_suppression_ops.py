@@ -117,11 +117,14 @@ def _suppressor(attrs: Attrs) -> Callable[..., Array]:
 
     def suppress(boxes: Value, scores: Value, size: Value, iou: Value, least: Value) -> Array:
         limit = _checked(boxes, scores, size, iou)
-        best = _best_first(scores, least)
-        chosen = choose_boxes(boxes, best, limit, iou) if attrs.accelerate else None
-        return _choose(best, _overlap_of(boxes), limit, iou) if chosen is None else chosen
+        chosen = choose_boxes(boxes, scores, least, limit, iou) if attrs.accelerate else None
+        return _chosen_by_numpy(boxes, scores, least, limit, iou) if chosen is None else chosen
 
     return suppress
+
+
+def _chosen_by_numpy(boxes: Array, scores: Array, least: Value, limit: int, iou: Value) -> Array:
+    return _choose(_best_first(scores, least), _overlap_of(boxes), limit, iou)
 
 
 def _checked(boxes: Value, scores: Value, size: Value, iou: Value) -> int:
