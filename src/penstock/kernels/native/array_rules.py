@@ -23,6 +23,8 @@ from penstock.kernels.native.emitter import (
 )
 from penstock.kernels.native.rules import FLOATS, INTEGERS, Written, broadcast_shape, of_types, rule
 
+#: Rows of so many elements are cut into parts before their largest element is looked for.
+_LONG_ROW: Final = 32
 _REDUCTIONS: Final = {"Sum": ("add", 0), "Mean": ("add", 0), "Prod": ("multiply", 1)}
 
 
@@ -276,7 +278,28 @@ def _extreme(node: Written) -> Operand:
     if node.op == "Min":
         name, start = "minimum", np.inf
     axes = _axes(node, len(x.shape))
-    return _kept(node, x, node.emitter.reduce(name, x, start, axes), axes)
+    return _kept(node, x, _extreme_of(node.emitter, name, x, start, axes), axes)
+
+
+def _extreme_of(
+    emitter: Emitter, name: str, x: Operand, start: Any, axes: Sequence[int]
+) -> Operand:
+    """The largest or the smallest elements along some axes.
+
+    XLA takes the elements of a row one after the other; so a long row is cut into parts first, of
+    which the last two may overlap, and these are compared with each other as vectors are.
+    """
+    last = len(x.shape) - 1
+    while list(axes) == [last] and x.shape[last] >= _LONG_ROW:
+        size = x.shape[last]
+        half = (size + 1) // 2
+        begin, end = [0] * last, list(x.shape[:last])
+        parts = [
+            emitter.slice(x, [*begin, first], [*end, first + half], [1] * (last + 1))
+            for first in (0, size - half)
+        ]
+        x = emitter.same(name, *parts)
+    return emitter.reduce(name, x, start, axes)
 
 
 @rule("ArgMax", admits=lambda _a, i, o: i[0] in FLOATS and o[0] in INTEGERS)
@@ -286,12 +309,12 @@ def _arg_max(node: Written) -> Operand:
     size = x.shape[axis]
     node.need(size)
     kept = [a for a in range(len(x.shape)) if a != axis]
-    most = emitter.broadcast(emitter.reduce("maximum", x, -np.inf, [axis]), x.shape, kept)
+    most = emitter.broadcast(_extreme_of(emitter, "maximum", x, -np.inf, [axis]), x.shape, kept)
     places = Known(np.arange(size, dtype=index))
     numbers = emitter.broadcast(places, x.shape, [axis])
     beyond = emitter.full(size, index, x.shape)
     candidates = emitter.select(emitter.compare("EQ", x, most), numbers, beyond)
-    found = emitter.reduce("minimum", candidates, size, [axis])
+    found = _extreme_of(emitter, "minimum", candidates, size, [axis])
     emitter.need_index(found, size)  # NaN is no maximum
     return found
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.kernels.native.emitter import Operand
+from penstock.kernels.native.list_rules import Elements, sum_of_lists, zeros_like
 from penstock.kernels.native.rules import (
     FLOATS,
     INTEGERS,
@@ -70,10 +71,18 @@ def _reciprocal(node: Written) -> Operand:
     return node.emitter.same("divide", node.emitter.full(1, x.dtype, x.shape), x)
 
 
-@rule("ZerosLike", "OnesLike", admits=of_types(_REALS))
-def _alike(node: Written) -> Operand:
+@rule("OnesLike", admits=of_types(_REALS))
+def _ones(node: Written) -> Operand:
     x = node.array(0)
-    return node.emitter.full(int(node.op == "OnesLike"), x.dtype, x.shape)
+    return node.emitter.full(1, x.dtype, x.shape)
+
+
+@rule("ZerosLike", admits=of_types(_REALS | {dtypes.variant}))
+def _zeros(node: Written) -> Any:
+    if isinstance(node.inputs[0], Elements):
+        return zeros_like(node.emitter, node.inputs[0])
+    x = node.array(0)
+    return node.emitter.full(0, x.dtype, x.shape)
 
 
 def _pair(node: Written, first: int = 0) -> tuple[Operand, Operand]:
@@ -99,8 +108,10 @@ def _squared_difference(node: Written) -> Operand:
     return node.emitter.same("multiply", difference, difference)
 
 
-@rule("AddN", admits=of_types(_REALS))
-def _add_n(node: Written) -> Operand:
+@rule("AddN", admits=of_types(_REALS | {dtypes.variant}))
+def _add_n(node: Written) -> Any:
+    if isinstance(node.inputs[0], Elements):
+        return sum_of_lists(node)
     node.need(len({term.shape for term in node.inputs}) == 1)
     total = node.array(0)
     for term in node.inputs[1:]:

@@ -106,6 +106,8 @@ class Emitter:
         self.fuel: Operand = Known(np.asarray(np.int64(FUEL)))
         #: What the lines so far cost.
         self.cost = 0
+        #: How often what is written now is done at most, in all loops around it; None if unknown.
+        self.turns: int | None = 1
         #: The numbers of which vectors are made, by the vector's name.
         self.numbers_of: dict[str, list[Operand]] = {}
         #: Which elements of arrays of tensors are gone, since they were read, by the array.
@@ -314,6 +316,16 @@ class Emitter:
         self._lines.append(text)
 
     # -- what is written inside of an operation --------------------------------------------------
+
+    @contextmanager
+    def repeated(self, turns: int | None) -> Iterator[None]:
+        """Write what is done so often at most, or nobody knows how often."""
+        kept = self.turns
+        self.turns = None if kept is None or turns is None else kept * turns
+        try:
+            yield
+        finally:
+            self.turns = kept
 
     @contextmanager
     def inside(self) -> Iterator[Callable[[], str]]:

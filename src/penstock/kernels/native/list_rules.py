@@ -2,7 +2,7 @@
 
 In:   a list, or the flow of an array of tensors; indices, elements.
 Out:  the list or flow that comes after; elements.
-Not:  no lists that grow, and no elements of several shapes.
+Not:  no elements of several shapes; lists grow in ``growing_lists``.
 
 What a TensorArray refuses depends on what was done with it: an element is written once, and may be
 read once.  Which ones were written, a program knows; where the nodes would refuse, its guard fails.
@@ -19,15 +19,16 @@ import numpy as np
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array
 from penstock.kernels.native.array_rules import rows
-from penstock.kernels.native.emitter import Emitter, Known, Operand
-from penstock.kernels.native.rules import TYPES, Written, rule
+from penstock.kernels.native.emitter import Emitter, Known, Operand, UnsupportedError
+from penstock.kernels.native.rules import TYPES, Admits, Written, rule
 
 
 @dataclass(frozen=True, slots=True)
 class Elements:
     """A list of tensors, or the flow of an array of tensors."""
 
-    size: int
+    #: How many there are, or, in a list that grows, can be; None as long as nobody knows.
+    size: int | None
     dtype: np.dtype[Any]
     #: What is known of the elements' shape from the beginning.
     element_shape: TensorShape
@@ -35,6 +36,12 @@ class Elements:
     content: Operand | None
     #: Of a TensorArray: which elements were written.  None for a list.
     written: Operand | None = None
+    #: Of a list that grows: how many there are, an int32.  None for all others.
+    count: Operand | None = None
+    #: An index and an element that is there in truth, whatever the content says.
+    pending: tuple[Operand, Operand] | None = None
+    #: Whether more than one node reads it.
+    is_shared: bool = False
     #: Of a TensorArray whose elements are gone when they were read: its number.
     clearing: int | None = None
     #: Whether a loop only hands it in: what is written to it there would be lost.
@@ -42,9 +49,36 @@ class Elements:
 
     def with_shape(self, emitter: Emitter, shape: tuple[int, ...]) -> Elements:
         """The same, with zeros where nothing was set."""
-        if self.content is not None:
+        if self.content is not None or self.size is None:
             return self
         return replace(self, content=emitter.full(0, self.dtype, (self.size, *shape)))
+
+    @property
+    def known_size(self) -> int:
+        """Its size; raises UnsupportedError if that is unknown, or 0."""
+        if not self.size:
+            raise UnsupportedError
+        return self.size
+
+    def like(self, emitter: Emitter, other: Elements) -> Elements:
+        """The same with the room, and the elements' shape, that it has later."""
+        made = self
+        if made.size is None and other.size is not None:
+            made = replace(made, size=other.size)
+        if made.count is None and other.count is not None and made.size is not None:
+            made = replace(made, count=emitter.number(made.size, other.count.dtype))
+        if other.content is not None:
+            made = made.with_shape(emitter, other.content.shape[1:])
+        if made.pending is None and other.pending is not None and made.content is not None:
+            first = emitter.number(0, other.pending[0].dtype)
+            made = replace(made, pending=(first, emitter.row(made.content, first)))
+        return made
+
+    def settled(self, emitter: Emitter) -> Elements:
+        """The same with its last element where it belongs."""
+        if self.pending is None or self.content is None:
+            return self
+        return replace(self, content=emitter.with_row(self.content, *self.pending), pending=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +86,12 @@ class Handle:
     """What stands for a TensorArray itself: all that it has is in its flow."""
 
 
-def _element_type(name: str) -> Any:
+def element_type(name: str) -> Admits:
+    """Admit nodes with elements of types that programs have; ``name`` is the attribute's."""
     return lambda attrs, _inputs, _outputs: attrs[name] in TYPES
 
 
-def _shape_of(node: Written, slot: int) -> TensorShape:
+def shape_of(node: Written, slot: int) -> TensorShape:
     """A shape as lists are told it: -1 is unknown."""
     sizes = node.known(slot)
     if sizes.ndim == 0:
@@ -67,67 +102,113 @@ def _shape_of(node: Written, slot: int) -> TensorShape:
 
 def _index(node: Written, elements: Elements, slot: int) -> Operand:
     index = node.array(slot)
-    node.need(not index.shape and elements.size)
-    node.emitter.need_index(index, elements.size)
+    node.need(not index.shape)
+    if elements.count is not None:
+        _need_counted(node.emitter, index, elements.count)
+    else:
+        node.emitter.need_index(index, elements.known_size)
     return index
+
+
+def _need_counted(emitter: Emitter, index: Operand, count: Operand) -> None:
+    """The guard that a list that grows has got so far."""
+    index = emitter.convert(index, count.dtype)
+    emitter.need(emitter.compare("GE", index, emitter.number(0, count.dtype)))
+    emitter.need(emitter.compare("LT", index, count))
 
 
 # -- lists ---------------------------------------------------------------------------------------
 
 
-@rule("TensorListReserve", admits=_element_type("element_dtype"))
+@rule("TensorListReserve", admits=element_type("element_dtype"))
 def _reserve(node: Written) -> Elements:
     count = node.known(1)
     node.need(count.ndim == 0 and count >= 0)
-    shape = _shape_of(node, 0)
+    shape = shape_of(node, 0)
     made = Elements(int(count), node.attrs["element_dtype"].numpy, shape, None)
     return made.with_shape(node.emitter, shape.as_tuple()) if shape.is_fully_defined else made
 
 
-@rule("TensorListFromTensor", admits=_element_type("element_dtype"))
+@rule("TensorListFromTensor", admits=element_type("element_dtype"))
 def _from_tensor(node: Written) -> Elements:
-    x, shape = node.array(0), _shape_of(node, 1)
+    x, shape = node.array(0), shape_of(node, 1)
     node.need(x.shape and shape.accepts(x.shape[1:]))
     return Elements(x.shape[0], x.dtype, shape, x)
 
 
 @rule("TensorListLength")
-def _length(node: Written) -> Known:
-    return Known(np.asarray(np.int32(node.inputs[0].size)))
+def _length(node: Written) -> Operand:
+    elements: Elements = node.inputs[0]
+    if elements.count is not None:
+        return elements.count
+    node.need(elements.size is not None)
+    return Known(np.asarray(elements.size, np.int32))
 
 
-@rule("TensorListSetItem", admits=_element_type("element_dtype"))
+@rule("TensorListSetItem", admits=element_type("element_dtype"))
 def _set_item(node: Written) -> Elements:
     before: Elements = node.inputs[0]
     node.need(not node.attrs.get("resize_if_index_out_of_bounds"))
-    return _with_element(node, before, _index(node, before, 1), node.array(2))
+    return with_element(node, before, _index(node, before, 1), node.array(2))
 
 
-def _with_element(node: Written, before: Elements, index: Operand, item: Operand) -> Elements:
+def with_element(node: Written, before: Elements, index: Operand, item: Operand) -> Elements:
+    """The list with another element at an index that is in range."""
     node.need(item.dtype == before.dtype and before.element_shape.accepts(item.shape))
     full = before.with_shape(node.emitter, item.shape)
+    node.need(full.content is not None)
     assert full.content is not None
     node.need(full.content.shape[1:] == item.shape)
-    return replace(full, content=node.emitter.with_row(full.content, index, item))
+    # XLA writes into a value that nobody else reads, and into a copy of all others.  Who reads this
+    # list besides does so in the same iteration of a loop; the next one begins with the writing.
+    made = replace(full, pending=(index, item), is_shared=False)
+    return made if before.is_shared else made.settled(node.emitter)
 
 
-@rule("TensorListGetItem", admits=_element_type("element_dtype"))
+@rule("TensorListGetItem", admits=element_type("element_dtype"))
 def _get_item(node: Written) -> Operand:
     elements: Elements = node.inputs[0]
     node.need(elements.content is not None and elements.dtype == node.types[0].numpy)
     assert elements.content is not None
-    node.need(_shape_of(node, 2).accepts(elements.content.shape[1:]))
+    node.need(shape_of(node, 2).accepts(elements.content.shape[1:]))
     return node.emitter.row(elements.content, _index(node, elements, 1))
 
 
-@rule("TensorListStack", admits=_element_type("element_dtype"))
+@rule("TensorListStack", admits=element_type("element_dtype"))
 def _stack(node: Written) -> Operand:
     elements: Elements = node.inputs[0]
-    node.need(elements.content is not None and elements.size)
+    size = elements.known_size
+    node.need(elements.content is not None)
     assert elements.content is not None
-    node.need(_shape_of(node, 1).accepts(elements.content.shape[1:]))
-    node.need(node.attrs["num_elements"] in (-1, elements.size))
+    node.need(shape_of(node, 1).accepts(elements.content.shape[1:]))
+    node.need(node.attrs["num_elements"] in (-1, size))
+    if elements.count is not None:  # a program is for lists that are full at the end
+        full = node.emitter.number(size, elements.count.dtype)
+        node.emitter.need(node.emitter.compare("EQ", elements.count, full))
     return elements.content
+
+
+def zeros_like(emitter: Emitter, elements: Elements) -> Elements:
+    """As many elements, all of them zeros."""
+    if elements.content is None:
+        return elements
+    zeros = emitter.full(0, elements.dtype, elements.content.shape)
+    return replace(elements, content=zeros)
+
+
+def sum_of_lists(node: Written) -> Elements:
+    """The sums of elements that stand at the same place; what was never set is zero."""
+    total: Elements = node.inputs[0]
+    for term in node.inputs[1:]:
+        node.need(total.size == term.size and total.dtype == term.dtype)
+        node.need(total.count is None and term.count is None)
+        if total.content is None or term.content is None:
+            total = term if total.content is None else total
+            continue
+        node.need(total.content.shape == term.content.shape)
+        added = node.emitter.same("add", total.content, term.content)
+        total = replace(total, content=added)
+    return total
 
 
 # -- arrays of tensors ---------------------------------------------------------------------------
@@ -169,10 +250,10 @@ def _scatter(node: Written) -> Elements:
     node.need(isinstance(before.written, Known) and not before.is_fixed)
     assert isinstance(before.written, Known)
     node.need(not before.written.value.any())
-    node.need(indices.ndim == 1 and indices.tolist() == list(range(before.size)))
-    node.need(x.shape and x.shape[0] == before.size and x.dtype == before.dtype)
+    node.need(indices.ndim == 1 and indices.tolist() == list(range(before.known_size)))
+    node.need(x.shape and x.shape[0] == before.known_size and x.dtype == before.dtype)
     node.need(before.element_shape.accepts(x.shape[1:]))
-    return replace(before, content=x, written=Known(np.ones(before.size, np.bool_)))
+    return replace(before, content=x, written=Known(np.ones(before.known_size, np.bool_)))
 
 
 @rule("TensorArrayWriteV3", admits=lambda _a, i, _o: i[2] in TYPES)
@@ -183,7 +264,7 @@ def _write(node: Written) -> Elements:
     assert before.written is not None
     emitter = node.emitter
     emitter.need(emitter.same("not", emitter.row(before.written, index)))
-    made = _with_element(node, before, index, node.array(2))
+    made = with_element(node, before, index, node.array(2))
     true = Known(np.asarray(np.True_))
     return replace(made, written=emitter.with_row(before.written, index, true))
 
@@ -217,12 +298,12 @@ def _gather(node: Written) -> Operand:
     node.need(elements.dtype == node.types[0].numpy)
     assert elements.content is not None
     assert elements.written is not None
-    emitter.need_index(Known(indices), elements.size)
-    node.need(((indices >= 0) & (indices < elements.size)).all())
+    emitter.need_index(Known(indices), elements.known_size)
+    node.need(((indices >= 0) & (indices < elements.known_size)).all())
     if elements.clearing is not None:
         _clear_all(node, elements.clearing, indices)
     node.need(node.attrs["element_shape"].accepts(elements.content.shape[1:]))
-    if indices.tolist() == list(range(elements.size)):
+    if indices.tolist() == list(range(elements.known_size)):
         chosen, content = elements.written, elements.content
     else:
         chosen = rows(emitter, elements.written, Known(indices))

@@ -25,7 +25,8 @@ from penstock.kernels.api.node_list import NodeList
 from penstock.kernels.api.registry import Kernel, context_kernel
 from penstock.kernels.api.traits import KernelTraits
 from penstock.kernels.native import background, useless
-from penstock.kernels.native.trace import LOOP, Program, Spec, TracedNodes, program_of
+from penstock.kernels.native.program import Program, Spec, program_of
+from penstock.kernels.native.traced_nodes import LOOP, TracedNodes
 from penstock.kernels.xla.xla_modules import is_usable
 from penstock.kernels.xla.xla_programs import Compiled
 from penstock.tracing.watching import is_close, noted, watching

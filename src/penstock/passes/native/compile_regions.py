@@ -18,7 +18,7 @@ from penstock.core.values import size_in_bytes
 from penstock.graph.graph import Node
 from penstock.graph.roles import CONTROL_FLOW, Role
 from penstock.kernels.native.rules import TYPES, may_be_written
-from penstock.kernels.native.trace import MAX_CONSTANT
+from penstock.kernels.native.traced_nodes import MAX_CONSTANT
 from penstock.passes.graph_rewriter import GraphRewriter, value_of
 from penstock.passes.native.find_loops import LoopForm, outside
 from penstock.passes.native.replace_loops import LOOP, replace_loops
