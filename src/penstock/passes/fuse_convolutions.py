@@ -5,7 +5,7 @@ Out:  the GraphRewriter with fused nodes, where a kernel for them is there; how 
 Not:  touches no convolution whose own result somebody reads.
 
 A bias and an activation may follow.  Where kernels in C are wanted, so may the sum with what
-another way through the network gives, and a constant filter without a bias gets one of zeros.
+another way through the network gives, and an activation without a bias.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from penstock.core import dtypes
-from penstock.core.values import shape_of
 from penstock.graph.graph import Edge, Node
 from penstock.kernels.api.registry import find_kernel
-from penstock.passes.graph_rewriter import GraphRewriter, value_of
+from penstock.passes.graph_rewriter import GraphRewriter
 
 #: The op that stands for a convolution with what comes after it.
 _FUSED: Final = {
@@ -39,8 +36,8 @@ class _Fusing:
     first: Node
     #: With the names that the fused node has for them.
     others: list[tuple[str, Node]]
-    #: What the others read besides the result of what comes before; None for a bias of zeros.
-    args: list[Edge | None]
+    #: What the others read besides the result of what comes before.
+    args: list[Edge]
 
     @property
     def steps(self) -> list[Node]:
@@ -78,8 +75,10 @@ def _fuse(draft: GraphRewriter, node: Node, *, with_sums: bool) -> int:
     if not fusing.others:
         return 0
     attrs = _attrs(fusing)
-    # A bias that is a variable is read when it is added, not before.
-    if attrs is None or not all(map(draft.is_pure, fusing.steps)):
+    # A bias that is a variable is read when it is added, not before; a filter as before.
+    if attrs is None or not draft.has_no_effects(node):
+        return 0
+    if not all(draft.is_pure(other) for _, other in fusing.others):
         return 0
     if find_kernel(_FUSED[node.op.name], "CPU", attrs) is None:
         return 0
@@ -108,7 +107,7 @@ def _take_sum(draft: GraphRewriter, fusing: _Fusing) -> None:
     edge = total.input(0 if total.input(1).src is fusing.last else 1)
     if edge.src is fusing.last:  # the sum of the result with itself
         return
-    fusing.args = [*(fusing.args or [None]), edge]
+    fusing.args.append(edge)
     fusing.others.append(("Add", total))
 
 
@@ -116,18 +115,14 @@ def _take_activation(draft: GraphRewriter, fusing: _Fusing, *, needs_bias: bool)
     activation = _next(draft, fusing.last)
     if activation is None or activation.op.name not in _ACTIVATIONS:
         return
-    if not fusing.args and not needs_bias:
-        fusing.args.append(None)
-    if fusing.args:
+    if fusing.args or not needs_bias:
         fusing.others.append((activation.op.name, activation))
 
 
 def _is_plain(node: Node) -> bool:
-    """Whether a convolution has a constant filter of float32, and the depth last."""
-    filters = value_of(node.input(1).src)
-    is_known = filters is not None and len(shape_of(filters)) == 4
+    """Whether a convolution has numbers of float32, and the depth last."""
     is_float = node.output_types[0] is dtypes.float32
-    return is_known and is_float and node.attrs.get("data_format") == b"NHWC"
+    return is_float and node.attrs.get("data_format") == b"NHWC"
 
 
 def _next(draft: GraphRewriter, node: Node) -> Node | None:
@@ -145,8 +140,6 @@ def _attrs(fusing: _Fusing) -> dict[str, Any] | None:
     node, last, count = fusing.first, fusing.last, len(fusing.args)
     dtype = node.output_types[0]
     names = tuple(name.encode() for name, _ in fusing.others)
-    if fusing.args[0] is None:
-        names = (b"BiasAdd", *names)
     attrs: dict[str, Any] = {
         name: value for name, value in node.attrs.items() if not name.startswith("_")
     }
@@ -166,20 +159,6 @@ def _put_in_place(draft: GraphRewriter, fusing: _Fusing, attrs: dict[str, Any]) 
     waits = [edge.src for edge in first.control_inputs]
     made = draft.take_name(last, _FUSED[first.op.name], attrs)
     for slot, edge in enumerate([first.input(0), first.input(1), *fusing.args]):
-        src, src_slot = (
-            (_zeros(draft, first, last), 0) if edge is None else (edge.src, edge.src_slot)
-        )
-        draft.graph.add_edge(src, src_slot, made, slot)
+        draft.graph.add_edge(edge.src, edge.src_slot, made, slot)
     draft.graph.add_control_edges(waits, made)
     draft.replace({**dict.fromkeys(fusing.steps[:-1], ()), last: [(made, 0)]})
-
-
-def _zeros(draft: GraphRewriter, first: Node, last: Node) -> Node:
-    """A bias of zeros, which is there whenever the filter is."""
-    filters = first.input(1).src
-    depth, times = shape_of(value_of(filters))[2:]
-    count = times if first.op.name == "Conv2D" else depth * times
-    zeros = np.zeros(count, first.output_types[0].numpy)
-    made = draft.add_const(first, f"{last.name}/bias", zeros, first.output_types[0])
-    draft.graph.add_control_edges([edge.src for edge in filters.control_inputs], made)
-    return made

@@ -32,6 +32,7 @@ from penstock.passes.fuse_convolutions import fuse_convolutions
 from penstock.passes.fuse_gates import fuse_gates
 from penstock.passes.fuse_moments import fuse_moments
 from penstock.passes.graph_pass import REWRITING, GraphPass, GraphProperty, PassInput, rewriting
+from penstock.passes.mask_pooled_gradients import mask_pooled_gradients
 from penstock.passes.read_in_place import read_in_place
 from penstock.passes.remove_identities import remove_identities
 from penstock.passes.simplify_arithmetic import simplify_arithmetic
@@ -196,6 +197,15 @@ BUILTIN_PASSES: Final = (
         never="of which other places depend on a step, too",
         option="remapping",
         requires=REWRITING | {GraphProperty.SETTLED, GraphProperty.SWEPT},
+    ),
+    GraphPass(
+        name="mask_pooled_gradients",
+        run=rewriting(mask_pooled_gradients),
+        does="the gradient of a Relu comes before that of a MaxPool, where there are fewer numbers",
+        never="gradients that others read, too",
+        option="remapping",
+        requires=REWRITING | {GraphProperty.SETTLED, GraphProperty.SWEPT},
+        may_change_last_bits=True,
     ),
     GraphPass(
         name="fuse_gates",

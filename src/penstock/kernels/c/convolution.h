@@ -53,8 +53,13 @@ typedef struct {
 /* Does one piece of some work. */
 typedef void (*Piece)(const void *work, int64_t number);
 
-/* Do so many pieces, with so many threads beside the caller's.  Returns when all are done. */
-void penstock_share(Piece piece, const void *work, int64_t count, int helpers);
+/* Do so many pieces, with so many threads beside the caller's, each of which takes some of them together.
+   Returns when all are done. */
+void penstock_share(Piece piece, const void *work, int64_t count, int64_t together, int helpers);
+
+/* How many pieces of some size are worth being taken together: to take any keeps all other threads from
+   it for as long as a core needs to hear of another's writing. */
+static inline int64_t penstock_together(int64_t size, int64_t worth) { return 1 + worth / (size + 1); }
 
 /* One kind of vectors: how filters are packed for it, and convolutions with it. */
 typedef struct {

@@ -83,6 +83,9 @@ PUBLIC void penstock_pack(int kind, const Packing *packing, int helpers) {
   KINDS[kind]->pack(packing, helpers);
 }
 
+/* So many numbers are worth being copied by a thread of its own: a few microseconds. */
+#define WORTH_A_TAKE 16384
+
 /* One row of an image with zeros around it. */
 static void frame_piece(const void *work, int64_t number) {
   const Convolution *c = work;
@@ -105,7 +108,9 @@ static void frame_piece(const void *work, int64_t number) {
 }
 
 static void frame(const Convolution *c, int helpers) {
-  if (c->framed) penstock_share(frame_piece, c, c->batch * c->framed_rows, helpers);
+  if (!c->framed) return;
+  int64_t numbers = c->framed_columns * c->depth;
+  penstock_share(frame_piece, c, c->batch * c->framed_rows, penstock_together(numbers, WORTH_A_TAKE), helpers);
 }
 
 /* Windows over all of the depth; filters are packed for this kind. */

@@ -86,9 +86,9 @@ static void some_sums(const void *work, int64_t number) {
 
 static int64_t pieces(const Rows *rows) { return (rows->count + rows_in_piece(rows) - 1) / rows_in_piece(rows); }
 
-static void moments(const Rows *rows, int helpers) { penstock_share(some_moments, rows, pieces(rows), helpers); }
+static void moments(const Rows *rows, int helpers) { penstock_share(some_moments, rows, pieces(rows), 1, helpers); }
 
-static void sums(const Rows *rows, int helpers) { penstock_share(some_sums, rows, pieces(rows), helpers); }
+static void sums(const Rows *rows, int helpers) { penstock_share(some_sums, rows, pieces(rows), 1, helpers); }
 
 #define JOIN(KIND, WHAT) KIND##WHAT
 #define NAMED(KIND, WHAT) JOIN(KIND, WHAT)

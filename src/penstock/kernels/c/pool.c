@@ -27,18 +27,21 @@ static pthread_cond_t has_work = PTHREAD_COND_INITIALIZER, is_done = PTHREAD_CON
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static int threads = 0;
 
+/* Bytes that cores exchange when one of them writes. */
+#define APART _Alignas(128)
+
 /* The work; written by whoever holds ``turn`` while no thread is at it. */
-static struct {
+static APART struct {
   Piece piece;
   const void *work;
-  int64_t count;
+  int64_t count, together;
   fenv_t rounding; /* the caller's, denormal numbers as zeros included */
 } given;
 /* Numbers of works so far, below which threads have seen all. */
 static atomic_long generation = 0;
 /* The piece that is taken next, threads that may still enter, and those that are at pieces. */
-static atomic_llong next = 0;
-static atomic_int wanted = 0, at_work = 0;
+static APART atomic_llong next = 0;
+static APART atomic_int wanted = 0, at_work = 0;
 /* How many threads sleep, and whether the caller does.  Changed under ``lock``. */
 static atomic_int asleep = 0, is_caller_asleep = 0;
 
@@ -57,8 +60,11 @@ static void rest(void) {
 }
 
 static void take_pieces(void) {
+  const int64_t count = given.count, together = given.together;
   int64_t number;
-  while ((number = atomic_fetch_add(&next, 1)) < given.count) given.piece(given.work, number);
+  while ((number = atomic_fetch_add(&next, together)) < count)
+    for (int64_t end = number + together < count ? number + together : count; number < end; number++)
+      given.piece(given.work, number);
 }
 
 /* Whether there is work that this thread has not seen; it spins until then, but not for long. */
@@ -133,14 +139,16 @@ static void wait_for_others(void) {
   pthread_mutex_unlock(&lock);
 }
 
-void penstock_share(Piece piece, const void *work, int64_t count, int helpers) {
-  if (helpers >= count) helpers = (int)count - 1;
+void penstock_share(Piece piece, const void *work, int64_t count, int64_t together, int helpers) {
+  int64_t takes = (count + together - 1) / together;
+  if (helpers >= takes) helpers = (int)takes - 1;
   if (helpers > 0 && !pthread_mutex_trylock(&turn)) {
     int there = start(helpers);
     if (there < helpers) helpers = there;
     given.piece = piece;
     given.work = work;
     given.count = count;
+    given.together = together;
     fegetenv(&given.rounding);
     atomic_store(&next, 0);
     atomic_store(&wanted, helpers);

@@ -10,6 +10,8 @@
 #include "pooling.h"
 #include "vectors.h"
 
+/* A call takes longer than what these do. */
+#define ALWAYS_INLINE __attribute__((always_inline)) static inline
 /* Channels that are gone through together, and those that a piece of gradients has. */
 #define CHANNELS (4 * LANES)
 /* Elements of the largest window by whose filters there is a gradient. */
@@ -34,7 +36,7 @@ static inline Seen seen_by(const Pooling *p, int64_t image, int64_t row, int64_t
 
 /* A function for VECS vectors of channels side by side: all that a place sees, joined. */
 #define JOINED(NAME, VECS, FIRST, NEXT, LAST)                                                   \
-  static inline void NAME(const Pooling *p, Seen seen, int64_t channel, float *to, int64_t count) { \
+  ALWAYS_INLINE void NAME(const Pooling *p, Seen seen, int64_t channel, float *to, int64_t count) { \
     vec so_far[VECS];                                                                           \
     for (int i = 0; i < VECS; i++) so_far[i] = all(FIRST);                                      \
     for (int64_t row = 0; row < seen.rows; row++) {                                             \
@@ -61,11 +63,17 @@ static void row_of_places(const void *work, int64_t number) {
     Seen seen = seen_by(p, number / p->rows, number % p->rows, column);
     int64_t channel = 0;
     for (; channel + CHANNELS <= p->depth; channel += CHANNELS)
-      (p->way == GREATEST ? greatest_of_4 : mean_of_4)(p, seen, channel, to, CHANNELS);
+      if (p->way == GREATEST)
+        greatest_of_4(p, seen, channel, to, CHANNELS);
+      else
+        mean_of_4(p, seen, channel, to, CHANNELS);
     for (; channel < p->depth; channel += LANES) {
       if (channel + LANES > p->depth && p->depth >= LANES) channel = p->depth - LANES;
       int64_t count = least(p->depth - channel, LANES);
-      (p->way == GREATEST ? greatest_of_1 : mean_of_1)(p, seen, channel, to, count);
+      if (p->way == GREATEST)
+        greatest_of_1(p, seen, channel, to, count);
+      else
+        mean_of_1(p, seen, channel, to, count);
     }
   }
 }
@@ -73,7 +81,7 @@ static void row_of_places(const void *work, int64_t number) {
 /* -- gradients ---------------------------------------------------------------------------------- */
 
 /* The number of the greatest in its window: the first of equals, and NaN if that comes first. */
-static inline mask number_of_greatest(const Pooling *p, Seen seen, int64_t channel, int64_t count) {
+ALWAYS_INLINE mask number_of_greatest(const Pooling *p, Seen seen, int64_t channel, int64_t count) {
   vec best = all(0);
   mask number = {0}, now = {0};
   for (int64_t row = 0; row < seen.rows; row++) {
@@ -88,7 +96,8 @@ static inline mask number_of_greatest(const Pooling *p, Seen seen, int64_t chann
   return number;
 }
 
-static inline void give(const Pooling *p, Seen seen, int64_t channel, int64_t count, int64_t place) {
+/* Windows that are apart have their elements for themselves, which may be anything before. */
+ALWAYS_INLINE void give(const Pooling *p, Seen seen, int64_t channel, int64_t count, int64_t place, int are_apart) {
   vec gradient = load_some(p->gradients + place * p->depth + channel, count);
   int is_mean = p->way == GRADIENT_OF_MEAN;
   mask number = {0}, now = {0};
@@ -100,13 +109,13 @@ static inline void give(const Pooling *p, Seen seen, int64_t channel, int64_t co
     float *to = p->out + seen.first + row * p->image_columns * p->depth + channel;
     for (int64_t column = 0; column < seen.columns; column++, to += p->depth, now += 1) {
       vec here = is_mean ? gradient : (vec)((mask)gradient & (number == now));
-      store_some(to, load_some(to, count) + here, count);
+      store_some(to, (are_apart ? all(0) : load_some(to, count)) + here, count);
     }
   }
 }
 
 /* What the elements under a window get: the gradient times the window's filters. */
-static inline void give_times_filters(const Pooling *p, Seen seen, int64_t channel, int64_t count, int64_t place) {
+ALWAYS_INLINE void give_times_filters(const Pooling *p, Seen seen, int64_t channel, int64_t count, int64_t place) {
   vec gradient = load_some(p->gradients + place * p->depth + channel, count);
   for (int64_t row = 0; row < seen.rows; row++) {
     float *to = p->out + seen.first + row * p->image_columns * p->depth + channel;
@@ -122,11 +131,17 @@ static void some_channels(const void *work, int64_t number) {
   int64_t blocks = (p->depth + CHANNELS - 1) / CHANNELS, image = number / blocks;
   int64_t first = number % blocks * CHANNELS, end = least(first + CHANNELS, p->depth);
   int64_t place = image * p->rows * p->columns;
+  int are_apart = p->row_stride >= p->window_rows && p->column_stride >= p->window_columns;
   for (int64_t row = 0; row < p->rows; row++)
     for (int64_t column = 0; column < p->columns; column++, place++) {
       Seen seen = seen_by(p, image, row, column);
-      for (int64_t channel = first; channel < end; channel += LANES)
-        (p->way == GRADIENT_OF_IMAGES ? give_times_filters : give)(p, seen, channel, least(end - channel, LANES), place);
+      for (int64_t channel = first; channel < end; channel += LANES) {
+        int64_t count = least(end - channel, LANES);
+        if (p->way == GRADIENT_OF_IMAGES)
+          give_times_filters(p, seen, channel, count, place);
+        else
+          give(p, seen, channel, count, place, are_apart);
+      }
     }
 }
 
@@ -155,13 +170,19 @@ static void filters_of_channels(const void *work, int64_t number) {
   for (int64_t i = 0; i < elements; i++) store_some(p->out + i * p->depth + channel, total[i], count);
 }
 
+/* Rows of places that are worth being taken by a thread: some 10 microseconds. */
+static int64_t rows_together(const Pooling *p) {
+  int64_t vectors = (p->depth + LANES - 1) / LANES;
+  return penstock_together(p->columns * vectors * p->window_rows * p->window_columns, 1000);
+}
+
 static void pool(const Pooling *p, int helpers) {
   if (p->way == GREATEST || p->way == MEAN)
-    penstock_share(row_of_places, p, p->batch * p->rows, helpers);
+    penstock_share(row_of_places, p, p->batch * p->rows, rows_together(p), helpers);
   else if (p->way == GRADIENT_OF_FILTERS)
-    penstock_share(filters_of_channels, p, (p->depth + LANES - 1) / LANES, helpers);
+    penstock_share(filters_of_channels, p, (p->depth + LANES - 1) / LANES, 1, helpers);
   else
-    penstock_share(some_channels, p, p->batch * ((p->depth + CHANNELS - 1) / CHANNELS), helpers);
+    penstock_share(some_channels, p, p->batch * ((p->depth + CHANNELS - 1) / CHANNELS), 1, helpers);
 }
 
 #define JOIN(KIND) KIND##_pool

@@ -73,7 +73,8 @@ def pool_gradient(
     if facts is None or not _is_like(facts[0], grads):
         return None
     check_new(shape, FLOAT)
-    result, grads = np.zeros(shape, FLOAT), np.ascontiguousarray(grads)
+    result = (np.empty if _all_are_written(facts[1]) else np.zeros)(shape, FLOAT)
+    grads = np.ascontiguousarray(grads)
     if images is not None:
         images = np.ascontiguousarray(images)
     _run(facts[1], _GRADIENTS[way], images, grads, result)
@@ -104,6 +105,14 @@ def filters_gradient(images: Array, grads: Array, windows: Sequence[Window]) -> 
     result, images = np.empty(shape, FLOAT), np.ascontiguousarray(images)
     _run(facts[1], _OF_FILTERS, images, np.ascontiguousarray(grads), result)
     return result
+
+
+def _all_are_written(of: Pooling) -> bool:
+    """Whether each element of the images is seen by one window."""
+    are_side_by_side = (of.window_rows, of.window_columns) == (of.row_stride, of.column_stride)
+    rows_seen = of.rows * of.row_stride - of.rows_before
+    columns_seen = of.columns * of.column_stride - of.columns_before
+    return are_side_by_side and rows_seen >= of.image_rows and columns_seen >= of.image_columns
 
 
 def _is_like(shape: tuple[int, ...], grads: Array) -> bool:

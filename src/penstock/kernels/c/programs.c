@@ -53,5 +53,5 @@ PUBLIC void penstock_elements(char **places, const intptr_t *counts, const intpt
     return;
   }
   Work work = {p, places, distances, count};
-  penstock_share(piece_of, &work, (count + p->piece - 1) / p->piece, helpers);
+  penstock_share(piece_of, &work, (count + p->piece - 1) / p->piece, 1, helpers);
 }

@@ -54,7 +54,7 @@ static void some_rows(const void *work, int64_t number) {
 }
 
 static void softmax(const Rows *rows, int helpers) {
-  penstock_share(some_rows, rows, (rows->count + rows_in_piece(rows) - 1) / rows_in_piece(rows), helpers);
+  penstock_share(some_rows, rows, (rows->count + rows_in_piece(rows) - 1) / rows_in_piece(rows), 1, helpers);
 }
 
 #define JOIN(KIND) KIND##_softmax

@@ -247,7 +247,7 @@ static void convolve(const Convolution *c, int helpers) {
   dense.weights = elements * BLOCK * (int64_t)sizeof(float);
   dense.ahead = dense.weights * (is_whole ? helpers + 1 : 1);
   dense.ahead_of_tile = elements * (LINE / BETWEEN_LINES);
-  penstock_share(dense_piece, &dense, dense.pieces_in_block * blocks, helpers);
+  penstock_share(dense_piece, &dense, dense.pieces_in_block * blocks, 1, helpers);
 }
 
 /* -- filters in the order in which tiles read them ------------------------------------------- */
@@ -300,7 +300,7 @@ static void pack_piece(const void *work, int64_t number) {
 }
 
 static void pack(const Packing *p, int helpers) {
-  penstock_share(pack_piece, p, p->batch * ((p->count + BLOCK - 1) / BLOCK), helpers);
+  penstock_share(pack_piece, p, p->batch * ((p->count + BLOCK - 1) / BLOCK), 1, helpers);
 }
 
 /* -- gradients of filters --------------------------------------------------------------------- */
@@ -396,7 +396,7 @@ static void correlate(const Convolution *c, int helpers) {
   f.runs_in_row = is_row ? 1 : c->window_columns;
   f.tiles_in_run = (f.run + WIDEST - 1) / WIDEST;
   f.blocks = (c->count + BLOCK - 1) / BLOCK;
-  penstock_share(filters_piece, &f, c->window_rows * f.runs_in_row * f.tiles_in_run * f.blocks, helpers);
+  penstock_share(filters_piece, &f, c->window_rows * f.runs_in_row * f.tiles_in_run * f.blocks, 1, helpers);
 }
 
 /* -- windows of one channel each -------------------------------------------------------------- */
@@ -462,7 +462,8 @@ static void slide_piece(const void *work, int64_t number) {
 }
 
 static void slide(const Convolution *c, int helpers) {
-  penstock_share(slide_piece, c, c->batch * c->rows, helpers);
+  int64_t products = c->columns * c->depth * c->window_rows * c->window_columns;
+  penstock_share(slide_piece, c, c->batch * c->rows, penstock_together(products, WORTH_A_PIECE / 8), helpers);
 }
 
 const Kind KIND = {packed_bytes, pack, convolve, correlate, slide};

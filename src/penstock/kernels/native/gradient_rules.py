@@ -16,7 +16,9 @@ def _pair(node: Written) -> tuple[Operand, Operand]:
 @rule("TanhGrad", admits=of_types(FLOATS))
 def _tanh(node: Written) -> Operand:
     (y, gradient), emitter = _pair(node), node.emitter
+    # As long as it may be below -1, the square is rounded before it is subtracted.
     squares = emitter.same("multiply", y, y)
+    squares = emitter.same("maximum", squares, emitter.full(-1, y.dtype, y.shape))
     slope = emitter.same("subtract", emitter.full(1, y.dtype, y.shape), squares)
     return emitter.same("multiply", gradient, slope)
 
@@ -25,7 +27,7 @@ def _tanh(node: Written) -> Operand:
 def _sigmoid(node: Written) -> Operand:
     (y, gradient), emitter = _pair(node), node.emitter
     rest = emitter.same("subtract", emitter.full(1, y.dtype, y.shape), y)
-    return emitter.same("multiply", emitter.same("multiply", gradient, y), rest)
+    return emitter.same("multiply", gradient, emitter.same("multiply", y, rest))
 
 
 @rule("ReluGrad", "Relu6Grad", admits=of_types(FLOATS))
@@ -35,7 +37,7 @@ def _relu(node: Written) -> Operand:
     if node.op == "Relu6Grad":
         below = emitter.compare("LT", x, emitter.full(6, x.dtype, x.shape))
         passes = emitter.same("and", passes, below)
-    return emitter.select(passes, gradient, emitter.full(0, x.dtype, x.shape))
+    return emitter.same("multiply", gradient, emitter.convert(passes, x.dtype))
 
 
 @rule("BiasAddGrad", admits=lambda a, i, _: i[0] in FLOATS and a["data_format"] == b"NHWC")

@@ -1,6 +1,7 @@
 """Convolutions and products together with bias and activation, in one pass over the result.
 
-In:   what the convolution or the product takes, the bias, and perhaps another result to be added.
+In:   what the convolution or the product takes, the bias, and perhaps another result to be added; a
+      convolution may do without a bias.
 Out:  what the separate ops would give.
 Not:  no normalisation, no other additions.
 """
@@ -28,6 +29,8 @@ _FIRST: Final = {
     "_FusedDepthwiseConv2dNative": "DepthwiseConv2dNative",
     "_FusedMatMul": "MatMul",
 }
+#: Steps that have an input of their own.
+_READ_MORE: Final = frozenset({"BiasAdd", "Add"})
 
 
 @kernel(*_FIRST, types={"T": {dtypes.float32}})
@@ -46,7 +49,8 @@ def make_fused(attrs: Attrs) -> Kernel:
 
 def _by_c(attrs: Attrs) -> Callable[..., Array | None] | None:
     """The library's way to compute a node; None if it has none."""
-    activations = [step for step in _steps(attrs)[1:] if step != "Add"]
+    steps = _steps(attrs)
+    activations = [step for step in steps if step not in _READ_MORE]
     limits = {(): NO_LIMITS, ("Relu",): (0.0, math.inf), ("Relu6",): (0.0, 6.0)}.get(
         tuple(activations)
     )
@@ -58,7 +62,10 @@ def _by_c(attrs: Attrs) -> Callable[..., Array | None] | None:
     if attrs.str("data_format") != "NHWC":
         return None
     if attrs.op.name == "_FusedConv2D":
-        return Convolver(window_maker(attrs), limits)
+        convolve = Convolver(window_maker(attrs), limits)
+        if "BiasAdd" in steps:
+            return convolve
+        return lambda images, filters, added=None: convolve(images, filters, None, added)
     by_channel = Convolver(window_maker(attrs), limits, is_by_channel=True)
 
     def slide(images: Value, filters: Value, bias: Value) -> Array | None:
@@ -73,16 +80,16 @@ def _make_by_steps(attrs: Attrs) -> Kernel:
     """One kernel after the other."""
     ops = _FIRST[attrs.op.name], *_steps(attrs)
     slope = {"alpha": attrs.float("leakyrelu_alpha")} if "LeakyRelu" in ops else {}
-    first, with_bias, *others = (
+    first, *others = (
         kernel_of_part(attrs, op, **(slope if op == "LeakyRelu" else {})) for op in ops
     )
-    has_sum = "Add" in _steps(attrs)
+    reads_more = [op in _READ_MORE for op in ops[1:]]
 
-    def fused(x: Value, y: Value, bias: Value, *added: Value) -> Value:
-        result = with_bias(first(x, y), bias)
-        if has_sum:
-            return others[1](others[0](result, *added))
-        return others[0](result) if others else result
+    def fused(x: Value, y: Value, *args: Value) -> Value:
+        result, rest = first(x, y), iter(args)
+        for step, takes_arg in zip(others, reads_more, strict=True):
+            result = step(result, next(rest)) if takes_arg else step(result)
+        return result
 
     return fused
 
@@ -90,7 +97,17 @@ def _make_by_steps(attrs: Attrs) -> Kernel:
 def _steps(attrs: Attrs) -> list[str]:
     """The ops that come after the first: a bias, perhaps a sum, perhaps an activation."""
     steps = [name.decode() for name in attrs.list("fused_ops")]
-    rest = steps[2:] if steps[1:2] == ["Add"] else steps[1:]
-    if steps[:1] != ["BiasAdd"] or len(rest) > 1 or "Add" in rest or steps[1:] == ["Add"]:
+    if not _can_follow(attrs.op.name, steps):
         raise ValueError(f"cannot fuse {', '.join(steps)} with {attrs.op.name}")
     return steps
+
+
+def _can_follow(op: str, steps: list[str]) -> bool:
+    match steps:
+        case ["BiasAdd"]:
+            return True
+        case ["BiasAdd", last] | ["BiasAdd", "Add", last]:
+            return last not in _READ_MORE
+        case [last] | ["Add", last]:
+            return op == "_FusedConv2D" and last not in _READ_MORE
+    return False

@@ -18,8 +18,9 @@ from penstock.kernels.nn.window_shapes import conv, depthwise_conv
 @shape_rule("_FusedConv2D")
 def fused_conv(node: ShapeContext) -> TensorShape:
     """The convolution's, which what is added may repeat."""
-    result = conv(node)
-    return broadcast(result, node.input(3)) if b"Add" in node.attrs.list("fused_ops") else result
+    result, steps = conv(node), node.attrs.list("fused_ops")
+    added = 2 + (b"BiasAdd" in steps)
+    return broadcast(result, node.input(added)) if b"Add" in steps else result
 
 
 shape_rule("_FusedDepthwiseConv2dNative")(depthwise_conv)

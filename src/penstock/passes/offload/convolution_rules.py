@@ -70,15 +70,16 @@ def _convolved(node: Written, kernel: Tensor, window: Sequence[int], groups: int
 
 def _finished(node: Written, result: Tensor) -> Tensor:
     """With the bias and the activation of a fused node."""
+    args = iter(node.inputs[2:])
     for number, step in enumerate(name.decode() for name in node.attrs.get("fused_ops", ())):
         if step == "BiasAdd" and number == 0:
-            result = with_bias(node, result, node.inputs[2])
+            result = with_bias(node, result, next(args))
         elif step == "Add":
-            result = broadcast(node, "Add", result, node.inputs[3])
+            result = broadcast(node, "Add", result, next(args))
         elif step == "Relu6":
             result = clipped(node, result)
         else:
-            node.need(step in _ACTIVATIONS and number > 0)
+            node.need(step in _ACTIVATIONS)
             more = {"alpha": node.attrs["leakyrelu_alpha"]} if step == "LeakyRelu" else {}
             result = apply(node, _ACTIVATIONS[step], result, **more)
     return result
