@@ -6,8 +6,8 @@ Not:  touches no gradient of a function that does more than to let a number pass
 
 ``MaxPoolGrad`` gives each number to the place where the largest of its window is.  ``ReluGrad``
 then looks at what is there: but that is what the pooling has given, so that it may look at this
-first.  A pooling by two in each direction has a quarter of the numbers.  Only the signs of zeros may
-be others, since what does not pass is a product with zero.
+first.  A pooling by two in each direction has a quarter of the numbers.  Only the signs of zeros
+may be others, since what does not pass is a product with zero.
 """
 
 from __future__ import annotations

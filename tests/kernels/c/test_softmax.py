@@ -8,7 +8,7 @@ import pytest
 from penstock.core.values import Array
 from penstock.kernels.c import softmax as module
 from penstock.kernels.c.library import Library, Rows, library, loaded
-from penstock.kernels.c.softmax import softmax
+from penstock.kernels.c.softmax import prediction, softmax
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
@@ -27,6 +27,11 @@ class Shared(Library):
         """As many as were said."""
         del helpers
         super().softmax(rows, self._threads)
+
+    def prediction(self, rows: Rows, helpers: int) -> None:
+        """The same."""
+        del helpers
+        super().prediction(rows, self._threads)
 
 
 def wanted(logits: Array) -> Array:
@@ -86,3 +91,55 @@ def test_others_are_for_others() -> None:
     assert softmax(np.ones((), np.float32)) is None
     assert softmax(np.ones((0, 3), np.float32)) is None
     assert softmax(np.ones((3, 0), np.float32)) is None
+
+
+def in_eights(powers: Array) -> Array:
+    """Sums of rows as TensorFlow adds them: eight side by side, and what is left apart."""
+    whole = powers.shape[1] - powers.shape[1] % 8
+    groups = powers[:, :whole].reshape(len(powers), -1, 8)
+    together = groups.shape[1] - groups.shape[1] % 4
+    four = np.zeros((len(powers), 4, 8), np.float32)
+    for number in range(together):
+        four[:, number % 4] += groups[:, number]
+    sums = ((four[:, 0] + four[:, 1]) + four[:, 2]) + four[:, 3]
+    for number in range(together, groups.shape[1]):
+        sums += groups[:, number]
+    while sums.shape[1] > 1:
+        half = sums.shape[1] // 2
+        sums = sums[:, :half] + sums[:, half:]
+    rest = np.zeros(len(powers), np.float32)
+    for column in range(whole, powers.shape[1]):
+        rest += powers[:, column]
+    return np.asarray(sums[:, 0] + rest)
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 8, 9, 10, 16, 33, 40, 64, 75, 1000])
+def test_what_a_loss_takes(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The softmax, its divisor in TensorFlow's order, and the largest number."""
+    logits = (RNG.normal(size=(29, length)) * 5 + 100).astype(np.float32)
+    for kind in KINDS:
+        for threads in (0, 3):
+            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
+            found = prediction(logits)
+            assert found is not None
+            chances, totals, largest = found
+            np.testing.assert_array_equal(largest, logits.max(1))
+            np.testing.assert_allclose(chances, wanted(logits), rtol=2e-6, atol=1e-37)
+            # The powers are those that are divided by the total, up to this division's rounding.
+            powers = chances * totals[:, np.newaxis]
+            np.testing.assert_allclose(totals, in_eights(powers), rtol=3e-7)
+
+
+def test_a_sure_prediction_has_tensorflows_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many tiny powers beside a 1: the sum is theirs in this order, and no other."""
+    logits = np.full((1, 75), -16.3, np.float32)
+    logits[0, 40] = 0
+    tiny = np.float32(np.exp(np.float64(np.float32(-16.3))))
+    powers = np.full((1, 75), tiny, np.float32)
+    powers[0, 40] = 1
+    assert in_eights(powers)[0] != powers.sum(dtype=np.float64).astype(np.float32)
+    for kind in KINDS:
+        monkeypatch.setattr(module, "library", lambda k=kind: Library(loaded(), k))
+        found = prediction(logits)
+        assert found is not None
+        assert found[1][0] == in_eights(powers)[0]

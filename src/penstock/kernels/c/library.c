@@ -10,11 +10,12 @@
 
 extern const Kind penstock_plain;
 extern const Pool penstock_plain_pool;
-extern const OfRows penstock_plain_softmax, penstock_plain_moments, penstock_plain_sums;
+extern const OfRows penstock_plain_softmax, penstock_plain_prediction, penstock_plain_moments, penstock_plain_sums;
 #if defined(__x86_64__)
 extern const Kind penstock_avx2, penstock_avx512;
 extern const Pool penstock_avx2_pool, penstock_avx512_pool;
 extern const OfRows penstock_avx2_softmax, penstock_avx512_softmax;
+extern const OfRows penstock_avx2_prediction, penstock_avx512_prediction;
 extern const OfRows penstock_avx2_moments, penstock_avx512_moments, penstock_avx2_sums, penstock_avx512_sums;
 #endif
 
@@ -39,6 +40,14 @@ static const OfRows *const SOFTMAXES[] = {
 #if defined(__x86_64__)
     &penstock_avx2_softmax,
     &penstock_avx512_softmax,
+#endif
+};
+
+static const OfRows *const PREDICTIONS[] = {
+    &penstock_plain_prediction,
+#if defined(__x86_64__)
+    &penstock_avx2_prediction,
+    &penstock_avx512_prediction,
 #endif
 };
 
@@ -137,6 +146,9 @@ PUBLIC void penstock_pool(int kind, const Pooling *pooling, int helpers) { (*POO
 
 /* The softmax of each of some rows. */
 PUBLIC void penstock_softmax(int kind, const Rows *rows, int helpers) { (*SOFTMAXES[kind])(rows, helpers); }
+
+/* The same, and for each row the sum of what was divided by it, and the row's largest number. */
+PUBLIC void penstock_prediction(int kind, const Rows *rows, int helpers) { (*PREDICTIONS[kind])(rows, helpers); }
 
 /* The sum of each of some rows. */
 PUBLIC void penstock_sums(int kind, const Rows *rows, int helpers) { (*SUMS[kind])(rows, helpers); }

@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 9
+_LAYOUT: Final = 10
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
@@ -103,9 +103,10 @@ class Library:
         self._pool.argtypes = ctypes.c_int, ctypes.POINTER(Pooling), ctypes.c_int
         self._pool.restype = None
         self._softmax: Final = functions.penstock_softmax
+        self._prediction: Final = functions.penstock_prediction
         self._moments: Final = functions.penstock_moments
         self._sums: Final = functions.penstock_sums
-        for function in (self._softmax, self._moments, self._sums):
+        for function in (self._softmax, self._prediction, self._moments, self._sums):
             function.argtypes = ctypes.c_int, ctypes.POINTER(Rows), ctypes.c_int
             function.restype = None
 
@@ -133,6 +134,10 @@ class Library:
     def softmax(self, rows: Rows, helpers: int) -> None:
         """Of each row."""
         self._softmax(self._kind, rows, helpers)
+
+    def prediction(self, rows: Rows, helpers: int) -> None:
+        """The same; and the sum of what was divided by it, and the largest number."""
+        self._prediction(self._kind, rows, helpers)
 
     def sums(self, rows: Rows, helpers: int) -> None:
         """The sum of each row."""

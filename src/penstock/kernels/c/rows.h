@@ -9,7 +9,7 @@ typedef struct {
   const float *from;
   /* A row for each of them, or a number. */
   float *to;
-  /* Another number for each of them; NULL where there is only one. */
+  /* Another number for each of them, or two; NULL where there is only one. */
   float *also_to;
   int64_t count, length;
 } Rows;

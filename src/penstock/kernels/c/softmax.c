@@ -1,6 +1,6 @@
 /*
- * The softmax of rows, with vectors of LANES floats; compiled once for each kind of them, as KIND with
- * ``_softmax`` after it.
+ * The softmax of rows, and what else the loss of a prediction takes, with vectors of LANES floats; compiled
+ * once for each kind of them, as KIND with ``_softmax`` and ``_prediction`` after it.
  *
  * Sixteen sums are added up side by side, whatever the vectors, so that all kinds give the same bits.
  */
@@ -24,11 +24,21 @@ static inline vec of_row(const float *row, int64_t at, int64_t length, float oth
   return some;
 }
 
-static void softmax_of_row(const float *row, float *to, int64_t length) {
-  vec most = all(-INFINITY), sums[VECS];
+static float largest_of(const float *row, int64_t length) {
+  vec most = all(-INFINITY);
   for (int64_t at = 0; at < length; at += LANES) most = maximum(of_row(row, at, length, -INFINITY), most);
   float largest = most[0];
   for (int i = 1; i < LANES; i++) largest = most[i] > largest || most[i] != most[i] ? most[i] : largest;
+  return largest;
+}
+
+static void divide(float *row, int64_t length, float by) {
+  for (int64_t at = 0; at < length; at += LANES) store_some(row + at, of_row(row, at, length, 0) / all(by), length - at);
+}
+
+static void softmax_of_row(const float *row, float *to, int64_t length) {
+  float largest = largest_of(row, length);
+  vec sums[VECS];
   for (int i = 0; i < VECS; i++) sums[i] = all(0);
   for (int64_t at = 0; at < length; at += SUMS)
     for (int i = 0; i < VECS && at + i * LANES < length; i++) {
@@ -41,9 +51,46 @@ static void softmax_of_row(const float *row, float *to, int64_t length) {
   memcpy(parts, sums, sizeof parts);
   for (int half = SUMS / 2; half; half /= 2)
     for (int i = 0; i < half; i++) parts[i] += parts[i + half];
-  for (int64_t at = 0; at < length; at += LANES)
-    store_some(to + at, of_row(to, at, length, 0) / all(parts[0]), length - at);
+  divide(to, length, parts[0]);
 }
+
+/* -- predictions ------------------------------------------------------------------------------- */
+
+/* Numbers that TensorFlow adds up side by side, and how many such groups. */
+#define EIGHT 8
+#define TOGETHER 4
+
+static void add_eight(float *sums, const float *more) {
+  for (int i = 0; i < EIGHT; i++) sums[i] += more[i];
+}
+
+/* A row's sum in TensorFlow's order, since the loss of a sure prediction is the rounding of this sum: of each
+   four groups of eight numbers one, these four sums, the groups that are left, and what is less than a group. */
+static float total_of(const float *row, int64_t length) {
+  const int64_t whole = length - length % EIGHT, together = whole - whole % (TOGETHER * EIGHT);
+  float four[TOGETHER][EIGHT] = {{0}}, *sums = four[0];
+  int64_t at = 0;
+  for (; at < together; at += EIGHT) add_eight(four[at / EIGHT % TOGETHER], row + at);
+  for (int i = 1; i < TOGETHER; i++) add_eight(sums, four[i]);
+  for (; at < whole; at += EIGHT) add_eight(sums, row + at);
+  for (int half = EIGHT / 2; half; half /= 2)
+    for (int i = 0; i < half; i++) sums[i] += sums[i + half];
+  float rest = 0;
+  for (; at < length; at++) rest += row[at];
+  return sums[0] + rest;
+}
+
+/* The softmax; and the total of the powers, and the largest number. */
+static void predict_row(const float *row, float *to, int64_t length, float *numbers) {
+  float largest = largest_of(row, length);
+  for (int64_t at = 0; at < length; at += LANES)
+    store_some(to + at, exp_of(of_row(row, at, length, -INFINITY) - all(largest)), length - at);
+  numbers[0] = total_of(to, length);
+  numbers[1] = largest;
+  divide(to, length, numbers[0]);
+}
+
+/* -- pieces ------------------------------------------------------------------------------------ */
 
 static int64_t rows_in_piece(const Rows *rows) { return 1 + WORTH_A_PIECE / rows->length; }
 
@@ -53,10 +100,22 @@ static void some_rows(const void *work, int64_t number) {
   for (; row < end; row++) softmax_of_row(rows->from + row * rows->length, rows->to + row * rows->length, rows->length);
 }
 
-static void softmax(const Rows *rows, int helpers) {
-  penstock_share(some_rows, rows, (rows->count + rows_in_piece(rows) - 1) / rows_in_piece(rows), 1, helpers);
+static void some_predictions(const void *work, int64_t number) {
+  const Rows *rows = work;
+  int64_t row = number * rows_in_piece(rows), end = least(row + rows_in_piece(rows), rows->count);
+  for (; row < end; row++)
+    predict_row(rows->from + row * rows->length, rows->to + row * rows->length, rows->length, rows->also_to + 2 * row);
 }
 
-#define JOIN(KIND) KIND##_softmax
-#define NAMED(KIND) JOIN(KIND)
-const OfRows NAMED(KIND) = softmax;
+static int64_t pieces(const Rows *rows) { return (rows->count + rows_in_piece(rows) - 1) / rows_in_piece(rows); }
+
+static void softmax(const Rows *rows, int helpers) { penstock_share(some_rows, rows, pieces(rows), 1, helpers); }
+
+static void prediction(const Rows *rows, int helpers) {
+  penstock_share(some_predictions, rows, pieces(rows), 1, helpers);
+}
+
+#define JOIN(KIND, WHAT) KIND##WHAT
+#define NAMED(KIND, WHAT) JOIN(KIND, WHAT)
+const OfRows NAMED(KIND, _softmax) = softmax;
+const OfRows NAMED(KIND, _prediction) = prediction;

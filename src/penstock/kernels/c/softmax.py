@@ -1,7 +1,8 @@
 """The softmax of rows, by the library in C.
 
 In:   an array of float32.
-Out:  the softmax along the last axis; None where there is no library, or nothing to compute.
+Out:  the softmax along the last axis, and what the loss of a prediction takes besides; None where
+      there is no library, or nothing to compute.
 Not:  no logarithm, no other axis.
 """
 
@@ -28,10 +29,36 @@ def softmax(logits: Array) -> Array | None:
     if with_c is None or logits.dtype is not FLOAT or not logits.ndim or not logits.size:
         return None
     logits, result = np.ascontiguousarray(logits), np.empty(logits.shape, FLOAT)
+    with_c.softmax(_rows(logits, result), _helpers(logits))
+    return result
+
+
+def prediction(logits: Array) -> tuple[Array, Array, Array] | None:
+    """The softmax of rows, exp(x - m) / t, then t and m; None if that is for others to do.
+
+    The sums t are added up in TensorFlow's order: eight side by side, and what is left apart.
+
+    Args:
+        logits: [count, length].
+
+    """
+    with_c = library()
+    if with_c is None or logits.dtype is not FLOAT or not logits.size:
+        return None
+    logits, result = np.ascontiguousarray(logits), np.empty(logits.shape, FLOAT)
+    numbers = np.empty((len(logits), 2), FLOAT)
+    rows = _rows(logits, result)
+    rows.also_to = address(numbers)
+    with_c.prediction(rows, _helpers(logits))
+    return result, numbers[:, 0], numbers[:, 1]
+
+
+def _rows(logits: Array, result: Array) -> Rows:
     length = logits.shape[-1]
-    helpers = contention.helpers(HELPERS) if logits.size >= _SHARED else 0
-    rows = Rows(
+    return Rows(
         from_=address(logits), to=address(result), count=logits.size // length, length=length
     )
-    with_c.softmax(rows, helpers)
-    return result
+
+
+def _helpers(logits: Array) -> int:
+    return contention.helpers(HELPERS) if logits.size >= _SHARED else 0
