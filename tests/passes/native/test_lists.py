@@ -12,6 +12,7 @@ import pytest
 import penstock as ps
 from benchmarks.cases import Case
 from penstock import errors
+from penstock.kernels.native import growing_lists
 from support.native import ALL, JIT, at_once
 
 pytest.importorskip("jaxlib")
@@ -219,6 +220,17 @@ def test_counters_are_understood(condition: Any, step: int) -> None:
     assert len(results[0]) == 10
     np.testing.assert_array_equal(results[1], results[0])
     assert [one is not None for one in given] == [True]
+
+
+@pytest.mark.parametrize(("room", "count"), [(10 * 2 * 4, 1), (10 * 2 * 4 - 1, 0)])
+def test_there_is_not_room_for_everything(
+    room: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loop that may go round very often need not."""
+    monkeypatch.setattr(growing_lists, "MAX_ROOM", room)
+    results, given = both(pushed(), {"x:0": np.float32([1, 2]), "n:0": 10})
+    np.testing.assert_array_equal(results[1], results[0])
+    assert len(given) == count
 
 
 def test_loops_without_a_counter_are_the_nodes() -> None:

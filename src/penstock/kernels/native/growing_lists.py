@@ -12,6 +12,8 @@ by the loop that goes back.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
+from typing import Final
 
 import numpy as np
 
@@ -20,7 +22,9 @@ from penstock.kernels.native.emitter import Emitter, Known, Operand, Unsupported
 from penstock.kernels.native.list_rules import Elements, element_type, shape_of, with_element
 from penstock.kernels.native.rules import Written, rule
 
-_COUNT = np.dtype(np.int32)
+_COUNT: Final = np.dtype(np.int32)
+#: Bytes of room for a list, at most: a loop may end long before it has filled it.
+MAX_ROOM: Final = 1 << 26
 
 
 @rule("EmptyTensorList", admits=element_type("element_dtype"))
@@ -38,11 +42,12 @@ def _empty(node: Written) -> Elements:
 @rule("TensorListPushBack", admits=element_type("element_dtype"))
 def _push(node: Written) -> Elements:
     before, count = _growing(node)
-    emitter = node.emitter
+    emitter, item = node.emitter, node.array(1)
     if before.size is None:
         before = replace(before, size=_room(emitter))
+    node.need(before.known_size * prod(item.shape) * item.dtype.itemsize <= MAX_ROOM)
     emitter.need(emitter.compare("LT", count, emitter.number(before.known_size, _COUNT)))
-    made = with_element(node, before, count, node.array(1))
+    made = with_element(node, before, count, item)
     return replace(made, count=_changed(emitter, count, 1))
 
 
