@@ -11,17 +11,18 @@ import pytest
 pytest.importorskip("grpc")
 
 import penstock as ps
-from penstock.cluster import Server
+from penstock.cluster import Server, brief
 from penstock.cluster.short_way import ShortWay
 from support.clusters import new_cluster, serving
 
-#: More than it takes until steps are known to be brief.
+#: More steps than it takes until they are known to be brief.
 TIMES = 6
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    """A cluster of one task."""
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A cluster of one task, for which every step is brief, whatever the machine does besides."""
+    monkeypatch.setattr(brief, "_SECONDS", 60.0)
     with serving(new_cluster(worker=1)) as servers:
         yield servers[0]
 
