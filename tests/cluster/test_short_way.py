@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("grpc")
 
 import penstock as ps
-from penstock.cluster import Server, brief
+from penstock.cluster import Server
+from penstock.cluster.brief import BriefRequests
 from penstock.cluster.short_way import ShortWay
 from support.clusters import new_cluster, serving
 
@@ -21,8 +22,15 @@ TIMES = 6
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A cluster of one task, for which every step is brief, whatever the machine does besides."""
-    monkeypatch.setattr(brief, "_SECONDS", 60.0)
+    """A cluster of one task, which is told that no step takes any time."""
+    note = BriefRequests.note
+
+    def note_no_time(
+        self: BriefRequests, kind: Any, size: int, _seconds: float, *, is_straight: bool
+    ) -> None:
+        note(self, kind, size, 0.0, is_straight=is_straight)
+
+    monkeypatch.setattr(BriefRequests, "note", note_no_time)
     with serving(new_cluster(worker=1)) as servers:
         yield servers[0]
 
