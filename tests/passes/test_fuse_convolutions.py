@@ -148,6 +148,31 @@ def test_a_convolution_may_do_without_a_bias(
     assert made.graph.node("act").attrs["fused_ops"] == steps
 
 
+@pytest.mark.skipif(library() is None, reason="there was no C compiler")
+@pytest.mark.parametrize("op", ["conv_2d", "depthwise_conv_2d_native"])
+@pytest.mark.parametrize("activation", ["relu", "relu6", "elu"])
+@pytest.mark.parametrize("is_constant", [True, False])
+def test_what_is_fused_without_a_bias_is_the_same(
+    op: str, activation: str, is_constant: bool
+) -> None:
+    """For each convolution that may have no bias, and each activation."""
+    filters = np.float32(np.linspace(-1, 1, 3 * 3 * 3 * 2).reshape(3, 3, 3, 2))
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder("float32", [2, 5, 4, 3])
+        f = ps.constant(filters) if is_constant else ps.placeholder("float32", filters.shape)
+        convolve = getattr(ps.ops, op)
+        y = getattr(ps.ops, activation)(
+            convolve(x, f, strides=[1, 1, 1, 1], padding="SAME"), name="y"
+        )
+    feeds = {x: np.linspace(-2, 9, 120).reshape(2, 5, 4, 3)} | ({} if is_constant else {f: filters})
+    found = []
+    for accelerate in (False, True):
+        with ps.Session(graph, config=ps.Config(accelerate=accelerate)) as session:
+            found.append(session.run(y, feeds))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float16"])
 def test_without_a_bias_only_float32_is_fused(dtype: str) -> None:
     """Others have no kernel in C."""

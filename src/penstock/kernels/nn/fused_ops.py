@@ -68,7 +68,7 @@ def _by_c(attrs: Attrs) -> Callable[..., Array | None] | None:
         return lambda images, filters, added=None: convolve(images, filters, None, added)
     by_channel = Convolver(window_maker(attrs), limits, is_by_channel=True)
 
-    def slide(images: Value, filters: Value, bias: Value) -> Array | None:
+    def slide(images: Value, filters: Value, bias: Array | None = None) -> Array | None:
         if np.ndim(filters) != 4 or filters.shape[3] != 1:
             return None
         return by_channel(images, filters[..., 0], bias)
@@ -108,6 +108,8 @@ def _can_follow(op: str, steps: list[str]) -> bool:
             return True
         case ["BiasAdd", last] | ["BiasAdd", "Add", last]:
             return last not in _READ_MORE
-        case [last] | ["Add", last]:
+        case [last]:
+            return op != "_FusedMatMul" and last not in _READ_MORE
+        case ["Add", last]:
             return op == "_FusedConv2D" and last not in _READ_MORE
     return False
