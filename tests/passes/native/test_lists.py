@@ -194,6 +194,24 @@ def test_lists_are_added_and_zeroed() -> None:
     assert [one is not None for one in given] == [True]
 
 
+@pytest.mark.parametrize("combine", ["add_n", "zeros_like"])
+def test_flows_are_numbers_to_all_others(combine: str) -> None:
+    """What is done to an array's flow is not done to its elements."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder("float32", [4, 2], name="x")
+        array = ps.ops.tensor_array_v3(4, dtype="float32", element_shape=[2])
+        flow = ps.ops.tensor_array_scatter_v3(array.handle, list(range(4)), x, array.flow)
+        given = [flow, flow] if combine == "add_n" else flow
+        flow = getattr(ps.ops, combine)(given)
+        ps.ops.tensor_array_gather_v3(
+            array.handle, list(range(4)), flow, dtype="float32", element_shape=[2], name="y"
+        )
+    results, _ = both(graph, {"x:0": X})
+    np.testing.assert_array_equal(results[0], X)
+    np.testing.assert_array_equal(results[1], X)
+
+
 def test_the_gradient_of_a_loop_is_one_program() -> None:
     """The loop there, what it keeps, and the loop back."""
     case = Case.read(BENCHMARKS / "function_rnn_grad")

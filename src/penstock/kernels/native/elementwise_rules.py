@@ -80,7 +80,7 @@ def _ones(node: Written) -> Operand:
 @rule("ZerosLike", admits=of_types(_REALS | {dtypes.variant}))
 def _zeros(node: Written) -> Any:
     if isinstance(node.inputs[0], Elements):
-        return zeros_like(node.emitter, node.inputs[0])
+        return zeros_like(node)
     x = node.array(0)
     return node.emitter.full(0, x.dtype, x.shape)
 

@@ -188,17 +188,20 @@ def _stack(node: Written) -> Operand:
     return elements.content
 
 
-def zeros_like(emitter: Emitter, elements: Elements) -> Elements:
+def zeros_like(node: Written) -> Elements:
     """As many elements, all of them zeros."""
+    elements: Elements = node.inputs[0]
+    node.need(elements.written is None)  # a flow is a number
     if elements.content is None:
         return elements
-    zeros = emitter.full(0, elements.dtype, elements.content.shape)
+    zeros = node.emitter.full(0, elements.dtype, elements.content.shape)
     return replace(elements, content=zeros)
 
 
 def sum_of_lists(node: Written) -> Elements:
     """The sums of elements that stand at the same place; what was never set is zero."""
     total: Elements = node.inputs[0]
+    node.need(all(term.written is None for term in node.inputs))  # flows are numbers
     for term in node.inputs[1:]:
         node.need(total.size == term.size and total.dtype == term.dtype)
         node.need(total.count is None and term.count is None)
