@@ -346,9 +346,12 @@ def test_numbers_beside_arrays_are_spread_in_each_part(improved: Improved) -> No
         for _ in range(STEPS + 1):
             got = session.run("end:0", {"x": V, "y": -V})
             np.testing.assert_array_equal(got, arm_of(V) / 2 - arm_of(-V) / 2)
-    [compiled] = improved
-    assert compiled is not None
-    objects = [region.source.function.__globals__.values() for region in compiled.regions.values()]
+        [compiled] = improved
+        assert compiled is not None
+        objects = [
+            list(region.source.function.__globals__.values())
+            for region in compiled.regions.values()
+        ]
     spread = [[v for v in some if isinstance(v, np.ndarray) and v.shape == ()] for some in objects]
     assert [numbers for numbers in spread if numbers] == [[0.5], [0.5]]
 

@@ -99,6 +99,12 @@ class Node:
             raise InvalidArgumentError(f"Missing edge input number: {slot} of {self.name}")
         return edge
 
+    def let_go(self) -> None:
+        """Forget its edges, when it is in no graph any more; together they hold each other."""
+        self.inputs[:] = [None] * len(self.inputs)
+        self.control_inputs.clear()
+        self.out_edges.clear()
+
     def __repr__(self) -> str:
         return f"<{self.op.name} {self.name}>"
 
@@ -308,6 +314,13 @@ class Graph:
         del self._nodes[node.id]
         del self._by_name[node.name]
 
+    def clear(self) -> None:
+        """Take all nodes away, and all edges from each, as if there had been none."""
+        for node in self._nodes.values():
+            node.let_go()
+        self._nodes.clear()
+        self._by_name.clear()
+
     def take_name(self, old: Node, op: OpDef, attrs: Mapping[str, Attr]) -> Node:
         """Create a node under the name of ``old``, which is no longer in the graph.
 
@@ -358,6 +371,7 @@ class Graph:
             dst.inputs[:] = [None if edge and edge.src in gone else edge for edge in dst.inputs]
             dst.control_inputs[:] = [edge for edge in dst.control_inputs if edge.src not in gone]
         for node in gone:
+            node.let_go()
             if self._nodes.pop(node.id, None) is not None:
                 del self._by_name[node.name]
 

@@ -99,6 +99,14 @@ class PartitionRunner:
         made = self._executors.get(tier)
         return made if made is not None else heeding(interrupt, partial(self._made_executor, tier))
 
+    def give_up(self) -> None:
+        """Let go of all that runs the graph, which cannot be run any more."""
+        with self._lock:
+            while self._executors:
+                self._executors.popitem()[1].view.let_go()
+        for region in self._parts.regions.values() if self._parts is not None else ():
+            region.give_up()
+
     def _tier_of(self, tier: Tier) -> Tier:
         """The same, or the other one if they do not differ."""
         return tier if self._parts is not None else Tier.DATAFLOW

@@ -82,6 +82,8 @@ class PreparedRequest:
         self.is_bounded = self._max_memory > 0
         self.feed_types = pruned.feed_types
         self.fetch_types = pruned.fetch_types
+        #: Whether somebody may look at it when its session is closed.  Only becomes true.
+        self.is_lent = False
         graph_options = environment.config.graph_options
         #: What the nodes cost, as far as steps were watched.
         self.costs = CostModel(
@@ -135,6 +137,18 @@ class PreparedRequest:
 
         coming = ComingOutputs(self.partitions)
         return MemoryBound(self._max_memory, coming, self._resources, asked)
+
+    def give_up(self) -> None:
+        """Let go of what it holds, which no step may need any more, unless it was lent.
+
+        It holds itself in circles, of nodes and their edges, and of functions and what they refer
+        to: without this, weights would be in memory until Python looks for such circles.
+        """
+        if self.is_lent:
+            return
+        self.runnable.give_up()
+        for part in self.partitions:
+            part.graph.clear()
 
     def new_rendezvous(self) -> Rendezvous:
         """Where the parts of one step meet."""

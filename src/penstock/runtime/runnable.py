@@ -98,6 +98,13 @@ class Runnable:
         runners = self._runners or heeding(interrupt, self._made_runners)
         return [runner.executor(interrupt, tier) for runner in runners]
 
+    def give_up(self) -> None:
+        """Let go of all that runs the partitions; they cannot be run any more."""
+        if self._tuner is not None:
+            self._tuner.give_up()
+        for runner in self._runners:
+            runner.give_up()
+
     def _made_runners(self) -> tuple[PartitionRunner, ...]:
         with holding(self._lock, "executors, which another thread makes"):
             if not self._runners:

@@ -38,6 +38,7 @@ def record(
         return
     if stats is not None:
         metadata.step_stats_later(stats.step_stats)
+        prepared.is_lent = True
         metadata.cost_graph_later(partial(_cost_graph, prepared, stats))
     if options.output_partition_graphs:
         metadata.partition_graphs = [

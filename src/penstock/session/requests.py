@@ -39,7 +39,7 @@ class Requests:
         self.environment = environment
         self._graph = graph
         self._under_way = under_way
-        #: What was prepared.  Grows under the graph's lock; read without.
+        #: What was prepared.  Grows under the graph's lock; read without, and emptied in the end.
         self._prepared: dict[Request, PreparedRequest] = {}
         #: How much was known of loops that are better not compiled by XLA, when that was prepared:
         #: if more is known, it is prepared anew.  Changed under the graph's lock.
@@ -116,6 +116,11 @@ class Requests:
     def _new(self, request: Request, watch: Watch = UNWATCHED) -> PreparedRequest:
         with holding(self._graph.lock, _PREPARING):
             return prepare(request, self.environment, watch)
+
+    def give_up(self) -> None:
+        """Let go of what was prepared, which nobody runs or will run; nor is more prepared."""
+        while self._prepared:
+            self._prepared.popitem()[1].give_up()
 
     def placement(self, plan: FetchPlan) -> dict[str, str]:
         """The device of every node that a plan needs, by name, before any optimisation."""

@@ -247,7 +247,9 @@ class Session(Instruments, Scoped):
     ) -> PreparedRequest:
         """What a request is made into before it is first run, and kept as."""
         job = self._job(self._plan(fetches), feed_dict, RunOptions())
-        return self._requests.prepared_for(job.plan, tuple(sorted(job.fed)), watch=watch)
+        prepared = self._requests.prepared_for(job.plan, tuple(sorted(job.fed)), watch=watch)
+        prepared.is_lent = True
+        return prepared
 
     def _prepared_for(self, job: Job, run: Call | None = None) -> PreparedRequest:
         return self._requests.prepared_for(job.plan, tuple(sorted(job.fed)), job.deadline, run)
@@ -374,6 +376,8 @@ class Session(Instruments, Scoped):
             return False
         self._claims.give_up()
         self._pools.close()
+        if not self._under_way.was_busy:
+            self._requests.give_up()
         return True
 
     def __repr__(self) -> str:

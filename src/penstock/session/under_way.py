@@ -27,6 +27,8 @@ class UnderWay:
         self.steps: set[Endable] = set()
         self.partial_runs = PartialRuns()
         self.is_closed = False
+        #: Whether something went on when it closed, which may go on for a while.
+        self.was_busy = False
         #: Whether the session is that of a process of which this one is the child, where threads
         #: were at work in it.
         self._is_lost = False
@@ -95,6 +97,7 @@ class UnderWay:
                 return False
             self.is_closed = True
             steps, runs = list(self.steps), self.partial_runs.take_all()
+            self.was_busy = bool(steps or runs)
         for step in steps:
             step.cancel(reason)
         for run in runs:

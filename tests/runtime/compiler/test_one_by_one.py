@@ -132,9 +132,9 @@ class Watched(np.ndarray[Any, Any]):
 def region_of(length: int) -> Region:
     """A row, compiled."""
     with ps.Session(sketch(row(length))) as session:
-        session.make_callable(f"a{length - 1}:0", ["x:0", "y:0"])
-        [prepared] = session._requests._prepared.values()
-        region: Region = prepared.runnable.whole
+        prepared = session.prepared(f"a{length - 1}:0", dict.fromkeys(("x:0", "y:0"), 0.0))
+        region = prepared.runnable.whole
+        assert region is not None
         return region
 
 

@@ -44,7 +44,7 @@ def test_numbers_are_spread_where_arrays_were() -> None:
             call(np.ones(4, np.float32))
         [prepared] = session._requests._prepared.values()
         assert prepared.runnable.whole is not None
-        objects = prepared.runnable.whole.source.function.__globals__
+        objects = dict(prepared.runnable.whole.source.function.__globals__)
     spread = [v for v in objects.values() if isinstance(v, np.ndarray) and v.shape == ()]
     assert spread
     assert not any(array.flags.writeable for array in spread)
@@ -81,5 +81,5 @@ def test_numbers_are_spread_in_loops() -> None:
             np.testing.assert_array_equal(call(np.ones(4, np.float32)), np.full(4, 1 / 16))
         [prepared] = session._requests._prepared.values()
         assert prepared.runnable.whole is not None
-        objects = prepared.runnable.whole.source.function.__globals__
+        objects = dict(prepared.runnable.whole.source.function.__globals__)
     assert [v for v in objects.values() if isinstance(v, np.ndarray) and v.shape == ()] == [0.5]

@@ -47,6 +47,10 @@ class Region:
         last = next((n.node.name for n in reversed(self.source.lines) if n.node is not None), "")
         return f"{last} and {len(nodes) - 1} more" if len(nodes) > 1 else last or "nothing"
 
+    def give_up(self) -> None:
+        """Let go of all that the function refers to, itself among it; it cannot run any more."""
+        self.source.function.__globals__.clear()
+
     def run(self, step: Interruptible, *args: Value | None) -> tuple[Value | None, ...]:
         """Run the region; None stands for what is dead.
 

@@ -59,7 +59,7 @@ EdgeInfo: TypeAlias = "tuple[int, NodeItem, int]"
 
 @dataclass(frozen=False, slots=True, eq=False)
 class NodeItem:
-    """One node.  Assembled by ``GraphView`` and never changed afterwards."""
+    """One node.  Assembled by ``GraphView``, and never changed before that is let go."""
 
     id: int
     name: str
@@ -127,7 +127,7 @@ class NodeItem:
 
 @dataclass(frozen=False, slots=True, eq=False)
 class FrameInfo:
-    """One static frame.  Assembled by ``GraphView`` and never changed afterwards."""
+    """One static frame.  Assembled by ``GraphView``, and never changed before that is let go."""
 
     name: str
     #: How many Enters name the frame: it is complete when all of them have fired.
@@ -202,6 +202,13 @@ class GraphView:
         self.roots = [
             item for node, item in items.items() if not any(True for _ in node.in_edges())
         ]
+
+    def let_go(self) -> None:
+        """Take items and frames, which hold each other, apart; they cannot be run any more."""
+        for item in self.items:
+            item.data_edges = item.control_edges = item.in_edges = ()
+        for frame in self.frames.values():
+            frame.nodes.clear()
 
     @property
     def title(self) -> str:
