@@ -59,3 +59,12 @@ def scopes_of(name: str) -> list[str]:
     """The path prefixes of a name: ``a`` and ``a/b`` for ``a/b/c``."""
     parts = name.split("/")
     return ["/".join(parts[:end]) for end in range(1, len(parts))]
+
+
+def first_free(name: str, taken: set[str]) -> str:
+    """``name``, or the first of ``name_1``, ``name_2`` … that is not taken."""
+    candidate, number = name, 0
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate

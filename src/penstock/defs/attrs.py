@@ -15,6 +15,7 @@ A placeholder inside a function body is a ``PlaceholderAttr``.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -33,13 +34,22 @@ Attr: TypeAlias = Any
 class TensorAttr:
     """A tensor in an attribute; the message is decoded once, when its value is needed."""
 
-    __slots__ = ("_proto", "_value")
+    __slots__ = ("_content", "_proto", "_value")
 
-    def __init__(self, *, proto: Message = None, value: Value = None) -> None:
+    def __init__(
+        self, *, proto: Message = None, value: Value = None, content: memoryview | None = None
+    ) -> None:
         #: The message, or None if the attribute was made from a value.
         self._proto = proto
-        #: The decoded value, or None as long as nobody asked.
+        #: The message's content, if it is not in there; None if it is.
+        self._content = content
+        #: The decoded value, or None as long as nobody asked.  With a content of its own, a weak
+        #: reference: it is decoded again, for next to nothing, if somebody asks when it is gone.
         self._value = value
+
+    def with_content(self, content: memoryview) -> TensorAttr:
+        """The same with the numbers that were taken out of the message."""
+        return TensorAttr(proto=self._proto, content=content)
 
     @property
     def dtype(self) -> DType:
@@ -59,13 +69,24 @@ class TensorAttr:
     @property
     def value(self) -> Value:
         """The tensor, read-only."""
+        if self._content is not None:
+            return self._from_content(self._content)
         if self._value is None:
             self._value = tensors.from_proto(self._proto)
         return self._value
 
+    def _from_content(self, content: memoryview) -> Value:
+        known = None if self._value is None else self._value()
+        if known is None:
+            known = tensors.from_proto(self._proto, content)
+            self._value = weakref.ref(known)
+        return known
+
     @property
     def proto(self) -> Message:
         """The tensor as a message."""
+        if self._content is not None:
+            return tensors.with_content(self._proto, self._content)
         return self._proto if self._proto is not None else tensors.to_proto(self._value)
 
     @property
@@ -74,7 +95,7 @@ class TensorAttr:
 
         It is cheaper than the value.
         """
-        if self._proto is None or len(self._proto.tensor_shape.dim):
+        if self._proto is None or self._content or len(self._proto.tensor_shape.dim):
             return None
         encoded: bytes = self._proto.SerializeToString()
         return encoded

@@ -2,7 +2,7 @@
 
 In:   a message, bytes, or the path of a file; binary or text format, gzip or not, told apart
       by content.
-Out:  a GraphDef message.
+Out:  a GraphDef message, perhaps with the contents of large constants beside it.
 Not:  judges the graph; that is ``graph/import_graph_def.py``.
 """
 
@@ -19,6 +19,7 @@ from google.protobuf.message import Message as ProtobufMessage
 from penstock.core.files import FileSystem
 from penstock.core.unpacking import GZIP, GZIP_MAGIC, unpack
 from penstock.defs.file_kinds import kind_of, kind_of_folder, kind_of_nothing
+from penstock.defs.large_contents import NO_CONTENTS, LargeContents, take_out
 from penstock.defs.schema import GraphDef, Message
 from penstock.errors import (
     InvalidArgumentError,
@@ -49,20 +50,40 @@ def load_graph_def(source: Any, *, max_bytes: int = MAX_BYTES) -> Message:
 
     """
     if isinstance(source, GraphDef):
-        # A copy, since constants are decoded late, and the caller may change its message before.
-        copied = GraphDef()
-        copied.CopyFrom(source)
-        return copied
+        return _copied(source)
+    return parse_graph_def(*_content(source), max_bytes)
+
+
+def load_apart(source: Any) -> tuple[Message, LargeContents]:
+    """The same from the same, but for the contents of large constants, which stand beside it."""
+    if isinstance(source, GraphDef):
+        return _copied(source), NO_CONTENTS
+    content, origin = _content(source)
+    content = _ungzipped(content, origin, MAX_BYTES)
+    rest, contents = take_out(content)
+    try:
+        return _parsed(rest, origin), contents
+    except InvalidArgumentError:  # said of all of it, not of a part that nobody knows
+        return _parsed(content, origin), NO_CONTENTS
+
+
+def _copied(graph_def: Message) -> Message:
+    """A copy: constants are decoded late, and the caller may change its message before."""
+    copied = GraphDef()
+    copied.CopyFrom(graph_def)
+    return copied
+
+
+def _content(source: Any) -> tuple[bytes, str]:
+    """The bytes of a definition that is not a GraphDef message, and what errors call them."""
     if isinstance(source, ProtobufMessage):
-        return parse_graph_def(
-            _serialized(source), f"The {type(source).__name__} message", max_bytes
-        )
+        return _serialized(source), f"The {type(source).__name__} message"
     if isinstance(source, (bytes, bytearray, memoryview)):
         content = bytes(source)
-        return parse_graph_def(content, f"The content ({len(content)} bytes)", max_bytes)
+        return content, f"The content ({len(content)} bytes)"
     if isinstance(source, (str, os.PathLike)):
         path = os.fsdecode(source)
-        return parse_graph_file(_read(path), path, max_bytes)
+        return _not_empty(_read(path), path), path
     raise InvalidArgumentError(
         f"A graph cannot be made from a {type(source).__name__}",
         next_step="give a path, bytes, a GraphDef message or a penstock Graph",
@@ -71,19 +92,30 @@ def load_graph_def(source: Any, *, max_bytes: int = MAX_BYTES) -> Message:
 
 def parse_graph_file(content: bytes, path: str, max_bytes: int = MAX_BYTES) -> Message:
     """A GraphDef from the bytes of a file, which are not none; ``path`` names it in errors."""
-    if not content:
-        raise _no_graph(content, path)
-    return parse_graph_def(content, path, max_bytes)
+    return parse_graph_def(_not_empty(content, path), path, max_bytes)
 
 
 def parse_graph_def(content: bytes, origin: str, max_bytes: int = MAX_BYTES) -> Message:
     """A GraphDef from bytes; ``origin`` names them in errors."""
+    return _parsed(_ungzipped(content, origin, max_bytes), origin)
+
+
+def _not_empty(content: bytes, origin: str) -> bytes:
+    if not content:
+        raise _no_graph(content, origin)
+    return content
+
+
+def _ungzipped(content: bytes, origin: str, max_bytes: int) -> bytes:
+    """What is to be parsed, and not larger than it may be."""
     if content.startswith(GZIP_MAGIC):
-        content = _unpacked(content, origin, max_bytes)
-        if not content:
-            raise _no_graph(content, origin)
-    elif len(content) > max_bytes:
+        return _not_empty(_unpacked(content, origin, max_bytes), origin)
+    if len(content) > max_bytes:
         raise ResourceExhaustedError(f"{origin} has more than {max_bytes} bytes")
+    return content
+
+
+def _parsed(content: bytes, origin: str) -> Message:
     graph_def = GraphDef()
     try:
         graph_def.ParseFromString(content)

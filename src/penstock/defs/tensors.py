@@ -77,8 +77,12 @@ def shape_to_proto(shape: TensorShape, proto: Message) -> None:
         proto.dim.add(size=-1 if size is None else size)
 
 
-def from_proto(proto: Message) -> Value:
+def from_proto(proto: Message, content: memoryview | None = None) -> Value:
     """The value of a TensorProto, read-only; variants as ``EncodedVariant``.
+
+    Args:
+        proto: the message.
+        content: numbers that are its content, if that is not in it.
 
     Raises:
         InvalidArgumentError: the shape is not fully known, or the elements do not fit it.
@@ -86,10 +90,18 @@ def from_proto(proto: Message) -> Value:
             it, though it is empty.
 
     """
-    return _value(proto, 0)
+    return _value(proto, 0, content)
 
 
-def _value(proto: Message, depth: int) -> Value:
+def with_content(proto: Message, content: memoryview) -> Message:
+    """A TensorProto with a content that was not in it."""
+    whole = TensorProto()
+    whole.CopyFrom(proto)
+    whole.tensor_content = bytes(content)
+    return whole
+
+
+def _value(proto: Message, depth: int, content: memoryview | None = None) -> Value:
     """The value of a TensorProto that stands in as many others."""
     dtype = dtypes.of_number(proto.dtype)
     if dtype.is_ref:
@@ -100,6 +112,8 @@ def _value(proto: Message, depth: int) -> Value:
         flat = np.empty(0, dtype.numpy)
     elif dtype is dtypes.variant:
         flat = _variants(proto, size, depth)
+    elif content is not None:
+        flat = _from_content(content, dtype, size)
     elif proto.tensor_content and dtype is not dtypes.resource:
         flat = _from_content(proto.tensor_content, dtype, size)
     else:
@@ -123,15 +137,16 @@ def _full_shape(shape: TensorShape, dtype: DType) -> tuple[int, ...]:
     return sizes
 
 
-def _from_content(content: bytes, dtype: DType, size: int) -> Array:
+def _from_content(content: bytes | memoryview, dtype: DType, size: int) -> Array:
     if dtype is dtypes.string:
-        return _objects(_cut(content, size))
+        return _objects(_cut(bytes(content), size))
     if len(content) != size * dtype.numpy.itemsize:
         raise _unparsable(f"{len(content)} bytes do not hold {size} elements of {dtype}")
     array = np.frombuffer(content, dtype.numpy if _IS_LITTLE else dtype.numpy.newbyteorder("<"))
     if dtype is dtypes.bool_ and array.view(np.uint8).max() > 1:
         raise _unparsable("a byte that is neither 0 nor 1 is no bool")
-    return array if _IS_LITTLE else array.astype(dtype.numpy)
+    # What is in the middle of a file may stand anywhere.
+    return array.astype(dtype.numpy, copy=not (_IS_LITTLE and array.flags.aligned))
 
 
 def _cut(content: bytes, count: int) -> list[bytes]:

@@ -20,7 +20,7 @@ def write_varint(number: int) -> bytes:
     return bytes(out)
 
 
-def read_varint(data: bytes, at: int) -> tuple[int, int]:
+def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """The number that begins at ``at``, and where the next one begins."""
     number = shift = 0
     while True:

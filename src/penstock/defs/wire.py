@@ -29,12 +29,12 @@ class Field(NamedTuple):
     end: int
     size: int
 
-    def value(self, content: bytes) -> bytes:
+    def value(self, content: bytes | memoryview) -> bytes:
         """The bytes of the value."""
-        return content[self.start : self.end]
+        return bytes(content[self.start : self.end])
 
 
-def fields_of(content: bytes, limit: int = _MAX_FIELDS) -> list[Field]:
+def fields_of(content: bytes | memoryview, limit: int = _MAX_FIELDS) -> list[Field]:
     """The first fields of a message, up to one that makes no sense or is cut off."""
     fields: list[Field] = []
     at = 0

@@ -12,7 +12,6 @@ unique; every edge stands in its source's ``out_edges`` and in its destination's
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
@@ -25,6 +24,7 @@ from penstock.core.names import CONTROL_SLOT, Endpoint
 from penstock.defs.attrs import Attr
 from penstock.errors import InternalError, InvalidArgumentError, OutOfRangeError
 from penstock.graph.functions import FunctionLibrary
+from penstock.graph.near_names import near_names
 from penstock.graph.roles import Role, role_of
 from penstock.printable import printable
 
@@ -33,9 +33,6 @@ INLINED_FROM: Final = "_inlined_from"
 #: The graph version that this runtime speaks, and the oldest producer that it reads.
 VERSION: Final = 2474
 MIN_PRODUCER: Final = 0
-#: So many names are compared with a wrong one, and so many of them offered.
-_MAX_COMPARED: Final = 10_000
-_MAX_NEAR: Final = 3
 
 
 class Edge(NamedTuple):
@@ -107,14 +104,6 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.op.name} {self.name}>"
-
-
-def near_names(name: str, names: Sequence[str]) -> LookUpName:
-    """What to do when none of ``names`` is ``name``: those that resemble it, if there are any."""
-    # Scopes are easily forgotten: ``logits`` may mean ``model/head/logits``.
-    scoped = [one for one in names if one.endswith(f"/{name}")]
-    similar = difflib.get_close_matches(name, names[:_MAX_COMPARED])
-    return LookUpName(tuple(dict.fromkeys(scoped[:_MAX_NEAR] + similar))[:_MAX_NEAR])
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,14 @@ from penstock.core.collector import collector_paused
 from penstock.core.names import (
     CONTROL_SLOT,
     Endpoint,
+    first_free,
     is_legal_internal_name,
     is_legal_name,
     parse_endpoint,
     scopes_of,
 )
 from penstock.defs.attrs import Attr, PlaceholderAttr
+from penstock.defs.large_contents import NO_CONTENTS, LargeContents
 from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError, OpError, UnimplementedError, Where
 from penstock.graph.check_versions import check_versions
@@ -42,10 +44,12 @@ _INTERMEDIATES: Final = " Try using tf.compat.v1.experimental.output_all_interme
 _MAX_KNOWN: Final = 4096
 
 
-def graph_from_def(graph_def: Message, *, allow_internal_names: bool = False) -> Graph:
+def graph_from_def(
+    graph_def: Message, contents: LargeContents = NO_CONTENTS, *, allow_internal_names: bool = False
+) -> Graph:
     """A new graph of a whole definition; raises OpError if it is not acceptable."""
     graph = Graph()
-    options = ImportOptions(allow_internal_names=allow_internal_names)
+    options = ImportOptions(contents=contents, allow_internal_names=allow_internal_names)
     import_graph_def(graph, graph_def, options)
     return graph
 
@@ -134,7 +138,7 @@ class _Import:
                     f"Imported node name prefix '{self.prefix}' would lead to invalid node names"
                 )
             if options.uniquify_prefix:
-                self.prefix = _first_free(bare, self.taken) + "/"
+                self.prefix = first_free(bare, self.taken) + "/"
         elif names and not options.uniquify_names:
             for node in self.graph_def.node:
                 if node.name in self.graph or node.name in scopes:
@@ -188,7 +192,9 @@ class _Import:
 
     def attrs_of(self, index: int, proto: Message) -> dict[str, Attr]:
         """The attributes of a def, checked; those of earlier defs that are alike."""
-        op, encoded = self.defs.ops[index], self.defs.encoded_attrs(index)
+        op = self.defs.ops[index]
+        content = self.options.contents.get(index)
+        encoded = self.defs.encoded_attrs(index) if content is None else b""
         known = self.known_attrs.get((op, encoded))
         if known is not None:
             return known
@@ -197,6 +203,8 @@ class _Import:
         attrs = validated_attrs(proto, op_def)
         self.check_bound(proto, op_def, attrs)
         attrs = self.with_prefix(attrs)
+        if content is not None:
+            attrs["value"] = attrs["value"].with_content(content)
         if encoded and len(self.known_attrs) < _MAX_KNOWN:
             self.known_attrs[op, encoded] = attrs
         return attrs
@@ -266,7 +274,7 @@ class _Import:
             return name
         if name in self.taken:
             # A number that we choose must not be a later name of the definition either.
-            name = _first_free(name, self.taken | {self.prefix + n for n in self.defs.position})
+            name = first_free(name, self.taken | {self.prefix + n for n in self.defs.position})
         self.taken |= {name, *scopes_of(name)}
         return name
 
@@ -387,12 +395,3 @@ class _Import:
             groups = node.attrs.get("_class")
             if groups:
                 node.attrs = {**node.attrs, "_class": tuple(renamed.get(g, g) for g in groups)}
-
-
-def _first_free(name: str, taken: set[str]) -> str:
-    """``name``, or the first of ``name_1``, ``name_2`` … that is not taken."""
-    candidate, number = name, 0
-    while candidate in taken:
-        number += 1
-        candidate = f"{name}_{number}"
-    return candidate

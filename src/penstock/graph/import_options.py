@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from penstock.defs.large_contents import LargeContents
 from penstock.graph.graph import Node
 
 
@@ -15,6 +16,8 @@ from penstock.graph.graph import Node
 class ImportOptions:
     """How a definition is merged into a graph."""
 
+    #: Contents of constants that were taken out of the definition.
+    contents: LargeContents = field(default_factory=dict)
     #: Put in front of every name, with a slash.
     prefix: str = ""
     #: Endpoints of the definition → endpoints that exist in the graph already.

@@ -104,8 +104,9 @@ class PartitionRunner:
         with self._lock:
             while self._executors:
                 self._executors.popitem()[1].view.let_go()
-        for region in self._parts.regions.values() if self._parts is not None else ():
-            region.give_up()
+        if self._parts is not None:
+            self._parts.graph.clear()
+        self._compiler.give_up()
 
     def _tier_of(self, tier: Tier) -> Tier:
         """The same, or the other one if they do not differ."""

@@ -123,14 +123,6 @@ class Tuner:
             self._is_probing = True
             return probe
 
-    def give_up(self) -> None:
-        """Let go of all that the regions refer to; none of them can run any more."""
-        with self._lock:
-            for region in (self._region, self._probe):
-                if region is not None:
-                    region.give_up()
-            self._settle()
-
     def note(self, region: Region | None, seconds: float, interrupt: Interrupt = NEVER) -> None:
         """A step with ``region`` has succeeded, or one as parts.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.defs.codec import load_graph_def
+from penstock.defs.codec import load_apart
 from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import graph_from_def
 
@@ -29,7 +29,7 @@ def graph_of(given: Any) -> Graph:
     if given is DEFAULT:
         graph: Graph = _builder().default_graph()
         return graph
-    return given if isinstance(given, Graph) else graph_from_def(load_graph_def(given))
+    return given if isinstance(given, Graph) else graph_from_def(*load_apart(given))
 
 
 def opened(graph: Graph) -> BuiltGraph:

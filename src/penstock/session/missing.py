@@ -17,8 +17,8 @@ from penstock.core.names import parse_endpoint
 from penstock.defs.schema import Message
 from penstock.errors import NotFoundError, OpError, UnimplementedError
 from penstock.graph.functions import FunctionLibrary
-from penstock.graph.graph import near_names
 from penstock.graph.import_graph_def import graph_from_def
+from penstock.graph.near_names import near_names
 from penstock.kernels.api.registry import find_kernel, kernels_of
 
 _UNKNOWN = "not an op that is known here"

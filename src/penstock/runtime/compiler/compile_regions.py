@@ -8,6 +8,7 @@ Not:  runs nothing.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -35,6 +36,7 @@ from penstock.runtime.compiler.program import Program
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.compiler.rewrite import RegionGroup, SurelyLive, outputs_of, rewrite
 from penstock.runtime.compiler.sizes import spread_numbers
+from penstock.runtime.compiler.source import Source
 from penstock.runtime.compiler.unary_chains import join_unary_chains
 from penstock.runtime.kernel_binder import bind_at
 from penstock.runtime.outputs import checked_kernel
@@ -80,6 +82,14 @@ class Compiler:
     ends: tuple[int, int] | None = None
     #: How long texts may be, and what is worth a thread.
     limits: Limits = DEFAULT_LIMITS
+    #: What was made.
+    made: list[weakref.ref[Source]] = field(default_factory=list)
+
+    def give_up(self) -> None:
+        """Let go of all that what was made refers to; none of it can run any more."""
+        for source in [made() for made in self.made]:
+            if source is not None:
+                source.give_up()
 
     def compile(self, graph: Graph) -> Compiled | None:
         """Compile as much of a partition as possible.
@@ -229,6 +239,7 @@ class Compiler:
     def _region(self, graph: Graph, program: Program, profile: Profile | None = None) -> Region:
         """A program as a function."""
         source = generate(program, self._checked, profile, self.limits)
+        self.made.append(weakref.ref(source))
         return Region(source, self.device, graph.function, self.device_of)
 
     def _program(self, graph: Graph, levels: LoopTree, facts: NodeInfo) -> Program:

@@ -49,7 +49,7 @@ class Region:
 
     def give_up(self) -> None:
         """Let go of all that the function refers to, itself among it; it cannot run any more."""
-        self.source.function.__globals__.clear()
+        self.source.give_up()
 
     def run(self, step: Interruptible, *args: Value | None) -> tuple[Value | None, ...]:
         """Run the region; None stands for what is dead.

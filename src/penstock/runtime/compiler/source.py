@@ -129,6 +129,10 @@ class Source:
         """Whether each line runs once at most, and nothing in them has effects or waits."""
         return self.only_reads and not self.names and not any(line.loops for line in self.lines)
 
+    def give_up(self) -> None:
+        """Let go of all that the function refers to, itself among it; it cannot run any more."""
+        self.function.__globals__.clear()
+
     @property
     def listing(self) -> str:
         """Code and labels side by side, as ``penstock show --python`` prints them."""
@@ -280,6 +284,8 @@ def make_source(
     _sources[filename] = source
     linecache.cache[filename] = (len(code), None, cast("list[str]", Listing(lines)), filename)
     weakref.finalize(source, linecache.cache.pop, filename, None)
+    # Who runs the function has the source.  It and its namespace hold each other, and weights.
+    weakref.finalize(source, namespace.clear).atexit = False
     return source
 
 
