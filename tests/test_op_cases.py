@@ -13,7 +13,7 @@ from cases_src.casebook import numbered
 from penstock.kernels.native import program
 from penstock.kernels.native.rules import RULES
 from penstock.passes.offload import write_model
-from penstock.passes.offload.rules import HEAVY
+from penstock.passes.offload.heavy_ops import HEAVY
 from support.corpus import run_case
 from support.native import ALL, JIT, at_once
 from support.op_cases import OpCase, all_op_cases

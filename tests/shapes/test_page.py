@@ -10,11 +10,13 @@ from typing import Any
 
 import penstock as ps
 from penstock.catalogue.registry import get_op, is_builtin_op
+from penstock.graph.export import graph_to_def
 from penstock.graph.roles import Role, role_of
 from penstock.kernels.api.registry import ops_with_kernels
 from penstock.kernels.api.shape_rules import ops_with_shape_rules
 from penstock.shapes.calls import CALLS
 from support.custom import custom_kernels
+from support.sketch import sketch
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "shapes.md").read_text("utf-8")
@@ -64,6 +66,22 @@ print(bool(imported()))
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
     )
     assert done.stdout == "[] (1,) []\nTrue\n"
+
+
+def test_graphs_without_heavy_work_need_no_rules() -> None:
+    """Neither of shapes nor of ONNX, though ONNX Runtime may be there."""
+    graph = sketch("x = Placeholder() dtype=float32\ny = Softsign(x)")
+    content = graph_to_def(graph).SerializeToString()
+    code = f"""
+import sys
+import penstock as ps
+print(ps.Session({content!r}).run("y:0", {{"x:0": 1.0}}))
+print([name for name in sys.modules if "_rules" in name or name.startswith("penstock.shapes")])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout == "0.5\n[]\n"
 
 
 def test_nearly_every_op_has_a_rule() -> None:

@@ -195,7 +195,7 @@ def _large_tensor(content: bytes) -> Value | None:
     if tensor is None:
         return None
     view = memoryview(content)[tensor.start : tensor.end]
-    fields = {field.number: field for field in fields_of(view, 4)}  # type: ignore[arg-type]
+    fields = {field.number: field for field in fields_of(view, 4)}
     if set(fields) != {_DTYPE, _SHAPE, _CONTENT} or fields[_CONTENT].type != BYTES:
         return None
     dtype = dtypes.of_number(read_varint(content, tensor.start + fields[_DTYPE].start)[0])

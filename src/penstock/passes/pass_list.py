@@ -33,6 +33,7 @@ from penstock.passes.fuse_gates import fuse_gates
 from penstock.passes.fuse_moments import fuse_moments
 from penstock.passes.graph_pass import REWRITING, GraphPass, GraphProperty, PassInput, rewriting
 from penstock.passes.mask_pooled_gradients import mask_pooled_gradients
+from penstock.passes.offload.heavy_ops import HEAVY
 from penstock.passes.read_in_place import read_in_place
 from penstock.passes.remove_identities import remove_identities
 from penstock.passes.simplify_arithmetic import simplify_arithmetic
@@ -67,6 +68,8 @@ _importing: Final = held_at_forks(Lock(), order=3)
 
 def _offload_regions(given: PassInput) -> int:
     if not (given.settings.accelerate and onnx_library.is_installed()):
+        return 0
+    if not any(node.op.name in HEAVY for node in given.graph):
         return 0
     # Imported when it is first wanted: it looks at shapes, whose rules are many.
     with _importing:

@@ -29,7 +29,7 @@ _FEW_ROWS: Final = frozenset({None, *range(8)})
 # -- convolutions ---------------------------------------------------------------------------------
 
 
-@rule("Conv2D", "Conv3D", "_FusedConv2D", is_heavy=True)
+@rule("Conv2D", "Conv3D", "_FusedConv2D")
 def _convolution(node: Written) -> Tensor:
     x, weight = node.inputs[:2]
     rank = weight.rank
@@ -44,7 +44,7 @@ def _convolution(node: Written) -> Tensor:
     return _convolved(node, kernel, sizes[:-2], channels // sizes[-2])
 
 
-@rule("DepthwiseConv2dNative", "_FusedDepthwiseConv2dNative", is_heavy=True)
+@rule("DepthwiseConv2dNative", "_FusedDepthwiseConv2dNative")
 def _depthwise(node: Written) -> Tensor:
     weight = node.inputs[1]
     _check(node, 4)
@@ -164,7 +164,7 @@ def _batch_norm(node: Written) -> Tensor:
 # -- products -------------------------------------------------------------------------------------
 
 
-@rule("MatMul", "_FusedMatMul", is_heavy=True)
+@rule("MatMul", "_FusedMatMul")
 def _product(node: Written) -> Tensor:
     node.need(node.types[0] is dtypes.float32)
     x, y = node.plain(0), node.plain(1)
@@ -176,7 +176,7 @@ def _product(node: Written) -> Tensor:
     return _finished(node, node.make("Gemm", [x, y], **turns))
 
 
-@rule("BatchMatMul", "BatchMatMulV2", is_heavy=True)
+@rule("BatchMatMul", "BatchMatMulV2")
 def _batch_product(node: Written) -> Tensor:
     node.need(node.types[0] is dtypes.float32)
     factors = []
@@ -190,7 +190,7 @@ def _batch_product(node: Written) -> Tensor:
     return node.make("MatMul", factors)
 
 
-@rule("Einsum", is_heavy=True)
+@rule("Einsum")
 def _einsum(node: Written) -> Tensor:
     equation = node.attrs["equation"].decode().replace(" ", "")
     node.need(node.types[0] is dtypes.float32 and len(node.inputs) == 2 and "." not in equation)

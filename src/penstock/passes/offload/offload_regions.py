@@ -20,16 +20,14 @@ import numpy as np
 from penstock.graph.graph import Node
 from penstock.passes.graph_rewriter import GraphRewriter, value_of
 from penstock.passes.offload.find_regions import find_regions
-from penstock.passes.offload.rules import HEAVY
+from penstock.passes.offload.heavy_ops import HEAVY, OF_MATRICES, PRODUCTS
 from penstock.passes.offload.write_model import Exporter, RegionModel
 from penstock.passes.region_node import Output, listed, names_of, put_in_place, types_of
 from penstock.shapes.infer import Shapes
 
 _OP: Final = "_OnnxRegion"
-#: Products of two matrices; and how many rows one may well have.
-_PRODUCTS: Final = frozenset({"MatMul", "_FusedMatMul"})
+#: How many rows a matrix may well have.
 _ROWS: Final = 8
-_OF_MATRICES: Final = _PRODUCTS | {"BatchMatMul", "BatchMatMulV2", "Einsum"}
 
 
 def offload_regions(
@@ -46,7 +44,7 @@ def offload_regions(
     heavy = {node.op.name for node in draft.graph if node.op.name in HEAVY}
     if not heavy:
         return 0
-    counted = heavy - _OF_MATRICES if min_products and are_in_c() else heavy
+    counted = heavy - OF_MATRICES if min_products and are_in_c() else heavy
     if not _may_be_worth_it(draft, min_products, counted):
         return 0
     exporter = Exporter(draft.graph)
@@ -61,7 +59,7 @@ def offload_regions(
 def _may_be_worth_it(draft: GraphRewriter, min_products: int, ops: Set[str]) -> bool:
     """Whether shapes are worth being inferred: a look at ops, and at how large constants are."""
     heavy = [node for node in draft.graph if node.op.name in ops]
-    if any(node.op.name not in _PRODUCTS for node in heavy):
+    if any(node.op.name not in PRODUCTS for node in heavy):
         return True
     # numpy's products are as fast; what is gained is around them, and needs large ones.
     factors = [value_of(edge.src) for node in heavy for edge in node.inputs if edge]

@@ -67,18 +67,14 @@ Rule: TypeAlias = Callable[[Written], "Tensor | Sequence[Tensor]"]
 
 #: Rules by the names of ops.
 RULES: Final[dict[str, Rule]] = {}
-#: The ops whose work is worth a region.
-HEAVY: Final[set[str]] = set()
 
 
-def rule(*ops: str, is_heavy: bool = False) -> Callable[[Rule], Rule]:
+def rule(*ops: str) -> Callable[[Rule], Rule]:
     """Register how some ops are written."""
 
     def register(write: Rule) -> Rule:
         for op in ops:
             RULES[op] = write
-            if is_heavy:
-                HEAVY.add(op)
         return write
 
     return register
