@@ -33,6 +33,7 @@ from penstock.passes.fuse_gates import fuse_gates
 from penstock.passes.fuse_moments import fuse_moments
 from penstock.passes.graph_pass import REWRITING, GraphPass, GraphProperty, PassInput, rewriting
 from penstock.passes.mask_pooled_gradients import mask_pooled_gradients
+from penstock.passes.multiply_ahead import multiply_ahead
 from penstock.passes.offload.heavy_ops import HEAVY
 from penstock.passes.read_in_place import read_in_place
 from penstock.passes.remove_identities import remove_identities
@@ -217,6 +218,15 @@ BUILTIN_PASSES: Final = (
         never="what is no constant, or read by somebody else",
         option="remapping",
         requires=_ALONE,
+        may_change_last_bits=True,
+    ),
+    GraphPass(
+        name="multiply_ahead",
+        run=rewriting(multiply_ahead),
+        does="a loop that multiplies a list's elements by a matrix multiplies many at once",
+        never="elements of a list, or by a matrix, that changes in the loop; outside of loops",
+        option="remapping",
+        requires=REWRITING | {GraphProperty.SETTLED, GraphProperty.SWEPT},
         may_change_last_bits=True,
     ),
     GraphPass(

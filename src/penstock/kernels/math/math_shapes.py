@@ -156,6 +156,15 @@ def mat_mul(node: ShapeContext) -> TensorShape:
     return shape(dim(a, 1 if is_flipped[0] else 0), dim(b, 0 if is_flipped[1] else 1))
 
 
+@shape_rule("_ItemMatMul")
+def item_mat_mul(node: ShapeContext) -> TensorShape:
+    """The same; where the first one comes from does not matter."""
+    a, b = with_rank(node.input(0), 2), with_rank(node.input(1), 2)
+    is_flipped = node.attrs.bool("transpose_b")
+    merge_dims(dim(a, 1), dim(b, 1 if is_flipped else 0))
+    return shape(dim(a, 0), dim(b, 0 if is_flipped else 1))
+
+
 @shape_rule("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def batch_mat_mul(node: ShapeContext) -> TensorShape:
     """A product for each pair of matrices; the axes in front are the same, or broadcast."""

@@ -75,7 +75,13 @@ def _bound(x: Array) -> float:
 @kernel("MatMul", types={"T": _FACTORS})
 def make_matmul(attrs: Attrs) -> Kernel:
     """The product of two matrices, each of them possibly transposed first."""
-    is_a_turned, is_b_turned = attrs.bool("transpose_a"), attrs.bool("transpose_b")
+    return new_product(
+        attrs, is_a_turned=attrs.bool("transpose_a"), is_b_turned=attrs.bool("transpose_b")
+    )
+
+
+def new_product(attrs: Attrs, *, is_a_turned: bool = False, is_b_turned: bool = False) -> Kernel:
+    """How two matrices of a node's type ``T`` are multiplied."""
     dtype, in_c = attrs.dtype("T"), None
     if attrs.accelerate and dtype is dtypes.float32:
         in_c = _in_c(is_a_turned=is_a_turned, is_b_turned=is_b_turned)

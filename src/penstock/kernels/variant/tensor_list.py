@@ -47,7 +47,9 @@ UNSET: Final = Unset.UNSET
 class TensorList(Variant):
     """Elements by index, and what is known of all of them."""
 
-    __slots__ = ("dtype", "element_shape", "items", "max_size")
+    __slots__ = ("ahead", "dtype", "element_shape", "items", "max_size")
+    #: What kernels made of elements, each its own, which it replaces as a whole; not there before.
+    ahead: dict[object, object]
     type_name: ClassVar[str] = "tensorflow::TensorList"
 
     def __init__(
