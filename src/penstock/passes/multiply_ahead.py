@@ -7,7 +7,7 @@ Not:  touches no product by what a loop changes, nor any outside of loops.
 
 A layer of a recurrent network multiplies what comes in at each step by the same weights, and only
 the product with its state has to wait for the step before.  Told of the list, a product's kernel
-(``kernels/variant/item_product_op.py``) multiplies many elements at once.  The element is still
+(``kernels/math/item_product_op.py``) multiplies many elements at once.  The element is still
 read, so that whoever reads it without right is told so at the same node.
 """
 
