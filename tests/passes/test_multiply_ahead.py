@@ -218,6 +218,42 @@ def test_elements_that_differ(hole: tuple[int, ...] | None) -> None:
             np.testing.assert_allclose(y, items[place] @ b, rtol=1e-5, atol=1e-6)
 
 
+class _Counting(PersistentVector[Any]):
+    """Elements that note how often they are read."""
+
+    reads = 0
+
+    def get(self, index: int) -> Any:
+        self.reads += 1
+        return super().get(index)
+
+
+@pytest.mark.parametrize(
+    ("places", "is_changed", "reads"),
+    [
+        (range(2000), False, 2000),
+        (range(1999, -1, -1), False, 2000),
+        ([0, 1900, 7, 1200, 3, 1901, 0], False, 500),
+        ([0, 1, 2, 3, 4, 5], True, 500),
+        ([np.array(place) for place in range(300)], False, 500),
+    ],
+)
+def test_little_is_made_in_vain(places: Any, is_changed: bool, reads: int) -> None:
+    """In a row all is made once; elsewhere, and with factors that change, one block at most."""
+    items = RANDOM.standard_normal((2000, 8, 3), np.float32)
+    vector = _Counting.of(items)
+    handle = TensorList(ps.dtypes.float32, UNKNOWN, vector)
+    b = RANDOM.standard_normal((3, 64), np.float32)
+    with ps.Session(sketch(PRODUCT)) as session:
+        call = session.make_callable("y:0", ["a:0", "b:0", "list:0", "i:0"])
+        for place in places:
+            factor = b.copy() if is_changed else b
+            index = place.astype(np.int32) if isinstance(place, np.ndarray) else np.int32(place)
+            y = call(items[place], factor, handle, index)
+            np.testing.assert_allclose(y, items[place] @ b, rtol=1e-4, atol=1e-5)
+    assert 0 < vector.reads <= reads + 600
+
+
 def test_another_factor_makes_others() -> None:
     """A variable may be assigned in the loop."""
     items = [RANDOM.standard_normal((2, 3), np.float32) for _ in range(4)]

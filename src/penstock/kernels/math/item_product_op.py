@@ -7,8 +7,9 @@ Not:  reads nothing of the list that is not asked for, but for its neighbours.
 
 Who reads a list in a loop mostly multiplies all of its elements by one matrix, one by one: one
 product of all is faster, since the matrix is read once for all of them.  What was made ahead
-stays with the list, and goes when that does; it is bounded, and so is what was made in vain if the
-loop ends early.
+stays with the list, and goes when that does.  It is bounded, and so is what was made in vain if
+the loop ends early; who takes elements from anywhere, or another matrix each time, gets what was
+asked for.
 """
 
 from __future__ import annotations
@@ -37,13 +38,17 @@ class _Products(NamedTuple):
     factor: Value
     by_place: Mapping[int, Array]
 
+    def comes_before(self, place: int, factor: Value) -> bool:
+        """Whether a product is the next of a row of such, in either direction."""
+        ends = place - 1 in self.by_place, place + 1 in self.by_place
+        return factor is self.factor and any(ends) and place not in self.by_place
+
 
 @kernel("_ItemMatMul", types={"T": {dtypes.float32, dtypes.float64}})
 def make_item_mat_mul(attrs: Attrs) -> Kernel:
     """The product of a list's element and a matrix, and of its neighbours by the way."""
     is_turned = attrs.bool("transpose_b")
-    multiply = new_product(attrs, is_b_turned=is_turned)
-    own = object()
+    own = _Ahead(new_product(attrs, is_b_turned=is_turned), is_turned=is_turned)
 
     def product(item: Value, factor: Value, source: Any, index: Any) -> Value:
         try:
@@ -52,32 +57,44 @@ def make_item_mat_mul(attrs: Attrs) -> Kernel:
                 return by_place[index]
         except (AttributeError, KeyError, TypeError):  # nothing yet, elsewhere, an odd index
             pass
-        return new(item, factor, source, number_in(index))
+        return own.product(item, factor, source, number_in(index))
 
-    def new(item: Value, factor: Value, source: Any, at: int) -> Value:
-        """The same where it was not made ahead; others are made now."""
+    return product
+
+
+class _Ahead:
+    """What one node multiplies ahead; what it made is the list's, which knows it by this."""
+
+    def __init__(self, multiply: Kernel, *, is_turned: bool) -> None:
+        self._multiply: Final = multiply
+        self._is_turned: Final = is_turned
+
+    def product(self, item: Value, factor: Value, source: Any, place: int) -> Value:
+        """A product that was not made ahead; others are made now, if they may come next."""
         is_good = type(source) is TensorList and np.ndim(item) == np.ndim(factor) == 2
-        if not is_good or item.shape[1] != factor.shape[is_turned]:
-            return multiply(item, factor)  # which complains
-        made = getattr(source, "ahead", {}).get(own)
-        if made is None or made.by_place:
-            made = made_ahead(source, at, item, factor)
-        return made.by_place[at] if made.by_place else multiply(item, factor)
+        if not is_good or item.shape[1] != factor.shape[self._is_turned]:
+            return self._multiply(item, factor)  # which complains
+        made = getattr(source, "ahead", {}).get(self)
+        if made is None or made.comes_before(place, factor):
+            made = self._made(source, place, item, factor)
+        elif made.factor is not factor or (made.by_place and place not in made.by_place):
+            # Another factor, or an element from anywhere: more of these would come.
+            made = source.ahead[self] = _Products(factor, {})
+        return made.by_place[place] if made.by_place else self._multiply(item, factor)
 
-    def made_ahead(source: TensorList, at: int, item: Array, factor: Array) -> _Products:
+    def _made(self, source: TensorList, place: int, item: Array, factor: Array) -> _Products:
         """The products of an element and its neighbours, which the list has from now on."""
-        shape = len(item), factor.shape[not is_turned]
+        shape = len(item), factor.shape[not self._is_turned]
         count = max(_MOST // max(prod(shape) * item.itemsize, 1), 1)
-        places = range(at - at % count, min(at - at % count + count, source.items.size))
-        items = [source.items.get(place) for place in places]
+        start = place - place % count
+        places = range(start, min(start + count, source.items.size))
+        items = [source.items.get(each) for each in places]
         made = _Products(factor, {})
-        if len(items) > 1 and all(np.shape(one) == item.shape for one in items):
-            total = freeze(multiply(np.concatenate(items), factor))
+        if len(items) > 1 and all(np.shape(each) == item.shape for each in items):
+            total = freeze(self._multiply(np.concatenate(items), factor))
             products = total.reshape(len(items), *shape)
             made = _Products(factor, dict(zip(places, products, strict=True)))
         if not hasattr(source, "ahead"):
             source.ahead = {}
-        source.ahead[own] = made
+        source.ahead[self] = made
         return made
-
-    return product
