@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import pickle
 import random
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,20 @@ def test_a_graph_of_a_session_has_them(form: str, tmp_path: Path) -> None:
         assert value.flags.aligned
         found = session.graph.as_graph_def()
     assert [node.attr["value"] for node in found.node] == [n.attr["value"] for n in graph.node]
+
+
+def test_whatever_takes_a_definition_has_them() -> None:
+    """A graph that it is added to, under other names, one that goes on, and a pickled one."""
+    content = with_weights().SerializeToString()
+    graph = ps.Graph()
+    graph.import_graph_def(content, name="a")
+    again = pickle.loads(pickle.dumps(graph))
+    for each in (graph, again):
+        with ps.Session(each) as session:
+            np.testing.assert_array_equal(session.run("a/sum:0"), WEIGHTS + 1)
+    with ps.Session(ps.Graph()) as session:
+        session.extend(content)
+        np.testing.assert_array_equal(session.run("sum:0"), WEIGHTS + 1)
 
 
 def test_a_value_is_one_object_as_long_as_somebody_has_it() -> None:

@@ -24,7 +24,7 @@ from penstock.catalogue.op_def import OpDef
 from penstock.core.given import leaves
 from penstock.core.names import CONTROL_SLOT, parse_endpoint
 from penstock.defs.attrs import Attr
-from penstock.defs.codec import load_graph_def
+from penstock.defs.codec import load_apart
 from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError
 from penstock.graph.export import graph_to_def
@@ -171,14 +171,15 @@ class Graph(BaseGraph):
         ``input_map`` puts tensors of this graph in the place of tensors of the definition.
         ``return_elements`` lists tensors (``x:0``) and operations (``x``) to return.
         """
+        proto, contents = load_apart(graph_def)
         options = ImportOptions(
+            contents=contents,
             prefix=scope_in(self).name + name if name else "",
             input_map={key: str(tensor) for key, tensor in (input_map or {}).items()},
             return_tensors=[element for element in return_elements if ":" in element],
             return_nodes=[element for element in return_elements if ":" not in element],
             uniquify_prefix=True,
         )
-        proto = load_graph_def(graph_def)
         with self.lock:
             results = merge_graph_def(self, proto, options)
         tensors = iter([Tensor(self, *place) for place in results.return_tensors])

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from penstock.builder.graph import Graph
 from penstock.builder.tensor import Tensor
 from penstock.builder.variable import Variable
-from penstock.defs.codec import load_graph_def
+from penstock.defs.codec import load_apart
 from penstock.graph.export import graph_to_def
 from penstock.graph.import_graph_def import import_graph_def
 from penstock.graph.import_options import ImportOptions
@@ -40,8 +40,9 @@ def _reduced(graph: Graph) -> tuple[Any, ...]:
 
 def _restored(content: bytes, variables: tuple[VariableNames, ...]) -> Graph:
     graph = Graph()
-    options = ImportOptions(allow_internal_names=True)
-    import_graph_def(graph, load_graph_def(content), options)
+    proto, contents = load_apart(content)
+    options = ImportOptions(contents=contents, allow_internal_names=True)
+    import_graph_def(graph, proto, options)
     for names in variables:
         graph.variables.append(_variable(graph, VariableNames(*names)))
     return graph

@@ -34,7 +34,7 @@ Attr: TypeAlias = Any
 class TensorAttr:
     """A tensor in an attribute; the message is decoded once, when its value is needed."""
 
-    __slots__ = ("_content", "_proto", "_value")
+    __slots__ = ("_content", "_proto", "_seen", "_value")
 
     def __init__(
         self, *, proto: Message = None, value: Value = None, content: memoryview | None = None
@@ -43,9 +43,10 @@ class TensorAttr:
         self._proto = proto
         #: The message's content, if it is not in there; None if it is.
         self._content = content
-        #: The decoded value, or None as long as nobody asked.  With a content of its own, a weak
-        #: reference: it is decoded again, for next to nothing, if somebody asks when it is gone.
+        #: The decoded value, or None as long as nobody asked.  That of a content beside the message
+        #: is not kept, but decoded again, for next to nothing, if somebody asks when it is gone.
         self._value = value
+        self._seen: weakref.ref[Any] | None = None
 
     def with_content(self, content: memoryview) -> TensorAttr:
         """The same with the numbers that were taken out of the message."""
@@ -76,11 +77,11 @@ class TensorAttr:
         return self._value
 
     def _from_content(self, content: memoryview) -> Value:
-        known = None if self._value is None else self._value()
-        if known is None:
-            known = tensors.from_proto(self._proto, content)
-            self._value = weakref.ref(known)
-        return known
+        value = None if self._seen is None else self._seen()
+        if value is None:
+            value = tensors.from_proto(self._proto, content)
+            self._seen = weakref.ref(value)
+        return value
 
     @property
     def proto(self) -> Message:
@@ -95,7 +96,7 @@ class TensorAttr:
 
         It is cheaper than the value.
         """
-        if self._proto is None or self._content or len(self._proto.tensor_shape.dim):
+        if self._proto is None or self._content is not None or self._proto.tensor_shape.dim:
             return None
         encoded: bytes = self._proto.SerializeToString()
         return encoded

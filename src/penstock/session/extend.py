@@ -15,7 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.core.names import parse_endpoint
-from penstock.defs.codec import load_graph_def
+from penstock.defs.codec import load_apart
+from penstock.defs.large_contents import LargeContents
 from penstock.defs.schema import Message
 from penstock.errors import FailedPreconditionError, InvalidArgumentError
 from penstock.graph.graph import Graph, Versions
@@ -36,12 +37,12 @@ def extend(graph: Graph, graph_def: Any, *, is_final: bool) -> None:
         raise FailedPreconditionError(
             "Extending the graph is not supported when optimize_for_static_graph is true."
         )
-    proto = load_graph_def(graph_def)
+    proto, contents = load_apart(graph_def)
     with graph.lock:
-        _extend(graph, proto)
+        _extend(graph, proto, contents)
 
 
-def _extend(graph: Graph, graph_def: Message) -> None:
+def _extend(graph: Graph, graph_def: Message, contents: LargeContents) -> None:
     graph.library.add_library(graph_def.library)
     for node in graph_def.node:
         if node.name in graph:
@@ -52,12 +53,12 @@ def _extend(graph: Graph, graph_def: Message) -> None:
             )
     if not graph_def.node:
         return
-    import_graph_def(graph, graph_def, _options(graph, graph_def))
+    import_graph_def(graph, graph_def, _options(graph, graph_def, contents))
     new = graph_def.versions
     graph.versions = Versions(new.producer, new.min_consumer, tuple(new.bad_consumers))
 
 
-def _options(graph: Graph, graph_def: Message) -> ImportOptions:
+def _options(graph: Graph, graph_def: Message, contents: LargeContents) -> ImportOptions:
     """Options that let new nodes take inputs from those that are there already."""
     input_map: dict[str, str] = {}
     for node in graph_def.node:
@@ -65,4 +66,4 @@ def _options(graph: Graph, graph_def: Message) -> ImportOptions:
             name, slot = parse_endpoint(text)
             if name in graph:
                 input_map[text] = text if slot < 0 else f"{name}:{slot}"
-    return ImportOptions(input_map=input_map, validate_colocation=False)
+    return ImportOptions(contents=contents, input_map=input_map, validate_colocation=False)
