@@ -32,7 +32,7 @@ Attr: TypeAlias = Any
 
 
 class TensorAttr:
-    """A tensor in an attribute; the message is decoded once, when its value is needed."""
+    """A tensor in an attribute; the message is decoded when its value is needed."""
 
     __slots__ = ("_content", "_proto", "_seen", "_value")
 

@@ -55,7 +55,7 @@ def load_graph_def(source: Any, *, max_bytes: int = MAX_BYTES) -> Message:
 
 
 def load_apart(source: Any) -> tuple[Message, LargeContents]:
-    """The same from the same, but for the contents of large constants, which stand beside it."""
+    """Like ``load_graph_def``, but the contents of large constants stand beside the message."""
     if isinstance(source, GraphDef):
         return _copied(source), NO_CONTENTS
     content, origin = _content(source)

@@ -63,7 +63,7 @@ def take_out(
                 parts += [whole[done : field.end - field.size], _encoded(_NODE, rest)]
                 done = field.end
             position += 1
-    return b"".join([*parts, whole[done:]]), found
+    return (b"".join([*parts, whole[done:]]), found) if found else (content, found)
 
 
 def _cut(node: memoryview, large: int) -> tuple[bytes, memoryview] | None:

@@ -1,4 +1,4 @@
-"""Multiply a list's elements by a matrix ahead of the loop that reads them one by one.
+"""Tell products in a loop of the list that their factors come from, so that they go ahead.
 
 In:   a GraphRewriter.
 Out:  its graph, in which products by such elements are told where their first factor comes from;

@@ -366,7 +366,10 @@ class Session(Instruments, Scoped):
             registry.reset(containers)
 
     def close(self) -> None:
-        """Cancel what runs, and give up variables, queues and tables.  May be called twice."""
+        """Cancel what runs; give up variables, queues, tables and what was made of the graph.
+
+        May be called twice.
+        """
         if self._end(CancelledError("Session has been closed.")):
             self._environment.resources.close()
 
