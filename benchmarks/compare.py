@@ -94,7 +94,7 @@ def main() -> None:
     for peer, name in PEERS.items():
         parser.add_argument(f"--{peer}", metavar="PYTHON", help=f"measure {name}, too")
     parser.add_argument(
-        "--jit", action="store_true", help="have XLA compile loops and regions (the extra xla)"
+        "--jit", action="store_true", help="have regions without loops be programs, too"
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="steps per round, in seconds")

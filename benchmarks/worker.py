@@ -73,27 +73,12 @@ class PenstockModel:
 
 
 class CompiledModel(PenstockModel):
-    """The same, with loops and regions that XLA computes; steps that come before do not count."""
-
-    def __init__(self, case: Case, data: bytes, feeds: list[Any]) -> None:
-        super().__init__(case, data, feeds)
-        self._is_ready = False
+    """The same, with regions that are programs besides loops."""
 
     @staticmethod
     def _options(ps: Any) -> Any:
         level = ps.OptimizerOptions.ON_1
         return ps.GraphOptions(optimizer_options=ps.OptimizerOptions(global_jit_level=level))
-
-    def run(self) -> list[Any]:
-        """Make one step; after the first one, wait until all is compiled."""
-        results = super().run()
-        if not self._is_ready:
-            self._is_ready = True
-            from penstock.kernels.native import background  # noqa: PLC0415
-
-            while not background.is_idle():
-                time.sleep(0.01)
-        return results
 
 
 class TensorFlowModel:

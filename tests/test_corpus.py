@@ -22,7 +22,7 @@ from penstock.core import dtypes
 from penstock.defs.schema import Message
 from penstock.graph.import_graph_def import graph_from_def
 from support.corpus import Case, all_cases, check_error, run_case
-from support.native import ALL, JIT, at_once
+from support.native import ALL, JIT, watched
 from support.sampling import sampled
 from support.tiers import leave_some_out
 
@@ -106,8 +106,7 @@ def test_regions_give_tensorflows_answers(case: Case, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_native_regions_give_tensorflows_answers(case: Case, tier: ps.Tier, tmp_path: Path) -> None:
     """Whatever XLA can compute of a graph, loops included, it may compute, on both tiers."""
-    pytest.importorskip("jaxlib")
-    with at_once():
+    with watched():
         run(case, tmp_path, tier=tier, limits=ALL, graph_options=JIT, check_outputs=False)
 
 

@@ -15,7 +15,7 @@ from penstock.kernels.native.rules import RULES
 from penstock.passes.offload import write_model
 from penstock.passes.offload.heavy_ops import HEAVY
 from support.corpus import run_case
-from support.native import ALL, JIT, at_once
+from support.native import ALL, JIT, watched
 from support.op_cases import OpCase, all_op_cases
 from support.surroundings import python_functions  # noqa: F401
 
@@ -74,13 +74,12 @@ def with_native_rules() -> list[OpCase]:
 @pytest.mark.parametrize("case", with_native_rules(), ids=str)
 def test_native_regions_give_tensorflows_answers(case: OpCase) -> None:
     """What XLA can compute, however little, it may; over fifty steps rounding adds up."""
-    pytest.importorskip("jaxlib")
     if case.family == "fifty_steps":
         pytest.skip("what differs by rounding is used to go on")
     config = ps.Config(
         limits=ALL, graph_options=JIT, check_graphs=True, device_count=case.device_count
     )
-    with at_once(), ps.Session(case.graph_bytes, config=config) as session:
+    with watched(), ps.Session(case.graph_bytes, config=config) as session:
         run_case(session, case)
 
 

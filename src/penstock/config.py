@@ -57,7 +57,7 @@ class Level(enum.IntEnum):
 
 
 class JitLevel(enum.IntEnum):
-    """Whether regions of graphs are compiled by XLA; DEFAULT is OFF."""
+    """Whether regions without loops become programs in C, too; loops do unless it is OFF."""
 
     DEFAULT = 0
     OFF = -1
@@ -92,8 +92,8 @@ class OptimizerOptions(Options):
     do_constant_folding: bool = False
     #: Larger results are not folded; 0 means 10 MiB.
     max_folded_constant_in_bytes: int = field(default=0, metadata=_NOT_NEGATIVE)
-    #: Have XLA compile loops, and regions of many small nodes, if jaxlib is installed (the extra
-    #: ``xla``); the last bits of results may differ.  ON_1 and ON_2 are the same.
+    #: Have regions of many small nodes become programs in C, as loops do anyway; with OFF, nothing
+    #: does.  The last bits of results may differ.  ON_1 and ON_2 are the same.
     global_jit_level: JitLevel = JitLevel.DEFAULT
 
 

@@ -14,8 +14,8 @@ FILES = sorted(TESTS.rglob("*.py"))
 _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
 #: Constants that tests replace, by the test's file, and why.
 REPLACED_ON_PURPOSE = {
-    # What a program may do before it gives up: a whole fifth of a second otherwise.
-    "passes/native/test_compile_regions.py": {"FUEL"},
+    # What a program may do before it asks whether to go on: some milliseconds otherwise.
+    "passes/native/test_compile_regions.py": {"BUDGET"},
     # How many cores there are is the machine's to say, as the time is.
     "kernels/test_intra_op.py": {"HELPERS"},
     "kernels/test_products.py": {"HELPERS"},

@@ -19,7 +19,7 @@ import penstock as ps
 from builder.program_strategies import FEEDS, feeds, programs
 from builder.programs import DTYPES, Place, Program, build, interpret
 from penstock.builder import Graph, Tensor, device, placeholder
-from support.native import ALL, JIT, at_once
+from support.native import ALL, JIT, watched
 from support.tiers import leave_some_out
 
 _DEVICES = ("/cpu:0", "/cpu:1")
@@ -94,6 +94,5 @@ def test_tiers_may_share_a_program(program: Program, fed: dict[str, Any], seed: 
 @given(program=programs(), fed=feeds())
 def test_native_regions_compute_what_a_program_does(program: Program, fed: dict[str, Any]) -> None:
     """Whatever XLA can compute of a program, loops included, it may compute."""
-    pytest.importorskip("jaxlib")
-    with at_once():
+    with watched():
         check(program, fed, nullcontext, limits=ALL, graph_options=JIT)

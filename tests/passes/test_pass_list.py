@@ -224,7 +224,7 @@ def test_the_place_follows_from_what_is_required() -> None:
         "alone",
         "also_alone",
     ]
-    assert names()[at("compile_regions") - 1] == "in_rounds"
+    assert names()[at("slice_directly") - 1] == "in_rounds"
     assert ordered_passes()[at("in_rounds")].phase is Phase.ROUNDS
 
 

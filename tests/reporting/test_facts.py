@@ -147,7 +147,8 @@ def test_the_python_is_what_show_prints() -> None:
     with ps.Session(graph) as session:
         whole = session.prepared("out:0", FEEDS).runnable.whole
     assert whole is not None
-    assert [line.text for line in code.lines] == [line.code for line in whole.source.lines]
+    lines = [line.code for source in whole.sources() for line in source.lines]
+    assert [line.text for line in code.lines] == lines
     assert "model/loop/mul" in {line.node for line in code.lines}
 
 

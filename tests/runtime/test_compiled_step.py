@@ -19,9 +19,12 @@ from support.compiled import leaving_out
 from support.custom import custom_kernels
 from support.functions import graph_def_with
 from support.loops import NESTED_LOOPS, counting_loop
+from support.native import WITHOUT
 from support.pythons import with_gil
 from support.sketch import sketch
 
+#: Loops are text.
+TEXT = ps.Config(graph_options=WITHOUT)
 FOREVER = 2**31 - 1
 BODY = """
     Less_(i: int32) -> (go: bool)
@@ -196,7 +199,7 @@ def test_a_loop_ends_when_another_branch_fails() -> None:
 @with_gil
 def test_the_state_names_the_place() -> None:
     """A dump says which node a compiled step is at, in which frame and iteration."""
-    with ps.Session(sketch(NESTED_LOOPS)) as session:
+    with ps.Session(sketch(NESTED_LOOPS), config=TEXT) as session:
         run = session.run_async("total:0", {"outer": 9, "inner": FOREVER // 8})
         wait_until(lambda: "outer[1]/inner" in run.dump_state())
         text = run.dump_state()
@@ -205,6 +208,18 @@ def test_the_state_names_the_place() -> None:
             run.result(5.0)
     assert text.startswith("compiled code on /job:localhost/replica:0/task:0/device:CPU:0 is at")
     assert "{{node j_" in text
+
+
+def test_the_state_names_the_loop_of_a_program() -> None:
+    """The loop that goes on, in the iteration of the one around it."""
+    with ps.Session(sketch(NESTED_LOOPS)) as session:
+        run = session.run_async("total:0", {"outer": 9, "inner": FOREVER // 8})
+        wait_until(lambda: "frame outer[1]/inner" in run.dump_state())
+        text = run.dump_state()
+        run.cancel()
+        with pytest.raises(errors.CancelledError):
+            run.result(5.0)
+    assert "{{node total/loop}}" in text
 
 
 def test_a_deadline_names_the_place() -> None:

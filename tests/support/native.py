@@ -1,4 +1,4 @@
-"""Sessions in which XLA computes whatever it can, from the first step on."""
+"""Sessions in which programs in C compute whatever they can."""
 
 from __future__ import annotations
 
@@ -9,28 +9,30 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.kernels.native import background, native_region_op, useless
+from penstock.kernels.native.ready_program import ReadyProgram
 
-#: Asks for regions that XLA computes.
+#: Asks for programs of regions without loops, too.
 JIT = ps.GraphOptions(
     optimizer_options=ps.OptimizerOptions(global_jit_level=ps.OptimizerOptions.ON_1)
 )
 #: However small they are.
 ALL = ps.Limits(native_nodes=0)
+#: Asks for none at all.
+WITHOUT = ps.GraphOptions(
+    optimizer_options=ps.OptimizerOptions(global_jit_level=ps.OptimizerOptions.OFF)
+)
 
 
 @contextmanager
-def at_once() -> Iterator[list[Any]]:
-    """Compile when a region is first met; yields the results of programs, None where they fail."""
+def watched() -> Iterator[list[Any]]:
+    """Yields the results of programs, None where something does not hold that they need."""
     given: list[Any] = []
-    run = native_region_op._ReadyProgram.__call__
+    run = ReadyProgram.__call__
 
-    def noted(self: Any, values: Any) -> Any:
-        given.append(run(self, values))
+    def noted(self: Any, values: Any, interrupt: Any) -> Any:
+        given.append(run(self, values, interrupt))
         return given[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        useless.forget()
-        patch.setattr(background, "start", lambda work: work())
-        patch.setattr(native_region_op._ReadyProgram, "__call__", noted)
+        patch.setattr(ReadyProgram, "__call__", noted)
         yield given

@@ -22,6 +22,7 @@ from support.custom import custom_kernels
 from support.functions import graph_def_with
 from support.graphs import graph_def
 from support.loops import NESTED_LOOPS, counting_loop
+from support.native import WITHOUT
 from support.sketch import sketch
 from tracing.traced_graph import FEEDS, FETCHES, traced_graph
 
@@ -310,7 +311,7 @@ def test_calls_of_a_callable_are_recorded(detail: ps.TraceDetail) -> None:
 
 def test_a_request_that_is_one_function_is_one_region() -> None:
     """As it is compiled: nothing about its nodes, unless somebody looks."""
-    with ps.Session(sketch(counting_loop())) as session:
+    with ps.Session(sketch(counting_loop()), config=ps.Config(graph_options=WITHOUT)) as session:
         run = ps.trace(session, "exit:0", {"limit": 5}, detail=ps.TraceDetail.REGIONS)
         assert run.value == 5
     (region,) = run.trace.activations
@@ -432,10 +433,8 @@ def test_a_thread_is_looked_at_as_long_as_it_is_watched() -> None:
         assert not looked.wait(0.01)
 
 
-@pytest.mark.slow
-def test_a_region_of_xla_is_seen_and_opened() -> None:
+def test_a_program_is_seen_and_opened() -> None:
     """With its time; on request node by node, the iterations of its loop included."""
-    pytest.importorskip("jaxlib")
     graph = ps.Graph()
     with graph.as_default():
         x = ps.placeholder(ps.dtypes.float32, [8], name="x")
@@ -446,17 +445,14 @@ def test_a_region_of_xla_is_seen_and_opened() -> None:
             name="loop",
         )
         ps.ops.identity(y, name="y")
-    jit = ps.OptimizerOptions(global_jit_level=ps.OptimizerOptions.ON_1)
-    config = ps.Config(graph_options=ps.GraphOptions(optimizer_options=jit))
     feeds = {"x:0": np.ones(8, np.float32)}
-    with ps.Session(graph, config=config) as session:
+    with ps.Session(graph) as session:
         found = {d: ps.trace(session, "y:0", feeds, detail=d) for d in ("regions", "inside")}
     sorts = {d: Counter(a.sort for a in run.trace.activations) for d, run in found.items()}
-    assert sorts["regions"][Sort.XLA] == sorts["inside"][Sort.XLA] == 1
-    inside = [a for a in found["inside"].trace.activations if a.sort is Sort.INSIDE]
-    assert Counter(a.op for a in inside)["Tanh"] == 50
-    # XLA has a hyperbolic tangent of its own, which is within some units in the last place.
-    np.testing.assert_allclose(found["regions"].value, found["inside"].value, rtol=1e-5)
+    assert sorts["regions"] == {Sort.PYTHON: 1, Sort.PROGRAM: 1}
+    assert sorts["inside"][Sort.PROGRAM] == 0
+    assert Counter(a.op for a in found["inside"].trace.activations)["Tanh"] == 50
+    np.testing.assert_allclose(found["regions"].value, found["inside"].value, rtol=1e-6)
 
 
 # -- what is not recorded -------------------------------------------------------------------------

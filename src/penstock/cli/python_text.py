@@ -8,6 +8,7 @@ Not:  runs nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from penstock.cli.layout import counted
 from penstock.config import Config
@@ -21,6 +22,11 @@ from penstock.runtime.compiler.explain import Explained
 from penstock.runtime.environment import Environment
 from penstock.runtime.prepare import PreparedRequest, prepare
 from penstock.state.devices import local_devices
+
+#: What stands before the text that is for what programs do not know.
+_OTHERWISE: Final = (
+    "# Where there is no program for the shapes that come, or one finds something wrong:\n"
+)
 
 
 def python_text(graph: Graph, fetches: Sequence[str], feeds: Sequence[str]) -> str:
@@ -71,7 +77,10 @@ def _pieces(prepared: PreparedRequest, environment: Environment) -> Iterator[str
     """Texts of regions, and comments."""
     whole = prepared.runnable.whole
     if whole is not None:
-        yield whole.source.listing
+        first, *others = whole.sources()
+        yield first.listing
+        for source in others:
+            yield f"{_OTHERWISE}{source.listing}"
         return
     for part, explained in explained_parts(prepared, environment):
         for region in explained.regions:

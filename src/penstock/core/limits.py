@@ -45,8 +45,8 @@ class Limits(Options):
     #: Products of numbers from which on a region of the graph is handed to ONNX Runtime; those of
     #: matrices do not count where they are computed in C.  With 0, all regions are.
     region_products: int = field(default=1_000_000, metadata=_NOT_NEGATIVE)
-    #: Nodes from which on a straight region is worth being compiled by XLA, where that is asked
-    #: for, and there are no kernels in C; loops always are.  With 0, all are.
+    #: Nodes from which on a straight region is worth being a program in C, where
+    #: ``global_jit_level`` asks for it; loops always are.  With 0, all are.
     native_nodes: int = field(default=50, metadata=_NOT_NEGATIVE)
     #: Seconds of work that are worth a thread.
     heavy_part: float = field(default=200e-6, metadata=_NOT_NEGATIVE)

@@ -88,13 +88,6 @@ class FunctionLibrary:
             raise NotFoundError(f"Function {name} is not defined.")
         return found
 
-    def must_compile(self, name: str) -> bool:
-        """Whether a function was written to be compiled by XLA (``jit_compile=True``)."""
-        found = self._functions.get(name)
-        if found is None or MUST_COMPILE not in found.attr:
-            return False
-        return bool(found.attr[MUST_COMPILE].b)
-
     def gradient_of(self, name: str) -> str | None:
         """The gradient function registered for a function, or None."""
         return self._gradients.get(name)

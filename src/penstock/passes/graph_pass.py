@@ -73,8 +73,6 @@ class PassSettings:
     accelerate: bool = False
     #: Products of numbers from which on a part is worth it.
     region_products: int = DEFAULT_LIMITS.region_products
-    #: Nodes from which on a region of small arrays is compiled by XLA; None if none is.
-    native_nodes: int | None = None
     #: The graph is compared with its laws after every pass that changed it.
     checks_graphs: bool = field(default=False, compare=False)
     #: Told of each pass that has changed something, and what the graph is then.

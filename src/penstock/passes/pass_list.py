@@ -13,7 +13,6 @@ comes after fusing, since what was merged has several readers, and is not fused.
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import Final
@@ -23,7 +22,6 @@ from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundEr
 from penstock.graph.graph import Node
 from penstock.kernels.c.library import library
 from penstock.kernels.onnx import library as onnx_library
-from penstock.kernels.xla import xla_programs
 from penstock.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from penstock.passes.fold_batch_norm import fold_batch_norm
 from penstock.passes.fold_constants import fold_constants
@@ -91,17 +89,6 @@ def _may_be_flattened(node: Node) -> bool:
     """Whether a node is a product of batches, or gives one of matrices another shape."""
     op = node.op.name
     return op == "BatchMatMulV2" or (op == "Reshape" and node.input(0).src.op.name == "MatMul")
-
-
-def _compile_regions(given: PassInput) -> int:
-    least = given.settings.native_nodes
-    if least is None or not xla_programs.is_installed():
-        return 0
-    if least and library() is not None:  # what is no loop, programs in C compute as fast, or faster
-        least = sys.maxsize
-    with _importing:
-        native = importlib.import_module("penstock.passes.native.compile_regions")
-    return int(native.compile_regions(given.draft, least))
 
 
 def _fuse_moments(given: PassInput) -> int:
@@ -181,17 +168,6 @@ BUILTIN_PASSES: Final = (
         option="remapping",
         requires=REWRITING | {GraphProperty.UNMERGED},
         provides=_SETTLED,
-        may_change_last_bits=True,
-    ),
-    GraphPass(
-        name="compile_regions",
-        run=_compile_regions,
-        does="whole loops as one node each, which XLA computes; and regions of many small nodes "
-        "where there are no kernels in C",
-        never="unless `global_jit_level` asks for it; without the extra `xla`; strings, effects, "
-        "sizes that only a step knows",
-        option="remapping",
-        requires=REWRITING | {GraphProperty.SETTLED, GraphProperty.SWEPT},
         may_change_last_bits=True,
     ),
     GraphPass(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from penstock.core.collector import collector_paused
 from penstock.explanations.compiled import explained_parts
 from penstock.reporting.facts import Code, CodeLine, LeftToExecutor
-from penstock.runtime.compiler.region import Region
+from penstock.runtime.compiler.source import Source
 from penstock.runtime.environment import Environment
 from penstock.runtime.prepare import PreparedRequest
 
@@ -24,12 +24,12 @@ def code_of(
     """The Python of all regions, and what is left to the executor."""
     whole = prepared.runnable.whole
     if whole is not None:
-        return Code(list(_lines(whole, shown)))
+        return Code([line for source in whole.sources() for line in _lines(source, shown)])
     lines: list[CodeLine] = []
     left: list[LeftToExecutor] = []
     for _, explained in explained_parts(prepared, environment):
         for region in explained.regions:
-            lines += _lines(region, shown)
+            lines += _lines(region.source, shown)
         left += [
             LeftToExecutor(shown(node.name), node.op.name, reason)
             for node, reason in explained.reasons.items()
@@ -37,7 +37,7 @@ def code_of(
     return Code(lines, left)
 
 
-def _lines(region: Region, shown: Callable[[str], str]) -> Iterator[CodeLine]:
-    for line in region.source.lines:
+def _lines(source: Source, shown: Callable[[str], str]) -> Iterator[CodeLine]:
+    for line in source.lines:
         node = "" if line.node is None else shown(line.node.name)
         yield CodeLine(line.code, node, line.label)

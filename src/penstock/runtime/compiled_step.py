@@ -22,6 +22,7 @@ from penstock.core.denormals import flushing
 from penstock.core.values import Value
 from penstock.errors import CancelledError, OpError
 from penstock.kernels.api.bound_kernel import BRIEF
+from penstock.kernels.api.long_kernel import NoProgramError
 from penstock.kernels.parallel.beside import Beside
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.deadline import Alarm, timed_out
@@ -63,7 +64,7 @@ class CompiledStep:
         self.interrupt = Interrupt()
         #: None if no kernel asks for more than the interrupt: to make one takes as long as the
         #: shortest steps.
-        self._state = facts.new_state(self.interrupt) if region.needs_context else None
+        self._state = self._new_state() if region.needs_context else None
         #: Whether somebody may go before the step is done, though no deadline is given.
         self.is_async = False
 
@@ -141,14 +142,21 @@ class CompiledStep:
                 raise reason.with_details([left_behind(f"{self.dump_state()} and computes")])
 
     def _run(self, feeds: Sequence[Value], *, flush: bool = False) -> Sequence[Value | None]:
-        state = self._state
+        region, state = self._region, self._state
         if state is None:
-            return self._region.run(self, *feeds)
+            try:
+                return region.run(self, *feeds)
+            except NoProgramError:  # whoever knows asks for more than the interrupt
+                region, state = region.without_programs(), self._new_state()
+                self._state = state
         state.flush = flush
         try:
-            return self._region.run(self._facts.params.context(state), *feeds)
+            return region.run(self._facts.params.context(state), *feeds)
         finally:
             state.close()
+
+    def _new_state(self) -> StepState:
+        return self._facts.new_state(self.interrupt)
 
     def _expire(self) -> None:
         self.cancel(timed_out())
@@ -160,10 +168,13 @@ class RecordedCompiledStep(CompiledStep):
     __slots__ = ("_recording",)
 
     def __init__(self, region: Region, facts: CompiledStepFacts, recording: Recording) -> None:
-        super().__init__(region, facts)
         self._recording = recording
-        if self._state is not None:
-            self._state.recorder = recording
+        super().__init__(region, facts)
+
+    def _new_state(self) -> StepState:
+        state = super()._new_state()
+        state.recorder = self._recording
+        return state
 
     @property
     def stats(self) -> StatsCollector | None:

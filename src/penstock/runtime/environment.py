@@ -21,6 +21,7 @@ from penstock.runtime.explain_deadlock import explain_deadlock
 from penstock.runtime.explain_wait import explain_wait
 from penstock.runtime.kernel_binder import KernelBinder
 from penstock.runtime.make_instance import InstanceMaker
+from penstock.runtime.native import asks_for_jit, compiles_loops
 from penstock.runtime.placement import Placement
 from penstock.runtime.ready_order import ready_queues
 from penstock.runtime.thread_pool import thread_count
@@ -117,6 +118,8 @@ class Environment:
             adaptive=self.config.adaptive,
             check_outputs=self.config.check_outputs,
             accelerate=self.config.accelerate,
+            native_loops=compiles_loops(self.config),
+            native_nodes=self.config.limits.native_nodes if asks_for_jit(self.config) else None,
             limits=self.config.limits,
             threads=thread_count(self.config.inter_op_parallelism_threads),
         )

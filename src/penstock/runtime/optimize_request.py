@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 from penstock.config import (
     Config,
     GraphOptions,
-    JitLevel,
     Level,
     OptimizerOptions,
     RewriterConfig,
@@ -174,7 +173,7 @@ def optimize_body(
         InternalError: the optimiser failed, and left no graph; or a pass of somebody else's failed.
 
     """
-    passes = _passes_for(config, must_compile=body.graph.library.must_compile(body.name))
+    passes = _passes_for(config)
     kinds = kinds_of(config, passes)
     graph = body.graph
     if passes.change_nothing and not kinds:
@@ -264,23 +263,16 @@ def _check_frames(graph: Graph) -> None:
         build_control_flow_info(graph)
 
 
-def _passes_for(config: Config, *, must_compile: bool = False) -> Passes:
-    """The passes of a session, for a graph that may itself ask to be compiled by XLA."""
-    is_native = must_compile or _compiles_regions(config)
+def _passes_for(config: Config) -> Passes:
+    """The passes of a session."""
     settings = PassSettings(
         host=WITHOUT_FILES if config.allow_files else CLOSED,
         flush_denormals=config.flush_denormals,
         accelerate=config.accelerate,
         region_products=config.limits.region_products,
-        native_nodes=config.limits.native_nodes if is_native else None,
         checks_graphs=config.check_graphs,
     )
     return passes_of(config.graph_options, settings)
-
-
-def _compiles_regions(config: Config) -> bool:
-    """Whether the session asks for regions that XLA computes."""
-    return config.graph_options.optimizer_options.global_jit_level >= JitLevel.ON_1
 
 
 def kinds_of(config: Config, passes: Passes) -> Kinds:

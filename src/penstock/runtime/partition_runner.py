@@ -13,15 +13,18 @@ from functools import partial
 from threading import Lock
 
 from penstock.config import Tier
+from penstock.errors import InternalError
 from penstock.graph.graph import Graph, Node
 from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.api.registry import Calling, Cost
 from penstock.runtime.compiler.compile_regions import Compiled, Compiler
+from penstock.runtime.compiler.native_first import native_first
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.compiler.trial import Trial, TrialCompiler
 from penstock.runtime.executor.executor import Executor, new_local_executor
 from penstock.runtime.executor.params import LocalExecutorParams
+from penstock.runtime.native import with_programs
 from penstock.runtime.trials import Trials
 from penstock.runtime.tune import Better, Tuner
 from penstock.state.checkpoints import heeding, holding
@@ -61,7 +64,12 @@ class PartitionRunner:
         #: and a tuner's.
         self._lock = Lock()
         self._executors: dict[Tier, Executor] = {}
-        compiled = self._compiler.compile(graph) if tier is Tier.COMPILED else None
+        #: All of it as one function without programs in C, if that was needed.  Set once, under
+        #: the lock.
+        self._without: Region | None = None
+        #: The graph as it is compiled: with nodes for loops that are programs, if there are any.
+        self._native = self._with_programs() if tier is Tier.COMPILED else None
+        compiled = self._compiled() if tier is Tier.COMPILED else None
         #: The graph with regions for the executor; None if there are none, as long as all of
         #: it is one function.  Set once more, when a profile says so.
         self._parts: Compiled | None = None
@@ -76,6 +84,33 @@ class PartitionRunner:
             is_wanted = tier is Tier.COMPILED and params.adaptive
             self.trials = Trials(self._new_trial, params.limits, is_wanted=is_wanted)
             self._made_executor(self._tier_of(tier))
+
+    def _with_programs(self) -> Graph | None:
+        params = self.params
+        return with_programs(self._graph, params.native_nodes) if params.native_loops else None
+
+    def _compiled(self) -> Compiled | None:
+        """The graph with programs as one function, if that has no effects; or else as it is."""
+        if self._native is not None:
+            made = self._compiler.compile(self._native)
+            if made is not None and made.whole is not None and made.whole.source.only_reads:
+                return dataclasses.replace(made, whole=self._or_without(made.whole))
+            self._native = None
+        return self._compiler.compile(self._graph)
+
+    def _or_without(self, region: Region) -> Region:
+        """A region which can do without programs if it has some."""
+        return region if self._native is None else native_first(region, self._made_without)
+
+    def _made_without(self) -> Region:
+        """All as one function without programs; made when a program does not know."""
+        with holding(self._lock, "a function, which another thread makes"):
+            if self._without is None:
+                made = self._compiler.compile(self._graph)
+                if made is None or made.whole is None:
+                    raise InternalError("A graph without programs in C is no function")
+                self._without = made.whole
+            return self._without
 
     def _new_tuner(self, whole: Region, nodes: int) -> Tuner:
         if not self.params.adaptive:
@@ -106,6 +141,8 @@ class PartitionRunner:
                 self._executors.popitem()[1].view.let_go()
         if self._parts is not None:
             self._parts.graph.clear()
+        if self._native is not None:
+            self._native.clear()
         self._compiler.give_up()
 
     def _tier_of(self, tier: Tier) -> Tier:
@@ -130,9 +167,14 @@ class PartitionRunner:
         return heeding(interrupt, lambda: compiler.trial(self._graph, profile, probes=probes))
 
     def _probing(self, profile: Profile) -> Region:
-        return self._compiler.probing(self._graph, profile)
+        return self._or_without(self._compiler.probing(self._native or self._graph, profile))
 
     def _improve(self, profile: Profile) -> Better:
+        if self._native is not None:
+            alone = self._compiler.improve(self._native, profile, 1)
+            if alone is None or alone.whole is None:
+                return Better()
+            return Better(self._or_without(alone.whole))
         better = self._compiler.improve(self._graph, profile, self.params.threads)
         if better is None or better.whole is not None:
             return Better(better.whole if better is not None else None)

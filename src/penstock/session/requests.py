@@ -15,9 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from penstock.config import JitLevel
 from penstock.graph.graph import Graph
-from penstock.kernels.native import useless
 from penstock.passes.prune import Request
 from penstock.passes.split import colocate_loop_nodes
 from penstock.runtime.environment import Environment
@@ -41,11 +39,6 @@ class Requests:
         self._under_way = under_way
         #: What was prepared.  Grows under the graph's lock; read without, and emptied in the end.
         self._prepared: dict[Request, PreparedRequest] = {}
-        #: How much was known of loops that are better not compiled by XLA, when that was prepared:
-        #: if more is known, it is prepared anew.  Changed under the graph's lock.
-        self._looked_at = useless.count()
-        level = environment.config.graph_options.optimizer_options.global_jit_level
-        self._compiles_loops = level >= JitLevel.ON_1
 
     def prepared_for(
         self,
@@ -75,15 +68,11 @@ class Requests:
         fetches = tuple(name for name in plan.endpoints if name not in known_values)
         request = Request(fed, fetches, plan.targets)
         known = self._prepared.get(request)
-        if known is not None and not self._is_outdated():
+        if known is not None:
             return known
         if not fetches and not plan.targets:
             return prepare_nothing(self.environment)
         return self._endable(partial(self._known_or_new, request, watch), deadline, run)
-
-    def _is_outdated(self) -> bool:
-        """Whether some loop is known by now to be better not compiled by XLA."""
-        return self._compiles_loops and self._looked_at != useless.count()
 
     def prepare(self, request: Request) -> PreparedRequest:
         """Prepare a request that nobody else has; raises OpError like ``prepared_for``."""
@@ -106,9 +95,6 @@ class Requests:
 
     def _known_or_new(self, request: Request, watch: Watch) -> PreparedRequest:
         with holding(self._graph.lock, _PREPARING):
-            if self._is_outdated():
-                self._looked_at = useless.count()
-                self._prepared.clear()
             if request not in self._prepared:
                 self._prepared[request] = self._new(request, watch)
             return self._prepared[request]

@@ -52,8 +52,8 @@ class Detail(enum.Enum):
     LINES = "lines"
     #: There is no generated Python: everything runs node by node.
     NODES = "nodes"
-    #: The same, and what ONNX Runtime or XLA would compute is computed node by node as well; the
-    #: last bits of results may differ.
+    #: The same, and so is what ONNX Runtime or a program in C would compute; the last bits of
+    #: results may differ.
     INSIDE = "inside"
 
     #: Whether nodes are run one by one.

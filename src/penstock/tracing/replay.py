@@ -36,8 +36,7 @@ from penstock.tracing.trace import (
 
 #: Ops of regions, as nodes of their own.
 _SORTS: Final = {
-    "_Region": Sort.PYTHON, "_OnnxRegion": Sort.ONNX, "_NativeRegion": Sort.XLA,
-    "_NativeLoop": Sort.XLA,
+    "_Region": Sort.PYTHON, "_OnnxRegion": Sort.ONNX, "_NativeRegion": Sort.PROGRAM,
 }  # fmt: skip
 
 

@@ -24,8 +24,8 @@ class Sort(enum.Enum):
     PYTHON = "python"
     #: A region that ONNX Runtime computes.
     ONNX = "onnx"
-    #: A region that XLA computes.
-    XLA = "xla"
+    #: A region, most often a loop, that is a program in C.
+    PROGRAM = "program"
     #: A node inside of such a region, computed by itself so that it can be seen.
     INSIDE = "inside"
 

@@ -23,7 +23,7 @@ from penstock.tracing.trace import Activation, Counter, Output, Place, Sort, Spa
 #: What a slice is of, as viewers filter by it.
 _CATEGORIES: Final = {
     Sort.NODE: "node", Sort.PYTHON: "region,python", Sort.ONNX: "region,onnx",
-    Sort.XLA: "region,xla", Sort.INSIDE: "node,inside",
+    Sort.PROGRAM: "region,program", Sort.INSIDE: "node,inside",
 }  # fmt: skip
 
 

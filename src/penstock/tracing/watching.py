@@ -4,8 +4,8 @@ In:   the lane of a recorded executor or function, for as long as a thread works
 Out:  the same, for whoever asks on that thread.
 Not:  records nothing itself.
 
-A kernel of ONNX Runtime's or XLA's region asks ``if watching:``, which costs 15 ns where nobody
-records, of what takes a hundred times as long at least.
+A kernel of ONNX Runtime's region, or of a program in C, asks ``if watching:``, which costs 15 ns
+where nobody records, of what takes a hundred times as long at least.
 """
 
 from __future__ import annotations

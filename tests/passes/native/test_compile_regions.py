@@ -1,11 +1,11 @@
-"""Loops and regions become programs of XLA; what they compute stays what it was, and the errors."""
+"""Loops and regions become programs in C; what they compute stays what it was, and the errors."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 import threading
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +16,26 @@ import penstock as ps
 from benchmarks.cases import Case
 from penstock import errors
 from penstock.defs import schema
-from penstock.kernels.native import background, emitter, native_region_op
-from penstock.passes import pass_list
-from support.native import ALL, JIT, at_once
-
-pytest.importorskip("jaxlib")
+from penstock.graph.graph import Graph
+from penstock.graph.import_graph_def import import_graph_def
+from penstock.kernels.native import native_region_op, ready_program
+from penstock.runtime.native import with_programs
+from support.native import ALL, JIT, WITHOUT, watched
 
 NATIVE = ps.Config(graph_options=JIT, limits=ALL, check_graphs=True)
 RANDOM = np.random.default_rng(11)
+TEXT = ps.Config(graph_options=WITHOUT)
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks" / "graphs"
 W = RANDOM.standard_normal((4, 4), np.float32) / 2
 
 
-def ops_of(session: ps.Session, fetches: Any, feeds: Any) -> dict[str, int]:
-    """How many nodes of each op run."""
-    metadata = ps.RunMetadata()
-    options = ps.RunOptions(output_partition_graphs=True)
-    session.run(fetches, feeds, options, metadata)
-    counts: dict[str, int] = {}
-    for part in metadata.partition_graphs:
-        for node in part.node:
-            counts[node.op] = counts.get(node.op, 0) + 1
-    return counts
+def ops_of(graph: ps.Graph) -> Counter[str]:
+    """How many nodes of each op there are when loops are programs."""
+    whole = Graph()
+    import_graph_def(whole, graph.as_graph_def())
+    made = with_programs(whole, None)
+    assert made is not None
+    return Counter(node.op.name for node in made)
 
 
 def recurrence() -> ps.Graph:
@@ -66,34 +64,33 @@ def recurred(n: int, x: Any) -> Any:
 def test_a_loop_is_one_node() -> None:
     """Nothing of the loop is left, and its answers are numpy's up to rounding."""
     x = RANDOM.standard_normal((3, 4), np.float32)
-    with at_once() as given, ps.Session(recurrence(), config=NATIVE) as session:
-        ops = ops_of(session, "y:0", {"x:0": x, "n:0": 5})
-        y = session.run("y:0", {"x:0": x, "n:0": 5})
-
+    ops = ops_of(recurrence())
     assert ops["_NativeRegion"] == 1
     assert not {"Enter", "Merge", "Switch", "NextIteration", "Exit", "_NativeLoop"} & ops.keys()
+    with watched() as given, ps.Session(recurrence(), config=NATIVE) as session:
+        y = session.run("y:0", {"x:0": x, "n:0": 5})
     assert None not in given
-    assert given
+    assert len(given) == 1
     np.testing.assert_allclose(y, recurred(5, x), rtol=1e-5, atol=1e-6)
 
 
-def test_nobody_compiles_unasked() -> None:
-    """Without the level the loop stays what it is."""
-    x = np.ones((1, 4), np.float32)
-    for level in (ps.OptimizerOptions.DEFAULT, ps.OptimizerOptions.OFF):
-        options = ps.GraphOptions(optimizer_options=ps.OptimizerOptions(global_jit_level=level))
-        with ps.Session(recurrence(), config=ps.Config(graph_options=options)) as session:
-            assert "_NativeRegion" not in ops_of(session, "y:0", {"x:0": x, "n:0": 1})
+def test_loops_go_by_default() -> None:
+    """Unless somebody says no; then they are text, as they are for those who want no rounding."""
+    feeds = {"x:0": np.ones((1, 4), np.float32), "n:0": 3}
+    configs = [ps.Config(), TEXT, ps.Config(accelerate=False), ps.Config(tier=ps.Tier.DATAFLOW)]
+    counts = []
+    for config in configs:
+        with watched() as given, ps.Session(recurrence(), config=config) as session:
+            np.testing.assert_allclose(
+                session.run("y:0", feeds), recurred(3, feeds["x:0"]), rtol=1e-5
+            )
+        counts.append(len(given))
+    assert counts == [1, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("length", "is_in_c", "is_compiled"), [(20, False, False), (80, False, True), (80, True, False)]
-)
-def test_a_straight_line_must_be_long(
-    monkeypatch: pytest.MonkeyPatch, *, length: int, is_in_c: bool, is_compiled: bool
-) -> None:
-    """Entering a program takes as long as some nodes; programs in C are as fast."""
-    monkeypatch.setattr(pass_list, "library", lambda: object() if is_in_c else None)
+@pytest.mark.parametrize(("length", "count"), [(20, 0), (80, 1)])
+def test_a_straight_line_must_be_asked_for_and_long(length: int, count: int) -> None:
+    """Entering a program takes as long as some nodes."""
     graph = ps.Graph()
     with graph.as_default():
         y = ps.placeholder("float32", [None], name="x")
@@ -101,12 +98,16 @@ def test_a_straight_line_must_be_long(
             y = ps.ops.tanh(y)
         ps.identity(y, name="y")
     x = np.linspace(-2, 2, 7, dtype=np.float32)
-    with at_once(), ps.Session(graph, config=ps.Config(graph_options=JIT)) as session:
-        assert ("_NativeRegion" in ops_of(session, "y:0", {"x:0": x})) is is_compiled
-        got = session.run("y:0", {"x:0": x})
-    for _ in range(length):
-        x = np.tanh(x)
-    np.testing.assert_allclose(got, x, rtol=1e-5)
+    counts = []
+    for config in (ps.Config(graph_options=JIT), ps.Config()):
+        with watched() as given, ps.Session(graph, config=config) as session:
+            got = session.run("y:0", {"x:0": x})
+        counts.append(len(given))
+        want = x
+        for _ in range(length):
+            want = np.tanh(want)
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert counts == [count, 0]
 
 
 def test_a_message_may_ask_for_it() -> None:
@@ -118,66 +119,15 @@ def test_a_message_may_ask_for_it() -> None:
         assert options.global_jit_level is getattr(ps.OptimizerOptions, level)
 
 
-@pytest.mark.parametrize("is_marked", [False, True])
-def test_a_function_may_ask_for_it(is_marked: bool) -> None:
-    """``jit_compile=True`` marks a function: it is compiled, whatever the session says."""
-    case = Case.read(BENCHMARKS / "function_rnn")
-    proto = schema.GraphDef.FromString(case.graph_bytes)
-    (call,) = [node for node in proto.node if node.op == "PartitionedCall"]
-    functions = {function.signature.name: function for function in proto.library.function}
-    for owner in (call, functions[call.attr["f"].func.name]):
-        owner.attr["_XlaMustCompile"].b = is_marked
-    feeds = dict(zip(case.feeds, case.fed(), strict=True))
-    with at_once() as given, ps.Session(proto.SerializeToString()) as session:
-        (y,) = session.run(case.fetches, feeds)
-    with np.load(BENCHMARKS / "function_rnn" / "expected.npz") as expected:
-        (want,) = expected.values()
-    np.testing.assert_allclose(y, want, rtol=1e-4, atol=1e-5)
-    assert len(given) == int(is_marked)
-    assert None not in given
-
-
 # -- when a program is used ----------------------------------------------------------------------
 
 
-def test_steps_do_not_wait_for_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until a program is there, nodes give the answers; then it does."""
-    waiting: list[Callable[[], None]] = []
-    x = RANDOM.standard_normal((2, 4), np.float32)
-    with at_once() as given, ps.Session(recurrence(), config=NATIVE) as session:
-        monkeypatch.setattr(background, "start", waiting.append)
-        first = [session.run("y:0", {"x:0": x, "n:0": 9}) for _ in range(2)]
-        assert len(waiting) == 1
-        assert given == []
-        waiting.pop()()
-        then = session.run("y:0", {"x:0": x, "n:0": 9})
-        assert len(given) == 1
-    for y in (*first, then):
-        np.testing.assert_allclose(y, recurred(9, x), rtol=1e-5, atol=1e-6)
-
-
-def test_the_background_compiles() -> None:
-    """By itself, some time after the first step; the thread ends when all is done."""
-    x = RANDOM.standard_normal((5, 4), np.float32)
-    with ps.Session(recurrence(), config=NATIVE) as session:
-        session.run("y:0", {"x:0": x, "n:0": 3})
-        idle = threading.Event()
-        while not background.is_idle():
-            idle.wait(0.01)
-        with at_once() as given:
-            y = session.run("y:0", {"x:0": x, "n:0": 3})
-    assert len(given) == 1
-    np.testing.assert_allclose(y, recurred(3, x), rtol=1e-5, atol=1e-6)
-
-
 def test_each_shape_has_its_program_up_to_a_number() -> None:
-    """What is met when there are enough is computed by the nodes."""
+    """What is met when there are enough is computed by text."""
     most = native_region_op._MAX_PROGRAMS
-    # What is learnt from times may have another tier, with programs of its own, do a step.
+    # What is learnt from times has kernels of its own, with programs of their own.
     steady = dataclasses.replace(NATIVE, adaptive=False)
-    with at_once() as given, ps.Session(recurrence(), config=steady) as session:
-        session.run("y:0", {"x:0": np.zeros((1, 4)), "n:0": 2})
-        given.clear()  # the first step may be the only one of a tier
+    with watched() as given, ps.Session(recurrence(), config=steady) as session:
         for rows in range(1, most + 4):
             x = RANDOM.standard_normal((rows, 4), np.float32)
             y = session.run("y:0", {"x:0": x, "n:0": 2})
@@ -185,26 +135,11 @@ def test_each_shape_has_its_program_up_to_a_number() -> None:
     assert len(given) == most
 
 
-def test_a_compiler_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever jaxlib raises, the nodes give the answers."""
-
-    def refuse(*_args: Any) -> Any:
-        raise RuntimeError("no")
-
-    monkeypatch.setattr(native_region_op, "Compiled", refuse)
-    native_region_op._shared.clear()
-    x = RANDOM.standard_normal((7, 4), np.float32)
-    with at_once() as given, ps.Session(recurrence(), config=NATIVE) as session:
-        y = session.run("y:0", {"x:0": x, "n:0": 2})
-    assert given == []
-    np.testing.assert_allclose(y, recurred(2, x), rtol=1e-5, atol=1e-6)
-
-
 def test_threads_may_share_a_program() -> None:
     """Many steps at once give each its own answer."""
     xs = [RANDOM.standard_normal((3, 4), np.float32) for _ in range(4)]
     found: dict[int, list[Any]] = {}
-    with at_once(), ps.Session(recurrence(), config=NATIVE) as session:
+    with watched(), ps.Session(recurrence(), config=NATIVE) as session:
         session.run("y:0", {"x:0": xs[0], "n:0": 50})
 
         def work(number: int) -> None:
@@ -223,19 +158,18 @@ def test_threads_may_share_a_program() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_child_computes_the_nodes() -> None:
-    """A forked process has none of XLA's threads, so it does not enter a program."""
+def test_a_child_has_programs_too() -> None:
+    """A forked process may go on with its parent's, and write its own."""
     x = RANDOM.standard_normal((2, 4), np.float32)
-    with at_once() as given, ps.Session(recurrence(), config=NATIVE) as session:
+    with watched() as given, ps.Session(recurrence(), config=NATIVE) as session:
         y = session.run("y:0", {"x:0": x, "n:0": 4})
         child = os.fork()
         if not child:
-            given.clear()
+            got = [session.run("y:0", {"x:0": x, "n:0": 4})]
             with ps.Session(recurrence(), config=NATIVE) as own:
-                got = [own.run("y:0", {"x:0": x, "n:0": 4}) for _ in range(2)]
-            # As far as other tests of this loop let XLA and numpy differ; y may be near zero.
-            is_right = all(np.allclose(y, one, rtol=1e-5, atol=1e-6) for one in got)
-            os._exit(0 if is_right and not given else 1)
+                got += [own.run("y:0", {"x:0": x, "n:0": 4}) for _ in range(2)]
+            is_right = all(np.array_equal(y, one) for one in got)
+            os._exit(0 if is_right and len(given) == 4 else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
@@ -258,9 +192,9 @@ def looked_up() -> ps.Graph:
 
 
 def test_an_index_out_of_range_is_tensorflows_error() -> None:
-    """With the name of the node, and the iteration; the next step is computed by XLA again."""
+    """With the name of the node, and the iteration; the next step is the program's again."""
     table = np.arange(8, dtype=np.float32).reshape(4, 2)
-    with at_once() as given, ps.Session(looked_up(), config=NATIVE) as session:
+    with watched() as given, ps.Session(looked_up(), config=NATIVE) as session:
         feeds = {"table:0": table, "begin:0": 1, "n:0": 3}
         assert session.run("y:0", feeds).tolist() == table[1:4].sum(0).tolist()
         with pytest.raises(errors.InvalidArgumentError, match=r"4 is not in \[0, 4\)") as caught:
@@ -298,13 +232,11 @@ def arrays(*, clears: bool) -> ps.Graph:
 def test_arrays_of_tensors_are_plain_arrays(clears: bool) -> None:
     """They begin and end within the program."""
     x = np.arange(4, dtype=np.float32)
-    with at_once() as given, ps.Session(arrays(clears=clears), config=NATIVE) as session:
+    with watched() as given, ps.Session(arrays(clears=clears), config=NATIVE) as session:
         feeds = {"x:0": x, "stride:0": 1, "back:0": 1}
-        ops = ops_of(session, "y:0", feeds)
         assert session.run("y:0", feeds).tolist() == (x * x).tolist()
     assert None not in given
     assert given
-    assert not [op for op in ops if op.startswith("TensorArray")]
 
 
 @pytest.mark.parametrize(
@@ -320,8 +252,8 @@ def test_what_arrays_of_tensors_refuse(stride: int, back: int, clears: bool, phr
     """A second writing, a second reading and what is out of range are TensorFlow's errors."""
     feeds = {"x:0": np.ones(4, np.float32), "stride:0": stride, "back:0": back}
     texts = []
-    for config in (ps.Config(), NATIVE):
-        with at_once() as given, ps.Session(arrays(clears=clears), config=config) as session:
+    for config in (TEXT, NATIVE):
+        with watched() as given, ps.Session(arrays(clears=clears), config=config) as session:
             with pytest.raises(errors.InvalidArgumentError, match=phrase) as caught:
                 session.run("y:0", feeds)
             texts.append((caught.value.where.node, caught.value.where.iteration))  # type: ignore[union-attr]
@@ -332,7 +264,7 @@ def test_what_arrays_of_tensors_refuse(stride: int, back: int, clears: bool, phr
 def test_reading_an_element_twice_is_allowed_where_it_stays() -> None:
     """An array that keeps what was read gives it as often as it is asked."""
     feeds = {"x:0": np.arange(3, 7, dtype=np.float32), "stride:0": 1, "back:0": 0}
-    with at_once() as given, ps.Session(arrays(clears=False), config=NATIVE) as session:
+    with watched() as given, ps.Session(arrays(clears=False), config=NATIVE) as session:
         assert session.run("y:0", feeds).tolist() == [9.0] * 4
     assert None not in given
 
@@ -348,10 +280,10 @@ def test_nan_is_no_maximum() -> None:
         np.float32([np.nan, 1, 2, 0]),
         np.float32([2, np.nan, 1, 0]),
     ]
-    with at_once() as given:
+    with watched() as given:
         with ps.Session(graph, config=NATIVE) as session:
             got = [session.run("y:0", {"x:0": value}) for value in values]
-        with ps.Session(graph) as session:
+        with ps.Session(graph, config=TEXT) as session:
             assert got == [session.run("y:0", {"x:0": value}) for value in values]
     assert [one is None for one in given] == [False, True, True]
 
@@ -369,24 +301,37 @@ def endless() -> ps.Graph:
 
 
 def test_a_loop_without_end_can_be_ended() -> None:
-    """A program does so much work and no more; then the nodes go on, which ask for the deadline."""
-    with at_once() as given, ps.Session(endless(), config=NATIVE) as session:
+    """A program stops now and then, and goes on if it may."""
+    with watched() as given, ps.Session(endless(), config=NATIVE) as session:
         assert session.run("y:0", {"n:0": 1000}) == 1000
         with pytest.raises(errors.DeadlineExceededError):
-            session.run("y:0", {"n:0": -1}, ps.RunOptions(timeout_in_ms=1000))
-    assert [one is None for one in given] == [False, True]
+            session.run("y:0", {"n:0": -1}, ps.RunOptions(timeout_in_ms=300))
+        assert session.run("y:0", {"n:0": 1000}) == 1000
+    assert given == [(1000,), (1000,)]
+
+
+def test_a_loop_without_end_can_be_cancelled() -> None:
+    """By whoever closes the session, while the program runs without Python's lock."""
+    with ps.Session(endless(), config=NATIVE) as session:
+        assert session.run("y:0", {"n:0": 10}) == 10
+        closer = threading.Timer(0.2, session.close)
+        closer.start()
+        with pytest.raises(errors.CancelledError):
+            session.run("y:0", {"n:0": -1})
+        closer.join()
 
 
 def test_a_long_loop_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the work that a program may do ends in the midst of it; soon it is not tried."""
-    monkeypatch.setattr(emitter, "FUEL", 3_000)
-    native_region_op._shared.clear()
-    # What is tuned gets new kernels, which try for themselves.
-    config = dataclasses.replace(NATIVE, adaptive=False)
-    with at_once() as given, ps.Session(endless(), config=config) as session:
-        for n in (3, 10_000, 5, *[10_000] * 8):
-            assert session.run("y:0", {"n:0": n}) == n
-    assert [one is None for one in given] == [False, True, False, True, True, True]
+    """Also where the program stops in each iteration, and goes on."""
+    monkeypatch.setattr(ready_program, "BUDGET", 0)
+    x = RANDOM.standard_normal((2, 4), np.float32)
+    with watched() as given, ps.Session(recurrence(), config=NATIVE) as session:
+        for n in (0, 1, 2, 77):
+            np.testing.assert_allclose(
+                session.run("y:0", {"x:0": x, "n:0": n}), recurred(n, x), rtol=1e-4, atol=1e-6
+            )
+    assert len(given) == 4
+    assert None not in given
 
 
 def test_what_would_be_too_large_is_for_the_nodes() -> None:
@@ -396,7 +341,7 @@ def test_what_would_be_too_large_is_for_the_nodes() -> None:
         x = ps.placeholder("float32", [], name="x")
         ps.identity(ps.ops.neg(ps.ops.fill([1 << 20, 1 << 20, 1 << 10], x, name="huge")), name="y")
     with (
-        at_once() as given,
+        watched() as given,
         ps.Session(graph, config=NATIVE) as session,
         pytest.raises(errors.ResourceExhaustedError) as caught,
     ):
@@ -413,53 +358,15 @@ def test_an_error_names_the_function_that_its_node_was_written_in() -> None:
     (fed,) = feeds
     feeds[fed] = feeds[fed][..., :3]
     texts = []
-    for config in (ps.Config(), NATIVE):
-        with at_once(), ps.Session(case.graph_bytes, config=config) as session:
+    for config in (TEXT, NATIVE):
+        with watched(), ps.Session(case.graph_bytes, config=config) as session:
             with pytest.raises(errors.InvalidArgumentError) as caught:
                 session.run(case.fetches, feeds)
             texts.append(str(caught.value.where))
     assert texts[0] == texts[1]
 
 
-def test_a_loop_without_a_use_for_its_program_is_left_as_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Once it is clear that nodes compute it every time, it is prepared as if nobody had asked."""
-    monkeypatch.setattr(emitter, "FUEL", 2_000)
-    with at_once() as given, ps.Session(endless(), config=NATIVE) as session:
-        assert "_NativeRegion" in ops_of(session, "y:0", {"n:0": 3})
-        for _ in range(12):
-            assert session.run("y:0", {"n:0": 10_000}) == 10_000
-        assert "_NativeRegion" not in ops_of(session, "y:0", {"n:0": 3})
-        tried = len(given)
-        assert session.run("y:0", {"n:0": 10_000}) == 10_000
-    assert len(given) == tried
-
-
 # -- what must not be believed -------------------------------------------------------------------
-
-
-def test_a_models_names_are_no_part_of_a_program() -> None:
-    """Texts of a model do not enter the text of a program, whatever they are."""
-    name = "evil/..stablehlo.return_x"
-    texts: list[str] = []
-    graph = ps.Graph()
-    with graph.as_default():
-        x = ps.placeholder("float32", [None], name="x")
-        ps.identity(ps.ops.tanh(ps.ops.neg(x, name=name), name="evil/y"), name="y")
-    made = native_region_op.program_of
-
-    def noted(*args: Any) -> Any:
-        program = made(*args)
-        texts.append(program.text)
-        return program
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native_region_op, "program_of", noted)
-        with at_once(), ps.Session(graph, config=NATIVE) as session:
-            session.run("y:0", {"x:0": np.ones(3, np.float32)})
-    assert len(texts) == 1
-    assert "evil" not in texts[0]
 
 
 def test_variables_are_read_in_each_step() -> None:
@@ -471,7 +378,7 @@ def test_variables_are_read_in_each_step() -> None:
         y = ps.ops.tanh(ps.ops.add_v2(v.value(), x))
         more = v.assign_add(np.full((200, 200), 0.25, np.float32))
     zeros = np.zeros((200, 200), np.float32)
-    with at_once() as given, ps.Session(graph, config=NATIVE) as session:
+    with watched() as given, ps.Session(graph, config=NATIVE) as session:
         session.run(v.initializer)
         for step in range(5):
             got = session.run(y, {x: zeros})
@@ -487,7 +394,7 @@ def test_large_constants_are_handed_over_once() -> None:
     with graph.as_default():
         x = ps.placeholder("float32", [None, 600], name="x")
         ps.identity(ps.ops.tanh(ps.ops.mat_mul(x, table)), name="y")
-    with at_once() as given, ps.Session(graph, config=NATIVE) as session:
+    with watched() as given, ps.Session(graph, config=NATIVE) as session:
         for _ in range(3):
             x = RANDOM.standard_normal((2, 600), np.float32)
             np.testing.assert_allclose(

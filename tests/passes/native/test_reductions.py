@@ -1,4 +1,4 @@
-"""The largest and the smallest elements of rows of any length, by XLA."""
+"""The largest and the smallest elements of rows of any length, by programs in C."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from support.native import ALL, JIT, at_once
-
-pytest.importorskip("jaxlib")
+from support.native import ALL, JIT, watched
 
 NATIVE = ps.Config(graph_options=JIT, limits=ALL, check_graphs=True)
 
@@ -36,7 +34,7 @@ def test_rows_of_any_length(size: int) -> None:
     x[7, 0] = x[8, -1] = x[9, size // 2] = -9
     x[10], x[11, -1] = -np.inf, np.inf
     names = ["most:0", "least:0", "place:0"]
-    with at_once() as given, ps.Session(extremes(), config=NATIVE) as session:
+    with watched() as given, ps.Session(extremes(), config=NATIVE) as session:
         found: list[Any] = session.run(names, {"x:0": x})
     assert given
     assert None not in given
@@ -48,7 +46,7 @@ def test_nan_is_seen_wherever_it_is() -> None:
     """It is the largest and the smallest of its row."""
     x = np.zeros((70, 70), np.float32)
     np.fill_diagonal(x, np.nan)
-    with at_once() as given, ps.Session(extremes(), config=NATIVE) as session:
+    with watched() as given, ps.Session(extremes(), config=NATIVE) as session:
         most, least = session.run(["most:0", "least:0"], {"x:0": x})
     assert given
     assert np.isnan(most).all()

@@ -7,10 +7,11 @@ import pytest
 
 import penstock as ps
 from penstock.core.limits import Limits
+from support.native import WITHOUT
 from support.sketch import sketch
 
 #: Every request is tuned.
-TUNED = ps.Config(limits=Limits(slow_step=0.0))
+TUNED = ps.Config(limits=Limits(slow_step=0.0), graph_options=WITHOUT)
 GRAPH = """
     x = Placeholder() dtype=float32
     half = Const() value=0.5

@@ -53,9 +53,9 @@
   }
 EACH_FUNCTION(APPLY)
 
-typedef void (*Applied)(float *, const float *, const float *, int64_t);
 #define NAMED_APPLY(NAME, VALUE) [NAME] = apply_##NAME,
-static const Applied APPLIED[] = {EACH_FUNCTION(NAMED_APPLY)};
+const Applied NAMED_TABLE(KIND)[] = {EACH_FUNCTION(NAMED_APPLY)};
+#define APPLIED NAMED_TABLE(KIND)
 
 /* Elements at a distance, side by side; those after the last up to a whole vector are zeros. */
 static void gather(float *to, const char *from, intptr_t distance, int64_t count) {

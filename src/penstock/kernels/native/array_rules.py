@@ -13,19 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.kernels.native.emitter import (
-    Emitter,
-    Known,
-    Operand,
-    Traced,
-    UnsupportedError,
-    integers,
-)
+from penstock.kernels.native.emitter import Emitter
+from penstock.kernels.native.parts import Known, Operand, Traced, UnsupportedError
+from penstock.kernels.native.products import product
 from penstock.kernels.native.rules import FLOATS, INTEGERS, Written, broadcast_shape, of_types, rule
 
-#: Rows of so many elements are cut into parts before their largest element is looked for.
-_LONG_ROW: Final = 32
-_REDUCTIONS: Final = {"Sum": ("add", 0), "Mean": ("add", 0), "Prod": ("multiply", 1)}
+_REDUCTIONS: Final = {"Sum": "sum", "Mean": "sum", "Prod": "prod", "Max": "max", "Min": "min"}
 
 
 def _axis(node: Written, number: Any, rank: int) -> int:
@@ -118,7 +111,7 @@ def _pack(node: Written) -> Operand:
     sizes = [*shape[:axis], 1, *shape[axis:]]
     made = node.emitter.concatenate([node.emitter.reshape(x, sizes) for x in node.inputs], axis)
     if not shape:
-        node.emitter.numbers_of[made.name] = list(node.inputs)
+        node.emitter.numbers_of[made] = list(node.inputs)
     return made
 
 
@@ -201,8 +194,8 @@ def _numbers(node: Written, slot: int) -> Sequence[Operand]:
     """The numbers of a vector, of which only some may be known."""
     vector = node.array(slot)
     if isinstance(vector, Traced):
-        node.need(vector.name in node.emitter.numbers_of)
-        return node.emitter.numbers_of[vector.name]
+        node.need(vector in node.emitter.numbers_of)
+        return node.emitter.numbers_of[vector]
     node.need(vector.value.ndim == 1)
     return [Known(np.asarray(number)) for number in vector.value]
 
@@ -219,28 +212,7 @@ def _gather(node: Written) -> Operand:
     node.need(axis.ndim == 0 and len(x.shape) and not axis.item())
     node.emitter.need_index(indices, x.shape[0])
     node.need(x.shape[0])
-    if not indices.shape:
-        return node.emitter.row(x, indices)
-    return rows(node.emitter, x, indices)
-
-
-def rows(emitter: Emitter, x: Operand, indices: Operand) -> Operand:
-    """Elements along the first axis, by their indices."""
-    count, sizes = prod(indices.shape), [1, *x.shape[1:]]
-    numbers = (
-        f"#stablehlo.gather<offset_dims = {list(range(1, len(sizes)))}, collapsed_slice_dims = [0],"
-        " start_index_map = [0], index_vector_dim = 1>"
-    )
-    made = emitter.op(
-        "gather",
-        [x, emitter.reshape(indices, [count])],
-        x.dtype,
-        [count, *x.shape[1:]],
-        f"dimension_numbers = {numbers}, slice_sizes = {integers(sizes)}, "
-        "indices_are_sorted = false",
-        touched=count * prod(sizes),
-    )
-    return emitter.reshape(made, [*indices.shape, *x.shape[1:]])
+    return node.emitter.rows(x, indices)
 
 
 # -- reductions ----------------------------------------------------------------------------------
@@ -264,58 +236,20 @@ def _kept(node: Written, x: Operand, result: Operand, axes: Sequence[int]) -> Op
 def _reduce(node: Written) -> Operand:
     x, emitter = node.array(0), node.emitter
     axes = _axes(node, len(x.shape))
-    name, start = _REDUCTIONS[node.op]
-    result: Operand = emitter.reduce(name, x, start, axes)
+    result = emitter.reduce(_REDUCTIONS[node.op], x, axes)
     if node.op == "Mean":
         count = prod(x.shape[axis] for axis in axes)
-        result = emitter.same("divide", result, emitter.full(count, x.dtype, result.shape))
+        result = emitter.same("div", result, emitter.full(count, x.dtype, result.shape))
     return _kept(node, x, result, axes)
-
-
-@rule("Max", "Min", admits=of_types(FLOATS))
-def _extreme(node: Written) -> Operand:
-    x, (name, start) = node.array(0), ("maximum", -np.inf)
-    if node.op == "Min":
-        name, start = "minimum", np.inf
-    axes = _axes(node, len(x.shape))
-    return _kept(node, x, _extreme_of(node.emitter, name, x, start, axes), axes)
-
-
-def _extreme_of(
-    emitter: Emitter, name: str, x: Operand, start: Any, axes: Sequence[int]
-) -> Operand:
-    """The largest or the smallest elements along some axes.
-
-    XLA takes the elements of a row one after the other; so a long row is cut into parts first, of
-    which the last two may overlap, and these are compared with each other as vectors are.
-    """
-    last = len(x.shape) - 1
-    while list(axes) == [last] and x.shape[last] >= _LONG_ROW:
-        size = x.shape[last]
-        half = (size + 1) // 2
-        begin, end = [0] * last, list(x.shape[:last])
-        parts = [
-            emitter.slice(x, [*begin, first], [*end, first + half], [1] * (last + 1))
-            for first in (0, size - half)
-        ]
-        x = emitter.same(name, *parts)
-    return emitter.reduce(name, x, start, axes)
 
 
 @rule("ArgMax", admits=lambda _a, i, o: i[0] in FLOATS and o[0] in INTEGERS)
 def _arg_max(node: Written) -> Operand:
-    x, emitter, index = node.array(0), node.emitter, node.types[0].numpy
+    x, emitter = node.array(0), node.emitter
     axis = _axis(node, node.known(1).item(), len(x.shape))
-    size = x.shape[axis]
-    node.need(size)
-    kept = [a for a in range(len(x.shape)) if a != axis]
-    most = emitter.broadcast(_extreme_of(emitter, "maximum", x, -np.inf, [axis]), x.shape, kept)
-    places = Known(np.arange(size, dtype=index))
-    numbers = emitter.broadcast(places, x.shape, [axis])
-    beyond = emitter.full(size, index, x.shape)
-    candidates = emitter.select(emitter.compare("EQ", x, most), numbers, beyond)
-    found = _extreme_of(emitter, "minimum", candidates, size, [axis])
-    emitter.need_index(found, size)  # NaN is no maximum
+    node.need(x.shape[axis])
+    found = emitter.place_of_most(x, axis, node.types[0].numpy)
+    emitter.need_index(found, x.shape[axis])  # NaN is no maximum
     return found
 
 
@@ -326,10 +260,7 @@ def _arg_max(node: Written) -> Operand:
 def _product(node: Written) -> Operand:
     x, y = node.array(0), node.array(1)
     node.need(len(x.shape) == len(y.shape) == 2)
-    inner = int(not node.attrs["transpose_a"]), int(bool(node.attrs["transpose_b"]))
-    node.need(x.shape[inner[0]] == y.shape[inner[1]])
-    shape = [x.shape[1 - inner[0]], y.shape[1 - inner[1]]]
-    return _dot(node.emitter, x, y, [], [], [inner[0]], [inner[1]], shape)
+    return multiplied(node, x, y, node.attrs["transpose_a"], node.attrs["transpose_b"])
 
 
 @rule(
@@ -342,29 +273,19 @@ def _batch_product(node: Written) -> Operand:
     batch = broadcast_shape(x.shape[:-2], y.shape[:-2])
     x = node.emitter.broadcast(x, [*batch, *x.shape[-2:]])
     y = node.emitter.broadcast(y, [*batch, *y.shape[-2:]])
-    count = len(batch)
-    inner = count + int(not node.attrs["adj_x"]), count + int(bool(node.attrs["adj_y"]))
-    node.need(x.shape[inner[0]] == y.shape[inner[1]])
-    outer = x.shape[2 * count + 1 - inner[0]], y.shape[2 * count + 1 - inner[1]]
-    axes = list(range(count))
-    shape = [*batch, *outer]
-    return _dot(node.emitter, x, y, axes, axes, [inner[0]], [inner[1]], shape)
+    return multiplied(node, x, y, node.attrs["adj_x"], node.attrs["adj_y"])
 
 
-def _dot(
-    emitter: Emitter,
+def multiplied(
+    node: Written,
     x: Operand,
     y: Operand,
-    x_batch: list[int],
-    y_batch: list[int],
-    x_inner: list[int],
-    y_inner: list[int],
-    shape: Sequence[int],
+    turn_x: object,
+    turn_y: object,
+    bias: Operand | None = None,
 ) -> Operand:
-    numbers = (
-        f"#stablehlo.dot<lhs_batching_dimensions = {x_batch}, rhs_batching_dimensions = {y_batch}, "
-        f"lhs_contracting_dimensions = {x_inner}, rhs_contracting_dimensions = {y_inner}>"
-    )
-    made = emitter.op("dot_general", [x, y], x.dtype, shape, f"dot_dimension_numbers = {numbers}")
-    emitter.cost += prod(shape) * x.shape[x_inner[0]] // 8
-    return made
+    """The product of two matrices, or of batches of them; each may be turned first."""
+    node.need(x.shape[-2 if turn_x else -1] == y.shape[-1 if turn_y else -2])
+    columns = y.shape[-2 if turn_y else -1]
+    node.need(bias is None or bias.shape == (columns,))
+    return product(node.emitter, x, y, bias, is_x_turned=bool(turn_x), is_y_turned=bool(turn_y))

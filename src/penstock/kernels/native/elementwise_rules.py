@@ -2,18 +2,16 @@
 
 In:   arrays, which are broadcast.
 Out:  an array.
-Not:  no division of integers and no other op whose error depends on values.
+Not:  no powers of integers, and no other op whose error depends on values but for quotients.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
 from penstock.core import dtypes
-from penstock.kernels.native.emitter import Operand
 from penstock.kernels.native.list_rules import Elements, sum_of_lists, zeros_like
+from penstock.kernels.native.parts import Operand
 from penstock.kernels.native.rules import (
     FLOATS,
     INTEGERS,
@@ -24,19 +22,21 @@ from penstock.kernels.native.rules import (
 )
 
 _REALS: Final = FLOATS | INTEGERS
-#: Functions of one number that StableHLO has.
+#: Functions of one number, as operations are called.
 _UNARY: Final = {
-    "Ceil": "ceil", "Cos": "cosine", "Exp": "exponential", "Expm1": "exponential_minus_one",
-    "Floor": "floor", "Log": "log", "Log1p": "log_plus_one", "Rsqrt": "rsqrt",
-    "Sigmoid": "logistic", "Sin": "sine", "Sqrt": "sqrt", "Tanh": "tanh",
+    "Ceil": "ceil", "Cos": "cos", "Exp": "exp", "Expm1": "expm1", "Floor": "floor",
+    "Inv": "reciprocal", "Log": "log", "Log1p": "log1p", "Reciprocal": "reciprocal",
+    "Relu": "relu", "Relu6": "relu6", "Rsqrt": "rsqrt", "Sigmoid": "sigmoid", "Sin": "sin",
+    "Sqrt": "sqrt", "Tanh": "tanh",
 }  # fmt: skip
+_SIGNED: Final = {"Abs": "abs", "Neg": "neg", "Square": "square"}
 _BINARY: Final = {
-    "Add": "add", "AddV2": "add", "Maximum": "maximum", "Minimum": "minimum", "Mul": "multiply",
-    "Sub": "subtract",
+    "Add": "add", "AddV2": "add", "Maximum": "maximum", "Minimum": "minimum", "Mul": "mul",
+    "SquaredDifference": "squared_difference", "Sub": "sub",
 }  # fmt: skip
 _COMPARISONS: Final = {
-    "Equal": "EQ", "Greater": "GT", "GreaterEqual": "GE", "Less": "LT", "LessEqual": "LE",
-    "NotEqual": "NE",
+    "Equal": "equal", "Greater": "greater", "GreaterEqual": "greater_equal", "Less": "less",
+    "LessEqual": "less_equal", "NotEqual": "not_equal",
 }  # fmt: skip
 _LOGICAL: Final = {"LogicalAnd": "and", "LogicalOr": "or"}
 
@@ -46,29 +46,14 @@ def _unary(node: Written) -> Operand:
     return node.emitter.same(_UNARY[node.op], node.array(0))
 
 
-@rule("Neg", "Abs", admits=of_types(_REALS))
+@rule("Erf", "Erfc", admits=of_types(frozenset({dtypes.float32})))
+def _error_function(node: Written) -> Operand:
+    return node.emitter.same(node.op.lower(), node.array(0))
+
+
+@rule(*_SIGNED, admits=of_types(_REALS))
 def _sign(node: Written) -> Operand:
-    return node.emitter.same("negate" if node.op == "Neg" else "abs", node.array(0))
-
-
-@rule("Square", admits=of_types(_REALS))
-def _square(node: Written) -> Operand:
-    return node.emitter.same("multiply", node.array(0), node.array(0))
-
-
-@rule("Relu", "Relu6", admits=of_types(FLOATS))
-def _relu(node: Written) -> Operand:
-    x, emitter = node.array(0), node.emitter
-    y: Operand = emitter.same("maximum", x, emitter.full(0, x.dtype, x.shape))
-    if node.op == "Relu6":
-        y = emitter.same("minimum", y, emitter.full(6, x.dtype, x.shape))
-    return y
-
-
-@rule("Reciprocal", "Inv", admits=of_types(FLOATS))
-def _reciprocal(node: Written) -> Operand:
-    x = node.array(0)
-    return node.emitter.same("divide", node.emitter.full(1, x.dtype, x.shape), x)
+    return node.emitter.same(_SIGNED[node.op], node.array(0))
 
 
 @rule("OnesLike", admits=of_types(_REALS))
@@ -97,15 +82,18 @@ def _binary(node: Written) -> Operand:
     return node.emitter.same(_BINARY[node.op], *_pair(node))
 
 
+@rule("FloorDiv", "FloorMod", admits=of_types(INTEGERS))
+def _divide_whole(node: Written) -> Operand:
+    x, y = _pair(node)
+    zeros = node.emitter.full(0, y.dtype, y.shape)
+    differ = node.emitter.compare("not_equal", y, zeros)
+    node.emitter.need(node.emitter.reduce("all", differ, range(len(y.shape))))
+    return node.emitter.same("floor_div" if node.op == "FloorDiv" else "floor_mod", x, y)
+
+
 @rule("RealDiv", admits=of_types(FLOATS))
 def _divide(node: Written) -> Operand:
-    return node.emitter.same("divide", *_pair(node))
-
-
-@rule("SquaredDifference", admits=of_types(_REALS))
-def _squared_difference(node: Written) -> Operand:
-    difference = node.emitter.same("subtract", *_pair(node))
-    return node.emitter.same("multiply", difference, difference)
+    return node.emitter.same("div", *_pair(node))
 
 
 @rule("AddN", admits=of_types(_REALS | {dtypes.variant}))
@@ -178,9 +166,7 @@ def _softmax(node: Written) -> Operand:
     x, emitter = node.array(0), node.emitter
     node.need(len(x.shape) >= 1 and 0 not in x.shape)
     last, kept = len(x.shape) - 1, range(len(x.shape) - 1)
-    most = emitter.reduce("maximum", x, -np.inf, [last])
-    powers = emitter.same(
-        "exponential", emitter.same("subtract", x, emitter.broadcast(most, x.shape, kept))
-    )
-    total = emitter.reduce("add", powers, 0, [last])
-    return emitter.same("divide", powers, emitter.broadcast(total, x.shape, kept))
+    most = emitter.reduce("max", x, [last])
+    powers = emitter.same("exp", emitter.same("sub", x, emitter.broadcast(most, x.shape, kept)))
+    total = emitter.reduce("sum", powers, [last])
+    return emitter.same("div", powers, emitter.broadcast(total, x.shape, kept))

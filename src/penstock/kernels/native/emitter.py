@@ -1,272 +1,259 @@
-"""A program of StableHLO under construction.
+"""A program under construction.
 
 In:   operations, with operands whose types and shapes are known.
-Out:  the text of a module; values to be used as further operands.
-Not:  knows no op of TensorFlow.
+Out:  blocks of operations; values to be used as further operands.
+Not:  knows no op of TensorFlow, and no registers.
 
-The text is made of numbers, of StableHLO's own words, and of nothing else: no name or string of a
-model ever enters it.
+What does not depend on a loop's variables is written before that loop, however deep inside it was
+asked for: nothing here has effects, and an index that is out of range does no harm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
 from penstock.core.values import Array
+from penstock.kernels.native.parts import (
+    NUMBERS,
+    Block,
+    Known,
+    Loop,
+    Operand,
+    Operation,
+    Traced,
+    UnsupportedError,
+)
 
-#: What elements are called.
-_ELEMENTS: Final = {
-    np.dtype(np.bool_): "i1",
-    np.dtype(np.int32): "i32",
-    np.dtype(np.int64): "i64",
-    np.dtype(np.float32): "f32",
-    np.dtype(np.float64): "f64",
-    np.dtype(np.uint8): "ui8",
-}
-#: The types that programs compute with.
-NUMBERS: Final = frozenset(_ELEMENTS) - {np.dtype(np.uint8)}
-#: Work that one run of a program may do in loops: about as many nanoseconds.  Who needs more is
-#: computed in a way that can be interrupted.
-FUEL: Final = 200_000_000
-#: Lines of a program, bytes of one value and of all constants, at most.  XLA would take minutes,
-#: or end the process, where there is no more memory; the nodes have words for that.
-MAX_LINES: Final = 10_000
-MAX_BYTES: Final = 1 << 30
+#: Operations of a program, bytes of one value and of all constants, at most.
+MAX_OPERATIONS: Final = 10_000
+MAX_BYTES: Final = 1 << 28
 MAX_CONSTANTS: Final = 1 << 24
+#: An operation that takes more nanoseconds, roughly, is for kernels that have threads.
+MAX_COST: Final = 400_000
 #: What an operation costs besides its elements.
 _PER_OPERATION: Final = 4
-
-
-class UnsupportedError(Exception):
-    """A program would compute something else than the nodes do, or nobody knows how to write it."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """A value that is known while the program is written."""
-
-    value: Array
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Its element type."""
-        return self.value.dtype
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its sizes."""
-        shape: tuple[int, ...] = self.value.shape
-        return shape
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Traced:
-    """A value that the program computes."""
-
-    name: str
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-
-    @property
-    def type(self) -> str:
-        """Its type, in words of StableHLO."""
-        return type_text(self.dtype, self.shape)
-
-
-#: An array, in some way.
-Operand: TypeAlias = Known | Traced
-
-
-def type_text(dtype: np.dtype[Any], shape: Sequence[int]) -> str:
-    """The type of an array."""
-    if dtype not in _ELEMENTS:
-        raise UnsupportedError
-    return f"tensor<{''.join(f'{int(size)}x' for size in shape)}{_ELEMENTS[dtype]}>"
+#: Bytes of a constant array that is made of a number when the program is written.
+_SMALL: Final = 1 << 16
 
 
 class Emitter:
-    """Writes operations, one per line."""
+    """Writes operations."""
 
     def __init__(self) -> None:
-        self._lines: list[str] = []
+        #: What is being written: the whole, and loops in it, the innermost last.
+        self._blocks = [Block()]
         self._count = 0
-        #: How many lines there are, within other operations, too; and bytes of constants.
-        self._line_count = 0
         self._constant_bytes = 0
         self._constants: dict[tuple[Any, ...], Traced] = {}
-        #: Whether all was as the nodes want it, so far: else they say what is wrong.
-        self.ok: Operand = Known(np.asarray(np.True_))
-        #: How much work may still be done in loops.
-        self.fuel: Operand = Known(np.asarray(np.int64(FUEL)))
-        #: What the lines so far cost.
-        self.cost = 0
+        #: The values of constants.
+        self.constants: dict[Traced, Array] = {}
         #: How often what is written now is done at most, in all loops around it; None if unknown.
         self.turns: int | None = 1
-        #: The numbers of which vectors are made, by the vector's name.
-        self.numbers_of: dict[str, list[Operand]] = {}
+        #: The numbers of which vectors are made, by the vector.
+        self.numbers_of: dict[Operand, list[Operand]] = {}
         #: Which elements of arrays of tensors are gone, since they were read, by the array.
         self.cleared: dict[int, Operand] = {}
 
     @property
-    def text(self) -> str:
-        """What was written."""
-        return "\n".join(self._lines)
+    def block(self) -> Block:
+        """The whole."""
+        return self._blocks[0]
 
     # -- operations ------------------------------------------------------------------------------
 
     def op(
         self,
-        name: str,
+        what: str,
         operands: Sequence[Operand],
-        dtype: np.dtype[Any],
+        dtype: Any,
         shape: Sequence[int],
-        attributes: str = "",
-        region: str = "",
-        touched: int | None = None,
+        numbers: Sequence[int] = (),
+        cost: int | None = None,
     ) -> Traced:
         """One operation with one result.
 
-        It costs as much as its largest operand has elements, unless it touches fewer.
+        It costs as much as its largest operand has elements, unless it says something else.
         """
-        if prod(shape) * dtype.itemsize > MAX_BYTES:
+        traced = tuple(map(self.traced, operands))
+        level = max((one.level for one in traced), default=0)
+        result = Traced(np.dtype(dtype), tuple(map(int, shape)), level)
+        if result.nbytes > MAX_BYTES:
             raise UnsupportedError
-        traced = [self.traced(operand) for operand in operands]
-        result = Traced(self.new_name(), dtype, tuple(shape))
-        places = ", ".join(operand.name for operand in traced)
-        types = ", ".join(operand.type for operand in traced)
-        inside = f" ({region})" if region else ""
-        options = f" {{{attributes}}}" if attributes else ""
-        self.line(
-            f'{result.name} = "stablehlo.{name}"({places}){inside}{options} : '
-            f"({types}) -> {result.type}"
-        )
-        if touched is None:
-            touched = max(prod(result.shape), *(prod(operand.shape) for operand in traced), 0)
-        self.cost += _PER_OPERATION + touched
+        if cost is None:
+            cost = max(result.size, *(one.size for one in traced), 0)
+        self._write(Operation(what, result, traced, tuple(map(int, numbers))), level, cost)
         return result
 
-    def same(
-        self, name: str, *operands: Operand, dtype: Any = None, attributes: str = ""
-    ) -> Traced:
-        """An operation on operands of one shape, element by element."""
-        first = operands[0]
-        return self.op(name, operands, np.dtype(dtype or first.dtype), first.shape, attributes)
+    def _write(self, part: Operation, level: int, cost: int) -> None:
+        self._count += 1
+        if self._count > MAX_OPERATIONS or cost > MAX_COST:
+            raise UnsupportedError
+        block = self._blocks[level]
+        block.parts.append(part)
+        block.cost += _PER_OPERATION + cost
 
-    def compare(self, direction: str, x: Operand, y: Operand) -> Traced:
-        """A comparison of two operands of one shape: EQ, NE, LT, LE, GT or GE."""
-        how = f"comparison_direction = #stablehlo<comparison_direction {direction}>"
-        return self.same("compare", x, y, dtype=np.bool_, attributes=how)
+    def same(self, what: str, *operands: Operand) -> Traced:
+        """A function of operands of one shape and type, element by element."""
+        first = operands[0]
+        return self.op(f"{what}_{first.dtype.name}", operands, first.dtype, first.shape)
+
+    def compare(self, what: str, x: Operand, y: Operand) -> Traced:
+        """A comparison of two operands of one shape, as the operation is called."""
+        return self.op(f"{what}_{x.dtype.name}", [x, y], np.bool_, x.shape)
 
     def select(self, condition: Operand, x: Operand, y: Operand) -> Traced:
         """Elements of ``x`` where the condition holds, and of ``y`` elsewhere."""
-        return self.op("select", [condition, x, y], x.dtype, x.shape)
+        return self.op(f"select_{x.dtype.itemsize}", [condition, x, y], x.dtype, x.shape)
 
     def reshape(self, x: Operand, shape: Sequence[int]) -> Operand:
         """The same elements in another shape."""
         if x.shape == tuple(shape):
             return x
-        return self.op("reshape", [x], x.dtype, shape)
+        if isinstance(x, Known):
+            return Known(x.value.reshape(shape))
+        return self.op("reshape", [x], x.dtype, shape, cost=0)
 
     def broadcast(
         self, x: Operand, shape: Sequence[int], axes: Sequence[int] | None = None
     ) -> Operand:
         """A value repeated; its axes become some of the result's, unless said the last ones."""
-        if x.shape == tuple(shape):
+        shape = tuple(shape)
+        if x.shape == shape:
             return x
         if axes is None:
             axes = range(len(shape) - len(x.shape), len(shape))
-        return self.op(
-            "broadcast_in_dim", [x], x.dtype, shape, f"broadcast_dimensions = {integers(axes)}"
-        )
+        among = [1] * len(shape)
+        for axis, size in zip(axes, x.shape, strict=True):
+            among[axis] = size
+        x = self.reshape(x, among)
+        if isinstance(x, Known) and prod(shape) * x.dtype.itemsize <= _SMALL:
+            return Known(np.broadcast_to(x.value, shape))
+        if prod(shape) == prod(among):
+            return self.reshape(x, shape)
+        if prod(among) == 1:
+            return self.op(f"fill_{x.dtype.itemsize}", [x], x.dtype, shape, cost=prod(shape) // 8)
+        steps = [0 if size == 1 else step for size, step in zip(among, _steps(among), strict=True)]
+        return self._copy(x, shape, steps)
 
     def convert(self, x: Operand, dtype: Any) -> Operand:
         """The same numbers in another type."""
-        return x if x.dtype == np.dtype(dtype) else self.same("convert", x, dtype=dtype)
+        if x.dtype == np.dtype(dtype):
+            return x
+        return self.op(f"{np.dtype(dtype).name}_from_{x.dtype.name}", [x], dtype, x.shape)
 
-    def transpose(self, x: Operand, order: Sequence[int]) -> Traced:
+    def transpose(self, x: Operand, order: Sequence[int]) -> Operand:
         """The same with its axes in another order."""
         shape = [x.shape[axis] for axis in order]
-        return self.op("transpose", [x], x.dtype, shape, f"permutation = {integers(order)}")
+        if [axis for axis in order if x.shape[axis] > 1] == sorted(
+            axis for axis in order if x.shape[axis] > 1
+        ):
+            return self.reshape(x, shape)
+        steps = _steps(x.shape)
+        return self._copy(x, shape, [steps[axis] for axis in order])
 
     def concatenate(self, parts: Sequence[Operand], axis: int) -> Traced:
         """Parts side by side along an axis."""
         shape = list(parts[0].shape)
         shape[axis] = sum(part.shape[axis] for part in parts)
-        return self.op("concatenate", parts, parts[0].dtype, shape, f"dimension = {axis} : i64")
+        traced = [self.traced(part) for part in parts]
+        to_steps, begin, numbers = _steps(shape), 0, list[int]()
+        for part in traced:
+            copied = _copied(part.shape, _steps(part.shape), to_steps)
+            numbers += [len(copied) + 2, 0, begin * to_steps[axis], *copied]
+            begin += part.shape[axis]
+        return self.op("concatenate", traced, parts[0].dtype, shape, numbers)
 
     def slice(
         self, x: Operand, begin: Sequence[int], end: Sequence[int], steps: Sequence[int]
-    ) -> Traced:
+    ) -> Operand:
         """A part of a value; steps are positive."""
         shape = [-(-(b - a) // s) for a, b, s in zip(begin, end, steps, strict=True)]
-        where = ("start_indices", begin), ("limit_indices", end), ("strides", steps)
-        text = ", ".join(f"{name} = {integers(numbers)}" for name, numbers in where)
-        return self.op("slice", [x], x.dtype, shape, text)
+        if tuple(shape) == x.shape:
+            return x
+        from_steps = _steps(x.shape)
+        first = sum(at * step for at, step in zip(begin, from_steps, strict=True))
+        wide = [step * by for step, by in zip(from_steps, steps, strict=True)]
+        return self._copy(x, shape, wide, first if prod(shape) else 0)
 
     def one_at(self, x: Operand, starts: Mapping[int, Operand]) -> Operand:
         """One place along some axes, which stay; the indices must be in range."""
-        if not starts:
-            return x
-        kind = next(iter(starts.values())).dtype
-        zero = self.number(0, kind)
-        where = [self.convert(starts.get(axis, zero), kind) for axis in range(len(x.shape))]
-        sizes = [1 if axis in starts else size for axis, size in enumerate(x.shape)]
-        text = f"slice_sizes = {integers(sizes)}"
-        return self.op("dynamic_slice", [x, *where], x.dtype, sizes, text, touched=prod(sizes))
+        for axis, index in starts.items():
+            shape, steps = list(x.shape), _steps(x.shape)
+            shape[axis] = 1
+            copied = _copied(shape, steps, _steps(shape))
+            greatest = x.shape[axis] - 1, steps[axis], index.dtype.itemsize == 8
+            x = self.op(
+                f"take_{x.dtype.itemsize}", [x, index], x.dtype, shape, (*greatest, *copied),
+                cost=prod(shape),
+            )  # fmt: skip
+        return x
 
     def row(self, x: Operand, index: Operand) -> Operand:
         """One element along the first axis; the index must be in range."""
-        return self.reshape(self.one_at(x, {0: index}), x.shape[1:])
+        return self.op(
+            "row", [x, index], x.dtype, x.shape[1:], _row_numbers(x, index), prod(x.shape[1:])
+        )
+
+    def rows(self, x: Operand, indices: Operand) -> Operand:
+        """Elements along the first axis, by their indices, which must be in range."""
+        shape = [*indices.shape, *x.shape[1:]]
+        return self.op("rows", [x, indices], x.dtype, shape, _row_numbers(x, indices), prod(shape))
 
     def with_row(self, x: Operand, index: Operand, element: Operand) -> Traced:
         """A value with another element along the first axis; the index must be in range."""
-        starts = [index, *[self.number(0, index.dtype)] * (len(x.shape) - 1)]
-        part = self.reshape(element, (1, *x.shape[1:]))
-        # In a loop it is done in place.
         return self.op(
-            "dynamic_update_slice", [x, part, *starts], x.dtype, x.shape, touched=prod(part.shape)
+            "put_row", [x, element, index], x.dtype, x.shape, _row_numbers(x, index),
+            prod(x.shape[1:]),
+        )  # fmt: skip
+
+    def reduce(self, what: str, x: Operand, axes: Sequence[int]) -> Operand:
+        """All elements along some axes, combined: sum, prod, max, min, all or any."""
+        axes = sorted(axes)
+        kept = [axis for axis in range(len(x.shape)) if axis not in axes]
+        shape = [x.shape[axis] for axis in kept]
+        if not axes:
+            return x
+        if axes != list(range(axes[0], axes[-1] + 1)):
+            x, axes = self.transpose(x, [*kept, *axes]), list(range(len(kept), len(x.shape)))
+        return self.op(f"{what}_{x.dtype.name}", [x], x.dtype, shape, _around(x, axes[0], axes[-1]))
+
+    def place_of_most(self, x: Operand, axis: int, dtype: np.dtype[Any]) -> Traced:
+        """Where the first of the largest elements is; the size if one of them is no number."""
+        shape = [*x.shape[:axis], *x.shape[axis + 1 :]]
+        return self.op(
+            f"argmax_{x.dtype.name}_{dtype.name}", [x], dtype, shape, _around(x, axis, axis)
         )
 
-    def reduce(self, name: str, x: Operand, start: Any, axes: Sequence[int]) -> Traced:
-        """All elements along some axes, combined by an operation of two of them."""
-        one = type_text(x.dtype, ())
-        a, b, r = self.new_name(), self.new_name(), self.new_name()
-        region = (
-            f'{{\n^bb0({a}: {one}, {b}: {one}):\n{r} = "stablehlo.{name}"({a}, {b}) : '
-            f'({one}, {one}) -> {one}\n"stablehlo.return"({r}) : ({one}) -> ()\n}}'
-        )
-        shape = [size for axis, size in enumerate(x.shape) if axis not in set(axes)]
-        operands = [x, self.number(start, x.dtype)]
-        return self.op("reduce", operands, x.dtype, shape, f"dimensions = {integers(axes)}", region)
+    def _copy(
+        self, x: Operand, shape: Sequence[int], steps: Sequence[int], first: int = 0
+    ) -> Traced:
+        numbers = first, 0, *_copied(shape, steps, _steps(shape))
+        return self.op(f"copy_{x.dtype.itemsize}", [x], x.dtype, shape, numbers, prod(shape))
 
     # -- guards ----------------------------------------------------------------------------------
 
     def need(self, condition: Operand) -> None:
         """Have the nodes compute all of it, unless a condition holds."""
-        if isinstance(condition, Known) and isinstance(self.ok, Known):
-            self.ok = Known(np.asarray(self.ok.value & condition.value))
-        else:
-            self.ok = self.same("and", self.ok, condition)
+        if isinstance(condition, Known):
+            if not condition.value:
+                raise UnsupportedError
+            return
+        self._write(Operation("need", None, (condition,)), condition.level, 0)
 
     def need_index(self, index: Operand, size: int) -> None:
         """The same unless all indices are in range."""
         if isinstance(index, Known):
             self.need(Known(np.asarray(((index.value >= 0) & (index.value < size)).all())))
             return
-        ends = (self.full(end, index.dtype, index.shape) for end in (0, size))
-        low, high = self.compare("GE", index, next(ends)), self.compare("LT", index, next(ends))
-        inside: Operand = self.same("and", low, high)
-        if index.shape:
-            inside = self.reduce("and", inside, np.True_, range(len(index.shape)))
-        self.need(inside)
+        is_wide = index.dtype.itemsize == 8
+        self.need(self.op("in_range", [index], np.bool_, (), (size, is_wide)))
 
-    # -- constants and names ---------------------------------------------------------------------
+    # -- constants -------------------------------------------------------------------------------
 
     def number(self, value: Any, dtype: np.dtype[Any]) -> Known:
         """A constant of rank 0."""
@@ -277,45 +264,22 @@ class Emitter:
         return self.broadcast(self.number(value, dtype), shape)
 
     def traced(self, operand: Operand) -> Traced:
-        """An operand as a name in the program."""
+        """An operand as a value of the program."""
         if isinstance(operand, Traced):
             return operand
+        if operand.dtype not in NUMBERS:
+            raise UnsupportedError
         array = np.ascontiguousarray(operand.value).reshape(operand.shape)
         key = array.dtype, array.shape, array.tobytes()
         if key not in self._constants:
-            self._constants[key] = self._constant(array)
+            self._constant_bytes += array.nbytes
+            if self._constant_bytes > MAX_CONSTANTS:
+                raise UnsupportedError
+            made = self._constants[key] = Traced(array.dtype, array.shape)
+            self.constants[made] = array
         return self._constants[key]
 
-    def _constant(self, array: Array) -> Traced:
-        self._constant_bytes += array.nbytes
-        if self._constant_bytes > MAX_CONSTANTS:
-            raise UnsupportedError
-        result = Traced(self.new_name(), array.dtype, array.shape)
-        if array.size == 0:
-            content = "dense<>"
-        elif array.dtype == np.bool_:
-            content = f"dense<{_nested(array.tolist())}>"
-        else:
-            content = f'dense<"0x{array.astype(array.dtype.newbyteorder("<")).tobytes().hex()}">'
-        self.line(
-            f'{result.name} = "stablehlo.constant"() {{value = {content} : {result.type}}} : '
-            f"() -> {result.type}"
-        )
-        return result
-
-    def new_name(self) -> str:
-        """A name that nothing has yet."""
-        self._count += 1
-        return f"%v{self._count}"
-
-    def line(self, text: str) -> None:
-        """Write a line; raises UnsupportedError if there are too many."""
-        self._line_count += 1
-        if self._line_count > MAX_LINES:
-            raise UnsupportedError
-        self._lines.append(text)
-
-    # -- what is written inside of an operation --------------------------------------------------
+    # -- what is written inside of a loop --------------------------------------------------------
 
     @contextmanager
     def repeated(self, turns: int | None) -> Iterator[None]:
@@ -327,29 +291,63 @@ class Emitter:
         finally:
             self.turns = kept
 
+    @property
+    def level(self) -> int:
+        """In how many loops is written what is written now."""
+        return len(self._blocks) - 1
+
     @contextmanager
-    def inside(self) -> Iterator[Callable[[], str]]:
-        """Write into a region of an operation; what is yielded tells its text.
-
-        What was known before may be used there; what is written there is unknown afterwards.
-        """
-        kept = self._lines, self._constants, self.ok, self.fuel, self.cost, self.cleared
-        # Constants are written once more: what comes from outside is no constant to XLA.
-        self._lines, self._constants, self.cost, self.cleared = [], {}, 0, dict(self.cleared)
-        inner = self._lines
+    def inside(self) -> Iterator[Block]:
+        """Write into a block of its own, one level deeper."""
+        kept, block = self.cleared, Block()
+        self.cleared = dict(kept)
+        self._blocks.append(block)
         try:
-            yield lambda: "\n".join(inner)
+            yield block
         finally:
-            self._lines, self._constants, self.ok, self.fuel, self.cost, self.cleared = kept
+            self._blocks.pop()
+            self.cleared = kept
+
+    def mark(self) -> list[tuple[int, int]]:
+        """How far all blocks have come."""
+        return [(len(block.parts), block.cost) for block in self._blocks]
+
+    def rewind(self, mark: Sequence[tuple[int, int]]) -> None:
+        """Forget what was written since then."""
+        for block, (count, cost) in zip(self._blocks, mark, strict=True):
+            del block.parts[count:]
+            block.cost = cost
+
+    def repeat(self, loop: Loop) -> None:
+        """Write a loop."""
+        self._blocks[-1].parts.append(loop)
+        self._blocks[-1].cost += loop.body.cost
 
 
-def integers(numbers: Sequence[int]) -> str:
-    """Numbers as an attribute."""
-    listed = ", ".join(str(int(number)) for number in numbers)
-    return f"array<i64: {listed}>" if listed else "array<i64>"
+def _steps(shape: Sequence[int]) -> list[int]:
+    """From element to element along each axis."""
+    return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
-def _nested(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_nested, value))}]"
-    return "true" if value else "false"
+def _copied(shape: Sequence[int], from_steps: Sequence[int], to_steps: Sequence[int]) -> list[int]:
+    """A rank, and size and steps of each axis; axes that are one are told as one."""
+    axes: list[list[int]] = []
+    for size, from_step, to_step in zip(shape, from_steps, to_steps, strict=True):
+        if size == 1:
+            continue
+        if axes and axes[-1][1:] == [from_step * size, to_step * size]:
+            axes[-1] = [axes[-1][0] * size, from_step, to_step]
+        else:
+            axes.append([size, from_step, to_step])
+    axes = axes or [[1, 1, 1]]
+    return [len(axes), *(number for axis in axes for number in axis)]
+
+
+def _row_numbers(x: Operand, index: Operand) -> tuple[int, int, int]:
+    size = prod(x.shape[1:]) * x.dtype.itemsize
+    return x.shape[0] - 1, size, index.dtype.itemsize == 8
+
+
+def _around(x: Operand, first: int, last: int) -> tuple[int, int, int]:
+    """Elements before some axes, along these, and after."""
+    return prod(x.shape[:first]), prod(x.shape[first : last + 1]), prod(x.shape[last + 1 :])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.kernels.native.emitter import Operand
+import numpy as np
+
+from penstock.kernels.native.parts import Operand
 from penstock.kernels.native.rules import FLOATS, Written, of_types, rule
 
 
@@ -16,32 +18,26 @@ def _pair(node: Written) -> tuple[Operand, Operand]:
 @rule("TanhGrad", admits=of_types(FLOATS))
 def _tanh(node: Written) -> Operand:
     (y, gradient), emitter = _pair(node), node.emitter
-    # As long as it may be below -1, the square is rounded before it is subtracted.
-    squares = emitter.same("multiply", y, y)
-    squares = emitter.same("maximum", squares, emitter.full(-1, y.dtype, y.shape))
-    slope = emitter.same("subtract", emitter.full(1, y.dtype, y.shape), squares)
-    return emitter.same("multiply", gradient, slope)
+    if y.dtype == np.float32:
+        return emitter.same("tanh_grad", y, gradient)
+    # One operation might round the square and the difference as one.
+    slope = emitter.same("sub", emitter.full(1, y.dtype, y.shape), emitter.same("square", y))
+    return emitter.same("mul", gradient, slope)
 
 
 @rule("SigmoidGrad", admits=of_types(FLOATS))
 def _sigmoid(node: Written) -> Operand:
-    (y, gradient), emitter = _pair(node), node.emitter
-    rest = emitter.same("subtract", emitter.full(1, y.dtype, y.shape), y)
-    return emitter.same("multiply", gradient, emitter.same("multiply", y, rest))
+    return node.emitter.same("sigmoid_grad", *_pair(node))
 
 
 @rule("ReluGrad", "Relu6Grad", admits=of_types(FLOATS))
 def _relu(node: Written) -> Operand:
-    (gradient, x), emitter = _pair(node), node.emitter
-    passes: Operand = emitter.compare("GT", x, emitter.full(0, x.dtype, x.shape))
-    if node.op == "Relu6Grad":
-        below = emitter.compare("LT", x, emitter.full(6, x.dtype, x.shape))
-        passes = emitter.same("and", passes, below)
-    return emitter.same("multiply", gradient, emitter.convert(passes, x.dtype))
+    name = "relu_grad" if node.op == "ReluGrad" else "relu6_grad"
+    return node.emitter.same(name, *_pair(node))
 
 
 @rule("BiasAddGrad", admits=lambda a, i, _: i[0] in FLOATS and a["data_format"] == b"NHWC")
 def _bias_add(node: Written) -> Operand:
     gradient = node.array(0)
     node.need(len(gradient.shape) >= 2)
-    return node.emitter.reduce("add", gradient, 0, range(len(gradient.shape) - 1))
+    return node.emitter.reduce("sum", gradient, range(len(gradient.shape) - 1))

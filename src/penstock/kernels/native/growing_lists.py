@@ -18,13 +18,14 @@ from typing import Final
 import numpy as np
 
 from penstock.core.values import Value
-from penstock.kernels.native.emitter import Emitter, Known, Operand, UnsupportedError
+from penstock.kernels.native.emitter import Emitter
 from penstock.kernels.native.list_rules import Elements, element_type, shape_of, with_element
+from penstock.kernels.native.parts import Known, Operand, UnsupportedError
 from penstock.kernels.native.rules import Written, rule
 
 _COUNT: Final = np.dtype(np.int32)
 #: Bytes of room for a list, at most: a loop may end long before it has filled it.
-MAX_ROOM: Final = 1 << 26
+MAX_ROOM: Final = 1 << 23
 
 
 @rule("EmptyTensorList", admits=element_type("element_dtype"))
@@ -46,7 +47,7 @@ def _push(node: Written) -> Elements:
     if before.size is None:
         before = replace(before, size=_room(emitter))
     node.need(before.known_size * prod(item.shape) * item.dtype.itemsize <= MAX_ROOM)
-    emitter.need(emitter.compare("LT", count, emitter.number(before.known_size, _COUNT)))
+    emitter.need(emitter.compare("less", count, emitter.number(before.known_size, _COUNT)))
     made = with_element(node, before, count, item)
     return replace(made, count=_changed(emitter, count, 1))
 
@@ -59,7 +60,7 @@ def _pop(node: Written) -> list[Elements | Operand]:
     node.need(before.dtype == node.types[1].numpy)
     assert before.content is not None
     node.need(shape_of(node, 1).accepts(before.content.shape[1:]))
-    emitter.need(emitter.compare("GT", count, emitter.number(0, _COUNT)))
+    emitter.need(emitter.compare("greater", count, emitter.number(0, _COUNT)))
     last = _changed(emitter, count, -1)
     return [replace(before, count=last), emitter.row(before.content, last)]
 

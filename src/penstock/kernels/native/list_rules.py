@@ -18,8 +18,8 @@ import numpy as np
 
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array
-from penstock.kernels.native.array_rules import rows
-from penstock.kernels.native.emitter import Emitter, Known, Operand, UnsupportedError
+from penstock.kernels.native.emitter import Emitter
+from penstock.kernels.native.parts import Known, Operand, UnsupportedError
 from penstock.kernels.native.rules import TYPES, Admits, Written, rule
 
 
@@ -113,8 +113,8 @@ def _index(node: Written, elements: Elements, slot: int) -> Operand:
 def _need_counted(emitter: Emitter, index: Operand, count: Operand) -> None:
     """The guard that a list that grows has got so far."""
     index = emitter.convert(index, count.dtype)
-    emitter.need(emitter.compare("GE", index, emitter.number(0, count.dtype)))
-    emitter.need(emitter.compare("LT", index, count))
+    emitter.need(emitter.compare("greater_equal", index, emitter.number(0, count.dtype)))
+    emitter.need(emitter.compare("less", index, count))
 
 
 # -- lists ---------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def with_element(node: Written, before: Elements, index: Operand, item: Operand)
     node.need(full.content is not None)
     assert full.content is not None
     node.need(full.content.shape[1:] == item.shape)
-    # XLA writes into a value that nobody else reads, and into a copy of all others.  Who reads this
+    # A value that nobody reads any more is written into, and a copy of all others.  Who reads this
     # list besides does so in the same iteration of a loop; the next one begins with the writing.
     made = replace(full, pending=(index, item), is_shared=False)
     return made if before.is_shared else made.settled(node.emitter)
@@ -184,7 +184,7 @@ def _stack(node: Written) -> Operand:
     node.need(node.attrs["num_elements"] in (-1, size))
     if elements.count is not None:  # a program is for lists that are full at the end
         full = node.emitter.number(size, elements.count.dtype)
-        node.emitter.need(node.emitter.compare("EQ", elements.count, full))
+        node.emitter.need(node.emitter.compare("equal", elements.count, full))
     return elements.content
 
 
@@ -309,9 +309,9 @@ def _gather(node: Written) -> Operand:
     if indices.tolist() == list(range(elements.known_size)):
         chosen, content = elements.written, elements.content
     else:
-        chosen = rows(emitter, elements.written, Known(indices))
-        content = rows(emitter, elements.content, Known(indices))
-    emitter.need(emitter.reduce("and", chosen, np.True_, [0]))
+        chosen = emitter.rows(elements.written, Known(indices))
+        content = emitter.rows(elements.content, Known(indices))
+    emitter.need(emitter.reduce("all", chosen, [0]))
     return content
 
 
@@ -322,7 +322,7 @@ def _clear_all(node: Written, number: int, indices: Array) -> None:
     node.need(len(set(indices.tolist())) == indices.size)
     mask[indices] = True
     both = emitter.same("and", gone, Known(mask))
-    emitter.need(emitter.same("not", emitter.reduce("or", both, np.False_, [0])))
+    emitter.need(emitter.same("not", emitter.reduce("any", both, [0])))
     emitter.cleared[number] = emitter.same("or", gone, Known(mask))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from penstock.kernels.native.emitter import Known
+from penstock.kernels.native.parts import Known
 from penstock.kernels.native.traced_nodes import ListedNode, TracedNodes
 
 #: Comparisons of a counter with its limit: which input is the counter, and whether it may be equal.

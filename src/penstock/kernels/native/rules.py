@@ -1,4 +1,4 @@
-"""Rules: how an op of TensorFlow is written with operations of StableHLO.
+"""Rules: how an op of TensorFlow is written as operations of a program.
 
 In:   a node, and its inputs: arrays whose types and sizes are known, lists, arrays of tensors.
 Out:  its outputs; UnsupportedError where the program would give something else.
@@ -19,7 +19,8 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array
-from penstock.kernels.native.emitter import Emitter, Known, Operand, UnsupportedError
+from penstock.kernels.native.emitter import Emitter
+from penstock.kernels.native.parts import Known, Operand, UnsupportedError
 
 #: The types that arrays in programs have.
 TYPES: Final = frozenset({dtypes.bool_, dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64})

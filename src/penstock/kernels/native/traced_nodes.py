@@ -23,9 +23,16 @@ from penstock.defs import attrs as attr_codec
 from penstock.defs.schema import GraphDef
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Calling, find_kernel
-from penstock.kernels.native import array_rules, elementwise_rules, gradient_rules, growing_lists
-from penstock.kernels.native.emitter import Emitter, Known, UnsupportedError
+from penstock.kernels.native import (
+    array_rules,
+    elementwise_rules,
+    gradient_rules,
+    growing_lists,
+    own_rules,
+)
+from penstock.kernels.native.emitter import Emitter
 from penstock.kernels.native.list_rules import Elements
+from penstock.kernels.native.parts import Known, UnsupportedError
 from penstock.kernels.native.rules import RULES, TYPES, Written
 
 # Their import has made the rules known.
@@ -33,6 +40,7 @@ assert array_rules
 assert elementwise_rules
 assert gradient_rules
 assert growing_lists
+assert own_rules
 
 #: Constants of more bytes are no part of a program.
 MAX_CONSTANT: Final = 1 << 20

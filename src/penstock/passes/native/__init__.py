@@ -1,4 +1,4 @@
-"""Regions of small arrays, and whole loops, as single nodes that XLA computes.
+"""Whole loops, and regions of small arrays, as single nodes, each a program in C.
 
 | what | module |
 | --- | --- |

@@ -1,16 +1,15 @@
-"""Let XLA compute regions of small arrays, and whole loops.
+"""Whole loops as single nodes, and regions of small arrays, for programs in C.
 
 In:   a GraphRewriter.
 Out:  the GraphRewriter, in which such regions are single nodes; how many nodes went.
-Not:  compiles nothing, and knows no shapes: both is for the first steps.
+Not:  writes no program, and knows no shapes: both is for the first steps.
 
-A loop is always worth it, a straight line from some number of nodes on: to enter a program takes as
-long as some of them.
+A loop is always worth it; with it goes what it hands lists to, and what tells how long these are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from penstock.core import dtypes
@@ -29,27 +28,68 @@ _OP: Final = "_NativeRegion"
 #: What begins a TensorArray, and how the names of all ops begin that do something with one.
 _ARRAY: Final = "TensorArrayV3"
 _ARRAYS: Final = "TensorArray"
-#: Nodes of which a program is made, at most: XLA takes 2 s for 1,000, and 15 s for 5,000.
+#: Nodes of which a program is made, at most.
 _MAX_NODES: Final = 1000
+#: What tells how long something is, and how often something is done.
+_COUNTS: Final = frozenset({dtypes.bool_, dtypes.int32, dtypes.int64})
 #: What may stand between nodes of a region: arrays, and what only such nodes understand.
 _HIDDEN: Final = frozenset({dtypes.variant, dtypes.resource})
 
 
-def compile_regions(draft: GraphRewriter, min_nodes: int) -> int:
-    """Make single nodes of regions of so many nodes, or with loops; returns how many went."""
-    before = len(draft.graph)
+def compile_regions(
+    draft: GraphRewriter, min_nodes: int | None = None, *, goes_inside: bool = False
+) -> int:
+    """Make single nodes of regions with loops, or of so many nodes; returns how many went.
+
+    If that is none, the graph is of no further use.
+
+    Args:
+        draft: the graph.
+        min_nodes: of straight regions; None if there are to be none.
+        goes_inside: whether loops in loops go, too; then they all must.
+
+    """
     arrays = _own_arrays(draft)
 
     def may_go(node: Node) -> bool:
         return _may_go(draft, node, arrays)
 
-    replace_loops(draft, may_go, lambda form, sure: _may_stand(form, sure, may_go))
-    for nodes in find_regions(draft, may_go, _is_free):
-        for part in _parts(nodes):
-            is_worth_it = len(part) >= min_nodes or any(node.op.name == LOOP for node in part)
-            if is_worth_it and not _hides(part):
-                _put_in_place(draft, part)
-    return before - len(draft.graph)
+    replace_loops(draft, may_go, lambda form, sure: _may_stand(form, sure, may_go, goes_inside))
+    count = 0
+    for part in _regions(draft, may_go, min_nodes):
+        is_long = min_nodes is not None and len(part) >= min_nodes
+        if (is_long or _has_loops(part)) and not _hides(part):
+            _put_in_place(draft, part)
+            count += len(part)
+    return 0 if _has_loops(draft.graph) else count
+
+
+def _regions(
+    draft: GraphRewriter, may_go: Callable[[Node], bool], min_nodes: int | None
+) -> Sequence[Sequence[Node]]:
+    """Regions; of loops and what belongs to them if that will do, and no others are wanted."""
+
+    def may_go_along(node: Node) -> bool:
+        return _belongs_to_loops(node) and may_go(node)
+
+    if min_nodes is None:
+        found = find_regions(draft, may_go_along, _is_free)
+        if not any(_has_loops(nodes) and _hides(nodes) for nodes in found):
+            return found
+    return [part for nodes in find_regions(draft, may_go, _is_free) for part in _parts(nodes)]
+
+
+def _has_loops(nodes: Iterable[Node]) -> bool:
+    return any(node.op.name == LOOP for node in nodes)
+
+
+def _belongs_to_loops(node: Node) -> bool:
+    """Whether a node is a loop, or hands it lists, or tells how long something is.
+
+    Other work before and after a loop may be heavy, which is for kernels with threads.
+    """
+    types = {*node.input_types, *node.output_types}
+    return node.op.name == LOOP or bool(types & _HIDDEN) or _COUNTS.issuperset(node.output_types)
 
 
 def _parts(nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
@@ -85,17 +125,27 @@ def _may_go(draft: GraphRewriter, node: Node, arrays: Collection[Node]) -> bool:
     )
 
 
-def _may_stand(form: LoopForm, sure: Collection[Node], may_go: Callable[[Node], bool]) -> bool:
-    """Whether all that a loop reads is alive, and lists come from where they can come along."""
+def _may_stand(
+    form: LoopForm,
+    sure: Collection[Node],
+    may_go: Callable[[Node], bool],
+    goes_inside: bool,  # noqa: FBT001
+) -> bool:
+    """Whether all that a loop reads is alive, and lists come from where they can come along.
+
+    In a loop that goes as well, all is alive or nothing.
+    """
     if len(form.cond) + len(form.body) > _MAX_NODES:
         return False
     for edge in outside(form):
         is_hidden = edge.src.output_types[edge.src_slot] in _HIDDEN
-        if edge.src not in sure or (is_hidden and not may_go(edge.src)):
+        if is_hidden and not may_go(edge.src) and not (goes_inside and edge.src not in sure):
+            return False
+        if edge.src not in sure and not goes_inside:
             return False
     ends = [(v.exit, v.exit.output_types[0]) for v in form.variables if v.exit is not None]
     return all(
-        may_go(edge.dst)
+        may_go(edge.dst) or goes_inside
         for node, dtype in ends
         if dtype in _HIDDEN
         for edge in node.out_edges

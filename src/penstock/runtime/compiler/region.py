@@ -16,6 +16,7 @@ from typing import Any
 from penstock.core.values import DEAD, Value
 from penstock.errors import Where
 from penstock.kernels.api.context import OpKernelContext, StepContext
+from penstock.kernels.api.long_kernel import NoProgramError, place_on
 from penstock.printable import printable
 from penstock.runtime.compiler.frameless import told
 from penstock.runtime.compiler.one_by_one import Interruptible
@@ -47,6 +48,14 @@ class Region:
         last = next((n.node.name for n in reversed(self.source.lines) if n.node is not None), "")
         return f"{last} and {len(nodes) - 1} more" if len(nodes) > 1 else last or "nothing"
 
+    def sources(self) -> list[Source]:
+        """All texts that may run: the one that does first."""
+        return [self.source]
+
+    def without_programs(self) -> Region:
+        """The same, computed node by node where nodes stand for others."""
+        return self
+
     def give_up(self) -> None:
         """Let go of all that the function refers to, itself among it; it cannot run any more."""
         self.source.give_up()
@@ -62,11 +71,13 @@ class Region:
         Raises:
             OpError: a kernel's error, with its place; or the reason why the step must end.
             Suspended: a kernel must wait.
+            NoProgramError: what one node stands for must be computed by others, and for these the
+                step must be a ``StepContext``.
 
         """
         try:
             results: tuple[Any, ...] = self.source.function(step, *args)
-        except Suspended:  # which is none of a kernel's
+        except (Suspended, NoProgramError):  # which are none of a kernel's
             raise
         except BaseException as cause:  # the one border of kernels
             interrupt = step.interrupt
@@ -95,14 +106,21 @@ class Region:
     def explain(self, step: StepContext) -> str:
         """Where the region is that runs in a step, as a clause; empty if nobody can see it."""
         thread = self.source.thread_with(lambda run: getattr(run, "step", run) is step)
-        place = self.source.place_now(thread) if thread is not None else None
+        place = self._place_now(thread) if thread is not None else None
         return f", is at {self._where(place)}" if place is not None else ""
 
     def describe(self, thread: int) -> str:
         """What a thread that runs the region is doing."""
-        place = self.source.place_now(thread)
+        place = self._place_now(thread)
         where = f" is at {self._where(place)}" if place is not None else ""
         return printable(f"compiled code on {self.device}{where}")
+
+    def _place_now(self, thread: int) -> SourcePlace | None:
+        """Where a thread is, within a node that may take long, too; None if nobody can see it."""
+        place, inside = self.source.place_now(thread), place_on(thread)
+        if place is None or inside is None:
+            return place
+        return SourcePlace(place.node, *inside).within(place.frame, place.iteration)
 
     def compute(self, context: OpKernelContext, *args: Value | None) -> tuple[Value | None, ...]:
         """The region as a kernel."""

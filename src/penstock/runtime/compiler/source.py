@@ -29,6 +29,8 @@ from penstock.runtime.compiler.one_by_one import node_in
 from penstock.runtime.compiler.program import Var
 from penstock.runtime.compiler.vet import vet
 
+#: The op of a node that is a program in C.
+_PROGRAM: Final = "_NativeRegion"
 #: Tells apart the file names of texts; ``next`` on it is atomic enough, since a lost number
 #: would only repeat a name that a lock below guards.
 _numbers: Final = itertools.count(1)
@@ -107,6 +109,11 @@ class Listing(Sequence[str]):
         return f"{self._lines[index].listed}\n"
 
 
+def _may_loop(node: Node | None) -> bool:
+    """Whether a node stands for loops."""
+    return node is not None and node.op.name == _PROGRAM
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Source:
     """The code of one region, and the function that it defines."""
@@ -127,7 +134,11 @@ class Source:
     @property
     def is_straight(self) -> bool:
         """Whether each line runs once at most, and nothing in them has effects or waits."""
-        return self.only_reads and not self.names and not any(line.loops for line in self.lines)
+        return (
+            self.only_reads
+            and not self.names
+            and not any(line.loops or _may_loop(line.node) for line in self.lines)
+        )
 
     def give_up(self) -> None:
         """Let go of all that the function refers to, itself among it; it cannot run any more."""

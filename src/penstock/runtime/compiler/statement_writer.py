@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from penstock.graph.graph import Node
+from penstock.kernels.api.long_kernel import LongKernel
 from penstock.kernels.api.registry import Calling
 from penstock.kernels.api.try_kernel import TryKernel
 from penstock.runtime.compiler.branches import Branches
@@ -202,6 +203,9 @@ class StatementWriter(Branches):
             self.text.needs_context = True
             compute = compute.try_compute
             arguments.insert(0, self.text.step)
+        elif isinstance(compute, LongKernel):
+            compute = compute.compute
+            arguments.insert(0, f"{self.text.step}.interrupt")
         elif call.kernel.calling is Calling.CONTEXT:
             arguments.insert(0, self._context(call))
         return f"{self.text.object(compute, call.node.name)}({', '.join(arguments)})"

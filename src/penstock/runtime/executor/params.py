@@ -54,6 +54,9 @@ class LocalExecutorParams:
     check_outputs: bool = False
     #: Whether there may be programs in C.
     accelerate: bool = False
+    #: Whether loops become programs in C; and from how many nodes on other regions do, if any.
+    native_loops: bool = False
+    native_nodes: int | None = None
     #: Of what is compiled for the device.
     limits: Limits = DEFAULT_LIMITS
     #: How many slow kernels can run at the same time.
