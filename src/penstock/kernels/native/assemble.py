@@ -11,6 +11,7 @@ reads any more, as elements of lists are, and the next values of variables.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -24,26 +25,14 @@ from penstock.kernels.native.program import Program
 from penstock.kernels.native.uses import Position, Uses
 
 #: Bytes of all memory that a program has for itself.
-MAX_MEMORY: Final = 1 << 28
+MAX_MEMORY: Final = 1 << 26
 #: Bytes of a variable that two registers exchange rather than copy.
 _LARGE: Final = 256
-#: Operations whose result may be where an operand was: each element depends on one place.
+#: Operations whose result may not be where an operand was: elements depend on several places.
 _NOT_IN_PLACE: Final = (
-    *(
-        "copy_",
-        "take_",
-        "fill_",
-        "row",
-        "in_range",
-        "concatenate",
-        "product_",
-        "pack",
-        "biased_",
-        "argmax_",
-    ),
-    *("sum_", "prod_", "max_", "min_", "all_", "any_"),
+    *("copy_", "take_", "fill_", "row", "in_range", "concatenate", "product_"),
+    *("sum_", "prod_", "max_", "min_", "all_", "any_", "argmax_"),
 )
-
 _COUNTER: Final = Traced(np.dtype(np.int64), ())
 
 
@@ -99,9 +88,9 @@ class _Assembly:
         self._bytes: Final = {"own": 0, "constant": 0}
         #: The registers of values, by their origins.
         self._register_of: Final[dict[Traced, int]] = {}
-        #: The origins of values that are, or were, in registers that may be written to; and the
-        #: block in which these are.
-        self._origins_in: Final[dict[int, list[Traced]]] = {}
+        #: The origins of values in registers that may be written to; and the block in which these
+        #: are.  What was there before nobody reads any more.
+        self._origin_in: Final[dict[int, Traced]] = {}
         self._home: Final[dict[int, Block]] = {}
 
     def assembled(self) -> Assembled:
@@ -169,14 +158,13 @@ class _Assembly:
     def _put(self, value: Traced, register: int) -> None:
         origin = self._uses.origin(value)
         self._register_of[origin] = register
-        self._origins_in.setdefault(register, []).append(origin)
+        self._origin_in[register] = origin
 
     def _is_free(self, register: int, block: Block, position: Position) -> bool:
         """Whether nobody reads, after some place in a block, what is in a register."""
         if self._home.get(register) is not block:
             return False
-        last = self._uses.last_in(block)
-        return all(last.get(origin, -1) <= position for origin in self._origins_in[register])
+        return self._uses.last_in(block).get(self._origin_in[register], -1) <= position
 
     # -- instructions ----------------------------------------------------------------------------
 
@@ -258,9 +246,10 @@ class _Assembly:
 
     def _write_loop(self, loop: Loop, block: Block, position: Position) -> None:
         starts = [self._register(start) for start in loop.starts]
+        times = Counter(starts)
         for variable, start in zip(loop.variables, starts, strict=True):
-            is_alone = starts.count(start) == 1 and self._is_free(start, block, position)
-            if is_alone and not self._uses.is_read_in(loop, self._origins_in[start]):
+            is_alone = times[start] == 1 and self._is_free(start, block, position)
+            if is_alone and not self._uses.is_read_in(loop, self._origin_in[start]):
                 self._put(variable, start)
                 self._home[start] = loop.body
             else:
@@ -285,10 +274,11 @@ class _Assembly:
     def _next_of(self, loop: Loop) -> dict[Traced, int]:
         """The variables' registers by their next values, where these are nothing else."""
         ends = [self._uses.origin(end) for end in loop.ends]
+        times = Counter(ends)
         return {
             end: self._register(variable)
             for variable, end in zip(loop.variables, ends, strict=True)
-            if ends.count(end) == 1 and end not in self._register_of
+            if times[end] == 1 and end not in self._register_of
         }
 
     def _turn(self, loop: Loop) -> None:
@@ -300,7 +290,7 @@ class _Assembly:
         pairs = [(to, from_, size) for to, from_, size in pairs if to != from_]
         variables = set(map(self._register, loop.variables))
         changing = {to for to, _, _ in pairs}
-        sources = [from_ for _, from_, _ in pairs]
+        times = Counter(from_ for _, from_, _ in pairs)
         kept: dict[int, int] = {}
         for _, from_, size in pairs:
             if from_ in changing and from_ not in kept:
@@ -310,7 +300,7 @@ class _Assembly:
             is_exchanged = (
                 size > _LARGE
                 and from_ not in variables
-                and sources.count(from_) == 1
+                and times[from_] == 1
                 and self._home.get(from_) is loop.body
             )
             if is_exchanged:

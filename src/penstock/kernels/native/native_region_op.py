@@ -27,8 +27,9 @@ from penstock.kernels.native.traced_nodes import TracedNodes
 from penstock.state.interrupt import Interrupt
 from penstock.tracing.watching import is_close, noted, watching
 
-#: Sets of shapes for which a region has programs; there is none for others.
-_MAX_PROGRAMS: Final = 16
+#: Sets of shapes for which a region has programs.  There is none for others: to write one takes
+#: longer than most steps, so that many that are met once each would cost more than text does.
+_MAX_PROGRAMS: Final = 64
 
 
 class _RegionKernel(LongKernel):
@@ -41,10 +42,10 @@ class _RegionKernel(LongKernel):
             attrs.bytes("nodes"), attrs.list("reads"), attrs.list("gives")
         )
         self._title: Final = attrs.node_name
-        #: Held while a program is written; innermost.
+        #: Held while a program is kept; innermost.
         self._lock: Final = Lock()
         #: By the types and shapes of inputs; None where there is none.  Grows under the lock, and
-        #: is read without it.
+        #: is read without it; threads that come at once may make a few too many.
         self._programs: Final[dict[tuple[Any, ...], ReadyProgram | None]] = {}
 
     def compute(self, interrupt: Interrupt, *values: Any) -> tuple[Value, ...]:
@@ -60,21 +61,22 @@ class _RegionKernel(LongKernel):
 
     def _results(self, interrupt: Interrupt, values: Sequence[Any]) -> tuple[Value, ...]:
         specs = tuple([(value.dtype, value.shape) for value in values])
-        program = self._programs[specs] if specs in self._programs else self._meet(specs)
+        try:
+            program = self._programs[specs]
+        except KeyError:
+            program = self._meet(specs)
         results = None if program is None else program(values, interrupt)
         if results is None:
             raise NoProgramError
         return results
 
-    def _meet(self, specs: Sequence[Spec]) -> ReadyProgram | None:
-        """Write a program for values of such types and shapes, unless there are too many."""
+    def _meet(self, specs: tuple[Spec, ...]) -> ReadyProgram | None:
+        """Write a program for values of such types and shapes; of two that are equal, one stays."""
+        if len(self._programs) >= _MAX_PROGRAMS:
+            return None
+        made = _written(self._nodes, specs)
         with self._lock:
-            specs = tuple(specs)
-            if specs not in self._programs:
-                if len(self._programs) >= _MAX_PROGRAMS:
-                    return None
-                self._programs[specs] = _written(self._nodes, specs)
-            return self._programs[specs]
+            return self._programs.setdefault(specs, made)
 
 
 def _written(nodes: TracedNodes, specs: Sequence[Spec]) -> ReadyProgram | None:

@@ -29,6 +29,8 @@ from penstock.state.interrupt import Interrupt
 
 #: Nanoseconds of work, roughly, between two questions whether to go on.
 BUDGET: Final = 5_000_000
+#: Bytes of memory that a program keeps from call to call.
+MOST_KEPT: Final = 1 << 22
 
 
 class ReadyProgram:
@@ -83,7 +85,8 @@ class ReadyProgram:
         outcome = self._machine.run(registers, place, BUDGET)
         if outcome == Outcome.PAUSED:
             outcome = self._go_on(frame, interrupt)
-        self._free.append(frame)
+        if self._assembled.bytes <= MOST_KEPT:
+            self._free.append(frame)
         if outcome == Outcome.FAILED:
             return None
         return tuple([result if result.ndim else result[()] for result in results])

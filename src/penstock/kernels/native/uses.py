@@ -51,9 +51,9 @@ class Uses:
         """Where in a block something is read for the last time."""
         return self._last[id(block)]
 
-    def is_read_in(self, loop: Loop, origins: Iterable[Traced]) -> bool:
+    def is_read_in(self, loop: Loop, origin: Traced) -> bool:
         """Whether a loop reads something while it goes on."""
-        return not self._inside[id(loop)].isdisjoint(origins)
+        return origin in self._inside[id(loop)]
 
     def _find_origins(self, block: Block) -> None:
         for part in block.parts:

@@ -30,6 +30,8 @@ _ARRAY: Final = "TensorArrayV3"
 _ARRAYS: Final = "TensorArray"
 #: Nodes of which a program is made, at most.
 _MAX_NODES: Final = 1000
+#: Bytes of constants that programs have for themselves; others are read where they are.
+_SMALL: Final = 1 << 16
 #: What tells how long something is, and how often something is done.
 _COUNTS: Final = frozenset({dtypes.bool_, dtypes.int32, dtypes.int64})
 #: What may stand between nodes of a region: arrays, and what only such nodes understand.
@@ -210,15 +212,14 @@ def _put_in_place(draft: GraphRewriter, nodes: Sequence[Node]) -> None:
     reads: dict[Output, None] = {}
     for edge in (edge for node in nodes for edge in node.in_edges() if edge.src not in inside):
         value = value_of(edge.src)
-        if value is not None and size_in_bytes(value) <= MAX_CONSTANT:
+        if value is not None and size_in_bytes(value) <= _SMALL:
             constants[edge.src] = None
         else:
             reads[edge.src, edge.src_slot] = None
-    ordered = sorted(reads, key=lambda place: place[0].role is Role.CONSTANT)
-    attrs = _attrs([*constants, *nodes], ordered, list(gives))
+    attrs = _attrs([*constants, *nodes], list(reads), list(gives))
     draft.release(nodes)
     made = draft.take_name(next(reversed(gives))[0], _OP, attrs)
-    put_in_place(draft, nodes, made, ordered, gives)
+    put_in_place(draft, nodes, made, reads, gives)
 
 
 def _attrs(
@@ -227,7 +228,6 @@ def _attrs(
     return {
         "Tin": types_of(reads),
         "Tout": types_of(gives),
-        "constants": sum(node.role is Role.CONSTANT for node, _ in reads),
         "nodes": listed(nodes),
         "reads": names_of(reads),
         "gives": names_of(gives),

@@ -46,6 +46,8 @@ def replace_loops(
             _replace(draft, form)
         if not going:
             return count
+        # All at once: whoever fed many of them, as a constant does, is asked but once who is left.
+        draft.discard([node for form in going for node in form.nodes()])
         count += len(going)
 
 
@@ -54,7 +56,8 @@ def _may_be_one(draft: GraphRewriter, form: LoopForm) -> bool:
     return len({draft.device(node) for node in form.nodes()}) == 1
 
 
-def _replace(draft: GraphRewriter, form: LoopForm) -> Node:
+def _replace(draft: GraphRewriter, form: LoopForm) -> None:
+    """A node instead of a loop, whose own nodes nothing outside reads any more."""
     edges = outside(form)
     # Whoever hears of it knows where to look.
     like = next((v.exit for v in form.variables if v.exit is not None), form.variables[0].merge)
@@ -65,11 +68,8 @@ def _replace(draft: GraphRewriter, form: LoopForm) -> Node:
     for slot, variable in enumerate(form.variables):
         if variable.exit is not None:
             moves[variable.exit] = [(made, slot)]
-    nodes = form.nodes()
-    draft.release([node for node in nodes if node not in moves])
+    draft.release([node for node in form.nodes() if node not in moves])
     draft.graph.redirect(moves)
-    draft.discard(nodes)
-    return made
 
 
 def _attrs(form: LoopForm, edges: Sequence[Edge]) -> dict[str, Any]:
