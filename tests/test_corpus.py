@@ -105,7 +105,7 @@ def test_regions_give_tensorflows_answers(case: Case, tmp_path: Path) -> None:
 @pytest.mark.parametrize("tier", ps.Tier)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_native_regions_give_tensorflows_answers(case: Case, tier: ps.Tier, tmp_path: Path) -> None:
-    """Whatever XLA can compute of a graph, loops included, it may compute, on both tiers."""
+    """Whatever programs in C can compute of a graph, loops included, they may, on both tiers."""
     with watched():
         run(case, tmp_path, tier=tier, limits=ALL, graph_options=JIT, check_outputs=False)
 

@@ -73,7 +73,7 @@ def with_native_rules() -> list[OpCase]:
 @pytest.mark.filterwarnings("ignore:Node")
 @pytest.mark.parametrize("case", with_native_rules(), ids=str)
 def test_native_regions_give_tensorflows_answers(case: OpCase) -> None:
-    """What XLA can compute, however little, it may; over fifty steps rounding adds up."""
+    """What programs in C can compute, they may; over fifty steps rounding adds up."""
     if case.family == "fifty_steps":
         pytest.skip("what differs by rounding is used to go on")
     config = ps.Config(

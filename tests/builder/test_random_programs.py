@@ -93,6 +93,6 @@ def test_tiers_may_share_a_program(program: Program, fed: dict[str, Any], seed: 
 
 @given(program=programs(), fed=feeds())
 def test_native_regions_compute_what_a_program_does(program: Program, fed: dict[str, Any]) -> None:
-    """Whatever XLA can compute of a program, loops included, it may compute."""
+    """Whatever programs in C can compute of it, loops included, they may."""
     with watched():
         check(program, fed, nullcontext, limits=ALL, graph_options=JIT)
