@@ -51,6 +51,8 @@ def with_programs(graph: Graph, min_nodes: int | None) -> Graph | None:
         return None
     with _importing:
         native = importlib.import_module("penstock.passes.native.compile_regions")
+    if min_nodes is None and not native.has_such_loops(graph):
+        return None
     for goes_inside in (True, False):
         copy, _ = extract(graph, list(graph))
         if native.compile_regions(GraphRewriter(copy, {}), min_nodes, goes_inside=goes_inside):

@@ -64,8 +64,8 @@ class PartitionRunner:
         #: and a tuner's.
         self._lock = Lock()
         self._executors: dict[Tier, Executor] = {}
-        #: All of it as one function without programs in C, if that was needed.  Set once, under
-        #: the lock.
+        #: All of it as one function without programs in C, if that was needed.  Set under the lock,
+        #: and once more when a profile says how it is better.
         self._without: Region | None = None
         #: The graph as it is compiled: with nodes for loops that are programs, if there are any.
         self._native = self._with_programs() if tier is Tier.COMPILED else None
@@ -167,10 +167,16 @@ class PartitionRunner:
         return heeding(interrupt, lambda: compiler.trial(self._graph, profile, probes=probes))
 
     def _probing(self, profile: Profile) -> Region:
-        return self._or_without(self._compiler.probing(self._native or self._graph, profile))
+        region = self._compiler.probing(self._native or self._graph, profile)
+        if self._native is None or self._without is None:
+            return self._or_without(region)
+        without = self._compiler.probing(self._graph, profile)
+        return native_first(region, lambda: without)
 
     def _improve(self, profile: Profile) -> Better:
         if self._native is not None:
+            if self._without is not None:
+                self._improve_without(profile)
             alone = self._compiler.improve(self._native, profile, 1)
             if alone is None or alone.whole is None:
                 return Better()
@@ -181,6 +187,13 @@ class PartitionRunner:
         self._parts = better
         whole = self._compiler.improve(self._graph, profile, 1)
         return Better(whole.whole if whole is not None else None, has_parts=True)
+
+    def _improve_without(self, profile: Profile) -> None:
+        """Compile what goes on where programs do not know with what a profile says of it."""
+        better = self._compiler.improve(self._graph, profile, 1)
+        if better is not None and better.whole is not None:
+            with self._lock:
+                self._without = better.whole
 
 
 def _with_regions(params: LocalExecutorParams, compiled: Compiled) -> LocalExecutorParams:

@@ -19,6 +19,7 @@ from penstock.defs import schema
 from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import import_graph_def
 from penstock.kernels.native import native_region_op, ready_program
+from penstock.runtime.compiler.compile_regions import Compiler
 from penstock.runtime.native import with_programs
 from support.native import ALL, JIT, WITHOUT, watched
 
@@ -88,6 +89,48 @@ def test_loops_go_by_default() -> None:
     assert counts == [1, 0, 0, 0]
 
 
+def waiting(before: str) -> schema.GraphDef:
+    """The same with waits, as functions have that were put in place of their calls."""
+    graph = recurrence()
+    with graph.as_default():
+        n = graph.get_tensor_by_name("n:0")
+        ps.identity(ps.ops.switch(n, ps.constant(True))[0], name="dead")
+        ps.identity(n, name="alive")
+    proto: schema.GraphDef = graph.as_graph_def()
+    by_op: dict[str, list[schema.NodeDef]] = {}
+    for node in proto.node:
+        by_op.setdefault(node.op, []).append(node)
+    [product] = by_op["MatMul"]
+    switches = [node for node in by_op["Switch"] if node.name.startswith("while")]
+    gates = {
+        "before": [before],
+        "within": [*(node.name for node in switches), product.input[0].split(":")[0]],
+        "behind": [product.name],
+    }
+    for name, sources in gates.items():
+        proto.node.add(name=name, op="NoOp", input=[f"^{source}" for source in sources])
+    product.input.append("^within")
+    for op, gate in (("Enter", "^before"), ("NextIteration", "^behind")):
+        for node in by_op[op]:
+            node.input.append(gate)
+    return proto
+
+
+def test_what_only_waits_does_not_keep_a_loop_from_going() -> None:
+    """Nobody sees when a loop computes; only what may be dead must be waited for."""
+    x = RANDOM.standard_normal((3, 4), np.float32)
+    for before, count in (("alive", 1), ("dead", 0)):
+        graph = waiting(before)
+        with watched() as given, ps.Session(graph, config=ps.Config(check_graphs=True)) as session:
+            if count:
+                y = session.run("y:0", {"x:0": x, "n:0": 5})
+                np.testing.assert_allclose(y, recurred(5, x), rtol=1e-5, atol=1e-6)
+            else:
+                with pytest.raises(errors.InvalidArgumentError, match="is dead"):
+                    session.run("y:0", {"x:0": x, "n:0": 5})
+        assert len(given) == count
+
+
 @pytest.mark.parametrize(("length", "count"), [(20, 0), (80, 1)])
 def test_a_straight_line_must_be_asked_for_and_long(length: int, count: int) -> None:
     """Entering a program takes as long as some nodes."""
@@ -133,6 +176,27 @@ def test_each_shape_has_its_program_up_to_a_number() -> None:
             y = session.run("y:0", {"x:0": x, "n:0": 2})
             np.testing.assert_allclose(y, recurred(2, x), rtol=1e-5, atol=1e-6)
     assert len(given) == most
+
+
+def test_what_goes_on_without_a_program_learns_from_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product that wants threads is computed by text, which is compiled again as any other is."""
+    improved: list[int] = []
+    improve = Compiler.improve
+
+    def noted(self: Any, graph: Any, *args: Any) -> Any:
+        improved.append(sum(node.op.name == "_NativeRegion" for node in graph))
+        return improve(self, graph, *args)
+
+    monkeypatch.setattr(Compiler, "improve", noted)
+    slow = ps.Config(limits=ps.Limits(slow_step=0.0))
+    for rows, graphs in ((1, [1]), (100_000, [0, 1])):
+        x = np.ones((rows, 4), np.float32)
+        improved.clear()
+        with ps.Session(recurrence(), config=slow) as session:
+            for _ in range(8):
+                y = session.run("y:0", {"x:0": x, "n:0": 2})
+                np.testing.assert_allclose(y, recurred(2, x), rtol=1e-5)
+        assert improved == graphs
 
 
 def test_threads_may_share_a_program() -> None:

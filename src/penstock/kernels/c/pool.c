@@ -6,6 +6,10 @@
  * that it never waits for a thread to begin; it waits for pieces that others are at, like them.
  *
  * One work has the threads at a time.  Whoever comes meanwhile does its own alone.
+ *
+ * A thread whose core another process has got keeps its piece for as long as that process may run,
+ * which is longer than most works take.  So whoever waited longer for the others than it worked itself
+ * does the next works alone, for several times as long as it waited.
  */
 
 #include <fenv.h>
@@ -19,6 +23,10 @@
 #define MOST_HELPERS 64
 /* Nanoseconds that a thread spins: as long as it takes to wake one. */
 #define SPINNING 20000
+/* Nanoseconds that a caller may wait for others however short the work is: threads begin late. */
+#define LATE 100000
+/* For so many times as long as a caller has waited too long, works are done alone. */
+#define TIMES_ALONE 8
 
 /* Guards what sleeps, and the number of threads.  Taken under none, and under ``turn``. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,6 +52,8 @@ static APART atomic_llong next = 0;
 static APART atomic_int wanted = 0, at_work = 0;
 /* How many threads sleep, and whether the caller does.  Changed under ``lock``. */
 static atomic_int asleep = 0, is_caller_asleep = 0;
+/* Until when works are done alone.  Written by whoever holds ``turn``. */
+static atomic_llong alone_until = 0;
 
 static int64_t now(void) {
   struct timespec t;
@@ -139,10 +149,17 @@ static void wait_for_others(void) {
   pthread_mutex_unlock(&lock);
 }
 
+/* Learn from how long a caller worked, and then waited. */
+static void learn(int64_t began, int64_t ended) {
+  int64_t done = now(), waited = done - ended;
+  if (waited > ended - began + LATE) atomic_store(&alone_until, done + TIMES_ALONE * waited);
+}
+
 void penstock_share(Piece piece, const void *work, int64_t count, int64_t together, int helpers) {
   int64_t takes = (count + together - 1) / together;
   if (helpers >= takes) helpers = (int)takes - 1;
-  if (helpers > 0 && !pthread_mutex_trylock(&turn)) {
+  int64_t began = helpers > 0 ? now() : 0;
+  if (helpers > 0 && began >= atomic_load(&alone_until) && !pthread_mutex_trylock(&turn)) {
     int there = start(helpers);
     if (there < helpers) helpers = there;
     given.piece = piece;
@@ -160,7 +177,9 @@ void penstock_share(Piece piece, const void *work, int64_t count, int64_t togeth
     }
     take_pieces();
     atomic_store(&wanted, 0);
+    int64_t ended = now();
     wait_for_others();
+    learn(began, ended);
     pthread_mutex_unlock(&turn);
     return;
   }
@@ -178,4 +197,5 @@ __attribute__((visibility("default"))) void penstock_forget_threads(void) {
   atomic_store(&is_caller_asleep, 0);
   atomic_store(&wanted, 0);
   atomic_store(&at_work, 0);
+  atomic_store(&alone_until, 0);
 }

@@ -10,9 +10,14 @@ A matrix that stays the same in a loop is turned before it, if it must be.
 from __future__ import annotations
 
 from math import prod
+from typing import Any, Final
 
 from penstock.kernels.native.emitter import Emitter
-from penstock.kernels.native.parts import Operand
+from penstock.kernels.native.parts import Operand, Traced, UnsupportedError
+
+#: A product in a loop that takes more nanoseconds, roughly, is for kernels that have threads: a
+#: million multiplications, from which on these are faster.
+_MAX_IN_LOOP: Final = 130_000
 
 
 def product(
@@ -46,7 +51,7 @@ def product(
     numbers = prod(batch), m, n, k, m * k, *steps, k * n, n
     cost = prod(batch) * m * (n * k // 8 + n)
     shape = [*batch, m, n]
-    made = emitter.op(f"product_{x.dtype.name}", [x, y], x.dtype, shape, numbers, cost)
+    made = _written(emitter, x, y, shape, numbers, cost)
     return made if bias is None else emitter.same("add", made, emitter.broadcast(bias, shape))
 
 
@@ -58,9 +63,17 @@ def _by_column(
     turned = x if is_x_turned else emitter.transpose(x, [1, 0])
     numbers = 1, 1, m, k, k, k, 1, k * m, m
     row = emitter.reshape(y, [1, k])
-    what = f"product_{x.dtype.name}"
-    made = emitter.op(what, [row, turned], x.dtype, [1, m], numbers, m * k // 8 + m)
+    made = _written(emitter, row, turned, [1, m], numbers, m * k // 8 + m)
     column = emitter.reshape(made, [m, 1])
     if bias is None:
         return column
     return emitter.same("add", column, emitter.broadcast(bias, [m, 1]))
+
+
+def _written(
+    emitter: Emitter, x: Operand, y: Operand, shape: list[int], numbers: Any, cost: int
+) -> Traced:
+    made = emitter.op(f"product_{x.dtype.name}", [x, y], x.dtype, shape, numbers, cost)
+    if made.level and cost > _MAX_IN_LOOP:
+        raise UnsupportedError
+    return made

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 from penstock.core import dtypes
 from penstock.core.values import size_in_bytes
-from penstock.graph.graph import Node
+from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import CONTROL_FLOW, Role
 from penstock.kernels.native.rules import TYPES, may_be_written
 from penstock.kernels.native.traced_nodes import MAX_CONSTANT
 from penstock.passes.graph_rewriter import GraphRewriter, value_of
-from penstock.passes.native.find_loops import LoopForm, outside
+from penstock.passes.native.find_loops import LoopForm, find_loops, outside
 from penstock.passes.native.replace_loops import LOOP, replace_loops
 from penstock.passes.offload.find_regions import find_regions
 from penstock.passes.region_node import Output, listed, names_of, put_in_place, types_of
@@ -36,6 +36,11 @@ _SMALL: Final = 1 << 16
 _COUNTS: Final = frozenset({dtypes.bool_, dtypes.int32, dtypes.int64})
 #: What may stand between nodes of a region: arrays, and what only such nodes understand.
 _HIDDEN: Final = frozenset({dtypes.variant, dtypes.resource})
+
+
+def has_such_loops(graph: Graph) -> bool:
+    """Whether there may be loops for programs, as far as one can tell without a draft."""
+    return next(find_loops(graph, _can_be_written), None) is not None
 
 
 def compile_regions(
@@ -113,7 +118,7 @@ def _may_go(draft: GraphRewriter, node: Node, arrays: Collection[Node]) -> bool:
         value = value_of(node)
         is_small = value is not None and size_in_bytes(value) <= MAX_CONSTANT
         return is_small and TYPES.issuperset(node.output_types)
-    if not may_be_written(node.op.name, node.attrs, node.input_types, node.output_types):
+    if not _can_be_written(node):
         return False
     if node in arrays:
         return True
@@ -125,6 +130,12 @@ def _may_go(draft: GraphRewriter, node: Node, arrays: Collection[Node]) -> bool:
         and known.issuperset(node.input_types)
         and known.issuperset(node.output_types)
     )
+
+
+def _can_be_written(node: Node) -> bool:
+    """Whether there is a rule for such a node, which a constant needs none of."""
+    types = node.input_types, node.output_types
+    return node.role is Role.CONSTANT or may_be_written(node.op.name, node.attrs, *types)
 
 
 def _may_stand(
@@ -139,6 +150,8 @@ def _may_stand(
     """
     if len(form.cond) + len(form.body) > _MAX_NODES:
         return False
+    if not goes_inside and not all(node in sure for node in form.awaited):
+        return False  # it may be dead, whatever it reads
     for edge in outside(form):
         is_hidden = edge.src.output_types[edge.src_slot] in _HIDDEN
         if is_hidden and not may_go(edge.src) and not (goes_inside and edge.src not in sure):
@@ -178,7 +191,7 @@ def _users(array: Node) -> set[Node] | None:
     """What gets the handle of an array; None if not all of it can be written."""
     users: set[Node] = set()
     waiting, seen = [array], {array}
-    if not may_be_written(_ARRAY, array.attrs, array.input_types, array.output_types):
+    if not _can_be_written(array):
         return None
     for node in waiting:  # grows
         for edge in node.out_edges:
@@ -188,9 +201,7 @@ def _users(array: Node) -> set[Node] | None:
             seen.add(dst)
             if dst.role in CONTROL_FLOW or dst.role is Role.IDENTITY:
                 waiting.append(dst)
-            elif dst.op.name.startswith(_ARRAYS) and may_be_written(
-                dst.op.name, dst.attrs, dst.input_types, dst.output_types
-            ):
+            elif dst.op.name.startswith(_ARRAYS) and _can_be_written(dst):
                 users.add(dst)
             else:
                 return None

@@ -7,7 +7,8 @@ Not:  changes nothing.
 Only what a While would give is such a loop: each variable has one Enter, Merge, Switch and
 NextIteration; the condition depends on nothing that the Switches let through; whatever else is in
 the frame does, so that it computes exactly as often as the body runs; nothing in it is waited for
-from outside.
+from outside.  What in it only has others wait, as functions that were put in place of their calls
+do at both ends, is told of, and does not count.
 """
 
 from __future__ import annotations
@@ -44,12 +45,15 @@ class LoopForm:
     #: What the condition needs, and what else the body does, each in an order in which it can run.
     cond: list[Node]
     body: list[Node]
+    #: NoOps in it, which have others wait; and what its Enters wait for.
+    idle: list[Node]
+    awaited: list[Node]
 
     def nodes(self) -> list[Node]:
         """All nodes of the loop."""
         own = [(v.enter, v.merge, v.switch, v.next_iteration, v.exit) for v in self.variables]
         borders = [node for group in own for node in group if node is not None]
-        return [*borders, *self.fixed, self.test, *self.cond, *self.body]
+        return [*borders, *self.fixed, self.test, *self.cond, *self.body, *self.idle]
 
 
 class NoSuchFormError(Exception):
@@ -92,7 +96,7 @@ class _LoopFrame:
         _need(len(tests) == 1 and variables)
         known = {*fixed, *tests, *(node for v in variables for node in _nodes(v))}
         inside = [node for node in self.members if node not in known]
-        _need(all(node.role not in CONTROL_FLOW and self.may_go(node) for node in inside))
+        _need(all(_is_idle(node) or self._may_be_inside(node) for node in inside))
         _need(all(v.switch.input(1).src is tests[0] for v in variables))
         _need(all(edge.dst.role is Role.SWITCH for edge in tests[0].out_edges))
         order = _in_order(inside)
@@ -109,9 +113,14 @@ class _LoopFrame:
             variables,
             fixed,
             tests[0],
-            [node for node in order if node in cond],
-            [node for node in order if node not in cond],
+            [node for node in order if node in cond and not _is_idle(node)],
+            [node for node in order if node not in cond and not _is_idle(node)],
+            [node for node in order if _is_idle(node)],
+            [edge.src for node in self.enters for edge in node.control_inputs],
         )
+
+    def _may_be_inside(self, node: Node) -> bool:
+        return node.role not in CONTROL_FLOW and self.may_go(node)
 
     def _collect(self) -> None:
         """All that comes after the Enters, up to the Exits."""
@@ -127,7 +136,7 @@ class _LoopFrame:
                     waiting.append(edge.dst)
         for node in self.members:
             if node.role is Role.ENTER:
-                _need(node in self.enters and not node.control_inputs)
+                _need(node in self.enters)
                 continue
             _need(None not in node.inputs)
             _need(all(edge.src in self.members for edge in node.in_edges()))
@@ -140,7 +149,7 @@ class _LoopFrame:
         _need(sources.get(Role.ENTER) is enter and Role.NEXT_ITERATION in sources)
         _need(all(edge.src_slot <= 0 for edge in merge.out_edges))
         step = sources[Role.NEXT_ITERATION]
-        _need([edge.dst for edge in step.out_edges] == [merge] and not step.control_inputs)
+        _need([edge.dst for edge in step.out_edges] == [merge])
         switches = [e.dst for e in merge.out_edges if e.dst.role is Role.SWITCH and e.dst_slot == 0]
         _need(len(switches) == 1 and not switches[0].control_inputs)
         _need(switches[0].op.name == "Switch" and merge.op.name == "Merge")
@@ -149,6 +158,10 @@ class _LoopFrame:
         exit_ = ends[0] if ends else None
         _need(exit_ is None or not exit_.control_inputs)
         return Variable(enter, merge, switches[0], step, exit_)
+
+
+def _is_idle(node: Node) -> bool:
+    return node.op.name == "NoOp"
 
 
 def _nodes(variable: Variable) -> list[Node]:

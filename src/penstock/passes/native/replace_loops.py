@@ -43,11 +43,13 @@ def replace_loops(
         sure = set(in_order(draft.graph)) if forms else set()
         going = [form for form in forms if may_stand(form, sure)]
         for form in going:
-            _replace(draft, form)
+            _replace(draft, form, sure)
         if not going:
             return count
         # All at once: whoever fed many of them, as a constant does, is asked but once who is left.
         draft.discard([node for form in going for node in form.nodes()])
+        if any(form.awaited for form in going):
+            draft.drop_unused()  # what only had loops wait
         count += len(going)
 
 
@@ -56,14 +58,18 @@ def _may_be_one(draft: GraphRewriter, form: LoopForm) -> bool:
     return len({draft.device(node) for node in form.nodes()}) == 1
 
 
-def _replace(draft: GraphRewriter, form: LoopForm) -> None:
-    """A node instead of a loop, whose own nodes nothing outside reads any more."""
+def _replace(draft: GraphRewriter, form: LoopForm, sure: Collection[Node]) -> None:
+    """A node instead of a loop, whose own nodes nothing outside reads any more.
+
+    It waits for what may be dead; for nothing else, since nobody sees when it computes.
+    """
     edges = outside(form)
     # Whoever hears of it knows where to look.
     like = next((v.exit for v in form.variables if v.exit is not None), form.variables[0].merge)
     made = draft.add(like, f"{like.name}/loop", LOOP, _attrs(form, edges))
     for slot, edge in enumerate(edges):
         draft.graph.add_edge(edge.src, edge.src_slot, made, slot)
+    draft.graph.add_control_edges([node for node in form.awaited if node not in sure], made)
     moves: dict[Node, Any] = {}
     for slot, variable in enumerate(form.variables):
         if variable.exit is not None:
