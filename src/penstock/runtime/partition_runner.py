@@ -93,8 +93,10 @@ class PartitionRunner:
         """The graph with programs as one function, if that has no effects; or else as it is."""
         if self._native is not None:
             made = self._compiler.compile(self._native)
-            if made is not None and made.whole is not None and made.whole.source.only_reads:
-                return dataclasses.replace(made, whole=self._or_without(made.whole))
+            whole = made.whole if made is not None else None
+            # Text goes on where programs do not know, so there must be some for all of it.
+            if whole and whole.source.only_reads and self._compiler.is_function(self._graph):
+                return Compiled(self._or_without(whole), self._native, {})
             self._native = None
         return self._compiler.compile(self._graph)
 

@@ -19,6 +19,7 @@ from penstock.defs import schema
 from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import import_graph_def
 from penstock.kernels.native import native_region_op, ready_program
+from penstock.runtime.compiler import compile_regions
 from penstock.runtime.compiler.compile_regions import Compiler
 from penstock.runtime.native import with_programs
 from support.native import ALL, JIT, WITHOUT, watched
@@ -106,10 +107,13 @@ def waiting(before: str) -> schema.GraphDef:
         "before": [before],
         "within": [*(node.name for node in switches), product.input[0].split(":")[0]],
         "behind": [product.name],
+        "after": [node.name for node in by_op["Exit"]],
     }
     for name, sources in gates.items():
         proto.node.add(name=name, op="NoOp", input=[f"^{source}" for source in sources])
     product.input.append("^within")
+    late = proto.node.add(name="late", op="Identity", input=["n", "^after"])
+    late.attr["T"].type = ps.dtypes.int32.number
     for op, gate in (("Enter", "^before"), ("NextIteration", "^behind")):
         for node in by_op[op]:
             node.input.append(gate)
@@ -123,11 +127,12 @@ def test_what_only_waits_does_not_keep_a_loop_from_going() -> None:
         graph = waiting(before)
         with watched() as given, ps.Session(graph, config=ps.Config(check_graphs=True)) as session:
             if count:
-                y = session.run("y:0", {"x:0": x, "n:0": 5})
+                y, late = session.run(["y:0", "late:0"], {"x:0": x, "n:0": 5})
                 np.testing.assert_allclose(y, recurred(5, x), rtol=1e-5, atol=1e-6)
+                assert late == 5
             else:
                 with pytest.raises(errors.InvalidArgumentError, match="is dead"):
-                    session.run("y:0", {"x:0": x, "n:0": 5})
+                    session.run("late:0", {"x:0": x, "n:0": 5})
         assert len(given) == count
 
 
@@ -197,6 +202,21 @@ def test_what_goes_on_without_a_program_learns_from_times(monkeypatch: pytest.Mo
                 y = session.run("y:0", {"x:0": x, "n:0": 2})
                 np.testing.assert_allclose(y, recurred(2, x), rtol=1e-5)
         assert improved == graphs
+
+
+def test_loops_stay_nodes_where_no_text_could_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a program does not know would be lost if a node is for the executor."""
+    can_compile = compile_regions._can_compile
+
+    def spoilt(node: Any, kernel: Any) -> bool:
+        return node.op.name != "MatMul" and can_compile(node, kernel)
+
+    monkeypatch.setattr(compile_regions, "_can_compile", spoilt)
+    x = np.ones((100_000, 4), np.float32)
+    with watched() as given, ps.Session(recurrence()) as session:
+        y = session.run("y:0", {"x:0": x, "n:0": 2})
+    np.testing.assert_allclose(y, recurred(2, x), rtol=1e-5)
+    assert given == []
 
 
 def test_threads_may_share_a_program() -> None:

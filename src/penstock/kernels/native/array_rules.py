@@ -156,24 +156,22 @@ def _slice(node: Written) -> Operand:
     return node.emitter.slice(x, begins, ends, [1] * len(ends))
 
 
-@rule(
-    "StridedSlice",
-    admits=lambda attrs, _i, _o: not (attrs["ellipsis_mask"] or attrs["new_axis_mask"]),
-)
+@rule("StridedSlice")
 def _strided_slice(node: Written) -> Operand:
     x, attrs = node.array(0), node.attrs
     starts, stops, steps = (_numbers(node, slot) for slot in (1, 2, 3))
-    node.need(len(starts) == len(stops) == len(steps) <= len(x.shape))
+    node.need(len(starts) == len(stops) == len(steps))
+    axis_of, layout = _layout(node, len(starts), len(x.shape))
     begins, ends, strides = [0] * len(x.shape), list(x.shape), [1] * len(x.shape)
     met: dict[int, Operand] = {}
     gone = set()
-    for axis, size in enumerate(x.shape[: len(starts)]):
-        bit, step = 1 << axis, _static(node, steps[axis])
+    for place, axis in axis_of.items():
+        bit, step, size = 1 << place, _static(node, steps[place]), x.shape[axis]
         node.need(step > 0)
         if attrs["shrink_axis_mask"] & bit:
             node.need(step == 1 and size)
             gone.add(axis)
-            start = starts[axis]
+            start = starts[place]
             if isinstance(start, Traced) and not attrs["begin_mask"] & bit:
                 node.emitter.need_index(start, size)
                 met[axis] = start
@@ -182,12 +180,37 @@ def _strided_slice(node: Written) -> Operand:
             begins[axis] = _axis(node, number, size)
             ends[axis] = begins[axis] + 1
             continue
-        first = None if attrs["begin_mask"] & bit else _static(node, starts[axis])
-        last = None if attrs["end_mask"] & bit else _static(node, stops[axis])
+        first = None if attrs["begin_mask"] & bit else _static(node, starts[place])
+        last = None if attrs["end_mask"] & bit else _static(node, stops[place])
         begins[axis], ends[axis], strides[axis] = slice(first, last, step).indices(size)
         ends[axis] = max(ends[axis], begins[axis])
     part = node.emitter.one_at(node.emitter.slice(x, begins, ends, strides), met)
-    return node.emitter.reshape(part, [n for a, n in enumerate(part.shape) if a not in gone])
+    kept = [axis for axis in layout if axis not in gone]
+    return node.emitter.reshape(part, [1 if axis is None else part.shape[axis] for axis in kept])
+
+
+def _layout(node: Written, count: int, rank: int) -> tuple[dict[int, int], list[int | None]]:
+    """Which place of a slice is about which axis; and all axes in order, None for new ones."""
+    dots, new = (
+        node.attrs["ellipsis_mask"],
+        node.attrs["new_axis_mask"] & ~node.attrs["ellipsis_mask"],
+    )
+    node.need(dots & (dots - 1) == 0)
+    named = sum(not (dots | new) >> place & 1 for place in range(count))
+    node.need(named <= rank)
+    axis_of: dict[int, int] = {}
+    layout: list[int | None] = []
+    axis = 0
+    for place in range(count):
+        if new >> place & 1:
+            layout.append(None)
+            continue
+        many = rank - named if dots >> place & 1 else 1
+        if not dots >> place & 1:
+            axis_of[place] = axis
+        layout += range(axis, axis + many)
+        axis += many
+    return axis_of, [*layout, *range(axis, rank)]
 
 
 def _numbers(node: Written, slot: int) -> Sequence[Operand]:

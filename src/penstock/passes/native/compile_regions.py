@@ -164,7 +164,7 @@ def _may_stand(
         for node, dtype in ends
         if dtype in _HIDDEN
         for edge in node.out_edges
-        if edge.dst.role is not Role.ENTER
+        if edge.dst.role is not Role.ENTER and not edge.is_control
     )
 
 

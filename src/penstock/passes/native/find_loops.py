@@ -6,9 +6,9 @@ Not:  changes nothing.
 
 Only what a While would give is such a loop: each variable has one Enter, Merge, Switch and
 NextIteration; the condition depends on nothing that the Switches let through; whatever else is in
-the frame does, so that it computes exactly as often as the body runs; nothing in it is waited for
-from outside.  What in it only has others wait, as functions that were put in place of their calls
-do at both ends, is told of, and does not count.
+the frame does, so that it computes exactly as often as the body runs.  What in it only has others
+wait, as functions that were put in place of their calls do at both ends, is told of, and does not
+count.
 """
 
 from __future__ import annotations
@@ -128,7 +128,6 @@ class _LoopFrame:
         self.members.update(dict.fromkeys(waiting))
         for node in waiting:  # grows
             if node.role is Role.EXIT:
-                _need(not any(edge.is_control for edge in node.out_edges))
                 continue
             for edge in node.out_edges:
                 if edge.dst not in self.members:

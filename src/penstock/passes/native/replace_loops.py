@@ -61,7 +61,8 @@ def _may_be_one(draft: GraphRewriter, form: LoopForm) -> bool:
 def _replace(draft: GraphRewriter, form: LoopForm, sure: Collection[Node]) -> None:
     """A node instead of a loop, whose own nodes nothing outside reads any more.
 
-    It waits for what may be dead; for nothing else, since nobody sees when it computes.
+    It waits for what may be dead, and whoever waits for it does if it may be; else nobody waits,
+    since nobody sees when it computes.
     """
     edges = outside(form)
     # Whoever hears of it knows where to look.
@@ -69,13 +70,17 @@ def _replace(draft: GraphRewriter, form: LoopForm, sure: Collection[Node]) -> No
     made = draft.add(like, f"{like.name}/loop", LOOP, _attrs(form, edges))
     for slot, edge in enumerate(edges):
         draft.graph.add_edge(edge.src, edge.src_slot, made, slot)
-    draft.graph.add_control_edges([node for node in form.awaited if node not in sure], made)
+    doubtful = [node for node in form.awaited if node not in sure]
+    draft.graph.add_control_edges(doubtful, made)
     moves: dict[Node, Any] = {}
     for slot, variable in enumerate(form.variables):
         if variable.exit is not None:
             moves[variable.exit] = [(made, slot)]
     draft.release([node for node in form.nodes() if node not in moves])
     draft.graph.redirect(moves)
+    if not doubtful and all(edge.src in sure for edge in edges):
+        for edge in [edge for edge in made.out_edges if edge.is_control]:
+            draft.graph.remove_edge(edge)
 
 
 def _attrs(form: LoopForm, edges: Sequence[Edge]) -> dict[str, Any]:
