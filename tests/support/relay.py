@@ -148,12 +148,11 @@ class _Handler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpcio has no t
 @contextlib.contextmanager
 def relayed(count: int, **options: Any) -> Iterator[tuple[list[Server], list[Relay]]]:
     """A cluster in this process, whose tasks and clients reach each task through its relay."""
-    own, others = free_ports(2 * count)[:count], []
+    ports = free_ports(2 * count)  # all at once: one that was given up may come again
+    own, others = ports[:count], ports[count:]
     with contextlib.ExitStack() as stack:
         relays = []
-        for port in own:
-            (between,) = free_ports(1)
-            others.append(between)
+        for port, between in zip(own, others, strict=True):
             relays.append(Relay(between, port))
             stack.callback(relays[-1].close)
         servers = []
