@@ -65,7 +65,7 @@ class PartitionRunner:
         self._lock = Lock()
         self._executors: dict[Tier, Executor] = {}
         #: All of it as one function without programs in C, if that was needed.  Set under the lock,
-        #: and once more when a profile says how it is better.
+        #: and once more when a profile says how it is better; read without, but to make it.
         self._without: Region | None = None
         #: The graph as it is compiled: with nodes for loops that are programs, if there are any.
         self._native = self._with_programs() if tier is Tier.COMPILED else None

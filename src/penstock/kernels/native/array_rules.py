@@ -191,10 +191,8 @@ def _strided_slice(node: Written) -> Operand:
 
 def _layout(node: Written, count: int, rank: int) -> tuple[dict[int, int], list[int | None]]:
     """Which place of a slice is about which axis; and all axes in order, None for new ones."""
-    dots, new = (
-        node.attrs["ellipsis_mask"],
-        node.attrs["new_axis_mask"] & ~node.attrs["ellipsis_mask"],
-    )
+    dots = node.attrs["ellipsis_mask"]
+    new = node.attrs["new_axis_mask"] & ~dots
     node.need(dots & (dots - 1) == 0)
     named = sum(not (dots | new) >> place & 1 for place in range(count))
     node.need(named <= rank)
@@ -205,8 +203,10 @@ def _layout(node: Written, count: int, rank: int) -> tuple[dict[int, int], list[
         if new >> place & 1:
             layout.append(None)
             continue
-        many = rank - named if dots >> place & 1 else 1
-        if not dots >> place & 1:
+        many = 1
+        if dots >> place & 1:
+            many = rank - named
+        else:
             axis_of[place] = axis
         layout += range(axis, axis + many)
         axis += many
