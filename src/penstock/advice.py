@@ -11,8 +11,9 @@ its ``next_step`` is plain text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from penstock.dataclass import dataclass
 
 
 class Advice:

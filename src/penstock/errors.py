@@ -35,10 +35,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.advice import Advice
+from penstock.dataclass import dataclass
 from penstock.printable import printable
 
 

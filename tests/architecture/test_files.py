@@ -25,7 +25,7 @@ BANNED: Final = {
 #: What of ``os`` touches no file: names, numbers of processes and of cores, the environment.
 HARMLESS: Final = {
     "PathLike", "cpu_count", "environ", "fsdecode", "fsencode", "fspath", "fstat", "getpid",
-    "register_at_fork", "sched_getaffinity", "sysconf",
+    "register_at_fork", "sched_getaffinity", "sysconf", "urandom",
     "path.basename", "path.dirname", "path.isabs", "path.join", "path.normpath", "path.split",
     "path.splitext",
 }  # fmt: skip

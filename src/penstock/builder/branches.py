@@ -13,7 +13,7 @@ one flat choice: every branch has a predicate of its own, true for one branch on
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, TypeAlias
 
 from penstock.builder import structure
@@ -29,6 +29,7 @@ from penstock.builder.structure import Structure
 from penstock.builder.tensor import Operation, Tensor
 from penstock.builder.tensor_array import TensorArray
 from penstock.core import dtypes
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.graph.graph import Node
 from penstock.graph.roles import Role

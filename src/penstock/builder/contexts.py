@@ -12,12 +12,13 @@ its Exit, both of which are at home outside.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from penstock.builder.nodes import make_node, set_context
 from penstock.builder.scope import Context, Dependencies, Scope
 from penstock.builder.tensor import Tensor
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError, Where
 from penstock.graph.graph import Node
 

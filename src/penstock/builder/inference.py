@@ -14,7 +14,6 @@ default decides if the literals fit it, and otherwise the widest of their own ty
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from penstock.builder import constants
@@ -26,6 +25,7 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.given import has_leaf, leaves
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.defs.attrs import Attr
 from penstock.errors import InvalidArgumentError
 

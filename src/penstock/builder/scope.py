@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from penstock.dataclass import dataclass
 
 if TYPE_CHECKING:
     from penstock.builder.graph import Graph

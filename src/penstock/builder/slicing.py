@@ -8,11 +8,12 @@ Not:  makes no nodes; a bound that is no integer is passed on as it is.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 
 

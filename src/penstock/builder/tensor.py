@@ -11,12 +11,12 @@ same place, and either may be a key of a dict, a feed or a fetch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.builder.operators import Operators
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape, type_text
+from penstock.dataclass import dataclass
 from penstock.errors import FailedPreconditionError
 from penstock.graph.graph import Node
 from penstock.habits import add_hints

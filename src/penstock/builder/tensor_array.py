@@ -12,7 +12,7 @@ loop variable the array is its flow; the handle is an invariant of the loop.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from penstock.builder.graph import apply
@@ -23,6 +23,7 @@ from penstock.builder.tensor import Operation, Tensor
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import UNKNOWN, TensorShape
+from penstock.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -19,6 +19,7 @@ from penstock.catalogue.op_traits import OpTraits, ResultSize, stated_size
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
+from penstock.dataclass import dataclass
 from penstock.defs.attrs import Attr, FuncAttr, TensorAttr
 
 #: Element types of inputs, and of outputs.

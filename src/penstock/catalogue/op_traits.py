@@ -13,8 +13,10 @@ touch files; ``writes_input``; and ``calls_user_code``.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final
+
+from penstock.dataclass import dataclass
 
 
 class ResultSize(enum.Enum):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from penstock.checkpoint.checkpoint import Checkpoint
 from penstock.core import dtypes
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 
 
 class Kind(enum.Enum):

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from google.protobuf.message import DecodeError
 
+from penstock.dataclass import dataclass
 from penstock.defs.schema import Message, TrackableObjectGraph
 from penstock.errors import DataLossError, InvalidArgumentError, NotFoundError
 

@@ -8,7 +8,8 @@ Not:  finds nothing.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from penstock.dataclass import dataclass
 
 
 class Severity(enum.Enum):

@@ -9,7 +9,6 @@ Not:  proves nothing of loops in general: it follows constants, values that no i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from penstock.checks.rule import Remark
 from penstock.checks.subject import Subject, origin
 from penstock.checks.values import value_of
+from penstock.dataclass import dataclass
 from penstock.errors import OpError
 from penstock.graph.frames import ControlFlowInfo, Frame
 from penstock.graph.graph import Edge, Node

@@ -11,12 +11,13 @@ the other; accesses in two branches of one predicate never happen both.  Sums co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from penstock.checks.rule import Remark
 from penstock.checks.subject import Before, Subject, hands_references_on, origin
 from penstock.core import dtypes
+from penstock.dataclass import dataclass
 from penstock.graph.graph import Edge, Node
 from penstock.graph.initializers import VARIABLES
 from penstock.graph.references import References

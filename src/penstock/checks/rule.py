@@ -8,10 +8,10 @@ Not:  says nothing of the order in which rules look.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from penstock.checks.finding import Finding, Severity
 from penstock.checks.subject import Subject
+from penstock.dataclass import dataclass
 from penstock.graph.graph import Node
 
 

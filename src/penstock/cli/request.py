@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -32,6 +31,7 @@ from penstock.cli.signature_inputs import check_given, parse_inputs
 from penstock.cli.suggest import nothing_to_do
 from penstock.config import Config, RunOptions
 from penstock.core.byte_counts import parse_bytes
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.formats.stored_model import StoredModel
 from penstock.saved_model.loaded_model import LoadedModel

@@ -11,7 +11,6 @@ import dataclasses
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from penstock.cli.fetched import check_path, print_values, write_values
 from penstock.cli.live_view import live_view
 from penstock.cli.request import OpenRequest, Request
 from penstock.config import RunOptions
+from penstock.dataclass import dataclass
 from penstock.tracing.counting import CountingRecorder
 
 

@@ -11,7 +11,6 @@ import ast
 import re
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from penstock.cli.fetched import print_values, write_values
 from penstock.cli.model_file import parsed_tags, signature_in
 from penstock.cli.request import Request
 from penstock.cli.signature_inputs import check_given, input_spec, parse_inputs
+from penstock.dataclass import dataclass
 from penstock.defs.schema import Example
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, UnimplementedError
 from penstock.saved_model.composites import RaggedTensor, SparseTensor

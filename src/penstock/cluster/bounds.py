@@ -7,8 +7,7 @@ Not:  bounds no memory of graphs that are run; ``Config.limits`` does, for each 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from penstock.dataclass import dataclass
 from penstock.errors import ResourceExhaustedError
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass
 from threading import Lock
 from typing import Final
+
+from penstock.dataclass import dataclass
 
 #: Seconds that a brief request may take; about as long as it takes to wake a thread and to go back.
 _SECONDS: Final = 0.000_5

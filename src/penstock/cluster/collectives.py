@@ -20,7 +20,7 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ from penstock.cluster.services import EXCHANGE, WORKER, request_class, response_
 from penstock.cluster.task import Task
 from penstock.core import dtypes
 from penstock.core.hash64 import hash64
+from penstock.dataclass import dataclass
 from penstock.errors import (
     AbortedError,
     CancelledError,

@@ -8,12 +8,13 @@ Not:  asks nobody for whom nobody waits.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Condition, Thread
 from time import monotonic
 from typing import Any, Final
 
 from penstock.cluster.services import Stub, request_class
+from penstock.dataclass import dataclass
 from penstock.errors import OpError, UnavailableError
 
 _GetStatusRequest: Final = request_class("GetStatus")

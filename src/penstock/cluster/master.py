@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 from time import monotonic
 from typing import Any, Final
@@ -24,6 +24,7 @@ from penstock.cluster.services import request_class
 from penstock.cluster.session_workers import SessionWorkers
 from penstock.cluster.task import Task
 from penstock.cluster.wire_config import config_of
+from penstock.dataclass import dataclass
 from penstock.defs.schema import Message
 from penstock.errors import (
     AbortedError,

@@ -8,7 +8,6 @@ Not:  speaks no protocol; how parts of a graph get to other tasks, ``session_wor
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock.cluster.bounds import check_room
@@ -19,6 +18,7 @@ from penstock.config import NO_OPTIONS, RunMetadata, RunOptions
 from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
 from penstock.core.values import Value, dtype_of
+from penstock.dataclass import dataclass
 from penstock.errors import AbortedError, CancelledError, OpError
 from penstock.runtime.deadline import milliseconds_to
 from penstock.runtime.environment import Environment

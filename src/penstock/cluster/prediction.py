@@ -8,7 +8,6 @@ Not:  knows no engine; opens no model until it is called.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
@@ -19,6 +18,7 @@ from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError, UnimplementedError
 from penstock.formats.stored_model import DEFAULT_SIGNATURE
 from penstock.graph.roles import Role

@@ -17,10 +17,10 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from penstock.dataclass import dataclass
 from penstock.errors import AbortedError
 
 #: Bytes of answers that are kept, whoever asks for them.

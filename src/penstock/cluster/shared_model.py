@@ -15,12 +15,12 @@ import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final, TypeAlias
 
 from penstock.core.forks import process_lock
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.saved_model.loaded_model import LoadedModel, Recipe
 
 #: Values of the inputs in order, to values of the outputs in order.

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from penstock import checkpoint
 from penstock.comparison.collected import NodeValue, alive, collect, compiled_values
 from penstock.comparison.difference import Difference, difference
 from penstock.core.files import FileSystem
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.printable import printable
 

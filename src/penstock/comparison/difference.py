@@ -11,10 +11,11 @@ scientist should know about floating-point arithmetic", ACM Computing Surveys 23
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+
+from penstock.dataclass import dataclass
 
 _INTEGER_OF: Final = {2: np.int16, 4: np.int32, 8: np.int64}
 

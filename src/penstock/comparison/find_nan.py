@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from penstock.comparison.as_run import AsRun, inputs_of
 from penstock.comparison.collected import NodeValue, collect, session_of
 from penstock.core.files import FileSystem, file_errors
+from penstock.dataclass import dataclass
 from penstock.defs.schema import GraphDef, Message
 from penstock.errors import FailedPreconditionError
 from penstock.graph.export import node_to_def

@@ -10,9 +10,9 @@ from __future__ import annotations
 import enum
 import functools
 import re
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 
 _T = TypeVar("_T")

@@ -23,7 +23,6 @@ import glob
 import mmap
 import os
 import re
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -205,7 +204,7 @@ class FileSystem:
     @contextmanager
     def draft(self, path: str) -> Iterator[BinaryIO]:
         """A file that is to become ``path`` by ``publish``, and otherwise is gone in the end."""
-        local = f"{self.locate(path)}.tempstate{secrets.token_hex(8)}"
+        local = f"{self.locate(path)}.tempstate{os.urandom(8).hex()}"
         with file_errors(path):
             file = open(local, "xb")  # noqa: SIM115  (closed below, whatever happens)
             try:

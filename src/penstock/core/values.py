@@ -11,7 +11,6 @@ no kernel ever writes into an input.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from threading import RLock
 from typing import Any, Final, TypeAlias
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
+from penstock.dataclass import dataclass
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 #: An array, a numpy scalar, bytes, a resource handle, or a variant's object.

@@ -14,12 +14,12 @@ from __future__ import annotations
 import fnmatch
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from penstock.core.values import DEAD, Value
+from penstock.dataclass import dataclass
 from penstock.debugger.expressions import Expression, Lookup
 from penstock.debugger.history import Recorded, kept_copy
 from penstock.errors import InvalidArgumentError, NotFoundError

@@ -15,11 +15,11 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.printable import printable
 

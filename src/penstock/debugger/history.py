@@ -14,7 +14,6 @@ import itertools
 import re
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ import numpy as np
 from penstock.core.dtypes import DType
 from penstock.core.names import parse_endpoint
 from penstock.core.values import Ref, size_in_bytes
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 
 #: The bytes of values that are kept unless somebody says otherwise.

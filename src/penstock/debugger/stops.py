@@ -10,9 +10,9 @@ from __future__ import annotations
 import enum
 import fnmatch
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from penstock.dataclass import dataclass
 from penstock.debugger.breakpoints import Seen, TensorFilter
 from penstock.debugger.places import is_exit, is_within
 from penstock.errors import OpError

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Value, dtype_of, shape_of
+from penstock.dataclass import dataclass
 from penstock.defs import tensors
 from penstock.defs.schema import AttrValue, Message
 

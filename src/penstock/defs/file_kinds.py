@@ -17,9 +17,9 @@ import os
 import re
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from penstock.dataclass import dataclass
 from penstock.defs import wire
 from penstock.defs.crc32c import crc32c, mask
 from penstock.defs.sorted_table import is_table

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +22,7 @@ from penstock.core.dtypes import DType
 from penstock.core.memory import fits_memory
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array, Value, as_value, freeze
+from penstock.dataclass import dataclass
 from penstock.defs.schema import Message, SavedTensorSlices
 from penstock.defs.sorted_table import read_table, write_table
 from penstock.defs.tensor_slices import TensorSlice, all_of, from_proto

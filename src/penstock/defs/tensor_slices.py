@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import operator
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from penstock.dataclass import dataclass
 from penstock.defs.schema import Message, TensorSliceProto
 from penstock.errors import InternalError, InvalidArgumentError
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from penstock.dataclass import dataclass
 from penstock.printable import printable
 
 

@@ -10,10 +10,10 @@ checkpoint with the values, ``assets/`` has files that the graphs read.
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import Final
 
-from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from penstock.core.files import FileSystem
@@ -88,12 +88,19 @@ def _parsed(content: bytes, path: str) -> Message:
             next_step=f"save the model again as {BINARY}, with large constants as variables",
         )
     try:
-        if path.endswith(os.path.splitext(TEXT)[1]):
-            text = content.decode("utf-8")
-            return _checked(text_format.Parse(text, SavedModel()), content, path)
-        return _checked(SavedModel.FromString(content), content, path)
-    except (DecodeError, text_format.ParseError, ValueError, RecursionError) as cause:
+        is_text = path.endswith(os.path.splitext(TEXT)[1])
+        read = _from_text if is_text else SavedModel.FromString
+        return _checked(read(content), content, path)
+    except (DecodeError, ValueError, RecursionError) as cause:
         raise _damaged(content, path, cause) from None
+
+
+def _from_text(content: bytes) -> Message:
+    text_format = importlib.import_module("google.protobuf.text_format")  # few need it
+    try:
+        return text_format.Parse(content.decode("utf-8"), SavedModel())
+    except text_format.ParseError as cause:
+        raise DecodeError(cause) from None
 
 
 def _checked(saved_model: Message, content: bytes, path: str) -> Message:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from penstock.dataclass import dataclass
 from penstock.errors import InternalError, InvalidArgumentError
 from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.roles import Role

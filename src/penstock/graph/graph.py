@@ -13,7 +13,7 @@ unique; every edge stands in its source's ``out_edges`` and in its destination's
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import RLock
 from typing import Final, NamedTuple
 
@@ -21,6 +21,7 @@ from penstock.advice import LookUpName
 from penstock.catalogue.op_def import OpDef
 from penstock.core.dtypes import DType
 from penstock.core.names import CONTROL_SLOT, Endpoint
+from penstock.dataclass import dataclass
 from penstock.defs.attrs import Attr
 from penstock.errors import InternalError, InvalidArgumentError, OutOfRangeError
 from penstock.graph.functions import FunctionLibrary

@@ -11,13 +11,14 @@ Inside a body, inputs are written ``arg``, ``arg:index``, ``node:output`` or
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from penstock.catalogue.op_def import ArgDef, OpDef
 from penstock.catalogue.registry import get_op
 from penstock.core.device_names import DeviceName
 from penstock.core.dtypes import DType
+from penstock.dataclass import dataclass
 from penstock.defs.attrs import Attr, FuncAttr, PlaceholderAttr
 from penstock.defs.schema import Message
 from penstock.errors import InvalidArgumentError, NotFoundError

@@ -9,9 +9,9 @@ Out:  a type that the next stage asks for, so that none can be skipped.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from penstock.core.dtypes import DType
+from penstock.dataclass import dataclass
 from penstock.graph.graph import Graph
 
 

@@ -8,10 +8,10 @@ Not:  measures nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from penstock.core.byte_counts import in_units
+from penstock.dataclass import dataclass
 from penstock.printable import printable
 from penstock.runtime.live_tensors import Live
 

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from penstock.core import dtypes
 from penstock.core.device_names import DeviceName, MergeMode
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError, OpError, Where
 from penstock.graph.graph import Edge, Graph, Node
 from penstock.passes.constraints import Constraints, NodeConstraints, describe

@@ -15,11 +15,12 @@ Three names are kept apart, since they give way to different things:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from penstock.core import dtypes
 from penstock.core.device_names import ANY, DeviceName, MergeMode
+from penstock.dataclass import dataclass
 from penstock.errors import InternalError, InvalidArgumentError
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Node

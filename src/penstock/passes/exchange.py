@@ -14,11 +14,11 @@ the answer comes last; and if the part waits for nobody, or both would wait for 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final
 
 from penstock.catalogue.registry import get_op
 from penstock.core.dtypes import DType
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import OF_THE_STEP, Role

@@ -12,12 +12,12 @@ That is the sum of one product and a bias, of which ``fuse_convolutions`` makes 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from penstock.core import dtypes
+from penstock.dataclass import dataclass
 from penstock.graph.graph import Edge, Node
 from penstock.passes.graph_rewriter import GraphRewriter
 from penstock.passes.offload.find_regions import in_order

@@ -12,13 +12,13 @@ nothing.  Results differ from those of the single ops by rounding.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, shape_of
+from penstock.dataclass import dataclass
 from penstock.graph.graph import Node
 from penstock.passes.graph_rewriter import GraphRewriter, value_of
 

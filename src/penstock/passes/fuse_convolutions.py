@@ -11,10 +11,10 @@ another way through the network gives, and an activation without a bias.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock.core import dtypes
+from penstock.dataclass import dataclass
 from penstock.graph.graph import Edge, Node
 from penstock.kernels.api.registry import find_kernel
 from penstock.passes.graph_rewriter import GraphRewriter

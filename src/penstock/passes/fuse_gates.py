@@ -13,12 +13,13 @@ bias, so results differ from those of the single ops by rounding.
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.core.values import Array, Value
+from penstock.dataclass import dataclass
 from penstock.graph.graph import Edge, Node
 from penstock.graph.roles import Role
 from penstock.kernels.api.registry import find_kernel

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from penstock.core.limits import DEFAULT_LIMITS
+from penstock.dataclass import dataclass
 from penstock.errors import InternalError
 from penstock.graph.graph import Graph
 from penstock.kernels.api.host import CLOSED, Host

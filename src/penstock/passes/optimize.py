@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from penstock.dataclass import dataclass
 from penstock.errors import InternalError
 from penstock.exceptions import shown_cause
 from penstock.graph.check import check_graph, check_pruned

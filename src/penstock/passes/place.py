@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from penstock.core.device_names import DeviceName, MergeMode
+from penstock.dataclass import dataclass
 from penstock.errors import FailedPreconditionError, InvalidArgumentError, OpError, Where
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role

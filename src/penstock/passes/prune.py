@@ -14,12 +14,12 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from penstock.advice import RunIt
 from penstock.catalogue.registry import get_op
 from penstock.core.names import Endpoint, parse_endpoint
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError, NotFoundError, Where
 from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.roles import Role

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from penstock.core import trees
 from penstock.core.files import FileSystem
+from penstock.dataclass import dataclass
 from penstock.defs.codec import parse_graph_def
 from penstock.errors import OpError
 from penstock.printable import printable

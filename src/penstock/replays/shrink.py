@@ -18,9 +18,10 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from penstock.dataclass import dataclass
 from penstock.errors import FailedPreconditionError, OpError
 from penstock.replays.events import Event, named
 from penstock.replays.held_order import HeldOrder

@@ -8,13 +8,13 @@ Not:  knows no files and no particular order.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 
 from penstock.config import Config, GraphOptions, RunOptions, Tier
 from penstock.core import trees
 from penstock.core.trees import Tree
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.defs.schema import Message
 from penstock.errors import Code, OpError
 from penstock.replays.datasets import before_datasets, lost

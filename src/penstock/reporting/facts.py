@@ -10,9 +10,9 @@ Times are nanoseconds from the beginning of the step.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from penstock.dataclass import dataclass
 from penstock.printable import printable
 
 

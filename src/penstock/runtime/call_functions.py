@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from hashlib import blake2b
 from threading import Lock
 from typing import Final, TypeAlias
 
@@ -236,6 +235,8 @@ def _title(
     device: str, name: str, attrs: Mapping[str, Attr], kind: CallKind, pinned: Pinned
 ) -> str:
     """What one instance is called in every session that has the same graph."""
+    from hashlib import blake2b  # noqa: PLC0415  (brings OpenSSL, and few graphs call functions)
+
     rest = f"{device} {_canonical(attrs)} {kind is _PARTITIONED} {pinned}"
     return f"{name} {blake2b(rest.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 

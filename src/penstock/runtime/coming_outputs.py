@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Value, shape_of
+from penstock.dataclass import dataclass
 from penstock.graph.graph import Node
 from penstock.graph.stages import Partition
 from penstock.kernels.api.attrs import Attrs

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from threading import get_ident
 from time import monotonic, perf_counter, perf_counter_ns
@@ -20,6 +19,7 @@ import numpy as np
 
 from penstock.core.denormals import flushing
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.errors import CancelledError, OpError
 from penstock.kernels.api.bound_kernel import BRIEF
 from penstock.kernels.api.long_kernel import NoProgramError

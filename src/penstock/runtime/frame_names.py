@@ -7,8 +7,7 @@ Not:  knows neither tier.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from penstock.dataclass import dataclass
 from penstock.state.frame_and_iter import frame_id
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from penstock.config import Tier
 from penstock.core.dtypes import DType
+from penstock.dataclass import dataclass
 from penstock.errors import CancelledError
 from penstock.kernels.api.context import StepContext
 from penstock.runtime.compiler.region import Region

@@ -6,7 +6,6 @@ Out:  a queue that gives back what was put in, in random but repeatable order.
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from collections.abc import Callable
 
@@ -19,6 +18,8 @@ class ShuffledQueue:
     __slots__ = ("_bag", "_draw")
 
     def __init__(self, seed: int) -> None:
+        import random  # noqa: PLC0415  (hardly any session has a seed)
+
         self._bag: list[TaggedNode] = []
         self._draw = random.Random(seed).random
 

@@ -8,9 +8,9 @@ Not:  knows neither of them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

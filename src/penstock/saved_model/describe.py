@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from penstock.core import dtypes
+from penstock.dataclass import dataclass
 from penstock.defs.schema import Message
 from penstock.defs.tensors import shape_from_proto
 from penstock.errors import OpError

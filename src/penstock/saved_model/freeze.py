@@ -13,13 +13,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.names import is_legal_name
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.defs.schema import GraphDef, Message
 from penstock.defs.tensors import shape_to_proto, to_proto
 from penstock.errors import InvalidArgumentError, UnimplementedError

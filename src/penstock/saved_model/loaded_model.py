@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from penstock.checkpoint import load as open_checkpoint
 from penstock.config import Config
 from penstock.core.collector import collector_paused
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from penstock.formats.model_files import Fingerprint, ModelFiles, check_files, checkpoint_files
 from penstock.formats.read_model import read_model

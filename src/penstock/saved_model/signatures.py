@@ -8,10 +8,11 @@ Not:  knows neither generation of models; each says itself how its signatures ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NamedTuple
 
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError, NotFoundError
 from penstock.saved_model.arguments import MismatchError, bind, rebuild
 from penstock.saved_model.structured import Spec, TensorSpec

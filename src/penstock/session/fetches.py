@@ -15,13 +15,13 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from penstock.core.names import parse_endpoint
 from penstock.core.values import Array, ResourceHandle, Value, as_value, copied
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError, OpError
 from penstock.exceptions import from_exception
 from penstock.graph.graph import Graph

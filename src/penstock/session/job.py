@@ -7,13 +7,14 @@ Not:  prepares nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from penstock.config import RunMetadata, RunOptions
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.errors import OpError
 from penstock.graph.graph import Graph
 from penstock.runtime.deadline import milliseconds_to

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
 from penstock.core import trees
 from penstock.core.files import FileSystem
 from penstock.core.trees import Tree
 from penstock.core.values import freeze
+from penstock.dataclass import dataclass
 from penstock.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
 from penstock.printable import printable
 from penstock.runtime.environment import Environment

@@ -13,12 +13,12 @@ from __future__ import annotations
 import logging
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Event, Thread
 from time import monotonic
 from types import FrameType
 from typing import Any, Final
 
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.session.registry import all_under_way
 from penstock.session.run import Endable

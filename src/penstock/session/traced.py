@@ -11,10 +11,11 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from penstock.config import RunMetadata, RunOptions, TraceLevel
+from penstock.dataclass import dataclass
 from penstock.defs import schema
 from penstock.errors import InvalidArgumentError, OpError
 from penstock.graph.export import graph_to_def

@@ -8,10 +8,10 @@ Not:  infers nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from penstock.core.shapes import TensorShape
+from penstock.dataclass import dataclass
 from penstock.graph.graph import Node
 from penstock.kernels.api.shape_context import Held
 

@@ -11,9 +11,10 @@ was not taken then takes no time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError, ResourceExhaustedError
 from penstock.graph.frames import ControlFlowInfo, Frame, build_control_flow_info
 from penstock.graph.graph import Edge, Graph, Node

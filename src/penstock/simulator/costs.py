@@ -13,11 +13,12 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any, Final
 
 from penstock.config import RunMetadata, RunOptions, TraceLevel
 from penstock.core.files import FileSystem, file_errors
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 
 _FORMAT: Final = "penstock costs 1"

@@ -26,10 +26,11 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heappop, heappush
 from typing import Final
 
+from penstock.dataclass import dataclass
 from penstock.simulator.activations import Activations
 from penstock.simulator.machine import Hosts
 

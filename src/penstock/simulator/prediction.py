@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from penstock.dataclass import dataclass
 from penstock.defs import schema
 from penstock.defs.schema import Message
 from penstock.printable import printable

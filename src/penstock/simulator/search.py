@@ -19,11 +19,12 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from penstock.core import dtypes
 from penstock.core.device_names import DeviceName
+from penstock.dataclass import dataclass
 from penstock.graph.frames import ControlFlowInfo, Frame, build_control_flow_info
 from penstock.graph.graph import Edge, Node
 from penstock.graph.roles import Role

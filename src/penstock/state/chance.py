@@ -10,8 +10,7 @@ drawn: so it is known from two numbers, and does not depend on the order in whic
 
 from __future__ import annotations
 
-import hashlib
-import secrets
+import os
 from collections.abc import Callable
 from threading import Lock
 from typing import Final
@@ -24,7 +23,7 @@ _ENTROPY_BYTES: Final = 32
 
 def fresh_entropy() -> bytes:
     """What nobody can foresee."""
-    return secrets.token_bytes(_ENTROPY_BYTES)
+    return os.urandom(_ENTROPY_BYTES)
 
 
 class Chance:
@@ -65,6 +64,8 @@ class Chance:
             self._drawn = 0 if state is None else trees.number(state)
 
     def _bytes(self, what: bytes, count: int) -> bytes:
+        import hashlib  # noqa: PLC0415  (brings OpenSSL, and few graphs draw)
+
         source = hashlib.shake_256(self._entropy())
         source.update(b"%d " % len(self._place) + self._place + what)
         return source.digest(count)

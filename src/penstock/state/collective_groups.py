@@ -15,10 +15,11 @@ from __future__ import annotations
 import enum
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol
 
 from penstock.core.dtypes import DType
+from penstock.dataclass import dataclass
 from penstock.errors import (
     CancelledError,
     DeadlineExceededError,

@@ -11,11 +11,11 @@ one that has a kernel for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from penstock.core.device_names import DeviceName
 from penstock.core.forks import process_lock
+from penstock.dataclass import dataclass
 from penstock.errors import AlreadyExistsError, InvalidArgumentError
 
 #: The process that a session without a cluster runs in.

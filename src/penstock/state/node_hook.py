@@ -11,11 +11,11 @@ that is what a debugger is made of.  What fails on another thread is told there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from penstock.core.dtypes import DType
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.errors import OpError
 from penstock.state.frame_and_iter import FrameAndIter
 

@@ -9,12 +9,12 @@ Not:  calls nothing; a graph can name only what was registered here, nothing els
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from penstock.advice import RegisterPyFunc
 from penstock.core.forks import process_lock
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 
 

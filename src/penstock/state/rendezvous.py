@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
 from penstock.core.device_names import DeviceName
 from penstock.core.values import DEAD, Value
+from penstock.dataclass import dataclass
 from penstock.errors import (
     CancelledError,
     DeadlineExceededError,

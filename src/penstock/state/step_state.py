@@ -24,11 +24,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from time import monotonic
 from typing import Final, TypeAlias
 
 from penstock.core.forks import process_lock
+from penstock.dataclass import dataclass
 from penstock.errors import OpError
 from penstock.printable import printable
 from penstock.state.cancellation import CancellationManager

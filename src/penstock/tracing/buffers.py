@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from penstock.dataclass import dataclass
 from penstock.tracing.counters import accumulated
 from penstock.tracing.trace import Activation, Buffer, Counter, Output
 

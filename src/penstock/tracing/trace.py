@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
+
+from penstock.dataclass import dataclass
 
 
 class Sort(enum.Enum):

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NamedTuple
 
 from penstock.core import dtypes
+from penstock.dataclass import dataclass
 from penstock.printable import printable
 from penstock.tracing.trace import Activation, Counter, Output, Place, Sort, Span, Trace
 

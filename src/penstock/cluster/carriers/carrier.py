@@ -8,11 +8,12 @@ Not:  carries no values, and decides nothing: whether a task is started anew is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.cluster.cluster_spec import ClusterSpec, task_name
 from penstock.config import Config
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ import io
 import re
 import zipfile
 import zlib
-from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock.core.files import FileSystem
 from penstock.core.memory import fits_memory
+from penstock.dataclass import dataclass
 from penstock.errors import (
     DataLossError,
     InvalidArgumentError,

@@ -10,11 +10,12 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError, OpError, UnimplementedError
 
 #: More than this many items of a setting are no layer's.

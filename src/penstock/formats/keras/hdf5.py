@@ -15,12 +15,13 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 from penstock.formats.keras.hdf5_bytes import (
     Bytes,
     DamagedError,

@@ -8,11 +8,12 @@ Not:  knows no groups and no arrays.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
+
+from penstock.dataclass import dataclass
 
 SIGNATURE: Final = b"\x89HDF\r\n\x1a\n"
 #: The longest attribute, in bytes.

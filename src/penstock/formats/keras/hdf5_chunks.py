@@ -11,11 +11,11 @@ import math
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from penstock.dataclass import dataclass
 from penstock.formats.keras.hdf5_bytes import LONGEST, Bytes, DamagedError, NewerFormError, Type
 
 #: The largest array, in bytes.

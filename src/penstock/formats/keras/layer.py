@@ -15,7 +15,7 @@ import enum
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ import numpy as np
 from penstock.builder import control_dependencies, name_scope, ops
 from penstock.builder.tensor import Tensor
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 from penstock.errors import AlreadyExistsError, OpError, ResourceExhaustedError
 from penstock.formats.keras.config import Config
 from penstock.formats.keras.symbol import Nest, Symbol, each, flatten

@@ -8,7 +8,6 @@ Not:  runs nothing; the author's own code, if the file has some, least of all.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -16,6 +15,7 @@ from penstock.builder import Graph, ops, placeholder
 from penstock.builder.tensor import Tensor
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.formats.keras import layers
 from penstock.formats.keras.archive import open_archive

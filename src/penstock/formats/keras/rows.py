@@ -8,13 +8,14 @@ Not:  knows no layers; no model gives such rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from penstock.builder import ops
 from penstock.builder.tensor import Tensor
 from penstock.core import dtypes
+from penstock.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

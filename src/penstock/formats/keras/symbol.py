@@ -10,13 +10,14 @@ The builder infers no shapes, so layers say what they make; what they cannot kno
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from penstock.builder import ops
 from penstock.builder.tensor import Tensor
+from penstock.dataclass import dataclass
 
 #: Sizes; None for those that only a step knows.
 Shape: TypeAlias = tuple[int | None, ...]

@@ -13,7 +13,6 @@ is exact whatever a stranger's words hash to.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -23,6 +22,7 @@ from penstock.builder import ops
 from penstock.builder.tensor import Tensor
 from penstock.core import dtypes
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 from penstock.errors import UnimplementedError
 from penstock.kernels.values.fingerprints import farmhash64, siphash
 

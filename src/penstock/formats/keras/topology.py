@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from penstock.dataclass import dataclass
 from penstock.formats.keras.config import Config, is_whole
 
 #: The classes of models that are a graph of layers.

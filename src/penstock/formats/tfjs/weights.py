@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.core.memory import fits_memory
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 from penstock.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError
 
 #: Types in which numbers may be stored, by their names in manifests.

@@ -11,9 +11,9 @@ the gradient of Mul conjugates complex numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from penstock.dataclass import dataclass
 from penstock.defs.attrs import Attr
 from penstock.graph.gradients.values import NodeOutput
 

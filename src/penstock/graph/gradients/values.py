@@ -11,7 +11,6 @@ are filled in, and so are defaults.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from penstock.catalogue.op_def import ArgDef, OpDef
 from penstock.catalogue.registry import get_op
 from penstock.core.dtypes import DType
 from penstock.core.values import as_value
+from penstock.dataclass import dataclass
 from penstock.defs.attrs import Attr, TensorAttr
 from penstock.graph.graph import Graph, Node
 

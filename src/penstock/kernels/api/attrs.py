@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from penstock.catalogue.op_def import OpDef
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.defs.attrs import Attr, FuncAttr
 from penstock.kernels.api.host import CLOSED, Host
 from penstock.state.chance import Chance, unknown_chance

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from penstock.dataclass import dataclass
 from penstock.kernels.api.context import StepContext
 from penstock.kernels.api.elementwise import is_elementwise
 from penstock.kernels.api.registry import Calling, Cost, Kernel

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.defs.attrs import Attr
 from penstock.state.call_frame import CallFrame
 from penstock.state.cancellation import CancellationManager

@@ -11,11 +11,11 @@ before their time, as the optimiser does, touches nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock.advice import AllowFiles
 from penstock.core.files import FileSystem, NoFiles
+from penstock.dataclass import dataclass
 from penstock.errors import PermissionDeniedError
 from penstock.state.py_funcs import EagerCaller, eager_caller, find_py_func
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, Final
 
 from penstock.catalogue.registry import get_op
 from penstock.core.names import Endpoint, parse_endpoint
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.defs import attrs as attr_codec
 from penstock.defs.schema import GraphDef
 from penstock.errors import Where

@@ -10,12 +10,11 @@ parts as long as the shape of ``y`` is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from penstock.core.shapes import UNKNOWN, TensorShape
 from penstock.core.values import Array, Value
+from penstock.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,6 @@ import enum
 import importlib
 import pkgutil
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from threading import RLock
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -30,6 +29,7 @@ from penstock.catalogue.plugins import load_plugins
 from penstock.catalogue.registry import get_op, is_builtin_op
 from penstock.core.dtypes import DType
 from penstock.core.forks import held_at_forks
+from penstock.dataclass import dataclass
 from penstock.defs.attrs import Attr
 from penstock.errors import AlreadyExistsError, InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs

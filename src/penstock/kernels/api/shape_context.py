@@ -8,7 +8,7 @@ Not:  registers no rule; knows no graph.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from penstock.core.dtypes import DType
 from penstock.core.shapes import UNKNOWN, TensorShape
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.partial_shapes import MAX_RANK, Dim, with_rank

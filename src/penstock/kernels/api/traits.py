@@ -10,8 +10,9 @@ Each trait that is left out is taken for the worse: it costs time, and no answer
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from penstock.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

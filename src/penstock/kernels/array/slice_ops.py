@@ -8,7 +8,6 @@ Not:  takes no lists of indices, gather_ops does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import index as to_index
 from types import EllipsisType
 from typing import Final, TypeAlias
@@ -17,6 +16,7 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value, shape_of
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.constants import is_constant

@@ -10,7 +10,6 @@ Not:  blocks nobody; knows no graph and no handles.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from numpy import ndarray
@@ -20,6 +19,7 @@ from penstock.core.dtypes import DType
 from penstock.core.shapes import UNKNOWN, TensorShape
 from penstock.core.trees import Tree
 from penstock.core.values import Value, keep, shape_of
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError, OpError
 from penstock.kernels.api.context import Done
 from penstock.kernels.data_flow.queue_state import (

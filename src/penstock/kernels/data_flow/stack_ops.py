@@ -7,13 +7,14 @@ Not:  keeps nothing itself; the stacks live in the step's container.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 from typing import Final
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Ref, ResourceHandle, Value, shape_of
+from penstock.dataclass import dataclass
 from penstock.errors import InternalError, InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.context import OpKernelContext

@@ -8,7 +8,6 @@ Not:  knows no handles and no graph; copies no element that it is given.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
@@ -17,6 +16,7 @@ import numpy as np
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array, Value, as_value, shape_of
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.signatures import type_text
 from penstock.kernels.api.types import NUMBERS

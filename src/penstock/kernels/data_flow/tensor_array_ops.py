@@ -11,7 +11,7 @@ three generations differ in nothing else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import index
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Ref, ResourceHandle, Value, shape_of
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.context import OpKernelContext

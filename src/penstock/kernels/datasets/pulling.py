@@ -13,11 +13,11 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final, TypeAlias
 
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.defs.attrs import FuncAttr
 from penstock.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError
 from penstock.kernels.api.context import CallKind, Done, OpKernelContext

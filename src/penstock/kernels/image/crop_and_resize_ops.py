@@ -11,13 +11,13 @@ He et al., Mask R-CNN, 2017, call it ROIAlign: corners of a box fall on elements
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
+from penstock.dataclass import dataclass
 from penstock.errors import OutOfRangeError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel

@@ -10,7 +10,6 @@ Every op reads nearly every format: it is the file that says what it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Value, shape_of
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.image.pillow_files import opened
 from penstock.kernels.values.arrays import check_new

@@ -15,12 +15,12 @@ import math
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.extras import require
 from penstock.kernels.image.pillow_files import opened, pixels_of

@@ -12,13 +12,13 @@ shorter ones are padded to the longest, on the left or on the right.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
+from penstock.dataclass import dataclass
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS

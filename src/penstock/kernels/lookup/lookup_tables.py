@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final, Self
 
@@ -23,6 +22,7 @@ from penstock.core import trees
 from penstock.core.dtypes import DType
 from penstock.core.trees import Tree
 from penstock.core.values import Array, Value, as_value, shape_of
+from penstock.dataclass import dataclass
 from penstock.errors import (
     AbortedError,
     FailedPreconditionError,

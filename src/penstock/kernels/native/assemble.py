@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 from penstock.kernels.c.machine import ROOM, Instruction, operations
 from penstock.kernels.native.parts import Block, Loop, Operation, Traced, UnsupportedError
 from penstock.kernels.native.program import Program

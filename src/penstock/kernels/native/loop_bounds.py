@@ -11,9 +11,9 @@ must stay below another.  The condition may ask for more besides, which can only
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock.dataclass import dataclass
 from penstock.kernels.native.parts import Known
 from penstock.kernels.native.traced_nodes import ListedNode, TracedNodes
 

@@ -7,13 +7,14 @@ Not:  knows no op of TensorFlow, and no registers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 
 #: The types that programs compute with.
 NUMBERS: Final = frozenset(map(np.dtype, (np.bool_, np.int32, np.int64, np.float32, np.float64)))

@@ -8,12 +8,12 @@ Not:  knows no registers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 from penstock.kernels.native import written_loop
 from penstock.kernels.native.emitter import Emitter
 from penstock.kernels.native.parts import NUMBERS, Block, Known, Traced, UnsupportedError

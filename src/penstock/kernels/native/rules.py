@@ -11,7 +11,6 @@ whether it may go into a region at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 from penstock.kernels.native.emitter import Emitter
 from penstock.kernels.native.parts import Known, Operand, UnsupportedError
 

@@ -13,13 +13,13 @@ different labels.  All of a batch goes forwards and backwards together, frame by
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
+from penstock.dataclass import dataclass
 from penstock.errors import FailedPreconditionError, InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel

@@ -11,13 +11,13 @@ of input, forgetting and output, ci is what may come in, cs the state, co what m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.values import Array, Value
+from penstock.dataclass import dataclass
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.parallel.products import batch_product, matrix_product

@@ -14,13 +14,13 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 from penstock.kernels.parallel.image_tiles import PIECES, in_bands
 from penstock.kernels.parallel.strided_copies import gathered, has_short_runs, put
 from penstock.kernels.values.arrays import check_new

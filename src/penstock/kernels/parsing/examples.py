@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +18,7 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.signatures import type_text

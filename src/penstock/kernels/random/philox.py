@@ -10,12 +10,12 @@ Everything TensorFlow draws follows from it, bit by bit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 
 _MULTIPLIERS: Final = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 #: What the two halves of the key grow by from round to round.

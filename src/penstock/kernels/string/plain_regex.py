@@ -31,9 +31,11 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, TypeAlias
+
+from penstock.dataclass import dataclass
 
 #: No more repetitions, which are RE2's own limit.
 _MOST_TIMES: Final = 1_000

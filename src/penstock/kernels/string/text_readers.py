@@ -16,10 +16,10 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, TypeAlias
 
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 
 #: A code point, or None for bytes that mean nothing; and where its bytes begin.

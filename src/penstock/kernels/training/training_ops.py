@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -22,6 +21,7 @@ from penstock.catalogue.registry import find_op
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array, Ref, Value, freeze
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.context import OpKernelContext

@@ -8,13 +8,13 @@ Not:  registers no kernel; multiplies, adds and compares nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from penstock.core.values import Array, Value
+from penstock.dataclass import dataclass
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.values.arrays import check_new
 

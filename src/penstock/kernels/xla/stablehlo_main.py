@@ -14,7 +14,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
+from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError, UnimplementedError
 from penstock.exceptions import shown_cause
 from penstock.kernels.api.extras import require

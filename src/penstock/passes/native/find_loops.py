@@ -14,8 +14,9 @@ count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from penstock.dataclass import dataclass
 from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.roles import CONTROL_FLOW, Role
 

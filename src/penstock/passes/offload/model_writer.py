@@ -12,7 +12,6 @@ needs the other layout gets a Transpose, at most one for each value.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
+from penstock.dataclass import dataclass
 from penstock.defs.onnx_schema import ModelProto
 
 #: The version of ONNX's operators that is written, and that of its file format.

@@ -8,12 +8,12 @@ Not:  writes no model's ends, and knows no region.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from penstock.core.dtypes import DType
 from penstock.core.shapes import TensorShape
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.passes.offload.model_writer import ModelWriter, Tensor, UnsupportedError
 
 

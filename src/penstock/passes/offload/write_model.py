@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.roles import Role
 from penstock.passes.graph_rewriter import value_of

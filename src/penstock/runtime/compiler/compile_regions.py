@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from penstock.core.limits import DEFAULT_LIMITS, Limits
+from penstock.dataclass import dataclass
 from penstock.errors import ResourceExhaustedError
 from penstock.graph.frames import build_control_flow_info
 from penstock.graph.graph import Graph, Node

@@ -8,9 +8,9 @@ Not:  decides nothing, and is not asked by anything that runs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from penstock.dataclass import dataclass
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role
 from penstock.kernels.api.bound_kernel import BoundKernel

@@ -15,10 +15,10 @@ all run in the same iterations.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import TypeAlias
 
+from penstock.dataclass import dataclass
 from penstock.errors import InternalError
 from penstock.graph.frames import ControlFlowInfo, Frame
 from penstock.graph.graph import Edge, Graph, Node

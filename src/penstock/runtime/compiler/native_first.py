@@ -11,9 +11,10 @@ the other will tell: so a step gives the same whenever it is run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.kernels.api.context import StepContext
 from penstock.kernels.api.long_kernel import NoProgramError
 from penstock.runtime.compiler.one_by_one import Interruptible

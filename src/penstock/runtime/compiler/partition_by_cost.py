@@ -12,10 +12,11 @@ cycle, since there is no second way from the one to the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from penstock.core.limits import DEFAULT_LIMITS, Limits
+from penstock.dataclass import dataclass
 from penstock.runtime.compiler.loops import LoopOrNode
 
 #: How many times as fast the parts must be, side by side, as one after the other.

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, TypeAlias
 
+from penstock.dataclass import dataclass
 from penstock.graph.graph import Node
 from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.c.programs import Compiled

@@ -9,11 +9,12 @@ Not:  chooses nothing; the text is fixed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
 from penstock.core.values import DEAD, Value
+from penstock.dataclass import dataclass
 from penstock.errors import Where
 from penstock.kernels.api.context import OpKernelContext, StepContext
 from penstock.kernels.api.long_kernel import NoProgramError, place_on

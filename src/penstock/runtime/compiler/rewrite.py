@@ -15,7 +15,6 @@ the first of several values, and one of them is such a constant.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -24,6 +23,7 @@ from penstock.catalogue.op_def import ArgDef, AttrDef, OpDef
 from penstock.catalogue.registry import get_op
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
+from penstock.dataclass import dataclass
 from penstock.defs.attrs import TensorAttr
 from penstock.graph.graph import Edge, Graph, Node
 from penstock.graph.references import References

@@ -17,11 +17,12 @@ import linecache
 import sys
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, NamedTuple, cast, overload
 
 from penstock.core.collector import collector_paused
+from penstock.dataclass import dataclass
 from penstock.errors import InternalError
 from penstock.graph.graph import Node
 from penstock.printable import printable

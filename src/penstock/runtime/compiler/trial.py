@@ -11,12 +11,13 @@ before are done, and none of those behind.  What these need is in variables of t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from threading import get_ident
 from types import TracebackType
 from typing import Any
 
 from penstock.core.values import Value
+from penstock.dataclass import dataclass
 from penstock.errors import ResourceExhaustedError
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import Role

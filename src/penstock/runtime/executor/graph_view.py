@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.limits import DEFAULT_LIMITS
+from penstock.dataclass import dataclass
 from penstock.errors import Where
 from penstock.graph.frames import Frame, build_control_flow_info
 from penstock.graph.graph import Graph, Node

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from penstock.core.values import DEAD, Value
+from penstock.dataclass import dataclass
 from penstock.errors import OpError
 from penstock.state.frame_and_iter import FrameAndIter
 from penstock.state.node_hook import Activation, Instead, NodeHook

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from penstock.core.limits import DEFAULT_LIMITS, Limits
+from penstock.dataclass import dataclass
 from penstock.errors import OpError
 from penstock.graph.graph import Node
 from penstock.kernels.api.bound_kernel import BoundKernel

@@ -7,7 +7,7 @@ al. 2017 (``MultiHeadAttention``), Ainslie et al. 2023 (``GroupQueryAttention``)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from penstock.builder import ops
 from penstock.builder.tensor import Tensor
 from penstock.core import dtypes
+from penstock.dataclass import dataclass
 from penstock.formats.keras.config import Config
 from penstock.formats.keras.layer import Layer, Masking, Weight, layer
 from penstock.formats.keras.layers.core import masked_softmax

@@ -6,7 +6,6 @@ is looked up takes no state: see ``tables``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from penstock.builder.tensor import Tensor
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array
+from penstock.dataclass import dataclass
 from penstock.errors import NotFoundError
 from penstock.formats.keras.config import EXPORT, Config, is_whole, shown
 from penstock.formats.keras.layer import Layer, Weight, layer

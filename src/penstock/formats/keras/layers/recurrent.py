@@ -7,7 +7,7 @@ states, as in what TensorFlow exports.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from penstock.builder import ops, while_loop
 from penstock.builder.tensor import Tensor
 from penstock.builder.tensor_array import TensorArray
 from penstock.core import dtypes
+from penstock.dataclass import dataclass
 from penstock.formats.keras.config import Config
 from penstock.formats.keras.layer import Layer, Masking, layer
 from penstock.formats.keras.layers.cells import first_states, output_state, state_count
