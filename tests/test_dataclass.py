@@ -76,7 +76,7 @@ def _both(declared: Callable[..., Any], options: dict[str, bool]) -> tuple[Any, 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_comparison_text_and_hash_are_those_of_the_library(options: dict[str, bool]) -> None:
-    """Equal values make equal objects, NaN as in the library's tuples; what may change has no hash."""
+    """Equal values make equal objects, NaN as in tuples; what may change has no hash."""
     ours, theirs = _both(_single, options)
     nan = float("nan")
     values = [1, 1.0, "a", nan, nan, (1, 2)]

@@ -176,7 +176,7 @@ class Config(Options):
     disable_output_partition_graphs: bool = False
     #: The graph is final: ``extend`` is refused.
     optimize_for_static_graph: bool = False
-    #: Leave If, Case and While to their kernels, though they ask to become Switches and loops.
+    #: Leave If, Case and While to their kernels, even those that ask to become Switches and loops.
     disable_functional_ops_lowering: bool = False
     #: What is optimised before a graph is run.
     graph_options: GraphOptions = field(default_factory=GraphOptions)

@@ -18,6 +18,7 @@ from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.kernels.api.registry import kernel
 from penstock.passes.lower import has_choices, lower
+from penstock.passes.lowerable import ALL, Kinds
 from support.custom import custom_kernels
 from support.functions import graph_def_with
 
@@ -187,6 +188,71 @@ def test_what_is_left(text: str, functions: str, asks: bool) -> None:
     lower(graph, {})
 
     assert ops(graph) == before
+
+
+PURE = ALL | Kinds.PURE_CHOICES
+STATEFUL = """
+Throw(i: int32, n: int32) -> (j: int32, m: int32)
+zero = Const[value=0; dtype=int32]
+shape = Const[value=2; dtype=int32]
+begin = Pack[T=int32; N=1](shape:output)
+roll = RandomUniformInt[T=int32; Tout=int32](begin:output, zero:output, n)
+return j = roll:output
+return m = n
+"""
+DEEP = """
+Deep(i: int32, n: int32) -> (j: int32, m: int32)
+call = StatefulPartitionedCall[Tin=int32|int32; Tout=int32|int32; f=INNER](i, n)
+return j = call:output:0
+return m = call:output:1
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "functions", "is_lowered"),
+    [
+        pytest.param(WHILE, LOOP, True, id="only numbers"),
+        pytest.param(
+            WHILE.replace("Step", "Deep"), LOOP + DEEP.replace("INNER", "Step"), True, id="calls"
+        ),
+        pytest.param(WHILE.replace("Step", "Throw"), LOOP + STATEFUL, False, id="chance"),
+        pytest.param(
+            WHILE.replace("Step", "Deep"),
+            LOOP + STATEFUL + DEEP.replace("INNER", "Throw"),
+            False,
+            id="calls of chance",
+        ),
+        pytest.param(
+            WHILE.replace("Step", "Deep"), LOOP + DEEP.replace("INNER", "Deep"), False, id="itself"
+        ),
+    ],
+)
+def test_loops_that_do_not_ask_are_lowered_if_they_only_compute(
+    loop: str, functions: str, is_lowered: bool
+) -> None:
+    """What has effects may tell how its iterations follow each other, so it is left."""
+    text = f"i = Placeholder[dtype=int32]\nr = {loop}(i, i)\nout = Neg[T=int32](r)"
+    as_asked = lowered(text, functions, asks=False)
+    assert ops(as_asked)["While"] == 1
+
+    found = ops(lowered(text, functions, asks=False, kinds=PURE))
+
+    assert (found["While"], found["LoopCond"]) == ((0, 1) if is_lowered else (1, 0))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "is_lowered"),
+    [("bool", True), ("string", True), ("float32", True), ("resource", False)],
+)
+def test_what_decides_may_be_of_any_type_if_nobody_asks(dtype: str, is_lowered: bool) -> None:
+    """ToBool says what it means, as the kernels of If and While do; a handle means nothing."""
+    text = (
+        f"p = Placeholder[dtype={dtype}]\nx = Placeholder\nr = {IF.replace('bool', dtype)}(p, x, x)"
+    )
+
+    found = ops(lowered(text, BRANCHES, asks=False, kinds=PURE))
+
+    assert (found["If"], found["ToBool"]) == ((0, 1) if is_lowered else (1, 0))
 
 
 def test_functions_that_are_not_to_be_inlined() -> None:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.kernels.api.registry import kernel
-from penstock.passes import lower
+from penstock.passes import lower, lowerable
 from support.custom import custom_kernels
 from support.functions import graph_def_with
 
@@ -266,6 +266,7 @@ def test_programs_do_what_they_do_in_python(way: str, program: Program, values: 
     with (
         custom_kernels("Note(x: int32) -> (y: int32) stateful"),
         mock.patch.object(lower, "asks", asks),
+        mock.patch.object(lowerable, "asks", asks),
     ):
         kernel("Note")(lambda _: note)
         config = ps.Config(check_outputs=True, check_graphs=True, **CONFIGS[way])  # type: ignore[arg-type]

@@ -16,7 +16,8 @@ from penstock.core import dtypes
 from penstock.core.limits import Limits
 from penstock.kernels.api.context import Done, OpKernelContext
 from penstock.kernels.api.registry import Kernel, kernel
-from penstock.passes import lower
+from penstock.passes import lower, lowerable
+from penstock.passes.bodies import Bodies
 from support.custom import custom_kernels
 from support.functions import graph_def_with, session_with
 
@@ -70,16 +71,23 @@ return y = call:output
 """
 
 
-@pytest.fixture(autouse=True, params=["called", "inlined", "lowered"])
+@pytest.fixture(autouse=True, params=["called", "inlined", "opened", "lowered"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Functions are called; or calls are inlined, and If and While called; or all are lowered."""
+    """How functions run.
+
+    They are called; or calls are inlined, and If and While called; or these are lowered, too, where
+    they only compute; or all are lowered as if they asked for it.
+    """
     way: str = request.param
+    if way in {"called", "inlined"}:
+        monkeypatch.setattr(Bodies, "pure", lambda *_: None)
     if way == "called":
         rewriter = RewriterConfig(function_optimization=RewriterConfig.OFF)
         config = Config(check_outputs=True, graph_options=GraphOptions(rewrite_options=rewriter))
         monkeypatch.setitem(globals(), "CONFIG", config)
     elif way == "lowered":
-        monkeypatch.setattr(lower, "asks", lambda _: True)
+        for module in (lower, lowerable):
+            monkeypatch.setattr(module, "asks", lambda _: True)
     return way
 
 
@@ -568,7 +576,8 @@ def test_endless_loops_end_when_something_else_fails(way: str) -> None:
     A compiled loop is a step of its own, which nothing is beside of.
     """
     graph = ENDLESS + "x = Placeholder\nbad = Outer(x)"
-    config = dataclasses.replace(CONFIG, tier=Tier.DATAFLOW) if way == "lowered" else CONFIG
+    is_alone = way in {"opened", "lowered"}
+    config = dataclasses.replace(CONFIG, tier=Tier.DATAFLOW) if is_alone else CONFIG
     with (
         session_with(graph, COUNT + "\n" + BAD, config=config) as session,
         pytest.raises(errors.InvalidArgumentError, match="Incompatible shapes"),

@@ -18,7 +18,7 @@ import penstock as ps
 from penstock import errors
 from penstock.core.limits import Limits
 from penstock.defs.schema import Message
-from penstock.passes import lower
+from penstock.passes import lowerable
 from penstock.passes.bodies import Bodies
 from penstock.runtime.compiled_step import CompiledStep
 from support.functions import graph_def_with
@@ -122,9 +122,9 @@ def test_a_body_without_attributes_is_read_once() -> None:
         bodies = Bodies(graph.library, ("CPU",))
         node = graph.find("y")
         assert node is not None
-        body = bodies.opened(*lower.functions_of(node))
+        body = bodies.opened(*lowerable.functions_of(node))
     assert body is not None
-    called = [function for node in body.graph for function in lower.functions_of(node)]
+    called = [function for node in body.graph for function in lowerable.functions_of(node)]
     assert len(called) == 2
     assert bodies.opened(called[0]) is bodies.opened(called[1])
 

@@ -274,7 +274,8 @@ def test_an_endless_while_says_its_functions_and_iteration() -> None:
         return y = sum:z
     """
     text = "x = Placeholder[dtype=int32]\ny = While[T=int32; cond=Always; body=Next](x)"
-    with ps.Session(graph_def_with(text, functions)) as session:
+    config = ps.Config(disable_functional_ops_lowering=True)
+    with ps.Session(graph_def_with(text, functions), config=config) as session:
         # Bodies of functions are prepared when the step comes to them.
         told = stalled(session, "y:0", {"x": 0}, ps.RunOptions(timeout_in_ms=1000))
     assert "y (While), waits for iteration " in told

@@ -12,7 +12,7 @@ op without a kernel here.  As a branch or in a loop, a function that others may 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from penstock.catalogue.registry import get_op
 from penstock.defs.attrs import Attr, FuncAttr
@@ -20,9 +20,15 @@ from penstock.errors import OpError
 from penstock.graph.functions import FunctionLibrary
 from penstock.graph.graph import Graph, Node
 from penstock.graph.instantiate import FunctionBody, instantiate
-from penstock.graph.roles import CONTROL_FLOW
+from penstock.graph.roles import CONTROL_FLOW, Role
 from penstock.kernels.api.registry import find_kernel
+from penstock.passes.lowerable import CALLS, CHOICES
+from penstock.passes.needs import has_effects
 
+#: Stateful by declaration, though they only bring in arguments and take out results.
+_BORDERS: Final = frozenset({Role.ARG, Role.RETVAL})
+#: Ops that do what their functions do, whatever they are declared as.
+_CALLING: Final = CALLS | CHOICES
 #: Makes a body out of a function's name and attributes.
 Instantiate: TypeAlias = Callable[[FunctionLibrary, str, Mapping[str, Attr]], FunctionBody]
 
@@ -46,6 +52,8 @@ class Bodies:
         self._known: dict[tuple[str, int], tuple[FuncAttr, FunctionBody | None]] = {}
         #: Whether all nodes of a body can be those of another graph, by the body's identity.
         self._may_move: dict[int, bool] = {}
+        #: Whether none of them has effects, by the same.
+        self._purity: dict[int, bool] = {}
 
     def opened(self, function: FuncAttr) -> FunctionBody | None:
         """The body of a function that is called; None if it must not be opened."""
@@ -69,6 +77,34 @@ class Bodies:
                 body = _calling(self._library, function, body)
             found.append(body)
         return found
+
+    def pure(
+        self, functions: Sequence[FuncAttr], callers: Collection[str]
+    ) -> list[FunctionBody] | None:
+        """The bodies of functions that only compute; None if one does more, or is to be called."""
+        found = []
+        for function in functions:
+            body = None if function.name in callers else self.opened(function)
+            if body is None or "api_implements" in self._marks(body) or not self._is_pure(body):
+                return None
+            found.append(body)
+        return found
+
+    def _is_pure(self, body: FunctionBody) -> bool:
+        """Whether nothing in a body has effects, functions that it calls included."""
+        if id(body) not in self._purity:
+            self._purity[id(body)] = False  # for what calls itself
+            self._purity[id(body)] = all(map(self._only_computes, body.graph))
+        return self._purity[id(body)]
+
+    def _only_computes(self, node: Node) -> bool:
+        functions = [value for value in node.attrs.values() if isinstance(value, FuncAttr)]
+        if node.op.is_function:
+            functions = [FuncAttr(node.op.name, dict(node.attrs))]
+        elif node.op.name not in _CALLING:
+            return node.role in _BORDERS or not has_effects(node)
+        bodies = map(self._body, functions)
+        return all(body is not None and self._is_pure(body) for body in bodies)
 
     def _body(self, function: FuncAttr) -> FunctionBody | None:
         key = function.name, id(function.attrs) if function.attrs else 0

@@ -142,6 +142,15 @@ class CallSite:
         """The same on the call's device, for what is only waited for."""
         return self.add(name, "Identity", {"T": type_of(endpoint)}, [endpoint], controls)
 
+    @staticmethod
+    def as_bool(value: Endpoint) -> Endpoint:
+        """A value that decides, and must be a bool, as of nodes that ask to be lowered."""
+        return value
+
+    def truth(self, value: Endpoint) -> Endpoint:
+        """Whether a value of any type counts as true, as of nodes that do not ask."""
+        return self.add("truth", "ToBool", {"T": type_of(value)}, [value]), 0
+
     def add_loop_constant(self, name: str, attrs: Mapping[str, Attr], value: Endpoint) -> Endpoint:
         """A new Enter that brings the same value into all iterations of a loop."""
         facts = {**attrs, "T": type_of(value), "is_constant": True}

@@ -2,66 +2,50 @@
 
 In:   the graph of one request, or of a function's body, and the devices of its nodes.
 Out:  the same graph, in which as much as possible is one level of dataflow.
-Not:  lowers nothing that does not ask for it, or that is meant for XLA; opens no function that
-      calls itself, has control flow of TensorFlow 1, or an op without a kernel here: that is
-      left to the kernels that call functions, and means the same.
+Not:  lowers nothing that is meant for XLA; opens no function that calls itself, has control flow of
+      TensorFlow 1, or an op without a kernel here: that is left to the kernels that call
+      functions, and means the same.
 
 So branches and loops of both generations are one thing to all that comes after: they are
-optimised across the borders of functions, and compiled.
+optimised across the borders of functions, and compiled.  An If, a Case or a While that does not
+ask for it is no exception where its functions do nothing but compute, since then nobody can tell
+whether iterations overlap.  What decides there may be of any type; ToBool says what it means.
 """
 
 from __future__ import annotations
 
-import enum
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from penstock.catalogue.registry import get_op
-from penstock.core import dtypes
 from penstock.core.limits import DEFAULT_LIMITS
 from penstock.defs.attrs import Attr, FuncAttr
-from penstock.graph.functions import MUST_COMPILE
 from penstock.graph.graph import Graph, Node
 from penstock.graph.instantiate import FunctionBody, instantiate, instantiate_whole
 from penstock.graph.roles import CONTROL_FLOW
-from penstock.kernels.control_flow.functional_ops import LOWERED
 from penstock.passes.bodies import Bodies
 from penstock.passes.call_site import CallSite, Endpoint, Inlined, Replacement
 from penstock.passes.lower_branches import lower_case, lower_if
 from penstock.passes.lower_call import lower_call
 from penstock.passes.lower_loop import lower_while
+from penstock.passes.lowerable import (
+    ALL,
+    BRANCHES,
+    CASES,
+    CHOICES,
+    Kinds,
+    LoweredKinds,
+    asks,
+    fits,
+    functions_of,
+)
 from penstock.passes.needs import Needs
 from penstock.passes.places import group_of
 from penstock.state.checkpoints import begin, checkpoint
 
-_CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-_BRANCHES: Final = frozenset({"If", "StatelessIf"})
-_CASES: Final = frozenset({"Case", "StatelessCase"})
-_LOOPS: Final = frozenset({"While", "StatelessWhile"})
-_CHOICES: Final = _BRANCHES | _CASES | _LOOPS
-#: A Case of more branches is left to its kernel.
-_MOST_BRANCHES: Final = 16
-#: Attributes that say of a node that a compiler is to have it whole.
-_FOR_XLA: Final = ("_tpu_replicate", "_xla_compile_id")
-
-
-class Kinds(enum.Flag):
-    """Which nodes are lowered."""
-
-    #: Calls of functions by their own names.
-    NATIVE_CALLS = enum.auto()
-    #: PartitionedCall and StatefulPartitionedCall.
-    PARTITIONED_CALLS = enum.auto()
-    CALLS = NATIVE_CALLS | PARTITIONED_CALLS
-    #: If, Case and While.
-    CHOICES = enum.auto()
-
-
 #: Gives devices to nodes that have none; gets those of a graph's nodes by id.
 PlaceNodes: TypeAlias = Callable[[Mapping[int, str]], Mapping[int, str]]
-#: All that can be lowered.
-ALL: Final = Kinds.CALLS | Kinds.CHOICES
 
 
 def lower(
@@ -96,7 +80,7 @@ def lower(
         max_new_nodes: what has grown by so many is left as it is.
 
     """
-    wanted = _LoweredKinds(kinds)
+    wanted = LoweredKinds(kinds)
     calls = [node for node in graph if wanted.has(node) and functions_of(node) and node not in idle]
     if not calls and place is None:
         return device_of
@@ -115,7 +99,7 @@ def lower(
 
 def has_choices(graph: Graph) -> bool:
     """Whether there is an If, Case or While that can be lowered."""
-    wanted = _LoweredKinds(Kinds.CHOICES)
+    wanted = LoweredKinds(Kinds.CHOICES)
     return any(wanted.has(node) and functions_of(node) for node in graph)
 
 
@@ -127,57 +111,12 @@ def lower_choices(graph: Graph, device_types: Collection[str], max_new: int) -> 
         they are over when it would have been.
 
     """
-    wanted, start = _LoweredKinds(Kinds.CHOICES), graph.next_id
+    wanted, start = LoweredKinds(Kinds.CHOICES), graph.next_id
     calls = [node for node in graph if wanted.has(node) and functions_of(node)]
     bodies = Bodies(graph.library, device_types, instantiate_whole)
     lowering = _Lowering(graph, {}, wanted, bodies, lambda node: node.id < start)
     lowering.run(calls, max_new, keeps_effects=False)
     return frozenset(node.name for node in calls if graph.find(node.name) is not node)
-
-
-class _LoweredKinds:
-    """The nodes of some kinds."""
-
-    __slots__ = ("_has_native", "_ops")
-
-    def __init__(self, kinds: Kinds) -> None:
-        self._has_native = Kinds.NATIVE_CALLS in kinds
-        ops = {Kinds.PARTITIONED_CALLS: _CALLS, Kinds.CHOICES: _CHOICES}
-        self._ops = frozenset().union(*(ops[kind] for kind in ops if kind in kinds))
-
-    def has(self, node: Node) -> bool:
-        """Whether a node is of one of the kinds; each node of a graph is asked."""
-        return node.op.name in self._ops or (node.op.is_function and self._has_native)
-
-
-def functions_of(node: Node) -> list[FuncAttr]:
-    """The functions that a node calls, if it is one that can be lowered."""
-    attrs, name = node.attrs, node.op.name
-    if is_for_xla(node):
-        return []
-    if node.op.is_function:
-        return [FuncAttr(name, {k: v for k, v in attrs.items() if k in node.op.attrs})]
-    if name in _CALLS:
-        return [attrs["f"]] if attrs["executor_type"] in (b"", b"DEFAULT") else []
-    if not asks(node):
-        return []
-    if name in _BRANCHES:
-        return [attrs["then_branch"], attrs["else_branch"]]
-    if name in _CASES:
-        return list(attrs["branches"]) if len(attrs["branches"]) <= _MOST_BRANCHES else []
-    return [attrs["cond"], attrs["body"]] if name in _LOOPS else []
-
-
-def asks(node: Node) -> bool:
-    """Whether an If, a Case or a While is meant to be lowered; those of TensorFlow 2 are."""
-    return node.attrs.get(LOWERED) is True
-
-
-def is_for_xla(node: Node) -> bool:
-    """Whether a node is marked for a compiler, which wants to see its functions."""
-    marks = (node.attrs.get(name) for name in _FOR_XLA)
-    is_named = any(isinstance(mark, bytes) and mark for mark in marks)
-    return is_named or node.attrs.get(MUST_COMPILE) is True
 
 
 class _Call:
@@ -204,7 +143,7 @@ class _Lowering:
         self,
         graph: Graph,
         device_of: Mapping[int, str],
-        wanted: _LoweredKinds,
+        wanted: LoweredKinds,
         bodies: Bodies,
         is_target: Callable[[Node], bool],
     ) -> None:
@@ -242,7 +181,7 @@ class _Lowering:
         functions = functions_of(node)
         names = {function.name for function in functions}
         bodies = self.bodies_of(call, functions)
-        if bodies is None or not _fits(node, bodies):
+        if bodies is None or not fits(node, bodies):
             return
         keeps_effects = _keeps_effects(call, bodies)
         start = self.graph.next_id
@@ -257,7 +196,7 @@ class _Lowering:
         if call.gate is None and self.may_be_dead:
             site.seal()
         made = _replacement(site, bodies)
-        has_effects = keeps_effects or node.op.name not in _CHOICES
+        has_effects = keeps_effects or node.op.name not in CHOICES
         brings = [effect for part in made.inlined for effect in part.effects if has_effects]
         if self.is_target(node) or (brings and node.id >= self.start):
             made = made._replace(outputs=site.owned(made.outputs, start))
@@ -271,8 +210,9 @@ class _Lowering:
 
     def bodies_of(self, call: _Call, functions: Sequence[FuncAttr]) -> list[FunctionBody] | None:
         """What takes the place of a node; None if it is left as it is."""
-        if call.node.op.name in _CHOICES:
-            return self.bodies.branches(functions, call.callers)
+        if call.node.op.name in CHOICES:
+            find = self.bodies.branches if asks(call.node) else self.bodies.pure
+            return find(functions, call.callers)
         (function,) = functions
         body = None if function.name in call.callers else self.bodies.opened(function)
         return None if body is None else [body]
@@ -293,7 +233,7 @@ class _Lowering:
         """
         waiting = [edge for edge in call.out_edges if edge.is_control]
         is_target = self.is_target(call)
-        is_choice = call.op.name in _CHOICES
+        is_choice = call.op.name in CHOICES
         is_awaited = is_choice and (is_target or call in self.needs.effects)
         end = made.add_end() if waiting or is_awaited else None
         self.note_needs(call, made, brings, end if is_awaited else None)
@@ -318,7 +258,7 @@ class _Lowering:
             self.needs.note(call, results, effects, end)
             return
         self.needs.roots += effects
-        if call.name in self.read and call.op.name not in _CHOICES:
+        if call.name in self.read and call.op.name not in CHOICES:
             self.needs.fetched += results
         elif self.is_target(call) or not call.out_edges:
             self.needs.roots += results
@@ -360,39 +300,19 @@ class _Lowering:
 
 def _keeps_effects(call: _Call, bodies: Sequence[FunctionBody]) -> bool:
     """Whether all that has effects in the functions of a node counts."""
-    if call.node.op.name in _CHOICES:
+    if call.node.op.name in CHOICES:
         return call.keeps_effects
     return call.node.op.is_function or not bodies[0].wanted
 
 
-def _fits(node: Node, bodies: Sequence[FunctionBody]) -> bool:
-    """Whether the functions take and give what the node does, and nothing is a reference."""
-    if None in node.inputs:
-        return False  # it is only there to be fed
-    if any(dtype.is_ref for dtype in (*node.input_types, *node.output_types)):
-        return False
-    if node.op.name in _BRANCHES:
-        taken, given = node.input_types[1:], [node.output_types] * 2
-        if node.input_types[0] is not dtypes.bool_:
-            return False
-    elif node.op.name in _CASES:
-        taken, given = node.input_types[1:], [node.output_types] * len(bodies)
-    elif node.op.name in _LOOPS:
-        taken, given = node.input_types, [(dtypes.bool_,), node.output_types]
-        if not taken:
-            return False  # nothing would tell its iterations apart
-    else:
-        taken, given = node.input_types, [node.output_types]
-    return all(
-        body.arg_types == taken and body.ret_types == types
-        for body, types in zip(bodies, given, strict=True)
-    )
-
-
 def _replacement(site: CallSite, bodies: Sequence[FunctionBody]) -> Replacement:
     name = site.node.op.name
-    if name in _BRANCHES:
-        return lower_if(site, bodies)
-    if name in _CASES:
+    if name in CASES:
         return lower_case(site, bodies)
-    return lower_while(site, *bodies) if name in _LOOPS else lower_call(site, *bodies)
+    if name not in CHOICES:
+        return lower_call(site, *bodies)
+    test = site.as_bool if asks(site.node) else site.truth
+    if name in BRANCHES:
+        return lower_if(site, bodies, test)
+    cond, body = bodies
+    return lower_while(site, cond, body, test)

@@ -21,9 +21,14 @@ from penstock.passes.call_site import CallSite, Endpoint, Inlined, Replacement, 
 from penstock.passes.graph_rewriter import const_attrs
 
 
-def lower_if(site: CallSite, bodies: Sequence[FunctionBody]) -> Replacement:
-    """What takes the place of an If whose branches are given, the one for true first."""
-    return _lower_chain(site, ("then", "else"), bodies, lambda _, pred: pred)
+def lower_if(
+    site: CallSite, bodies: Sequence[FunctionBody], test: Callable[[Endpoint], Endpoint]
+) -> Replacement:
+    """What takes the place of an If whose branches are given, the one for true first.
+
+    ``test`` makes a bool of what decides.
+    """
+    return _lower_chain(site, ("then", "else"), bodies, lambda _, pred: test(pred))
 
 
 def lower_case(site: CallSite, bodies: Sequence[FunctionBody]) -> Replacement:

@@ -10,7 +10,7 @@ for constants, and what reads it after the loop reads what went in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from penstock.defs.attrs import Attr
 from penstock.graph.graph import Node
@@ -19,13 +19,18 @@ from penstock.graph.roles import Role
 from penstock.passes.call_site import CallSite, Endpoint, Inlined, Replacement, type_of, used_args
 
 
-def lower_while(site: CallSite, cond: FunctionBody, body: FunctionBody) -> Replacement:
-    """What takes the place of a While with these functions."""
+def lower_while(
+    site: CallSite,
+    cond: FunctionBody,
+    body: FunctionBody,
+    test: Callable[[Endpoint], Endpoint],
+) -> Replacement:
+    """What takes the place of a While; ``test`` makes a bool of what its condition gives."""
     loop = _LoopNodes(site, fixed_variables(body))
     constants = loop.add_constants({*used_args(cond), *used_args(body)})
     merges = loop.add_merges()
     condition = site.inline("cond/", cond, _first_outputs(merges) | constants, _any(merges))
-    switches = loop.add_switches(merges, condition)
+    switches = loop.add_switches(merges, condition, test(*condition.results))
     gate = site.token("body_pivot", (_any(switches), 1))
     args: dict[int, Endpoint] = {index: (switch, 1) for index, switch in switches.items()}
     iteration = site.inline("body/", body, args | constants, gate)
@@ -84,13 +89,15 @@ class _LoopNodes:
         entered = self.site.add("enter", "Enter", enter, [value], self.site.waits, beside=value[0])
         return self.site.add("merge", "Merge", {**facts, "N": 2}, [(entered, 0)], beside=entered)
 
-    def add_switches(self, merges: Mapping[int, Node], condition: Inlined) -> dict[int, Node]:
+    def add_switches(
+        self, merges: Mapping[int, Node], condition: Inlined, test: Endpoint
+    ) -> dict[int, Node]:
         """What goes on into the body, or out of the loop, as the condition says.
 
         Nobody waits for what the condition's function names, as in TensorFlow.
         """
         waits = condition.effects if self.site.keeps_effects else []
-        goes_on = self.site.add("loop_cond", "LoopCond", {}, condition.results, waits)
+        goes_on = self.site.add("loop_cond", "LoopCond", {}, [test], waits)
         return {
             index: self._add_beside(merge, "switch", "Switch", (merge, 0), (goes_on, 0))
             for index, merge in merges.items()

@@ -50,7 +50,7 @@ class Needs:
         """
         read = self.reached(own)
         whole = self.reached([*own, *self.fetched]) if self.fetched else read
-        return whole if any(map(_has_effects, whole - read)) else read
+        return whole if any(map(has_effects, whole - read)) else read
 
     def reached(self, wanted: Iterable[Node]) -> set[Node]:
         """All that somebody needs who wants some nodes, and that runs for its own sake."""
@@ -69,5 +69,6 @@ class Needs:
         return [*sources, *self._brought.get(node, ())]
 
 
-def _has_effects(node: Node) -> bool:
+def has_effects(node: Node) -> bool:
+    """Whether a node does more than compute its outputs."""
     return node.op.is_stateful or node.op.traits.is_impure

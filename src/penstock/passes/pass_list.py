@@ -107,7 +107,7 @@ BUILTIN_PASSES: Final = (
         name="lower",
         run=_lower,
         does="puts functions where they are called; If, Case and While that ask for it become "
-        "Switch, Merge and loops whatever the option says",
+        "Switch, Merge and loops whatever the option says, others if their functions only compute",
         never="what calls itself, has no kernel, or says `_noinline`",
         option="function_optimization",
         requires=frozenset({GraphProperty.AS_ORDERED}),

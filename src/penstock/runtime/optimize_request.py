@@ -30,7 +30,8 @@ from penstock.graph.roles import LOOP_BORDERS
 from penstock.graph.stages import Pruned
 from penstock.kernels.api.host import CLOSED, WITHOUT_FILES
 from penstock.passes.graph_pass import GraphPass, PassError, PassSettings
-from penstock.passes.lower import Kinds, PlaceNodes, lower
+from penstock.passes.lower import PlaceNodes, lower
+from penstock.passes.lowerable import Kinds
 from penstock.passes.optimize import Passes, open_graph, optimize, optimize_graph
 from penstock.passes.place import place_added
 from penstock.runtime.choose_passes import passes_of
@@ -150,9 +151,13 @@ def _lowered(pruned: Pruned, passes: Passes, config: Config, devices: DeviceSet)
     def place(device_of: Mapping[int, str]) -> Mapping[int, str]:
         return place_added(graph, devices, device_of, first)
 
+    kinds = kinds_of(config, passes)
+    if len(devices) > 1:
+        # Where the nodes of these functions lie, only calls of them can say.
+        kinds &= ~Kinds.PURE_CHOICES
     how = partial(
         lower,
-        kinds=kinds_of(config, passes),
+        kinds=kinds,
         targets=pruned.targets | pruned.fetched,
         read=pruned.fetched - pruned.targets if passes.skip_unread else (),
         device_types=devices.prioritized_types,
@@ -276,9 +281,11 @@ def _passes_for(config: Config) -> Passes:
 
 
 def kinds_of(config: Config, passes: Passes) -> Kinds:
-    """Which nodes are lowered: what asks for it always, calls where functions are optimised."""
-    kinds = Kinds.CALLS if passes.opens_calls else Kinds(0)
-    return kinds if config.disable_functional_ops_lowering else kinds | Kinds.CHOICES
+    """Which nodes are lowered: what asks for it always, others where functions are optimised."""
+    kinds = Kinds.CALLS | Kinds.PURE_CHOICES if passes.opens_calls else Kinds(0)
+    if config.disable_functional_ops_lowering:
+        return kinds & Kinds.CALLS
+    return kinds | Kinds.CHOICES
 
 
 def _complain(failure: Exception, config: Config) -> None:

@@ -26,7 +26,8 @@ from penstock.defs.tensors import shape_to_proto, to_proto
 from penstock.errors import InvalidArgumentError, UnimplementedError
 from penstock.graph.export import graph_to_def
 from penstock.graph.import_graph_def import graph_from_def
-from penstock.passes.lower import Kinds, lower
+from penstock.passes.lower import lower
+from penstock.passes.lowerable import Kinds
 from penstock.saved_model.constant_variables import FunctionCopies
 from penstock.saved_model.freeze_graph import freeze_graph, signature_for
 from penstock.saved_model.function_graph import FunctionGraph

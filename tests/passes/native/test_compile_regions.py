@@ -22,6 +22,7 @@ from penstock.kernels.native import native_region_op, ready_program
 from penstock.runtime.compiler import compile_regions
 from penstock.runtime.compiler.compile_regions import Compiler
 from penstock.runtime.native import with_programs
+from support.functions import graph_def_with
 from support.native import ALL, JIT, WITHOUT, watched
 
 NATIVE = ps.Config(graph_options=JIT, limits=ALL, check_graphs=True)
@@ -134,6 +135,71 @@ def test_what_only_waits_does_not_keep_a_loop_from_going() -> None:
                 with pytest.raises(errors.InvalidArgumentError, match="is dead"):
                     session.run("late:0", {"x:0": x, "n:0": 5})
         assert len(given) == count
+
+
+WHILE = """
+n = Placeholder[dtype=int32]
+x = Placeholder[dtype=float32]
+zero = Const[value=0; dtype=int32]
+w = Placeholder[dtype=float32]
+loop = While[T=int32|float32|int32|float32; cond=Goes; body=Step](zero, x, n, w)
+y = Identity[T=float32](loop:1)
+"""
+FUNCTIONS = """
+Goes(i: int32, a: float32, n: int32, w: float32) -> (go: TYPE)
+TEST
+
+Step(i: int32, a: float32, n: int32, w: float32) -> (j: int32, b: float32, m: int32, v: float32)
+one = Const[value=1; dtype=int32]
+next = AddV2[T=int32](i, one:output)
+product = MatMul[T=float32](a, w)
+tanh = Tanh[T=float32](product:product)
+return j = next:z
+return b = tanh:y
+return m = n
+return v = w
+"""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "test", "is_program"),
+    [
+        ("bool", "less = Less[T=int32](i, n)\nreturn go = less:z", True),
+        ("int32", "left = Sub[T=int32](n, i)\nreturn go = left:z", False),
+    ],
+)
+@pytest.mark.parametrize("turns", [0, 1, 5])
+def test_a_while_of_functions_is_a_program(
+    dtype: str, test: str, turns: int, is_program: bool
+) -> None:
+    """The same as a While that does not ask to be lowered; a number that decides is for text."""
+    functions = FUNCTIONS.replace("TYPE", dtype).replace("TEST", test)
+    x = RANDOM.standard_normal((3, 4), np.float32)
+    with watched() as given, ps.Session(graph_def_with(WHILE, functions), config=NATIVE) as session:
+        y = session.run("y:0", {"x:0": x, "n:0": turns, "w:0": W})
+    assert len(given) == is_program
+    assert None not in given
+    np.testing.assert_allclose(y, recurred(turns, x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("flag", [[True], [False], [False, False]])
+def test_a_condition_with_elements_is_true(flag: list[bool]) -> None:
+    """A While that does not ask goes on as long as there are elements, which a program leaves."""
+    functions = """
+        Left(a: bool) -> (go: bool)
+        return go = a
+
+        Rest(a: bool) -> (b: bool)
+        one = Const[value=1; dtype=int32]
+        begin = Pack[T=int32; N=1](one:output)
+        size = Const[value=-1; dtype=int32]
+        sizes = Pack[T=int32; N=1](size:output)
+        rest = Slice[T=bool; Index=int32](a, begin:output, sizes:output)
+        return b = rest:output
+    """
+    text = "a = Placeholder[dtype=bool]\ny = While[T=bool; cond=Left; body=Rest](a)"
+    with ps.Session(graph_def_with(text, functions), config=NATIVE) as session:
+        assert session.run("y:0", {"a:0": flag}).tolist() == []
 
 
 @pytest.mark.parametrize(("length", "count"), [(20, 0), (80, 1)])

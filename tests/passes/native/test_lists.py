@@ -171,6 +171,28 @@ def test_what_was_written_is_there_in_the_next_iteration(shift: int, repeats: in
     assert [one is not None for one in given] == [True]
 
 
+def test_who_waits_for_a_list_does_not_keep_its_loop_from_going() -> None:
+    """What comes after a loop waits for all that the loop reads, in models that are frozen."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder("float32", [4, 2], name="x")
+        rows = ps.ops.tensor_list_from_tensor(x, np.int32([2]))
+
+        def body(i: Any, a: Any) -> Any:
+            return i + 1, a + ps.ops.tensor_list_get_item(rows, i, ANY, "float32")
+
+        _, total = ps.while_loop(lambda i, _: i < 4, body, [0, np.zeros(2, np.float32)])
+        with ps.control_dependencies([ps.no_op(name="after")]):
+            ps.identity(total, name="y")
+        made = graph.as_graph_def()
+    [after] = (node for node in made.node if node.name == "after")
+    after.input.append(f"^{rows.op.name}")
+    for config in (TEXT, NATIVE):
+        with watched() as given, ps.Session(made, config=config) as session:
+            np.testing.assert_array_equal(session.run("y:0", {"x:0": X}), X.sum(0))
+    assert [one is not None for one in given] == [True]
+
+
 def test_lists_are_added_and_zeroed() -> None:
     """Element by element, as gradients of lists are; what was never set is zero."""
     graph = ps.Graph()

@@ -485,7 +485,8 @@ def test_bodies_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
         return found
 
     monkeypatch.setattr(FunctionRuntime, "_instance", watched)
-    with ps.Session(graph_def_with(CALLS, FUNCTIONS)) as session:
+    config = ps.Config(disable_functional_ops_lowering=True)
+    with ps.Session(graph_def_with(CALLS, FUNCTIONS), config=config) as session:
         session.run("y:0", {"x": 3})
     assert made
     assert all(made.values())

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from penstock.core import dtypes
 from penstock.kernels.native.emitter import Emitter
 from penstock.kernels.native.parts import Known, Operand, Traced, UnsupportedError
 from penstock.kernels.native.products import product
@@ -34,6 +35,12 @@ def _metadata(node: Written) -> Known:
     shape = node.array(0).shape
     value = {"Shape": shape, "Size": prod(shape), "Rank": len(shape)}[node.op]
     return Known(np.asarray(value, node.types[0].numpy))
+
+
+@rule("ToBool", admits=lambda _a, inputs, _o: inputs[0] is dtypes.bool_)
+def _truth(node: Written) -> Operand:
+    node.need(not node.array(0).shape)  # of others, the number of elements counts
+    return node.array(0)
 
 
 @rule("Reshape")

@@ -25,6 +25,8 @@ _LIMITS: Final = {
     "GreaterEqual": (1, True),
 }
 _SUMS: Final = ("Add", "AddV2")
+#: Ops that hand numbers and scalar truths on.
+_HANDS_ON: Final = ("Identity", "ToBool")
 
 
 def most_iterations(cond: TracedNodes, body: TracedNodes, begin: Sequence[Any]) -> int | None:
@@ -36,7 +38,7 @@ def most_iterations(cond: TracedNodes, body: TracedNodes, begin: Sequence[Any]) 
 
 def _origin(nodes: TracedNodes, name: str) -> str:
     """What a name stands for, behind nodes that only hand it on."""
-    while (node := nodes.maker(name)) is not None and node.op == "Identity":
+    while (node := nodes.maker(name)) is not None and node.op in _HANDS_ON:
         name = node.inputs[0]
     return name
 

@@ -21,7 +21,7 @@ from penstock.kernels.native.traced_nodes import MAX_CONSTANT
 from penstock.passes.graph_rewriter import GraphRewriter, value_of
 from penstock.passes.native.find_loops import LoopForm, find_loops, outside
 from penstock.passes.native.replace_loops import LOOP, replace_loops
-from penstock.passes.offload.find_regions import find_regions
+from penstock.passes.offload.find_regions import find_regions, in_order
 from penstock.passes.region_node import Output, listed, names_of, put_in_place, types_of
 
 _OP: Final = "_NativeRegion"
@@ -62,6 +62,7 @@ def compile_regions(
         return _may_go(draft, node, arrays)
 
     replace_loops(draft, may_go, lambda form, sure: _may_stand(form, sure, may_go, goes_inside))
+    _free_lists(draft, may_go)
     count = 0
     for part in _regions(draft, may_go, min_nodes):
         is_long = min_nodes is not None and len(part) >= min_nodes
@@ -69,6 +70,17 @@ def compile_regions(
             _put_in_place(draft, part)
             count += len(part)
     return 0 if _has_loops(draft.graph) else count
+
+
+def _free_lists(draft: GraphRewriter, may_go: Callable[[Node], bool]) -> None:
+    """Have nobody wait for what makes lists, as what is after a loop does for all that it reads.
+
+    What is surely alive and only computes, nobody sees when it does.
+    """
+    for node in in_order(draft.graph):
+        if not _HIDDEN.isdisjoint(node.output_types) and may_go(node):
+            for edge in [edge for edge in node.out_edges if edge.is_control]:
+                draft.graph.remove_edge(edge)
 
 
 def _regions(
