@@ -411,6 +411,47 @@ def test_what_arrays_of_tensors_refuse(stride: int, back: int, clears: bool, phr
     assert texts[0] == texts[1]
 
 
+def matrices() -> ps.Graph:
+    """Matrices doubled, in an array that only says how many columns they have."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x = ps.placeholder("float32", [None, None, None], name="x")
+        target = ps.ops.tensor_array_v3(3, dtype="float32", element_shape=[None, 2])
+
+        def body(i: Any, written: Any) -> Any:
+            item = ps.ops.gather_v2(x, i, 0) * 2.0
+            return i + 1, ps.ops.tensor_array_write_v3(target.handle, i, item, written)
+
+        _, last = ps.while_loop(lambda i, _: i < 3, body, [0, target.flow])
+        ps.ops.tensor_array_gather_v3(
+            target.handle, [0, 1, 2], last, dtype="float32", element_shape=[None, 2], name="y"
+        )
+    return graph
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_an_array_may_say_half_of_its_elements_shape(rows: int) -> None:
+    """As those of ``dynamic_rnn`` do, which do not know how large a batch will be."""
+    x = RANDOM.standard_normal((3, rows, 2), np.float32)
+    with watched() as given, ps.Session(matrices(), config=NATIVE) as session:
+        np.testing.assert_array_equal(session.run("y:0", {"x:0": x}), 2 * x)
+    assert [one is not None for one in given] == [True]
+
+
+def test_elements_of_another_shape_are_tensorflows_error() -> None:
+    """What an array said of its elements' shape, the nodes compare, with program or without."""
+    x = np.ones((3, 4, 5), np.float32)
+    told = []
+    for config in (TEXT, NATIVE):
+        with (
+            ps.Session(matrices(), config=config) as session,
+            pytest.raises(errors.InvalidArgumentError, match="element shape") as caught,
+        ):
+            session.run("y:0", {"x:0": x})
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+
+
 def test_reading_an_element_twice_is_allowed_where_it_stays() -> None:
     """An array that keeps what was read gives it as often as it is asked."""
     feeds = {"x:0": np.arange(3, 7, dtype=np.float32), "stride:0": 1, "back:0": 0}

@@ -273,6 +273,13 @@ def _reduce(node: Written) -> Operand:
     return _kept(node, x, result, axes)
 
 
+@rule("All", "Any")
+def _truths(node: Written) -> Operand:
+    x = node.array(0)
+    axes = _axes(node, len(x.shape))
+    return _kept(node, x, node.emitter.reduce(node.op.lower(), x, axes), axes)
+
+
 @rule("ArgMax", admits=lambda _a, i, o: i[0] in FLOATS and o[0] in INTEGERS)
 def _arg_max(node: Written) -> Operand:
     x, emitter = node.array(0), node.emitter

@@ -226,9 +226,7 @@ def _is_plain_array(attrs: Any, _inputs: Any, _outputs: Any) -> bool:
 def _tensor_array(node: Written) -> list[Any]:
     count, shape = node.known(0), node.attrs["element_shape"]
     node.need(count.ndim == 0 and count >= 0)
-    # A shape that is not said is that of the first element, and others are refused; where it is
-    # half said, so may be what TensorFlow thinks of them.
-    node.need(shape.dims is None or shape.is_fully_defined)
+    # A shape that is not said, or half, is that of the first element, and others are refused.
     size = int(count)
     made = Elements(
         size,

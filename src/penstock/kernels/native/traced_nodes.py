@@ -26,6 +26,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Calling, find_kernel
 from penstock.kernels.native import (
     array_rules,
+    einsum_rules,
     elementwise_rules,
     gradient_rules,
     growing_lists,
@@ -38,6 +39,7 @@ from penstock.kernels.native.rules import RULES, TYPES, Written
 
 # Their import has made the rules known.
 assert array_rules
+assert einsum_rules
 assert elementwise_rules
 assert gradient_rules
 assert growing_lists
