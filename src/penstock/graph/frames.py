@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from penstock.dataclass import dataclass
 from penstock.errors import InternalError, InvalidArgumentError
 from penstock.graph.graph import Edge, Graph, Node
-from penstock.graph.roles import Role
+from penstock.graph.roles import LOOPS, Role
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +55,10 @@ def build_control_flow_info(graph: Graph) -> ControlFlowInfo:
     """
     root = Frame("", None)
     frames = {"": root}
+    if not any(node.role in LOOPS for node in graph):
+        # Only a loop can close a circle: a root reaches every node.
+        here = {node.id: root for node in graph}
+        return ControlFlowInfo(root, frames, here, here)
     frame_of: dict[int, Frame] = {}
     output_frame_of: dict[int, Frame] = {}
     loop_cond_of: dict[Frame, Node] = {}

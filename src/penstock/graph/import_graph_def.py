@@ -181,9 +181,8 @@ class _Import:
             attrs = self.attrs_of(index, proto)
             op = self.op_defs[self.defs.ops[index]]
             data = [e for e in self.defs.inputs[index] if e.slot != CONTROL_SLOT]
-            check_input_count(proto, op.input_types(attrs), len(data))
-            node = self.add_node(index, op, attrs)
-            self.created[self.defs.names[index]] = node
+            node = self.created[self.defs.names[index]] = self.add_node(index, op, attrs)
+            check_input_count(proto, node.input_types, len(data))
             self.add_data_edges(index, node, data)
             if len(data) < len(self.defs.inputs[index]) or self.options.control_dependencies:
                 self.add_control_edges(index, node)

@@ -45,8 +45,10 @@ NOTHING: Final = Shared(frozenset(), frozenset())
 
 def tell_apart(graph: Graph) -> Shared:
     """Which of a request's feeds and fetches must be copies."""
-    keeping = [node for node in graph if _keeps(node)]
-    giving = [node for node in graph if _gives(node)]
+    lasting = [node for node in graph if _lasts(node)]
+    keeping = [node for node in lasting if any(map(_is_value, node.input_types))]
+    keeping += [node for node in graph if _is_kept(node)]
+    giving = [node for node in lasting if _gives(node)]
     if not keeping and not giving:
         return NOTHING
     kept = _reached((source for node in keeping for source in _values_of(node)), _values_of)
@@ -59,18 +61,16 @@ def _places(role: Role, nodes: Iterable[Node]) -> frozenset[int]:
     return frozenset(node.attrs["index"] for node in nodes if node.role is role)
 
 
-def _keeps(node: Node) -> bool:
-    """Whether some of a node's inputs may live on when the step is over."""
-    if node.role is Role.RETVAL:
-        return node.input_types[0].base is dtypes.variant
-    return _lasts(node) and any(map(_is_value, node.input_types))
+def _is_kept(node: Node) -> bool:
+    """Whether a node is a fetch whose value lives on, as what it gives may be part of it."""
+    return node.role is Role.RETVAL and node.input_types[0].base is dtypes.variant
 
 
 def _gives(node: Node) -> bool:
-    """Whether a node's outputs may be somebody else's memory, which may be written to."""
+    """Whether the outputs of one that lasts may be somebody else's memory, to be written to."""
     if node.op.traits.reads_variable and node.output_types[0].base is not dtypes.variant:
         return False
-    return _lasts(node) and any(map(_is_value, node.output_types))
+    return any(map(_is_value, node.output_types))
 
 
 def _lasts(node: Node) -> bool:

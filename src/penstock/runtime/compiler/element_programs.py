@@ -173,7 +173,8 @@ def _steps(
                 places[var] = free.pop() if free else next(fresh)
                 steps.append(Step(CONSTANT, places[var], numbers[var], 0))
         registers = [places[var] for var in function.operands]
-        uses.subtract(function.operands)
+        for var in function.operands:
+            uses[var] -= 1
         for var in dict.fromkeys(function.operands):
             if var not in kept and (var in numbers or not uses[var]):
                 free.append(places.pop(var))
