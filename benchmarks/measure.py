@@ -64,11 +64,11 @@ class Measurement:
 
 
 def _environment() -> dict[str, str]:
-    """The environment without what makes numpy's library take another processor for granted.
+    """The environment without what a shell may force, and users have otherwise.
 
-    Some shells set it to get the same digits everywhere; users have the one that fits.
+    Numpy's library takes the processor for what it is, and what is imported has its bytecode.
     """
-    forced = {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}
+    forced = {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "PYTHONDONTWRITEBYTECODE"}
     return {name: value for name, value in os.environ.items() if name not in forced}
 
 
