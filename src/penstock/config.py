@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from google.protobuf.message import DecodeError
 from google.protobuf.message import Message as ProtobufMessage
 
-from penstock.core.limits import Limits
+from penstock.core.limits import DEFAULT_LIMITS, Limits
 from penstock.core.options import Options
 from penstock.defs import schema
 from penstock.defs.schema import Message
@@ -123,12 +123,17 @@ class RewriterConfig(Options):
     fail_on_optimizer_errors: bool = False
 
 
+#: What is said where nothing is said; all options are frozen, so that one of each will do.
+_OPTIMIZER_DEFAULTS: Final = OptimizerOptions()
+_REWRITER_DEFAULTS: Final = RewriterConfig()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GraphOptions(Options):
     """How graphs are optimised and watched; the names are those of TensorFlow's messages."""
 
-    optimizer_options: OptimizerOptions = field(default_factory=OptimizerOptions)
-    rewrite_options: RewriterConfig = field(default_factory=RewriterConfig)
+    optimizer_options: OptimizerOptions = _OPTIMIZER_DEFAULTS
+    rewrite_options: RewriterConfig = _REWRITER_DEFAULTS
     #: Watch one of so many runs of each request, and put what its nodes cost into the run's
     #: metadata; 0 means that only runs that are traced are watched.
     build_cost_model: int = 0
@@ -142,6 +147,9 @@ class GraphOptions(Options):
             optimizer_options=OptimizerOptions(opt_level=Level.L0),
             rewrite_options=RewriterConfig(disable_meta_optimizer=True),
         )
+
+
+_GRAPH_DEFAULTS: Final = GraphOptions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -179,7 +187,7 @@ class Config(Options):
     #: Leave If, Case and While to their kernels, even those that ask to become Switches and loops.
     disable_functional_ops_lowering: bool = False
     #: What is optimised before a graph is run.
-    graph_options: GraphOptions = field(default_factory=GraphOptions)
+    graph_options: GraphOptions = _GRAPH_DEFAULTS
     #: Take ready nodes in an order shuffled by this seed, to find hidden order dependence.
     ready_order_seed: int | None = None
     #: Kernels that take longer than this many seconds may go to another thread.
@@ -214,7 +222,7 @@ class Config(Options):
     #: session keeps take more bytes; then all nodes are run one by one.  0 is no bound.
     max_memory_in_bytes: int = field(default=0, metadata=_NOT_NEGATIVE)
     #: How far graphs may grow, and what is worth tuning.
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = DEFAULT_LIMITS
 
     @classmethod
     def of(cls, config: Config | Message | bytes | None) -> Config:

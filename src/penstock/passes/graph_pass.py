@@ -108,7 +108,7 @@ class PassInput:
 RunPass: TypeAlias = Callable[[PassInput], int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GraphPass:
     """One pass."""
 

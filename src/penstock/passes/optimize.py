@@ -12,6 +12,7 @@ others.  Some may change the last bits of answers; their records say which.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
@@ -54,8 +55,7 @@ class Passes:
 
     def of(self, phase: Phase) -> tuple[GraphPass, ...]:
         """Those of one phase; what opens graphs does so always, and is told what to lower."""
-        among = ordered_passes() if phase is Phase.OPENING else self.chosen
-        return tuple(one for one in among if one.phase is phase)
+        return _of_phase(ordered_passes() if phase is Phase.OPENING else self.chosen, phase)
 
     @property
     def opens_calls(self) -> bool:
@@ -71,6 +71,11 @@ class Passes:
     def change_nothing(self) -> bool:
         """Whether graphs run as they are, but for what asks to be lowered."""
         return not any(one.is_optional for one in self.chosen)
+
+
+@functools.lru_cache(maxsize=64)  # nearly every session has the same
+def _of_phase(among: tuple[GraphPass, ...], phase: Phase) -> tuple[GraphPass, ...]:
+    return tuple(one for one in among if one.phase is phase)
 
 
 def open_graph(

@@ -8,6 +8,7 @@ Not:  lists no pass, and orders none: that is ``passes/pass_list.py``.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Collection
 from dataclasses import fields
 from typing import Final
@@ -39,8 +40,12 @@ def passes_of(options: GraphOptions, settings: PassSettings | None = None) -> Pa
     settings = settings or PassSettings()
     if most:
         settings = dataclasses.replace(settings, max_folded_bytes=most)
-    chosen = tuple(one for one in ordered_passes() if _runs(one, options))
-    return Passes(chosen=chosen, settings=settings)
+    return Passes(chosen=_chosen(ordered_passes(), options), settings=settings)
+
+
+@functools.lru_cache(maxsize=64)  # nearly every session has the same
+def _chosen(among: tuple[GraphPass, ...], options: GraphOptions) -> tuple[GraphPass, ...]:
+    return tuple(one for one in among if _runs(one, options))
 
 
 def _runs(one: GraphPass, options: GraphOptions) -> bool:
