@@ -206,6 +206,19 @@ call = StatefulPartitionedCall[Tin=int32|int32; Tout=int32|int32; f=INNER](i, n)
 return j = call:output:0
 return m = call:output:1
 """
+#: Calls itself, as long as a number is not large.
+TURN = """
+Turn(i: int32, n: int32) -> (j: int32, m: int32)
+less = Less[T=int32](i, n)
+more = If[Tcond=bool; Tin=T2; Tout=T2; then_branch=Turn; else_branch=Step](less:z, i, n)
+return j = more:output:0
+return m = more:output:1
+""".replace("T2", "int32|int32")
+#: A function that calls one that calls one and so on, deeper than Python's own calls may be.
+CHAIN = "".join(
+    DEEP.replace("Deep", f"D{k}").replace("INNER", f"D{k + 1}" if k < 400 else "Step")
+    for k in range(1, 401)
+)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +236,25 @@ return m = call:output:1
             id="calls of chance",
         ),
         pytest.param(
-            WHILE.replace("Step", "Deep"), LOOP + DEEP.replace("INNER", "Deep"), False, id="itself"
+            WHILE.replace("Step", "Deep"), LOOP + DEEP.replace("INNER", "Deep"), True, id="itself"
+        ),
+        pytest.param(
+            WHILE.replace("Step", "Deep"),
+            LOOP + DEEP.replace("INNER", "Turn") + TURN,
+            True,
+            id="one that calls itself",
+        ),
+        pytest.param(
+            WHILE.replace("Step", "Deep"),
+            LOOP + DEEP.replace("INNER", "D1") + CHAIN,
+            True,
+            id="deep",
+        ),
+        pytest.param(
+            WHILE.replace("Step", "Deep"),
+            LOOP + DEEP.replace("INNER", "D1") + CHAIN.replace("Step", "Throw") + STATEFUL,
+            False,
+            id="deep chance",
         ),
     ],
 )

@@ -52,7 +52,8 @@ def _signatures(text: str) -> dict[str, OpDef]:
 
 def functions(text: str) -> list[Message]:
     """Several functions, with empty lines between them."""
-    return [function(part, _signatures(text)) for part in _parts(text)]
+    signatures = _signatures(text)
+    return [function(part, signatures) for part in _parts(text)]
 
 
 def library(*protos: Message) -> FunctionLibrary:

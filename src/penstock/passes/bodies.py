@@ -27,7 +27,7 @@ from penstock.passes.needs import has_effects
 
 #: Stateful by declaration, though they only bring in arguments and take out results.
 _BORDERS: Final = frozenset({Role.ARG, Role.RETVAL})
-#: Ops that do what their functions do, whatever they are declared as.
+#: Ops whose nodes call functions.
 _CALLING: Final = CALLS | CHOICES
 #: Makes a body out of a function's name and attributes.
 Instantiate: TypeAlias = Callable[[FunctionLibrary, str, Mapping[str, Attr]], FunctionBody]
@@ -93,18 +93,26 @@ class Bodies:
     def _is_pure(self, body: FunctionBody) -> bool:
         """Whether nothing in a body has effects, functions that it calls included."""
         if id(body) not in self._purity:
-            self._purity[id(body)] = False  # for what calls itself
-            self._purity[id(body)] = all(map(self._only_computes, body.graph))
+            self._purity[id(body)] = self._only_computes(body)
         return self._purity[id(body)]
 
-    def _only_computes(self, node: Node) -> bool:
-        functions = [value for value in node.attrs.values() if isinstance(value, FuncAttr)]
-        if node.op.is_function:
-            functions = [FuncAttr(node.op.name, dict(node.attrs))]
-        elif node.op.name not in _CALLING:
-            return node.role in _BORDERS or not has_effects(node)
-        bodies = map(self._body, functions)
-        return all(body is not None and self._is_pure(body) for body in bodies)
+    def _only_computes(self, body: FunctionBody) -> bool:
+        met: dict[str, Mapping[str, Attr]] = {}
+        waiting = [body]
+        for one in waiting:  # grows
+            for node in one.graph:
+                if node.role not in _BORDERS and not _is_call(node) and has_effects(node):
+                    return False
+                for function in _called_by(node):
+                    if function.name not in met:
+                        met[function.name] = function.attrs
+                        found = self._body(function)
+                        if found is None:
+                            return False
+                        waiting.append(found)
+                    elif met[function.name] != function.attrs:
+                        return False  # it may call itself, each time with others
+        return True
 
     def _body(self, function: FuncAttr) -> FunctionBody | None:
         key = function.name, id(function.attrs) if function.attrs else 0
@@ -135,6 +143,21 @@ class Bodies:
             find_kernel(node.op.name, device_type, node.attrs) is not None
             for device_type in self._device_types
         )
+
+
+def _is_call(node: Node) -> bool:
+    """Whether a node does what its functions do, whatever its op is declared as."""
+    return node.op.is_function or node.op.name in _CALLING
+
+
+def _called_by(node: Node) -> list[FuncAttr]:
+    """The functions that a node calls."""
+    if node.op.is_function:
+        own = {name: value for name, value in node.attrs.items() if name in node.op.attrs}
+        return [FuncAttr(node.op.name, own)]
+    values = node.attrs.values() if node.op.name in _CALLING else ()
+    listed = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [value for many in listed for value in many if isinstance(value, FuncAttr)]
 
 
 def _calling(library: FunctionLibrary, function: FuncAttr, body: FunctionBody) -> FunctionBody:
