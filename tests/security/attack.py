@@ -14,6 +14,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import enum
+import re
 import sys
 import traceback
 import warnings
@@ -65,6 +66,8 @@ _FUNCTION_NAMES: Final = (
 _FRAME_NAMES: Final = (".attr[frame_name].s",)
 _FREE: Final = (".attr[shared_name].s", ".attr[container].s", ".attr[stack_name].s")
 
+#: The word of all payloads where it is more than the name of a variable; and what was started.
+_AS_CODE: Final = re.compile(rf"""['"./>`]{CANARY}|touch {CANARY}|\A{CANARY} """)
 #: Texts that were given to Python's compiler since the last look.
 _compiled: Final[list[str]] = []
 _is_watched = False
@@ -241,6 +244,25 @@ def look_at_text(text: str) -> None:
 
 def look_for_code(payload: str, folder: Path) -> None:
     """Raise if a payload was compiled, or has run."""
+    _look_for_traces(folder)
+    if CANARY in payload and any(payload in source for source in _compiled):
+        raise Finding("text of the graph was given to the compiler")
+
+
+def look_for_any_code(folder: Path) -> None:
+    """Raise if any payload was compiled, or has run, or a process was started since the last look.
+
+    A node's name may end in the word that payloads have, which then is the name of a variable.
+    """
+    _look_for_traces(folder)
+    is_found = any(map(_AS_CODE.search, _compiled))
+    _compiled.clear()
+    if is_found:
+        raise Finding("text of the graph was given to the compiler")
+
+
+def _look_for_traces(folder: Path) -> None:
+    """Raise if a payload has run."""
     if hasattr(builtins, CANARY):
         delattr(builtins, CANARY)
         raise Finding("code of the graph has run")
@@ -248,8 +270,6 @@ def look_for_code(payload: str, folder: Path) -> None:
         if place.exists():
             place.unlink()
             raise Finding("code of the graph has run, and left a file")
-    if CANARY in payload and any(payload in source for source in _compiled):
-        raise Finding("text of the graph was given to the compiler")
 
 
 def _agree(one: Any, other: Any) -> bool:

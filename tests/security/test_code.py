@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,14 +10,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import penstock as ps
 from penstock.cli import main
 from penstock.runtime.compiler.branches import Branches
 from penstock.runtime.compiler.source import SourceLine
-from security.attack import Attacker, Finding, Way, planted, put, watch
+from security.attack import Attacker, Finding, Way, look_for_any_code, planted, put, watch
 from security.payloads import CANARY, PAYLOADS
 from security.slots import slots_of
 from security.sweep import attacked, cases, plans
 from support.corpus import Case
+from support.graphs import graph_def
 from support.sampling import sampled
 
 CASES = cases()
@@ -140,6 +143,33 @@ def test_a_hole_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Branches, "line", line)
     with pytest.raises(Finding, match=r"no OpError|given to the compiler|our own mistake"):
         attacker.attack("node.attr[frame_name].s", f"\nopen('{CANARY}','w')\n#", Way.EVERYWHERE)
+
+
+@pytest.mark.parametrize(
+    "payload", [text for text in PAYLOADS if CANARY in text and "\0" not in text]
+)
+def test_any_payload_would_be_found_in_what_is_compiled(payload: str, tmp_path: Path) -> None:
+    """Whatever stands around it; it need not make sense as a whole."""
+    with contextlib.suppress(Finding):  # of another test
+        look_for_any_code(tmp_path)
+    with pytest.raises((SyntaxError, ValueError)):
+        compile(f"x = {payload}\n) # {payload}", "payload", "exec")
+    with pytest.raises(Finding, match="given to the compiler"):
+        look_for_any_code(tmp_path)
+
+
+def test_the_name_of_a_variable_is_no_code(tmp_path: Path) -> None:
+    """A node may be called as payloads are, and a variable of generated text then is, too."""
+    look_for_any_code(tmp_path)
+    graph = graph_def(
+        f"a = Placeholder\n{CANARY} = Neg[T=float32](a)\nb = Neg[T=float32]({CANARY})"
+    )
+    for node in graph.node:
+        node.name = node.name.replace(CANARY, f"../../{CANARY}")
+        node.input[:] = [text.replace(CANARY, f"../../{CANARY}") for text in node.input]
+    with ps.Session(graph) as session:
+        assert session.run("b:0", {"a:0": 2.0}) == 2.0
+    look_for_any_code(tmp_path)
 
 
 def test_a_name_that_is_shown_raw_would_be_found(
