@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
-from typing import Final
 
-#: What has Python compile all modules anew in each process.
-_WITHOUT_BYTECODE: Final = "PYTHONDONTWRITEBYTECODE"
+from benchmarks.measure import plain_environment
+
 #: Runs in the other interpreter: the size of a package's distribution, and of all that this
 #: requires.
 SIZE = """
@@ -42,10 +40,9 @@ print(json.dumps(sizes))
 
 def import_seconds(python: str, module: str) -> float:
     """The time that an import takes in a fresh process, beyond the interpreter's own start."""
-    kept = {name: value for name, value in os.environ.items() if name != _WITHOUT_BYTECODE}
     code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
     done = subprocess.run(
-        [python, "-c", code], capture_output=True, text=True, check=True, env=kept
+        [python, "-c", code], capture_output=True, text=True, check=True, env=plain_environment()
     )
     return float(done.stdout)
 

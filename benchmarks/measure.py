@@ -63,7 +63,7 @@ class Measurement:
         }
 
 
-def _environment() -> dict[str, str]:
+def plain_environment() -> dict[str, str]:
     """The environment without what a shell may force, and users have otherwise.
 
     Numpy's library takes the processor for what it is, and what is imported has its bytecode.
@@ -94,7 +94,7 @@ class Client:
         self._process = subprocess.Popen(
             [python, "-m", "benchmarks.worker", engine, str(case.folder)],
             cwd=ROOT,
-            env={**_environment(), **(settings or {})},
+            env={**plain_environment(), **(settings or {})},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -22,7 +22,7 @@ from penstock.graph.graph import Graph, Node
 from penstock.graph.instantiate import FunctionBody, instantiate
 from penstock.graph.roles import CONTROL_FLOW, Role
 from penstock.kernels.api.registry import find_kernel
-from penstock.passes.lowerable import CALLS, CHOICES
+from penstock.passes.lowerable import CALLS, CHOICES, named_function
 from penstock.passes.needs import has_effects
 
 #: Stateful by declaration, though they only bring in arguments and take out results.
@@ -153,8 +153,7 @@ def _is_call(node: Node) -> bool:
 def _called_by(node: Node) -> list[FuncAttr]:
     """The functions that a node calls."""
     if node.op.is_function:
-        own = {name: value for name, value in node.attrs.items() if name in node.op.attrs}
-        return [FuncAttr(node.op.name, own)]
+        return [named_function(node)]
     values = node.attrs.values() if node.op.name in _CALLING else ()
     listed = [value if isinstance(value, tuple) else (value,) for value in values]
     return [value for many in listed for value in many if isinstance(value, FuncAttr)]

@@ -42,11 +42,11 @@ class Kinds(enum.Flag):
     CALLS = NATIVE_CALLS | PARTITIONED_CALLS
     #: If, Case and While that ask for it.
     CHOICES = enum.auto()
-    #: The others, if their functions have no effects.
+    #: The others as well, if their functions have no effects.
     PURE_CHOICES = enum.auto()
 
 
-#: All that can be lowered.
+#: What TensorFlow lowers, too.
 ALL: Final = Kinds.CALLS | Kinds.CHOICES
 
 
@@ -75,7 +75,7 @@ def functions_of(node: Node) -> list[FuncAttr]:
     if is_for_xla(node):
         return []
     if node.op.is_function:
-        return [FuncAttr(name, {k: v for k, v in attrs.items() if k in node.op.attrs})]
+        return [named_function(node)]
     if name in CALLS:
         return [attrs["f"]] if attrs["executor_type"] in (b"", b"DEFAULT") else []
     if name in BRANCHES:
@@ -83,6 +83,12 @@ def functions_of(node: Node) -> list[FuncAttr]:
     if name in CASES:
         return list(attrs["branches"]) if len(attrs["branches"]) <= _MOST_BRANCHES else []
     return [attrs["cond"], attrs["body"]] if name in _LOOPS else []
+
+
+def named_function(node: Node) -> FuncAttr:
+    """The function that a node calls whose op it is."""
+    own = {name: value for name, value in node.attrs.items() if name in node.op.attrs}
+    return FuncAttr(node.op.name, own)
 
 
 def asks(node: Node) -> bool:
@@ -112,8 +118,9 @@ def fits(node: Node, bodies: Sequence[FunctionBody]) -> bool:
     elif node.op.name in _LOOPS:
         tests = bodies[0].ret_types
         taken, given = node.input_types, [tests, node.output_types]
+        # Without variables, nothing would tell iterations apart.
         if not taken or len(tests) != 1 or not _may_decide(node, tests[0]):
-            return False  # nothing would tell its iterations apart
+            return False
     else:
         taken, given = node.input_types, [node.output_types]
     return all(

@@ -62,7 +62,7 @@ def _places(role: Role, nodes: Iterable[Node]) -> frozenset[int]:
 
 
 def _is_kept(node: Node) -> bool:
-    """Whether a node is a fetch whose value lives on, as what it gives may be part of it."""
+    """Whether a node is a fetch that may have other tensors in it, which live on with it."""
     return node.role is Role.RETVAL and node.input_types[0].base is dtypes.variant
 
 

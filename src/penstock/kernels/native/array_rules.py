@@ -274,7 +274,7 @@ def _reduce(node: Written) -> Operand:
 
 
 @rule("All", "Any")
-def _truths(node: Written) -> Operand:
+def _all_or_any(node: Written) -> Operand:
     x = node.array(0)
     axes = _axes(node, len(x.shape))
     return _kept(node, x, node.emitter.reduce(node.op.lower(), x, axes), axes)

@@ -7,6 +7,7 @@ Not:  nothing with ``...``, a label twice in one part, or a sum over what only o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
@@ -51,7 +52,7 @@ def _read(text: bytes) -> _Equation | None:
     parts = (found.x, found.y, found.out)
     labels = "".join(parts)
     is_plain = all(len(set(part)) == len(part) for part in parts) and "." not in labels
-    return found if is_plain and all(labels.count(label) > 1 for label in labels) else None
+    return found if is_plain and 1 not in Counter(labels).values() else None
 
 
 def _admits(attrs: Mapping[str, Any], inputs: Sequence[DType], _outputs: Sequence[DType]) -> bool:
