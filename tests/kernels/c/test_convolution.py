@@ -19,36 +19,9 @@ from penstock.kernels.c.convolution import Convolver, correlate
 from penstock.kernels.c.filters import packed
 from penstock.kernels.c.library import Convolution, Library, library, loaded
 from penstock.kernels.values.windows import Window, pad, slide
+from support.convolutions import KINDS, check, expected, floats, use
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
-
-KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
-RNG = np.random.default_rng(11)
-
-
-def floats(*shape: int) -> Array:
-    """Numbers of either sign."""
-    return RNG.uniform(-1, 1, shape).astype(np.float32)
-
-
-def expected(images: Array, filters: Array, windows: tuple[Window, ...], *added: Array) -> Array:
-    """The definition, in float64: the sum over a window of products."""
-    fits = [w.fit(n) for w, n in zip(windows, images.shape[1:3], strict=True)]
-    inner = [Window(w.size, w.stride, w.dilation) for w in windows]
-    seen = slide(pad(images.astype(np.float64), fits, 0), inner)
-    way = "nhwijd,ijdk->nhwk" if filters.ndim == 4 else "nhwijd,ijd->nhwd"
-    total = np.einsum(way, seen, filters.astype(np.float64))
-    for more in added:
-        total = total + more
-    return np.asarray(total)
-
-
-def check(got: Array | None, images: Array, filters: Array, wanted: Array) -> None:
-    """Equal, but for what rounding each of the products and sums may do."""
-    assert got is not None
-    terms = math.prod(filters.shape[:3]) if filters.ndim == 4 else math.prod(filters.shape[:2])
-    most = float(np.abs(images).max() * np.abs(filters).max()) * terms + 4
-    np.testing.assert_allclose(got, wanted, rtol=0, atol=2**-24 * most * (math.sqrt(terms) + 4))
 
 
 @pytest.fixture(params=KINDS)
@@ -75,12 +48,6 @@ class Helped(Library):
         """Likewise."""
         del helpers
         super().correlate(convolution, self._helpers)
-
-
-def use(chosen: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have everybody use it."""
-    monkeypatch.setattr("penstock.kernels.c.convolution.library", lambda: chosen)
-    monkeypatch.setattr("penstock.kernels.c.filters.library", lambda: chosen)
 
 
 def windows_of(sizes: tuple[int, int], **facts: Any) -> tuple[Window, ...]:

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Changes with the structure, so that a library of other sources is not used. */
-#define PENSTOCK_LAYOUT 10
+#define PENSTOCK_LAYOUT 11
 
 /*
  * Sums of products of windows and filters.  A step is a distance in bytes.  Numbers of one pixel lie
@@ -14,7 +14,8 @@
  */
 typedef struct {
   const float *images;
-  /* Images with zeros around them, which are put there first; NULL if windows see nothing else. */
+  /* Images with zeros around them, and room between pixels, which are put there first; NULL if windows see
+     them where they are. */
   float *framed;
   /* As ``pack`` leaves them; by channel, as they are: [window rows, window columns, depth].  To
      correlate, gradients: [batch, rows, columns, count]. */
@@ -29,7 +30,7 @@ typedef struct {
 
   int64_t batch, image_rows, image_columns, depth;
   int64_t image_step, row_step, column_step;
-  int64_t rows_before, columns_before, framed_rows, framed_columns;
+  int64_t rows_before, columns_before, framed_rows, framed_columns, framed_column_step;
 
   /* Places of the window, and how many results each has. */
   int64_t rows, columns, count;
@@ -63,6 +64,8 @@ static inline int64_t penstock_together(int64_t size, int64_t worth) { return 1 
 
 /* One kind of vectors: how filters are packed for it, and convolutions with it. */
 typedef struct {
+  /* How many places are read side by side, if there are so many. */
+  int64_t widest;
   /* Bytes that packed filters take. */
   int64_t (*packed_bytes)(int64_t elements, int64_t count);
   void (*pack)(const Packing *packing, int helpers);

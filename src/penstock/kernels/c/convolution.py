@@ -24,6 +24,7 @@ from penstock.core.values import Array
 from penstock.kernels.c.address import address
 from penstock.kernels.c.filters import FLOAT, packed
 from penstock.kernels.c.library import Convolution, library
+from penstock.kernels.c.spare import spare_numbers
 from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS
 from penstock.kernels.values.arrays import check_new
@@ -59,7 +60,9 @@ class Convolver:
         self._limits: Final = limits
         self._is_by_channel: Final = is_by_channel
         self._facts: Final = functools.lru_cache(maxsize=16)(
-            lambda shape, strides, sizes: _facts(shape, strides, sizes, make_windows(sizes[:2]))
+            lambda shape, strides, sizes: _facts(
+                shape, strides, sizes, make_windows(sizes[:2]), 1 if is_by_channel else _widest()
+            )
         )
 
     def __call__(
@@ -142,6 +145,12 @@ def convolver_for(windows: tuple[Window, ...]) -> Convolver:
     return Convolver(lambda _sizes: windows)
 
 
+def _widest() -> int:
+    """How many places are read side by side."""
+    with_c = library()
+    return with_c.widest if with_c is not None else 1
+
+
 def _fit(images: Array, filters: Array, bias: Array | None, *, is_by_channel: bool) -> bool:
     """Whether there is a way for such inputs."""
     if images.dtype is not FLOAT or filters.dtype is not FLOAT or images.ndim != 4:
@@ -162,7 +171,8 @@ class _ShapeFacts(NamedTuple):
 
     #: The result's shape.
     shape: tuple[int, ...]
-    #: That of images with zeros around them; None if there are to be none.
+    #: That of images with zeros around them, or room between pixels; None if they stay where
+    #: they are.
     framed: tuple[int, ...] | None
     #: How many products there are.
     products: int
@@ -175,8 +185,9 @@ def _facts(
     strides: tuple[int, ...],
     filter_shape: tuple[int, ...],
     windows: Sequence[Window],
+    at_once: int = 1,
 ) -> _ShapeFacts | None:
-    """What follows from shapes; None if there is nothing to compute."""
+    """What follows from shapes, with so many places at once; None if nothing is to be computed."""
     above, beside = windows
     fits = above.fit(shape[1]), beside.fit(shape[2])
     if not all(fit.places for fit in fits) or any(min(f.before, f.after) < 0 for f in fits):
@@ -189,18 +200,22 @@ def _facts(
         image_step=strides[0], row_step=strides[1], column_step=strides[2],
         rows=rows, columns=columns, count=count, window_rows=above.size, window_columns=beside.size,
     )  # fmt: skip
-    framed, steps = _framed(work, fits), strides
-    if framed is not None:
-        steps = _steps(framed)
+    is_framed = any(fit.before or fit.after for fit in fits)
+    is_product = above.size == beside.size == above.stride == beside.stride == 1
+    if is_product and not is_framed and strides == _steps(shape):
+        # Pixels are rows of a matrix: all of them are one row of places.
+        work.batch, work.image_rows = 1, batch * image_rows
+        work.rows, work.columns = 1, batch * rows * columns
+    step = (depth * _BYTES if is_framed else strides[2]) * beside.stride
+    uses = math.inf if is_framed else count * above.size * beside.size
+    spare = spare_numbers(step, min(at_once, work.columns), uses)
+    framed = _framed(work, fits, spare) if spare or is_framed else None
+    steps = strides if framed is None else _steps(framed)
     _check_inside(fits, windows, shape)
     work.seen_image_step = steps[0]
     work.seen_row_step, work.element_row_step = steps[1] * above.stride, steps[1] * above.dilation
     work.seen_column_step = steps[2] * beside.stride
     work.element_column_step = steps[2] * beside.dilation
-    is_product = above.size == beside.size == above.stride == beside.stride == 1
-    if is_product and framed is None and strides == _steps(shape):
-        # Pixels are rows of a matrix: all of them are one row of places.
-        work.batch, work.rows, work.columns = 1, 1, batch * rows * columns
     result = batch, rows, columns, count
     check_new(result, FLOAT)
     products = math.prod(result) * math.prod(filter_shape[:-1])
@@ -215,14 +230,13 @@ def _steps(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(_BYTES * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
-def _framed(work: Convolution, fits: Sequence[Fit]) -> tuple[int, ...] | None:
-    """The shape of images with zeros around them; None if there are to be none."""
-    if not any(fit.before or fit.after for fit in fits):
-        return None
+def _framed(work: Convolution, fits: Sequence[Fit], spare: int) -> tuple[int, ...]:
+    """The shape of images with zeros around them, and so many numbers more for each pixel."""
     work.rows_before, work.columns_before = (fit.before for fit in fits)
     work.framed_rows = work.image_rows + fits[0].before + fits[0].after
     work.framed_columns = work.image_columns + fits[1].before + fits[1].after
-    shape = work.batch, work.framed_rows, work.framed_columns, work.depth
+    work.framed_column_step = (work.depth + spare) * _BYTES
+    shape = work.batch, work.framed_rows, work.framed_columns, work.depth + spare
     check_new(shape, FLOAT)
     return shape
 

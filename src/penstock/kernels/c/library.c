@@ -84,6 +84,8 @@ PUBLIC int penstock_kinds(void) {
 #endif
 }
 
+PUBLIC int64_t penstock_widest(int kind) { return KINDS[kind]->widest; }
+
 PUBLIC int64_t penstock_packed_bytes(int kind, int64_t elements, int64_t count) {
   return KINDS[kind]->packed_bytes(elements, count);
 }
@@ -95,25 +97,25 @@ PUBLIC void penstock_pack(int kind, const Packing *packing, int helpers) {
 /* So many numbers are worth being copied by a thread of its own: a few microseconds. */
 #define WORTH_A_TAKE 16384
 
-/* One row of an image with zeros around it. */
+/* One row of an image with zeros around it, and room between its pixels. */
 static void frame_piece(const void *work, int64_t number) {
   const Convolution *c = work;
   int64_t row = number % c->framed_rows - c->rows_before;
-  int64_t pixel = c->depth * (int64_t)sizeof(float), width = c->image_columns * pixel;
-  char *to = (char *)c->framed + number * c->framed_columns * pixel;
+  int64_t pixel = c->depth * (int64_t)sizeof(float), step = c->framed_column_step;
+  char *to = (char *)c->framed + number * c->framed_columns * step;
   if (row < 0 || row >= c->image_rows) {
-    memset(to, 0, (size_t)(c->framed_columns * pixel));
+    memset(to, 0, (size_t)(c->framed_columns * step));
     return;
   }
   const char *from = (const char *)c->images + number / c->framed_rows * c->image_step + row * c->row_step;
-  int64_t before = c->columns_before * pixel;
+  int64_t before = c->columns_before * step, width = c->image_columns * step;
   memset(to, 0, (size_t)before);
-  memset(to + before + width, 0, (size_t)(c->framed_columns * pixel - before - width));
-  if (c->column_step == pixel)
+  memset(to + before + width, 0, (size_t)(c->framed_columns * step - before - width));
+  if (c->column_step == pixel && step == pixel)
     memcpy(to + before, from, (size_t)width);
   else
     for (int64_t column = 0; column < c->image_columns; column++)
-      memcpy(to + before + column * pixel, from + column * c->column_step, (size_t)pixel);
+      memcpy(to + before + column * step, from + column * c->column_step, (size_t)pixel);
 }
 
 static void frame(const Convolution *c, int helpers) {

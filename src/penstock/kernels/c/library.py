@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 10
+_LAYOUT: Final = 11
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
@@ -26,6 +26,7 @@ _NUMBERS: Final = (
     *("batch", "image_rows", "image_columns", "depth"),
     *("image_step", "row_step", "column_step"),
     *("rows_before", "columns_before", "framed_rows", "framed_columns"),
+    "framed_column_step",
     *("rows", "columns", "count", "window_rows", "window_columns"),
     "filters_step",
     *("seen_image_step", "seen_row_step", "seen_column_step"),
@@ -87,6 +88,9 @@ class Library:
 
         """
         self._kind: Final = kind
+        functions.penstock_widest.restype = ctypes.c_int64
+        #: How many places are read side by side, if there are so many.
+        self.widest: Final[int] = functions.penstock_widest(kind)
         self._packed_bytes: Final = functions.penstock_packed_bytes
         self._packed_bytes.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
         self._packed_bytes.restype = ctypes.c_int64

@@ -21,6 +21,7 @@ from penstock.kernels.c.address import address
 from penstock.kernels.c.convolution import NO_LIMITS, Limits
 from penstock.kernels.c.filters import FLOAT, pack, packed
 from penstock.kernels.c.library import Convolution, Library, library
+from penstock.kernels.c.spare import spare_numbers
 from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS
 
@@ -62,17 +63,13 @@ class Multiplier:
         with_c = library()
         if with_c is None or (bias is not None and not _suits(bias, count)):
             return None
-        if x.strides[1] != FLOAT.itemsize:
-            x = np.ascontiguousarray(x)
         result, factor = np.empty((rows, count), FLOAT), packed(y, is_turned=self._is_turned)
         work = Convolution(
-            images=address(x), filters=address(factor), out=address(result),
+            filters=address(factor), out=address(result),
             bias=None if bias is None else address(bias),
-            batch=1, rows=1, columns=rows, depth=depth, count=count,
-            window_rows=1, window_columns=1, seen_column_step=x.strides[0],
         )  # fmt: skip
         work.low, work.high = self._limits
-        with_c.convolve(work, contention.helpers(HELPERS))
+        _multiply(with_c, work, x[np.newaxis], count)
         return result
 
 
@@ -96,19 +93,33 @@ def batch_product(x: Array, y: Array) -> Array | None:
         return None
     if x.ndim == 2 and x.strides[0] == FLOAT.itemsize and y.size <= _MOST_TURNED:
         return _product_of_turned(with_c, x.T, y)
-    x, factors = x.reshape(-1, rows, depth), pack(y.reshape(-1, depth, count), depth)
-    if x.strides[2] != FLOAT.itemsize:
-        x = np.ascontiguousarray(x)
+    factors = pack(y.reshape(-1, depth, count), depth)
     result = np.empty((*batch, rows, count), FLOAT)
     work = Convolution(
-        images=address(x), filters=address(factors), out=address(result),
-        batch=len(x), rows=1, columns=rows, depth=depth, count=count,
-        window_rows=1, window_columns=1, filters_step=factors.strides[0],
-        seen_image_step=x.strides[0], seen_column_step=x.strides[1],
-    )  # fmt: skip
+        filters=address(factors), out=address(result), filters_step=factors.strides[0]
+    )
     work.low, work.high = NO_LIMITS
-    with_c.convolve(work, contention.helpers(HELPERS))
+    _multiply(with_c, work, x.reshape(-1, rows, depth), count)
     return result
+
+
+def _multiply(with_c: Library, work: Convolution, x: Array, count: int) -> None:
+    """Do some work with rows, [batch, rows, depth], and as many columns of factors."""
+    if x.strides[2] != FLOAT.itemsize:
+        x = np.ascontiguousarray(x)
+    work.images = address(x)
+    work.batch, work.columns, work.depth = x.shape
+    work.rows, work.count, work.window_rows, work.window_columns = 1, count, 1, 1
+    seen, spare = x, spare_numbers(x.strides[1], min(work.columns, with_c.widest), count)
+    if spare:
+        seen = np.empty((*x.shape[:2], work.depth + spare), FLOAT)
+        work.framed, work.framed_column_step = address(seen), seen.strides[1]
+        # Each row is one of an image whose rows have one pixel: threads copy whole rows.
+        work.image_rows = work.framed_rows = work.columns
+        work.image_columns = work.framed_columns = 1
+        work.image_step, work.row_step = x.strides[:2]
+    work.seen_image_step, work.seen_column_step = seen.strides[:2]
+    with_c.convolve(work, contention.helpers(HELPERS))
 
 
 def _product_of_turned(with_c: Library, x: Array, y: Array) -> Array:

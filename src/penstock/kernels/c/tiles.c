@@ -466,4 +466,4 @@ static void slide(const Convolution *c, int helpers) {
   penstock_share(slide_piece, c, c->batch * c->rows, penstock_together(products, WORTH_A_PIECE / 8), helpers);
 }
 
-const Kind KIND = {packed_bytes, pack, convolve, correlate, slide};
+const Kind KIND = {WIDEST, packed_bytes, pack, convolve, correlate, slide};
