@@ -31,7 +31,7 @@ def timed(seconds: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> Callabl
         return compute
 
     between, fast, plain = Contest(), way("fast"), way("plain")
-    return lambda x: between.run(fast, plain, (x,))
+    return lambda x: between.run(fast, plain, (x,), (x,))
 
 
 @pytest.mark.parametrize("better", ["fast", "plain"])

@@ -105,14 +105,26 @@ class Contest:
     __slots__ = ("_duels",)
 
     def __init__(self) -> None:
-        #: By the shapes of all inputs; emptied when there are too many.
+        #: By the shapes of inputs; emptied when there are too many.
         self._duels: Final[dict[tuple[Any, ...], _Duel]] = {}
 
     def run(
-        self, fast: Callable[..., Any], plain: Callable[..., Any], inputs: Sequence[Any]
+        self,
+        fast: Callable[..., Any],
+        plain: Callable[..., Any],
+        inputs: Sequence[Any],
+        changing: Sequence[Any],
     ) -> Any:
-        """What the way gives that is faster, or that is to be tried."""
-        duel = self._duel_of(inputs)
+        """What the way gives that is faster, or that is to be tried.
+
+        Args:
+            fast: one way.
+            plain: the other one.
+            inputs: what both take.
+            changing: those of them that may have other shapes next time.
+
+        """
+        duel = self._duel_of(changing)
         is_fast, start = duel.next_is_fast(), perf_counter()
         result = (fast if is_fast else plain)(*inputs)
         if duel.is_timed:
