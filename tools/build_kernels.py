@@ -32,7 +32,7 @@ _OPTIONS = ["-std=gnu11", "-O3", "-fPIC", "-fvisibility=hidden", "-pthread"]
 _OPTIONS += ["-ffp-contract=fast", "-fno-math-errno"]
 #: Sources that are compiled once, and those that are compiled for each kind of vectors.
 _ONCE = ["library", "programs", "pool", "boxes", "machine"]
-_FOR_EACH_KIND = ["tiles", "elements", "pooling", "softmax", "moments", "operations"]
+_FOR_EACH_KIND = ["tiles", "winograd", "elements", "pooling", "softmax", "moments", "operations"]
 
 
 def build(compiler: str, library: Path = LIBRARY) -> str:

@@ -15,26 +15,28 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 
 from penstock.core.values import Array
+from penstock.kernels.api.constants import is_constant
 from penstock.kernels.c.address import address
-from penstock.kernels.c.filters import FLOAT, packed
+from penstock.kernels.c.filters import FLOAT, packed, transformed
 from penstock.kernels.c.library import Convolution, library
-from penstock.kernels.c.spare import spare_numbers
+from penstock.kernels.c.sliding import Way, sliding
 from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS
-from penstock.kernels.values.arrays import check_new
-from penstock.kernels.values.windows import Fit, Window
+from penstock.kernels.values.windows import Window
 
 #: Makes the windows for filters of some size.
 MakeWindows: TypeAlias = Callable[[tuple[int, ...]], tuple[Window, ...]]
 #: The least and the largest result.
 Limits: TypeAlias = tuple[float, float]
 NO_LIMITS: Final[Limits] = (-math.inf, math.inf)
+
+_Done = TypeVar("_Done")
 
 _BYTES: Final = FLOAT.itemsize
 #: With fewer multiplications no other thread is asked to help: two microseconds of one core.
@@ -60,7 +62,7 @@ class Convolver:
         self._limits: Final = limits
         self._is_by_channel: Final = is_by_channel
         self._facts: Final = functools.lru_cache(maxsize=16)(
-            lambda shape, strides, sizes: _facts(
+            lambda shape, strides, sizes: sliding(
                 shape, strides, sizes, make_windows(sizes[:2]), 1 if is_by_channel else _widest()
             )
         )
@@ -86,22 +88,27 @@ class Convolver:
         facts = self._facts(images.shape, images.strides, filters.shape)
         if facts is None or (added is not None and not _is_like(facts.shape, added)):
             return None
-        work = Convolution.from_buffer_copy(facts.numbers)
-        work.low, work.high = self._limits
-        result = np.empty(facts.shape, FLOAT)
-        framed = np.empty(facts.framed, FLOAT) if facts.framed is not None else None
-        used = np.ascontiguousarray(filters) if self._is_by_channel else packed(filters)
-        work.images, work.filters, work.out = map(address, (images, used, result))
-        if framed is not None:
-            work.framed = address(framed)
         if bias is not None:
             bias = np.ascontiguousarray(bias)
-            work.bias = address(bias)
         if added is not None:
             added = np.ascontiguousarray(added)
-            work.added = address(added)
-        run = with_c.slide if self._is_by_channel else with_c.convolve
-        run(work, contention.helpers(HELPERS) if facts.products >= _SHARED else 0)
+        helpers = contention.helpers(HELPERS) if facts.products >= _SHARED else 0
+
+        def run(way: Way, used: Array, function: Callable[[Convolution, int], _Done]) -> _Done:
+            work, _framed = way.work(images, result)
+            work.low, work.high = self._limits
+            work.filters = address(used)
+            work.bias = address(bias) if bias is not None else None
+            work.added = address(added) if added is not None else None
+            return function(work, helpers)
+
+        result = np.empty(facts.shape, FLOAT)
+        if self._is_by_channel:
+            run(facts.direct, np.ascontiguousarray(filters), with_c.slide)
+            return result
+        way = facts.with_fewer_products if is_constant(filters) else None
+        if way is None or not run(way, transformed(filters), with_c.winograd):
+            run(facts.direct, packed(filters), with_c.convolve)
         return result
 
 
@@ -126,17 +133,17 @@ def correlate(
         return None
     if images.strides[3] != _BYTES:
         images = np.ascontiguousarray(images)
-    facts = _facts_of_gradient(images.shape, images.strides, shape, windows)
+    facts = _sliding_back(images.shape, images.strides, shape, windows)
     if facts is None or not _is_like(facts.shape, grads):
         return None
     grads, result = np.ascontiguousarray(grads), np.empty(shape, FLOAT)
-    framed = np.empty(facts.framed, FLOAT) if facts.framed is not None else None
-    work = Convolution.from_buffer_copy(facts.numbers)
-    work.images, work.filters, work.out = map(address, (images, grads, result))
-    if framed is not None:
-        work.framed = address(framed)
+    work, _framed = facts.direct.work(images, result)
+    work.filters = address(grads)
     with_c.correlate(work, contention.helpers(HELPERS) if facts.products >= _SHARED else 0)
     return result
+
+
+_sliding_back: Final = functools.lru_cache(maxsize=64)(sliding)
 
 
 @functools.lru_cache(maxsize=64)
@@ -164,86 +171,3 @@ def _fit(images: Array, filters: Array, bias: Array | None, *, is_by_channel: bo
 
 def _is_like(shape: tuple[int, ...], added: Array) -> bool:
     return added.dtype is FLOAT and added.shape == shape
-
-
-class _ShapeFacts(NamedTuple):
-    """What follows from shapes."""
-
-    #: The result's shape.
-    shape: tuple[int, ...]
-    #: That of images with zeros around them, or room between pixels; None if they stay where
-    #: they are.
-    framed: tuple[int, ...] | None
-    #: How many products there are.
-    products: int
-    #: What the library has to know of all that.
-    numbers: Convolution
-
-
-def _facts(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    filter_shape: tuple[int, ...],
-    windows: Sequence[Window],
-    at_once: int = 1,
-) -> _ShapeFacts | None:
-    """What follows from shapes, with so many places at once; None if nothing is to be computed."""
-    above, beside = windows
-    fits = above.fit(shape[1]), beside.fit(shape[2])
-    if not all(fit.places for fit in fits) or any(min(f.before, f.after) < 0 for f in fits):
-        return None
-    batch, image_rows, image_columns, depth = shape
-    count = filter_shape[-1]
-    rows, columns = (fit.places for fit in fits)
-    work = Convolution(
-        batch=batch, image_rows=image_rows, image_columns=image_columns, depth=depth,
-        image_step=strides[0], row_step=strides[1], column_step=strides[2],
-        rows=rows, columns=columns, count=count, window_rows=above.size, window_columns=beside.size,
-    )  # fmt: skip
-    is_framed = any(fit.before or fit.after for fit in fits)
-    is_product = above.size == beside.size == above.stride == beside.stride == 1
-    if is_product and not is_framed and strides == _steps(shape):
-        # Pixels are rows of a matrix: all of them are one row of places.
-        work.batch, work.image_rows = 1, batch * image_rows
-        work.rows, work.columns = 1, batch * rows * columns
-    step = (depth * _BYTES if is_framed else strides[2]) * beside.stride
-    uses = math.inf if is_framed else count * above.size * beside.size
-    spare = spare_numbers(step, min(at_once, work.columns), uses)
-    framed = _framed(work, fits, spare) if spare or is_framed else None
-    steps = strides if framed is None else _steps(framed)
-    _check_inside(fits, windows, shape)
-    work.seen_image_step = steps[0]
-    work.seen_row_step, work.element_row_step = steps[1] * above.stride, steps[1] * above.dilation
-    work.seen_column_step = steps[2] * beside.stride
-    work.element_column_step = steps[2] * beside.dilation
-    result = batch, rows, columns, count
-    check_new(result, FLOAT)
-    products = math.prod(result) * math.prod(filter_shape[:-1])
-    return _ShapeFacts(result, framed, products, work)
-
-
-_facts_of_gradient: Final = functools.lru_cache(maxsize=64)(_facts)
-
-
-def _steps(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of an array whose elements follow each other."""
-    return tuple(_BYTES * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-
-
-def _framed(work: Convolution, fits: Sequence[Fit], spare: int) -> tuple[int, ...]:
-    """The shape of images with zeros around them, and so many numbers more for each pixel."""
-    work.rows_before, work.columns_before = (fit.before for fit in fits)
-    work.framed_rows = work.image_rows + fits[0].before + fits[0].after
-    work.framed_columns = work.image_columns + fits[1].before + fits[1].after
-    work.framed_column_step = (work.depth + spare) * _BYTES
-    shape = work.batch, work.framed_rows, work.framed_columns, work.depth + spare
-    check_new(shape, FLOAT)
-    return shape
-
-
-def _check_inside(fits: Sequence[Fit], windows: Sequence[Window], shape: Sequence[int]) -> None:
-    """See to it that no window sees anything outside of memory."""
-    for fit, window, length in zip(fits, windows, shape[1:3], strict=True):
-        last = (fit.places - 1) * window.stride + window.extent
-        if last > length + fit.before + fit.after:
-            raise AssertionError(f"{window} goes beyond {length} elements")

@@ -11,6 +11,7 @@ its kernels made anew, and its weights are not to be in memory once more for eac
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -23,23 +24,34 @@ from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS
 
 FLOAT: Final = np.dtype(np.float32)
+#: What Winograd's way makes of the nine elements of a window.
+_POINTS: Final = 36
 #: Fewer numbers are packed by one thread.
 _SHARED: Final = 1 << 16
 
-#: What was made of constants, by their identities, and whether they were turned; each goes when the
-#: constant does.  Each access is one operation of the dictionary; of two that are made at once,
-#: either will do.
-_kept: Final[dict[tuple[int, bool], tuple[weakref.ref[Array], Array]]] = {}
+#: What was made of constants, by their identities, and who made it; each goes when the constant
+#: does.  Each access is one operation of the dictionary; of two that are made at once, either
+#: will do.
+_kept: Final[dict[tuple[int, Callable[[Array], Array]], tuple[weakref.ref[Array], Array]]] = {}
 
 
 def packed(filters: Array, *, is_turned: bool = False) -> Array:
     """What ``tiles.c`` reads for filters, [..., count], or [count, depth] if they are turned."""
-    key = id(filters), is_turned
+    return _made_once(_pack_turned if is_turned else _pack, filters)
+
+
+def transformed(filters: Array) -> Array:
+    """What ``winograd.c`` reads for filters, [3, 3, depth, count]."""
+    return _made_once(_transform, filters)
+
+
+def _made_once(make: Callable[[Array], Array], filters: Array) -> Array:
+    """``make(filters)``, which constants are given only once."""
+    key = id(filters), make
     known = _kept.get(key)
     if known is not None and known[0]() is filters:
         return known[1]
-    factor = filters.T if is_turned else filters.reshape(-1, filters.shape[-1])
-    made = pack(factor[np.newaxis], factor.shape[0] if is_turned else filters.shape[-2])
+    made = make(filters)
     if is_constant(filters):
 
         def forget(_gone: Any) -> None:
@@ -47,6 +59,25 @@ def packed(filters: Array, *, is_turned: bool = False) -> Array:
 
         _kept[key] = weakref.ref(filters, forget), made
     return made
+
+
+def _pack(filters: Array) -> Array:
+    return pack(filters.reshape(1, -1, filters.shape[-1]), filters.shape[-2])
+
+
+def _pack_turned(filters: Array) -> Array:
+    return pack(filters.T[np.newaxis], filters.shape[1])
+
+
+def _transform(filters: Array) -> Array:
+    with_c = library()
+    assert with_c is not None
+    filters = np.ascontiguousarray(filters)
+    depth, count = filters.shape[2:]
+    result = np.empty((_POINTS, depth, count), FLOAT)
+    packing = Packing(filters=address(filters), packed=address(result), depth=depth, count=count)
+    with_c.transform_filters(packing, contention.helpers(HELPERS) if filters.size >= _SHARED else 0)
+    return result
 
 
 def pack(factors: Array, depth: int) -> Array:

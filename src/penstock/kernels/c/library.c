@@ -5,15 +5,18 @@
 #include "convolution.h"
 #include "pooling.h"
 #include "rows.h"
+#include "winograd.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
 extern const Kind penstock_plain;
 extern const Pool penstock_plain_pool;
+extern const Winograd penstock_plain_winograd;
 extern const OfRows penstock_plain_softmax, penstock_plain_prediction, penstock_plain_moments, penstock_plain_sums;
 #if defined(__x86_64__)
 extern const Kind penstock_avx2, penstock_avx512;
 extern const Pool penstock_avx2_pool, penstock_avx512_pool;
+extern const Winograd penstock_avx2_winograd, penstock_avx512_winograd;
 extern const OfRows penstock_avx2_softmax, penstock_avx512_softmax;
 extern const OfRows penstock_avx2_prediction, penstock_avx512_prediction;
 extern const OfRows penstock_avx2_moments, penstock_avx512_moments, penstock_avx2_sums, penstock_avx512_sums;
@@ -32,6 +35,14 @@ static const Pool *const POOLS[] = {
 #if defined(__x86_64__)
     &penstock_avx2_pool,
     &penstock_avx512_pool,
+#endif
+};
+
+static const Winograd *const WINOGRADS[] = {
+    &penstock_plain_winograd,
+#if defined(__x86_64__)
+    &penstock_avx2_winograd,
+    &penstock_avx512_winograd,
 #endif
 };
 
@@ -128,6 +139,17 @@ static void frame(const Convolution *c, int helpers) {
 PUBLIC void penstock_convolve(int kind, const Convolution *convolution, int helpers) {
   frame(convolution, helpers);
   KINDS[kind]->convolve(convolution, helpers);
+}
+
+/* Windows of three by three, side by side, if all sums are finite; whether they are. */
+PUBLIC int penstock_winograd(int kind, const Convolution *convolution, int helpers) {
+  frame(convolution, helpers);
+  return WINOGRADS[kind]->convolve(convolution, helpers);
+}
+
+/* Filters of three by three as that takes them. */
+PUBLIC void penstock_transform_filters(int kind, const Packing *packing, int helpers) {
+  WINOGRADS[kind]->transform_filters(packing, helpers);
 }
 
 /* What elements of all windows saw times the gradients of their places: [window rows, window columns,

@@ -103,6 +103,11 @@ class Library:
         self._slide: Final = functions.penstock_slide
         for function in (self._convolve, self._correlate, self._slide):
             function.argtypes, function.restype = arguments, None
+        self._winograd: Final = functions.penstock_winograd
+        self._winograd.argtypes, self._winograd.restype = arguments, ctypes.c_int
+        self._transform_filters: Final = functions.penstock_transform_filters
+        self._transform_filters.argtypes = self._pack.argtypes
+        self._transform_filters.restype = None
         self._pool: Final = functions.penstock_pool
         self._pool.argtypes = ctypes.c_int, ctypes.POINTER(Pooling), ctypes.c_int
         self._pool.restype = None
@@ -126,6 +131,17 @@ class Library:
     def convolve(self, convolution: Convolution, helpers: int) -> None:
         """Windows over all of the depth, with packed filters."""
         self._convolve(self._kind, convolution, helpers)
+
+    def transform_filters(self, packing: Packing, helpers: int) -> None:
+        """Make 36 numbers of the nine of each channel and filter, for ``winograd``."""
+        self._transform_filters(self._kind, packing, helpers)
+
+    def winograd(self, convolution: Convolution, helpers: int) -> bool:
+        """Windows of three by three, with fewer products; false if a sum is not finite.
+
+        Results are of no use then.
+        """
+        return bool(self._winograd(self._kind, convolution, helpers))
 
     def correlate(self, convolution: Convolution, helpers: int) -> None:
         """The gradient of filters; gradients of places stand for these."""

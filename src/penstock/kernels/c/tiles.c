@@ -11,8 +11,10 @@
  * meanwhile those of the block that comes after it are fetched, of which each tile asks for some.
  */
 
-#include "convolution.h"
-#include "vectors.h"
+#include <math.h>
+
+#include "finish.h"
+#include "winograd.h"
 
 #define UNROLL _Pragma("GCC unroll 16")
 /* Filters of a block; the last block may have one vector only. */
@@ -27,15 +29,6 @@
    for by eight of its tiles. */
 #define LINE 64
 #define BETWEEN_LINES 4
-
-/* Write sums with what is added, between the limits. */
-static inline void finish(const Convolution *c, vec sum, int64_t at, int64_t filter, int64_t count) {
-  if (c->bias) sum += load_some(c->bias + filter, count);
-  if (c->added) sum += load_some(c->added + at, count);
-  sum = choose(sum < all(c->low), all(c->low), sum);
-  sum = choose(sum > all(c->high), all(c->high), sum);
-  store_some(c->out + at, sum, count);
-}
 
 static inline const char *seen_from(const Convolution *c) {
   return (const char *)(c->framed ? c->framed : c->images);
@@ -248,6 +241,14 @@ static void convolve(const Convolution *c, int helpers) {
   dense.ahead = dense.weights * (is_whole ? helpers + 1 : 1);
   dense.ahead_of_tile = elements * (LINE / BETWEEN_LINES);
   penstock_share(dense_piece, &dense, dense.pieces_in_block * blocks, 1, helpers);
+}
+
+/* One tile of what has one window element: see winograd.h. */
+BLOCK_PRODUCT(NAMED_PRODUCT(KIND)) {
+  Convolution c = {.out = out, .low = -INFINITY, .high = INFINITY, .depth = depth, .count = BLOCK};
+  c.window_rows = c.window_columns = 1, c.seen_column_step = row_step;
+  const float *ahead = weights + depth * BLOCK;
+  TILE_OF[count - 1][1](&c, (const char *)rows, weights, 0, 0, BLOCK, (const char *)ahead);
 }
 
 /* -- filters in the order in which tiles read them ------------------------------------------- */

@@ -1,0 +1,182 @@
+"""How windows slide over images, as the library in C is told.
+
+In:   shapes and strides of images, the shape of filters, and their windows.
+Out:  ``Sliding``: the shape of results, and each way in which images can be read for them.
+Not:  computes nothing, and sees no array but to give its address.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from penstock.core.values import Array
+from penstock.kernels.c.address import address
+from penstock.kernels.c.filters import FLOAT
+from penstock.kernels.c.library import Convolution
+from penstock.kernels.c.spare import spare_numbers
+from penstock.kernels.values.arrays import check_new
+from penstock.kernels.values.windows import Fit, Window
+
+_BYTES: Final = FLOAT.itemsize
+#: Results of a tile in either direction; fewer tiles than that read their weights too seldom, and
+#: channels and filters must fill vectors.
+_TILE: Final = 4
+_FEWEST_TILES: Final = 12
+_WHOLE_DEPTH: Final = 16
+_WHOLE_COUNT: Final = 32
+
+
+class Way(NamedTuple):
+    """How images are read to convolve them."""
+
+    #: The shape of images with zeros around them, or room between pixels; None if they stay where
+    #: they are.
+    framed: tuple[int, ...] | None
+    #: What the library has to know of all that.
+    numbers: Convolution
+
+    def work(self, images: Array, result: Array) -> tuple[Convolution, Array | None]:
+        """What the library is told; and what must live as long as it works."""
+        work = Convolution.from_buffer_copy(self.numbers)
+        work.images, work.out = address(images), address(result)
+        framed = np.empty(self.framed, FLOAT) if self.framed is not None else None
+        if framed is not None:
+            work.framed = address(framed)
+        return work, framed
+
+
+class Sliding(NamedTuple):
+    """What follows from shapes."""
+
+    #: The result's shape.
+    shape: tuple[int, ...]
+    #: How many products there are.
+    products: int
+    direct: Way
+    #: For filters that do not change; None if that takes longer, or is not possible.
+    with_fewer_products: Way | None
+
+
+def sliding(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    filter_shape: tuple[int, ...],
+    windows: Sequence[Window],
+    at_once: int = 1,
+) -> Sliding | None:
+    """What follows from shapes; None if nothing is to be computed.
+
+    Args:
+        shape: of images.
+        strides: of images.
+        filter_shape: of filters.
+        windows: by rows and by columns.
+        at_once: how many places are read side by side; 1 for gradients, and channel by channel.
+
+    Raises:
+        ValueError: a window is larger than what it slides over.
+
+    """
+    above, beside = windows
+    fits = above.fit(shape[1]), beside.fit(shape[2])
+    if not all(fit.places for fit in fits) or any(min(f.before, f.after) < 0 for f in fits):
+        return None
+    batch, image_rows, image_columns, depth = shape
+    count = filter_shape[-1]
+    rows, columns = (fit.places for fit in fits)
+    work = Convolution(
+        batch=batch, image_rows=image_rows, image_columns=image_columns, depth=depth,
+        image_step=strides[0], row_step=strides[1], column_step=strides[2],
+        rows=rows, columns=columns, count=count, window_rows=above.size, window_columns=beside.size,
+    )  # fmt: skip
+    _check_inside(fits, windows, shape)
+    result = batch, rows, columns, count
+    check_new(result, FLOAT)
+    products = math.prod(result) * math.prod(filter_shape[:-1])
+    fewer = None
+    if at_once > 1 and _has_fewer_products(work, windows):
+        fewer = _with_fewer_products(work, fits, windows)
+    return Sliding(result, products, _directly(work, fits, windows, at_once), fewer)
+
+
+def _directly(
+    work: Convolution, fits: Sequence[Fit], windows: Sequence[Window], at_once: int
+) -> Way:
+    """Windows as they are, so many places at once."""
+    work = Convolution.from_buffer_copy(work)
+    above, beside = windows
+    is_framed = any(fit.before or fit.after for fit in fits)
+    is_product = above.size == beside.size == above.stride == beside.stride == 1
+    shape = work.batch, work.image_rows, work.image_columns, work.depth
+    steps: tuple[int, ...] = work.image_step, work.row_step, work.column_step, _BYTES
+    if is_product and not is_framed and steps == _steps(shape):
+        # Pixels are rows of a matrix: all of them are one row of places.
+        work.columns = work.batch * work.rows * work.columns
+        work.batch, work.rows, work.image_rows = 1, 1, shape[0] * shape[1]
+    step = (work.depth * _BYTES if is_framed else work.column_step) * beside.stride
+    uses = math.inf if is_framed else work.count * above.size * beside.size
+    spare = spare_numbers(step, min(at_once, work.columns), uses)
+    framed = _framed(work, fits, spare) if spare or is_framed else None
+    _see(work, steps if framed is None else _steps(framed), windows)
+    return Way(framed, work)
+
+
+def _has_fewer_products(work: Convolution, windows: Sequence[Window]) -> bool:
+    """Whether tiles of four by four places are faster than all places by themselves."""
+    tiles = work.batch * -(-work.rows // _TILE) * -(-work.columns // _TILE)
+    return (
+        all((window.size, window.stride, window.dilation) == (3, 1, 1) for window in windows)
+        and tiles >= _FEWEST_TILES
+        and work.depth % _WHOLE_DEPTH == 0
+        and work.count % _WHOLE_COUNT == 0
+    )
+
+
+def _with_fewer_products(work: Convolution, fits: Sequence[Fit], windows: Sequence[Window]) -> Way:
+    """Tiles of four by four places, the last of which may have less than that in the result."""
+    work = Convolution.from_buffer_copy(work)
+    lengths = work.image_rows, work.image_columns
+    wide = [
+        Fit(fit.places, fit.before, _TILE * -(-fit.places // _TILE) + 2 - length - fit.before)
+        for fit, length in zip(fits, lengths, strict=True)
+    ]
+    framed = _framed(work, wide, 0)
+    _see(work, _steps(framed), windows)
+    return Way(framed, work)
+
+
+def _see(work: Convolution, steps: Sequence[int], windows: Sequence[Window]) -> None:
+    """Say how far apart places, and elements of windows, see."""
+    above, beside = windows
+    work.seen_image_step = steps[0]
+    work.seen_row_step, work.element_row_step = steps[1] * above.stride, steps[1] * above.dilation
+    work.seen_column_step = steps[2] * beside.stride
+    work.element_column_step = steps[2] * beside.dilation
+
+
+def _steps(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of an array whose elements follow each other."""
+    return tuple(_BYTES * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def _framed(work: Convolution, fits: Sequence[Fit], spare: int) -> tuple[int, ...]:
+    """The shape of images with zeros around them, and so many numbers more for each pixel."""
+    work.rows_before, work.columns_before = (fit.before for fit in fits)
+    work.framed_rows = work.image_rows + fits[0].before + fits[0].after
+    work.framed_columns = work.image_columns + fits[1].before + fits[1].after
+    work.framed_column_step = (work.depth + spare) * _BYTES
+    shape = work.batch, work.framed_rows, work.framed_columns, work.depth + spare
+    check_new(shape, FLOAT)
+    return shape
+
+
+def _check_inside(fits: Sequence[Fit], windows: Sequence[Window], shape: Sequence[int]) -> None:
+    """See to it that no window sees anything outside of memory."""
+    for fit, window, length in zip(fits, windows, shape[1:3], strict=True):
+        last = (fit.places - 1) * window.stride + window.extent
+        if last > length + fit.before + fit.after:
+            raise AssertionError(f"{window} goes beyond {length} elements")
