@@ -22,9 +22,8 @@
 #define B 1.41421356f
 /* Filters of a block, as in tiles.c. */
 #define BLOCK (2 * LANES)
-/* Tiles of a group, in places of one product, and bytes of their numbers: these stay in the second cache. */
-#define MOST_PRODUCTS 4
-#define MOST_BYTES (512 << 10)
+/* Bytes that the numbers of a group of tiles may have to stay in the second cache. */
+#define MOST_BYTES (1000 << 10)
 
 extern const Kind KIND;
 extern BLOCK_PRODUCT(NAMED_PRODUCT(KIND));
@@ -37,6 +36,8 @@ typedef struct {
   /* Set by whoever finds a sum that is not finite, or gets no memory. */
   int *has_failed;
 } Work;
+
+static int64_t times(int64_t number, int64_t of) { return (number + of - 1) / of; }
 
 /* -- one direction ------------------------------------------------------------------------------ */
 
@@ -168,7 +169,7 @@ static int transform_sums(const Work *w, int64_t tile, const float *sums, int64_
 static void group_piece(const void *work, int64_t number) {
   const Work *w = work;
   const Convolution *c = w->convolution;
-  const int64_t most = KIND.widest, depth = c->depth;
+  const int64_t depth = c->depth;
   int64_t start = number * w->tiles_in_group, tiles = least(w->tiles - start, w->tiles_in_group);
   int64_t apart = tiles * w->step, sums_apart = tiles * BLOCK;
   float *seen = malloc((size_t)(SEEN * (apart + sums_apart)) * sizeof(float)), *sums = seen + SEEN * apart;
@@ -180,9 +181,11 @@ static void group_piece(const void *work, int64_t number) {
   const float *weights = c->filters;
   for (int64_t filter = 0; filter < c->count; filter += BLOCK) {
     for (int64_t point = 0; point < SEEN; point++, weights += depth * BLOCK)
-      for (int64_t tile = 0; tile < tiles; tile += most)
-        NAMED_PRODUCT(KIND)(seen + point * apart + tile * w->step, w->step * (int64_t)sizeof(float),
-                            least(tiles - tile, most), depth, weights, sums + point * sums_apart + tile * BLOCK);
+      for (int64_t tile = 0, some; tile < tiles; tile += some) {
+        some = times(tiles - tile, times(tiles - tile, KIND.widest)); /* about as many each time */
+        NAMED_PRODUCT(KIND)(seen + point * apart + tile * w->step, w->step * (int64_t)sizeof(float), some, depth,
+                            weights, sums + point * sums_apart + tile * BLOCK);
+      }
     int are_finite = 1;
     for (int64_t tile = 0; tile < tiles; tile++)
       for (int64_t lane = 0; lane < BLOCK; lane += LANES)
@@ -195,18 +198,17 @@ static void group_piece(const void *work, int64_t number) {
   free(seen);
 }
 
-static int64_t times(int64_t number, int64_t of) { return (number + of - 1) / of; }
-
 static int convolve(const Convolution *c, int helpers) {
   int has_failed = 0;
   const int64_t line = 64 / sizeof(float);
   Work w = {.convolution = c, .has_failed = &has_failed, .step = (c->depth / line | 1) * line};
-  if (w.step < c->depth) w.step += 2 * line;
   w.tiles_in_row = times(c->columns, TILE_SIDE);
   w.tiles_in_image = w.tiles_in_row * times(c->rows, TILE_SIDE);
   w.tiles = c->batch * w.tiles_in_image;
-  int64_t products = MOST_BYTES / (SEEN * w.step * (int64_t)sizeof(float) * KIND.widest);
-  int64_t most = KIND.widest * (products < 1 ? 1 : least(products, MOST_PRODUCTS));
+  /* As many tiles as two products have, for which weights are read once; or as one has, if its numbers stay in the
+     second cache and those of two would not. */
+  int64_t bytes = SEEN * w.step * (int64_t)sizeof(float) * KIND.widest;
+  int64_t most = bytes <= MOST_BYTES && 2 * bytes > MOST_BYTES ? KIND.widest : 2 * KIND.widest;
   /* As many groups for each thread, and about as many tiles in each. */
   int64_t groups = times(times(w.tiles, most), helpers + 1) * (helpers + 1);
   w.tiles_in_group = times(w.tiles, groups);
