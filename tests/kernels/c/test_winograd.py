@@ -216,6 +216,7 @@ def test_an_infinite_bias_is_none_of_that(watched: Watched) -> None:
     ("depth", "count", "window"),
     [
         (24, 32, Window(3)),
+        (1040, 32, Window(3)),
         (16, 48, Window(3)),
         (16, 32, Window(3, stride=2)),
         (16, 32, Window(3, dilation=2)),
@@ -224,8 +225,8 @@ def test_an_infinite_bias_is_none_of_that(watched: Watched) -> None:
     ],
 )
 def test_others_have_all_products(watched: Watched, depth: int, count: int, window: Window) -> None:
-    """Channels that fill no vectors, and windows of other sizes and steps."""
-    images, filters = floats(1, 40, 40, depth), constant(window.size, window.size, depth, count)
+    """Channels that fill no vectors or are very many, and windows of other sizes and steps."""
+    images, filters = floats(1, 16, 14, depth), constant(window.size, window.size, depth, count)
     windows = (window, window)
     got = Convolver(lambda _sizes: windows)(images, filters)
     check(got, images, filters, expected(images, filters, windows))

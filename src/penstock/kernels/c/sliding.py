@@ -23,10 +23,11 @@ from penstock.kernels.values.windows import Fit, Window
 
 _BYTES: Final = FLOAT.itemsize
 #: Results of a tile in either direction; fewer tiles than that read their weights too seldom, and
-#: channels and filters must fill vectors.
+#: channels and filters must fill vectors.  What tiles of more channels see stays in no cache.
 _TILE: Final = 4
 _FEWEST_TILES: Final = 12
 _WHOLE_DEPTH: Final = 16
+_MOST_DEPTH: Final = 1_024
 _WHOLE_COUNT: Final = 32
 
 
@@ -132,6 +133,7 @@ def _has_fewer_products(work: Convolution, windows: Sequence[Window]) -> bool:
         all((window.size, window.stride, window.dilation) == (3, 1, 1) for window in windows)
         and tiles >= _FEWEST_TILES
         and work.depth % _WHOLE_DEPTH == 0
+        and work.depth <= _MOST_DEPTH
         and work.count % _WHOLE_COUNT == 0
     )
 
