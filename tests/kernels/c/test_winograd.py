@@ -233,10 +233,17 @@ def test_others_have_all_products(watched: Watched, depth: int, count: int, wind
     assert watched.taken == ["direct"]
 
 
-def test_filters_that_may_change_have_all_products(watched: Watched) -> None:
-    """To transform them takes longer than it saves, if it is for one step."""
-    Convolver(lambda _sizes: SAME)(floats(1, 20, 20, 16), floats(3, 3, 16, 32))
-    assert watched.taken == ["direct"]
+def test_filters_that_may_change_must_be_worth_it(watched: Watched) -> None:
+    """To transform them for one step takes longer than some tiles save."""
+    filters = floats(3, 3, 16, 32)
+    Convolver(lambda _sizes: SAME)(floats(1, 20, 20, 16), filters)
+    images = floats(3, 20, 20, 16)
+    got = Convolver(lambda _sizes: SAME)(images, filters)
+    assert watched.taken == ["direct", "winograd"]
+    check(got, images, filters, expected(images, filters, SAME))
+    filters[:] = -filters
+    again = Convolver(lambda _sizes: SAME)(images, filters)
+    np.testing.assert_array_equal(again, -got)  # type: ignore[operator, arg-type]
 
 
 def test_constants_are_transformed_once() -> None:
@@ -270,6 +277,24 @@ def test_many_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_gradients_of_images_have_fewer_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are convolutions, by filters that are turned anew in each step."""
+    watched = Watched(len(KINDS) - 1)
+    use(watched, monkeypatch)
+    graph, filters, grads = ps.Graph(), floats(3, 3, 32, 64), floats(4, 18, 18, 64)
+    with graph.as_default():
+        g = ps.placeholder("float32", grads.shape, name="g")
+        y = ps.ops.conv2d_backprop_input(
+            [4, 18, 18, 32], filters, g, strides=[1, 1, 1, 1], padding="SAME"
+        )
+    turned = filters[::-1, ::-1].swapaxes(2, 3)
+    for config in (ps.Config(accelerate=False), ps.Config()):
+        with ps.Session(graph, config=config) as session:
+            got = session.run(y.name, {"g:0": grads})
+        check(got, grads, turned, expected(grads, turned, SAME))
+    assert watched.taken == ["winograd"]
 
 
 def test_a_graph_without_kernels_in_c_is_exact() -> None:

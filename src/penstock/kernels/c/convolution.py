@@ -106,8 +106,10 @@ class Convolver:
         if self._is_by_channel:
             run(facts.direct, np.ascontiguousarray(filters), with_c.slide)
             return result
-        way = facts.with_fewer_products if is_constant(filters) else None
-        if way is None or not run(way, transformed(filters), with_c.winograd):
+        fewer = facts.with_fewer_products
+        if facts.is_for_constants and not is_constant(filters):
+            fewer = None
+        if fewer is None or not run(fewer, transformed(filters), with_c.winograd):
             run(facts.direct, packed(filters), with_c.convolve)
         return result
 

@@ -26,6 +26,8 @@ _BYTES: Final = FLOAT.itemsize
 #: channels and filters must fill vectors.  What tiles of more channels see stays in no cache.
 _TILE: Final = 4
 _FEWEST_TILES: Final = 12
+#: As many pay for a transformation of the filters that is for one step alone.
+_TILES_OF_ONE_STEP: Final = 64
 _WHOLE_DEPTH: Final = 16
 _MOST_DEPTH: Final = 1_024
 _WHOLE_COUNT: Final = 32
@@ -58,8 +60,10 @@ class Sliding(NamedTuple):
     #: How many products there are.
     products: int
     direct: Way
-    #: For filters that do not change; None if that takes longer, or is not possible.
+    #: None if that takes longer, or is not possible.
     with_fewer_products: Way | None
+    #: Whether it takes longer for filters that change with every step.
+    is_for_constants: bool
 
 
 def sliding(
@@ -98,10 +102,11 @@ def sliding(
     result = batch, rows, columns, count
     check_new(result, FLOAT)
     products = math.prod(result) * math.prod(filter_shape[:-1])
-    fewer = None
-    if at_once > 1 and _has_fewer_products(work, windows):
+    direct, fewer = _directly(work, fits, windows, at_once), None
+    tiles = work.batch * math.prod(-(-fit.places // _TILE) for fit in fits)
+    if at_once > 1 and tiles >= _FEWEST_TILES and _may_have_tiles(work, windows):
         fewer = _with_fewer_products(work, fits, windows)
-    return Sliding(result, products, _directly(work, fits, windows, at_once), fewer)
+    return Sliding(result, products, direct, fewer, tiles < _TILES_OF_ONE_STEP)
 
 
 def _directly(
@@ -126,12 +131,10 @@ def _directly(
     return Way(framed, work)
 
 
-def _has_fewer_products(work: Convolution, windows: Sequence[Window]) -> bool:
-    """Whether tiles of four by four places are faster than all places by themselves."""
-    tiles = work.batch * -(-work.rows // _TILE) * -(-work.columns // _TILE)
+def _may_have_tiles(work: Convolution, windows: Sequence[Window]) -> bool:
+    """Whether results can be computed four by four."""
     return (
         all((window.size, window.stride, window.dilation) == (3, 1, 1) for window in windows)
-        and tiles >= _FEWEST_TILES
         and work.depth % _WHOLE_DEPTH == 0
         and work.depth <= _MOST_DEPTH
         and work.count % _WHOLE_COUNT == 0
