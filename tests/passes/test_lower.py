@@ -18,7 +18,7 @@ from penstock.graph.graph import Graph
 from penstock.graph.import_graph_def import graph_from_def
 from penstock.kernels.api.registry import kernel
 from penstock.passes.lower import has_choices, lower
-from penstock.passes.lowerable import ALL, Kinds
+from penstock.passes.lowerable import AS_TENSORFLOW, Kinds
 from support.custom import custom_kernels
 from support.functions import graph_def_with
 
@@ -190,7 +190,7 @@ def test_what_is_left(text: str, functions: str, asks: bool) -> None:
     assert ops(graph) == before
 
 
-PURE = ALL | Kinds.PURE_CHOICES
+PURE = AS_TENSORFLOW | Kinds.PURE_CHOICES
 STATEFUL = """
 Throw(i: int32, n: int32) -> (j: int32, m: int32)
 zero = Const[value=0; dtype=int32]

@@ -30,7 +30,7 @@ from penstock.passes.lower_branches import lower_case, lower_if
 from penstock.passes.lower_call import lower_call
 from penstock.passes.lower_loop import lower_while
 from penstock.passes.lowerable import (
-    ALL,
+    AS_TENSORFLOW,
     BRANCHES,
     CASES,
     CHOICES,
@@ -52,7 +52,7 @@ def lower(
     graph: Graph,
     device_of: Mapping[int, str],
     *,
-    kinds: Kinds = ALL,
+    kinds: Kinds = AS_TENSORFLOW,
     targets: Collection[str] = (),
     read: Collection[str] = (),
     device_types: Collection[str] = ("CPU",),

@@ -46,8 +46,8 @@ class Kinds(enum.Flag):
     PURE_CHOICES = enum.auto()
 
 
-#: What TensorFlow lowers, too.
-ALL: Final = Kinds.CALLS | Kinds.CHOICES
+#: What TensorFlow lowers.
+AS_TENSORFLOW: Final = Kinds.CALLS | Kinds.CHOICES
 
 
 class LoweredKinds:
