@@ -11,7 +11,6 @@
  * A sum is one running sum over the depth: results do not depend on threads, or on how tiles fall into groups.
  */
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "finish.h"
