@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.core.values import Array
-from penstock.kernels.c.library import Library, loaded
+from penstock.kernels.c.library import Convolution, Library, loaded
 from penstock.kernels.values.windows import Window, pad, slide
 
 #: Those that this processor has; none where there was no C compiler.
@@ -39,6 +39,35 @@ def check(got: Array | None, images: Array, filters: Array, wanted: Array) -> No
     terms = math.prod(filters.shape[:3]) if filters.ndim == 4 else math.prod(filters.shape[:2])
     most = float(np.abs(images).max() * np.abs(filters).max()) * terms + 4
     np.testing.assert_allclose(got, wanted, rtol=0, atol=2**-24 * most * (math.sqrt(terms) + 4))
+
+
+class Watched(Library):
+    """A library that tells which ways were taken; with so many helpers, if that is said."""
+
+    def __init__(self, kind: int, helpers: int | None = None) -> None:
+        super().__init__(loaded(), kind)
+        self._helpers = helpers
+        self.taken: list[str] = []
+        #: From place to place, where all products were computed.
+        self.steps: list[int] = []
+
+    def _asked(self, helpers: int) -> int:
+        return helpers if self._helpers is None else self._helpers
+
+    def winograd(self, convolution: Convolution, helpers: int) -> bool:
+        """Fewer products."""
+        self.taken.append("winograd")
+        return super().winograd(convolution, self._asked(helpers))
+
+    def convolve(self, convolution: Convolution, helpers: int) -> None:
+        """All products."""
+        self.taken.append("direct")
+        self.steps.append(convolution.seen_column_step)
+        super().convolve(convolution, self._asked(helpers))
+
+    def correlate(self, convolution: Convolution, helpers: int) -> None:
+        """The gradient of filters."""
+        super().correlate(convolution, self._asked(helpers))
 
 
 def use(chosen: Library, monkeypatch: pytest.MonkeyPatch) -> None:

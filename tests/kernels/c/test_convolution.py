@@ -17,37 +17,11 @@ from penstock.kernels.c import convolution as module
 from penstock.kernels.c import filters as filters_module
 from penstock.kernels.c.convolution import Convolver, correlate
 from penstock.kernels.c.filters import packed
-from penstock.kernels.c.library import Convolution, Library, library, loaded
+from penstock.kernels.c.library import Library, library, loaded
 from penstock.kernels.values.windows import Window, pad, slide
-from support.convolutions import KINDS, check, expected, floats, use
+from support.convolutions import KINDS, Watched, check, expected, floats, use
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
-
-
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Library:
-    """Each kind of vectors that this processor has, in turn."""
-    chosen = Library(loaded(), request.param)
-    use(chosen, monkeypatch)
-    return chosen
-
-
-class Helped(Library):
-    """A library whose work is shared by so many threads, whoever asks."""
-
-    def __init__(self, kind: int, helpers: int) -> None:
-        super().__init__(loaded(), kind)
-        self._helpers = helpers
-
-    def convolve(self, convolution: Convolution, helpers: int) -> None:
-        """As many as were said."""
-        del helpers
-        super().convolve(convolution, self._helpers)
-
-    def correlate(self, convolution: Convolution, helpers: int) -> None:
-        """Likewise."""
-        del helpers
-        super().correlate(convolution, self._helpers)
 
 
 def windows_of(sizes: tuple[int, int], **facts: Any) -> tuple[Window, ...]:
@@ -84,7 +58,7 @@ def test_windows_over_all_of_the_depth(
             check(convolver(images, filters, bias), images, filters, wanted)
 
 
-@pytest.mark.usefixtures("kind")
+@pytest.mark.usefixtures("watched")
 @pytest.mark.parametrize("depth", [1, 3, 4, 8, 15, 16, 17, 31, 32, 33, 47, 48, 50])
 def test_each_channel_by_itself(depth: int) -> None:
     """Channels for vectors in pairs, alone, and fewer than one has."""
@@ -94,7 +68,7 @@ def test_each_channel_by_itself(depth: int) -> None:
     check(convolver(images, filters), images, filters, expected(images, filters, windows))
 
 
-@pytest.mark.usefixtures("kind")
+@pytest.mark.usefixtures("watched")
 def test_sums_are_kept_between_limits_and_nan_stays() -> None:
     """After the bias, and what is added; an infinity spoils no neighbour that does not see it."""
     images, filters = floats(1, 5, 30, 3), floats(1, 1, 3, 40)
@@ -112,7 +86,7 @@ def test_sums_are_kept_between_limits_and_nan_stays() -> None:
     assert ((got[0, usual] == 0).any(), (got[0, usual] == 0.5).any()) == (True, True)
 
 
-@pytest.mark.usefixtures("kind")
+@pytest.mark.usefixtures("watched")
 @pytest.mark.parametrize(
     "view",
     [
@@ -141,7 +115,7 @@ def test_bits_do_not_depend_on_vectors_and_threads(monkeypatch: pytest.MonkeyPat
     images, filters = floats(2, 21, 23, 40), floats(3, 3, 40, 75)
     windows, found = windows_of((3, 3), margins=None), set()
     for number, helpers in itertools.product(list(KINDS)[1:] or KINDS, (0, 1, 3)):
-        use(Helped(number, helpers), monkeypatch)
+        use(Watched(number, helpers), monkeypatch)
         got = Convolver(lambda _sizes: windows)(images, filters)
         assert got is not None
         back = correlate(images, got, windows, filters.shape)
@@ -150,7 +124,7 @@ def test_bits_do_not_depend_on_vectors_and_threads(monkeypatch: pytest.MonkeyPat
     assert len(found) == 1
 
 
-@pytest.mark.usefixtures("kind")
+@pytest.mark.usefixtures("watched")
 def test_nothing_is_written_beside_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither before nor after it, nor beside images with zeros around them."""
     guard, made = 64, []
@@ -273,7 +247,7 @@ def test_other_gradients_are_for_others() -> None:
 
 def test_many_threads_convolve_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of them has the helpers at a time; all have the right results."""
-    use(Helped(len(KINDS) - 1, 3), monkeypatch)
+    use(Watched(len(KINDS) - 1, 3), monkeypatch)
     windows = windows_of((3, 3), margins=None)
     inputs = [(floats(1, 20 + i, 20, 16), floats(3, 3, 16, 40)) for i in range(8)]
     convolver = Convolver(lambda _sizes: windows)

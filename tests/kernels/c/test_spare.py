@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from penstock.kernels.c.convolution import Convolver
-from penstock.kernels.c.library import Convolution, Library, library, loaded
+from penstock.kernels.c.library import library
 from penstock.kernels.c.product import Multiplier, batch_product
 from penstock.kernels.c.spare import spare_numbers
 from penstock.kernels.values.windows import Window
-from support.convolutions import KINDS, check, expected, floats, use
+from support.convolutions import Watched, check, expected, floats
 
 IN_C = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 #: Of a first cache.
@@ -40,34 +40,13 @@ def test_a_copy_must_be_worth_it() -> None:
     assert spare_numbers(4_096, 14, 63) == 0
 
 
-class Noting(Library):
-    """A library that tells whether pixels were given room."""
-
-    def __init__(self, kind: int) -> None:
-        super().__init__(loaded(), kind)
-        self.steps: list[int] = []
-
-    def convolve(self, convolution: Convolution, helpers: int) -> None:
-        """As always."""
-        self.steps.append(convolution.seen_column_step)
-        super().convolve(convolution, helpers)
-
-
-@pytest.fixture(params=KINDS)
-def noting(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Noting:
-    """Each kind of vectors that this processor has, in turn."""
-    chosen = Noting(request.param)
-    use(chosen, monkeypatch)
-    return chosen
-
-
 @IN_C
 @pytest.mark.parametrize(
     ("size", "stride", "dilation", "margins"),
     [(1, 1, 1, (0, 0)), (1, 2, 1, (0, 0)), (3, 1, 1, None), (2, 2, 2, (0, 0)), (2, 1, 2, (1, 2))],
 )
 def test_convolutions_are_the_same(
-    noting: Noting, size: int, stride: int, dilation: int, margins: tuple[int, int] | None
+    watched: Watched, size: int, stride: int, dilation: int, margins: tuple[int, int] | None
 ) -> None:
     """With frames of zeros and without, and for images that lie apart."""
     windows = tuple(Window(size, stride, dilation, margins) for _ in range(2))
@@ -75,12 +54,12 @@ def test_convolutions_are_the_same(
     for images in (floats(2, 5, 30, 1024), floats(2, 10, 30, 2048)[:, ::2, ::-1, 7:1031]):
         got = Convolver(lambda _sizes: windows)(images, filters)
         check(got, images, filters, expected(images, filters, windows))
-    are_wide = noting.widest > WAYS
-    assert all((step % 4096 != 0) == are_wide for step in noting.steps)
+    are_wide = watched.widest > WAYS
+    assert all((step % 4096 != 0) == are_wide for step in watched.steps)
 
 
 @IN_C
-def test_products_are_the_same(noting: Noting) -> None:
+def test_products_are_the_same(watched: Watched) -> None:
     """By a constant, and of batches, whose rows may lie apart."""
     y = floats(1024, 70)
     y.flags.writeable = False
@@ -89,5 +68,5 @@ def test_products_are_the_same(noting: Noting) -> None:
     whole, others = floats(3, 40, 1024), floats(3, 1024, 80)
     for x, factor in itertools.product((whole, whole[::-1, ::-1]), (others, others[:, ::-1])):
         check(batch_product(x, factor), x, factor, x.astype(np.float64) @ factor)
-    are_wide = noting.widest > WAYS
-    assert all((step % 4096 != 0) == are_wide for step in noting.steps)
+    are_wide = watched.widest > WAYS
+    assert all((step % 4096 != 0) == are_wide for step in watched.steps)

@@ -16,47 +16,18 @@ from penstock.core.values import Array
 from penstock.kernels.c import filters as filters_module
 from penstock.kernels.c.convolution import Convolver
 from penstock.kernels.c.filters import transformed
-from penstock.kernels.c.library import Convolution, Library, library, loaded
+from penstock.kernels.c.library import library
 from penstock.kernels.values.windows import Window
-from support.convolutions import KINDS, expected, floats, use
+from support.convolutions import KINDS, Watched, expected, floats, use
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
 SAME = (Window(3, margins=None),) * 2
 
 
-class Watched(Library):
-    """A library that tells which of the two ways were taken."""
-
-    def __init__(self, kind: int, helpers: int | None = None) -> None:
-        super().__init__(loaded(), kind)
-        self._helpers = helpers
-        self.taken: list[str] = []
-
-    def winograd(self, convolution: Convolution, helpers: int) -> bool:
-        """Fewer products."""
-        self.taken.append("winograd")
-        return super().winograd(convolution, helpers if self._helpers is None else self._helpers)
-
-    def convolve(self, convolution: Convolution, helpers: int) -> None:
-        """All products."""
-        self.taken.append("direct")
-        super().convolve(convolution, helpers)
-
-
-@pytest.fixture(params=KINDS)
-def watched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Watched:
-    """Each kind of vectors that this processor has, in turn."""
-    chosen = Watched(request.param)
-    use(chosen, monkeypatch)
-    return chosen
-
-
 def constant(*shape: int) -> Array:
     """Filters that do not change."""
-    made = floats(*shape)
-    made.flags.writeable = False
-    return made
+    return remade(floats(*shape))
 
 
 def remade(filters: Array) -> Array:

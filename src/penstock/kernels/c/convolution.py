@@ -7,8 +7,9 @@ Out:  the sum of each window times each filter, plus these numbers, between limi
       by the filters; None where there is no library, or it has no way for such shapes.
 Not:  knows no padding by name, no layouts, no ops.
 
-Results are the same to the last bit for any number of threads, and on all processors that multiply
-and add at once.
+Windows of three by three may have fewer products, with errors about twice as large.  Results are
+the same to the last bit for any number of threads, and on all processors that multiply and add at
+once.
 """
 
 from __future__ import annotations

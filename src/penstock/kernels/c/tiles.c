@@ -7,8 +7,9 @@
  *
  * A tile is a few neighbouring places, times one or two vectors of filters: its sums stay in registers
  * while the window is gone through, for each element of which the weights are read once.  Images are
- * read where they are.  The processor's second cache keeps the weights of a block from tile to tile;
- * meanwhile those of the block that comes after it are fetched, of which each tile asks for some.
+ * read where they are, or where they were put first.  The processor's second cache keeps the weights of
+ * a block from tile to tile; meanwhile those of the block that comes after it are fetched, of which each
+ * tile asks for some.
  */
 
 #include <math.h>
@@ -17,8 +18,6 @@
 #include "winograd.h"
 
 #define UNROLL _Pragma("GCC unroll 16")
-/* Filters of a block; the last block may have one vector only. */
-#define BLOCK (2 * LANES)
 /* So many products are worth being a piece: some 15 microseconds. */
 #define WORTH_A_PIECE 500000
 /* With fewer tiles than that, a block is one piece if there are so many for each thread: then each

@@ -6,7 +6,7 @@
  * filters' nine become 36 each, whose products are those of polynomials at six points in either direction.
  * Their sums over all channels become the sixteen results.  So there are 36 products for a channel and a filter,
  * instead of 144.  The points are 0, infinity, and A, B = 1/A with either sign, for which errors are about twice
- * those of sums of all products; 1 and 2, which are often taken, make them ten times as large.
+ * those of sums of all products; 1 and 2, which are often taken, make them six to eight times as large.
  *
  * A sum is one running sum over the depth: results do not depend on threads, or on how tiles fall into groups.
  */
@@ -19,8 +19,6 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #define A 0.70710678f
 #define B 1.41421356f
-/* Filters of a block, as in tiles.c. */
-#define BLOCK (2 * LANES)
 /* Bytes that the numbers of a group of tiles may have to stay in the second cache. */
 #define MOST_BYTES (1000 << 10)
 
@@ -36,7 +34,7 @@ typedef struct {
   int *has_failed;
 } Work;
 
-static int64_t times(int64_t number, int64_t of) { return (number + of - 1) / of; }
+static int64_t ceil_div(int64_t number, int64_t of) { return (number + of - 1) / of; }
 
 /* -- one direction ------------------------------------------------------------------------------ */
 
@@ -181,7 +179,7 @@ static void group_piece(const void *work, int64_t number) {
   for (int64_t filter = 0; filter < c->count; filter += BLOCK) {
     for (int64_t point = 0; point < SEEN; point++, weights += depth * BLOCK)
       for (int64_t tile = 0, some; tile < tiles; tile += some) {
-        some = times(tiles - tile, times(tiles - tile, KIND.widest)); /* about as many each time */
+        some = ceil_div(tiles - tile, ceil_div(tiles - tile, KIND.widest)); /* about as many each time */
         NAMED_PRODUCT(KIND)(seen + point * apart + tile * w->step, w->step * (int64_t)sizeof(float), some, depth,
                             weights, sums + point * sums_apart + tile * BLOCK);
       }
@@ -201,17 +199,17 @@ static int convolve(const Convolution *c, int helpers) {
   int has_failed = 0;
   const int64_t line = 64 / sizeof(float);
   Work w = {.convolution = c, .has_failed = &has_failed, .step = (c->depth / line | 1) * line};
-  w.tiles_in_row = times(c->columns, TILE_SIDE);
-  w.tiles_in_image = w.tiles_in_row * times(c->rows, TILE_SIDE);
+  w.tiles_in_row = ceil_div(c->columns, TILE_SIDE);
+  w.tiles_in_image = w.tiles_in_row * ceil_div(c->rows, TILE_SIDE);
   w.tiles = c->batch * w.tiles_in_image;
   /* As many tiles as two products have, for which weights are read once; or as one has, if its numbers stay in the
      second cache and those of two would not. */
   int64_t bytes = SEEN * w.step * (int64_t)sizeof(float) * KIND.widest;
   int64_t most = bytes <= MOST_BYTES && 2 * bytes > MOST_BYTES ? KIND.widest : 2 * KIND.widest;
   /* As many groups for each thread, and about as many tiles in each. */
-  int64_t groups = times(times(w.tiles, most), helpers + 1) * (helpers + 1);
-  w.tiles_in_group = times(w.tiles, groups);
-  penstock_share(group_piece, &w, times(w.tiles, w.tiles_in_group), 1, helpers);
+  int64_t groups = ceil_div(ceil_div(w.tiles, most), helpers + 1) * (helpers + 1);
+  w.tiles_in_group = ceil_div(w.tiles, groups);
+  penstock_share(group_piece, &w, ceil_div(w.tiles, w.tiles_in_group), 1, helpers);
   return !has_failed;
 }
 
