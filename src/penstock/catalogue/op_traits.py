@@ -144,7 +144,7 @@ _SIZES: Final = {
     UniformQuantizedClipByValue UniformQuantizedDot UniformQuantizedDotHybrid
     UniformRequantize UniqueV2 UniqueWithCountsV2 UnravelIndex XlaDynamicSlice
     XlaDynamicUpdateSlice XlaOptimizationBarrier XlaSetBound XlaSetDynamicDimensionSize
-    _ListToArray _Moments _SliceAt
+    _LayerNorm _ListToArray _Moments _SliceAt
     """,
     ResultSize.BY_VALUES: """
     AvgPool AvgPool3D AvgPool3DGrad AvgPoolGrad Bincount BroadcastTo

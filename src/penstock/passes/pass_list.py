@@ -7,7 +7,8 @@ Not:  runs nothing, and knows no options but by their names.
 Functions are opened before all else, so that passes see across their borders.  In-place ops
 come next: they rely on an order that rewriting gives up.  Then passes rewrite in rounds, since
 each may make work for the others.  Fusing and merging come last, once: they make none.  Merging
-comes after fusing, since what was merged has several readers, and is not fused.
+comes after fusing, since what was merged has several readers, and is not fused.  What
+ONNX Runtime has ways of its own for is fused when its regions are taken out.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from penstock.passes.fold_constants import fold_constants
 from penstock.passes.fold_paddings import fold_paddings
 from penstock.passes.fuse_convolutions import fuse_convolutions
 from penstock.passes.fuse_gates import fuse_gates
+from penstock.passes.fuse_layer_norms import fuse_layer_norms
 from penstock.passes.fuse_moments import fuse_moments
+from penstock.passes.fuse_scaled_softmax import fuse_scaled_softmax
 from penstock.passes.graph_pass import REWRITING, GraphPass, GraphProperty, PassInput, rewriting
 from penstock.passes.mask_pooled_gradients import mask_pooled_gradients
 from penstock.passes.multiply_ahead import multiply_ahead
@@ -94,6 +97,16 @@ def _may_be_flattened(node: Node) -> bool:
 def _fuse_moments(given: PassInput) -> int:
     accelerate = given.settings.accelerate
     return fuse_moments(given.draft, lambda: accelerate and library() is not None)
+
+
+def _fuse_layer_norms(given: PassInput) -> int:
+    accelerate = given.settings.accelerate
+    return fuse_layer_norms(given.draft, lambda: accelerate and library() is not None)
+
+
+def _fuse_scaled_softmax(given: PassInput) -> int:
+    accelerate = given.settings.accelerate
+    return fuse_scaled_softmax(given.draft, lambda: accelerate and library() is not None)
 
 
 def _fuse_convolutions(given: PassInput) -> int:
@@ -267,6 +280,22 @@ BUILTIN_PASSES: Final = (
             {GraphProperty.AS_ORDERED, GraphProperty.SWEPT, GraphProperty.UNMERGED}
         ),
         may_change_last_bits=True,
+    ),
+    GraphPass(
+        name="fuse_layer_norms",
+        run=_fuse_layer_norms,
+        does="a normalisation by rows, the sum before it, its scale and offset as one node",
+        never="without kernels in C, of which others read a part; regions of ONNX Runtime",
+        option="remapping",
+        requires=REWRITING | {GraphProperty.SETTLED, GraphProperty.SWEPT},
+    ),
+    GraphPass(
+        name="fuse_scaled_softmax",
+        run=_fuse_scaled_softmax,
+        does="a softmax and the number that its input is multiplied by as one node",
+        never="without kernels in C, products that others read; regions of ONNX Runtime",
+        option="remapping",
+        requires=REWRITING | {GraphProperty.SETTLED, GraphProperty.SWEPT},
     ),
 )
 

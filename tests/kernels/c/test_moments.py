@@ -8,12 +8,14 @@ import pytest
 from penstock.core.values import Array
 from penstock.kernels.c import moments as module
 from penstock.kernels.c.library import Library, Rows, library, loaded
-from penstock.kernels.c.moments import moments, sums
+from penstock.kernels.c.moments import moments, normalized, sums
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
 KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
 RNG = np.random.default_rng(29)
+#: What a normalisation may have besides its rows.
+PARTS = "added", "scale", "offset"
 
 
 class Shared(Library):
@@ -27,6 +29,11 @@ class Shared(Library):
         """As many as were said."""
         del helpers
         super().moments(rows, self._threads)
+
+    def normalize(self, rows: Rows, helpers: int) -> None:
+        """As many as were said."""
+        del helpers
+        super().normalize(rows, self._threads)
 
     def sums(self, rows: Rows, helpers: int) -> None:
         """As many as were said."""
@@ -117,3 +124,63 @@ def test_sums_of_what_lies_otherwise_are_for_others() -> None:
     assert sums(x.T, 6) is None
     assert sums(x.astype(np.float64), 4) is None
     assert sums(x[:0], 4) is None
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 16, 33, 100, 768, 20_001])
+@pytest.mark.parametrize("is_centered", [False, True])
+@pytest.mark.parametrize("parts", [(), ("added",), ("scale",), ("offset",), PARTS])
+def test_normalised_rows(
+    length: int, is_centered: bool, parts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is what its moments and single operations give, to the last bit, on any thread."""
+    given = {part: RNG.normal(size=length).astype(np.float32) for part in parts}
+    x = (RNG.normal(size=(5, length)) * 3 + 50).astype(np.float32)
+    if "added" in given:
+        given["added"] = RNG.normal(size=x.shape).astype(np.float32)
+    added, scale, offset = (given.get(part) for part in PARTS)
+    for kind in KINDS:
+        for threads in (0, 3):
+            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
+            got = normalized(x, added, scale, offset, 0.25, is_centered=is_centered)
+            total = x if added is None else x + added
+            mean, variance = moments(total) or (x, x)
+            factor = np.float32(1) / np.sqrt(variance + np.float32(0.25))
+            if is_centered:
+                want = (total - mean) * factor * (1 if scale is None else scale)
+                want = want if offset is None else want + offset
+            else:
+                factor = factor * (1 if scale is None else scale)
+                term = -mean * factor
+                want = total * factor + (term if offset is None else term + offset)
+            np.testing.assert_array_equal(got, want)
+
+
+def test_zeros_keep_their_sign() -> None:
+    """What is not asked for is not added: negative zeros stay what they are."""
+    x, scale = np.float32([[1, 1, 1]]), np.float32([-1, 1, -1])
+    got = normalized(x, None, scale, None, 1.0, is_centered=True)
+    np.testing.assert_array_equal(np.signbit(np.asarray(got)), [[True, False, True]])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"x": np.ones((2, 3))},
+        {"x": np.float32(1)},
+        {"x": np.ones((0, 3), "f")},
+        {"added": np.ones(3, "f")},
+        {"added": np.ones((2, 3))},
+        {"scale": np.ones(1, "f")},
+        {"scale": np.ones((2, 3), "f")},
+        {"scale": np.ones((1, 1, 3), "f")},
+        {"scale": np.ones(3)},
+        {"offset": np.ones((3, 1), "f")},
+        {"offset": np.float32(1)},
+    ],
+)
+def test_what_is_no_row_is_left_to_others(changed: dict[str, Array]) -> None:
+    """Other types, other shapes, and nothing at all."""
+    given = {"x": np.ones((2, 3), "f"), "added": None, "scale": None, "offset": None}
+    assert normalized(*given.values(), 0.1, is_centered=False) is not None  # type: ignore[arg-type]
+    given |= changed
+    assert normalized(*given.values(), 0.1, is_centered=False) is None  # type: ignore[arg-type]

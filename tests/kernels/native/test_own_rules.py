@@ -88,6 +88,28 @@ def test_moments(axes: tuple[int, ...]) -> None:
     np.testing.assert_allclose(variance, x.var(axes, keepdims=True), rtol=1e-5)
 
 
+@pytest.mark.parametrize("is_centered", [False, True])
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("following", [(), (b"Mul",), (b"Add",), (b"Mul", b"Add")])
+def test_a_normalisation(count: int, following: tuple[bytes, ...], is_centered: bool) -> None:
+    """Of one array or of a sum, with a scale and an offset, if there are any."""
+    terms, args = [floats(3, 4, 5) for _ in range(count)], [floats(5) for _ in following]
+    attrs = {"N": count, "fused_ops": following, "epsilon": 0.01, "is_centered": is_centered}
+    (found,) = given("_LayerNorm", attrs, *terms, np.int32([-1]), *args)
+    x, parts = sum(terms), dict(zip(following, args, strict=True))
+    want = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.01)
+    want = want * parts.get(b"Mul", 1) + parts.get(b"Add", 0)
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+
+
+def test_a_softmax_of_a_multiple() -> None:
+    """As by its definition."""
+    x = floats(3, 4)
+    (found,) = given("_ScaledSoftmax", {"scale": 0.3}, x)
+    powers = np.exp(x * 0.3)
+    np.testing.assert_allclose(found, powers / powers.sum(-1, keepdims=True), rtol=1e-5)
+
+
 def test_a_slice_by_its_number() -> None:
     """Without its axis; a number out of range is none that a program knows."""
     x = floats(3, 4, 5)

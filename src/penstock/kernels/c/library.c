@@ -13,6 +13,7 @@ extern const Kind penstock_plain;
 extern const Pool penstock_plain_pool;
 extern const Winograd penstock_plain_winograd;
 extern const OfRows penstock_plain_softmax, penstock_plain_prediction, penstock_plain_moments, penstock_plain_sums;
+extern const OfRows penstock_plain_normalize;
 #if defined(__x86_64__)
 extern const Kind penstock_avx2, penstock_avx512;
 extern const Pool penstock_avx2_pool, penstock_avx512_pool;
@@ -20,6 +21,7 @@ extern const Winograd penstock_avx2_winograd, penstock_avx512_winograd;
 extern const OfRows penstock_avx2_softmax, penstock_avx512_softmax;
 extern const OfRows penstock_avx2_prediction, penstock_avx512_prediction;
 extern const OfRows penstock_avx2_moments, penstock_avx512_moments, penstock_avx2_sums, penstock_avx512_sums;
+extern const OfRows penstock_avx2_normalize, penstock_avx512_normalize;
 #endif
 
 static const Kind *const KINDS[] = {
@@ -75,6 +77,14 @@ static const OfRows *const SUMS[] = {
 #if defined(__x86_64__)
     &penstock_avx2_sums,
     &penstock_avx512_sums,
+#endif
+};
+
+static const OfRows *const NORMALIZES[] = {
+    &penstock_plain_normalize,
+#if defined(__x86_64__)
+    &penstock_avx2_normalize,
+    &penstock_avx512_normalize,
 #endif
 };
 
@@ -168,7 +178,7 @@ PUBLIC void penstock_slide(int kind, const Convolution *convolution, int helpers
 /* The greatest or the mean under windows, or their gradients. */
 PUBLIC void penstock_pool(int kind, const Pooling *pooling, int helpers) { (*POOLS[kind])(pooling, helpers); }
 
-/* The softmax of each of some rows. */
+/* The softmax of each of some rows, times a factor. */
 PUBLIC void penstock_softmax(int kind, const Rows *rows, int helpers) { (*SOFTMAXES[kind])(rows, helpers); }
 
 /* The same, and for each row the sum of what was divided by it, and the row's largest number. */
@@ -179,3 +189,6 @@ PUBLIC void penstock_sums(int kind, const Rows *rows, int helpers) { (*SUMS[kind
 
 /* The mean of each of some rows, and its variance. */
 PUBLIC void penstock_moments(int kind, const Rows *rows, int helpers) { (*MOMENTS[kind])(rows, helpers); }
+
+/* Each of some rows with mean 0 and variance 1, times a scale and plus an offset. */
+PUBLIC void penstock_normalize(int kind, const Rows *rows, int helpers) { (*NORMALIZES[kind])(rows, helpers); }

@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 11
+_LAYOUT: Final = 12
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
@@ -72,7 +72,9 @@ class Rows(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_void_p) for name in ("from_", "to", "also_to")),
-        *((name, ctypes.c_int64) for name in ("count", "length")),
+        *((name, ctypes.c_void_p) for name in ("added", "scale", "offset")),
+        *((name, ctypes.c_int64) for name in ("count", "length", "is_centered")),
+        *((name, ctypes.c_float) for name in ("epsilon", "factor")),
     )
 
 
@@ -115,7 +117,9 @@ class Library:
         self._prediction: Final = functions.penstock_prediction
         self._moments: Final = functions.penstock_moments
         self._sums: Final = functions.penstock_sums
-        for function in (self._softmax, self._prediction, self._moments, self._sums):
+        self._normalize: Final = functions.penstock_normalize
+        of_rows = self._softmax, self._prediction, self._moments, self._sums, self._normalize
+        for function in of_rows:
             function.argtypes = ctypes.c_int, ctypes.POINTER(Rows), ctypes.c_int
             function.restype = None
 
@@ -152,7 +156,7 @@ class Library:
         self._pool(self._kind, pooling, helpers)
 
     def softmax(self, rows: Rows, helpers: int) -> None:
-        """Of each row."""
+        """Of each row times a factor."""
         self._softmax(self._kind, rows, helpers)
 
     def prediction(self, rows: Rows, helpers: int) -> None:
@@ -166,6 +170,10 @@ class Library:
     def moments(self, rows: Rows, helpers: int) -> None:
         """The mean of each row, and its variance."""
         self._moments(self._kind, rows, helpers)
+
+    def normalize(self, rows: Rows, helpers: int) -> None:
+        """Each row with mean 0 and variance 1, times a scale and plus an offset."""
+        self._normalize(self._kind, rows, helpers)
 
     def slide(self, convolution: Convolution, helpers: int) -> None:
         """Windows of one channel each, with filters as they are."""

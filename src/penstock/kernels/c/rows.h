@@ -11,7 +11,12 @@ typedef struct {
   float *to;
   /* Another number for each of them, or two; NULL where there is only one. */
   float *also_to;
-  int64_t count, length;
+  /* Rows that are added to them first; a factor and a term for each place in a row.  NULL where there are
+     none. */
+  const float *added, *scale, *offset;
+  int64_t count, length, is_centered;
+  /* What is added to a variance; and what all numbers are multiplied by first, which is not negative. */
+  float epsilon, factor;
 } Rows;
 
 typedef void (*OfRows)(const Rows *rows, int helpers);

@@ -36,14 +36,15 @@ static void divide(float *row, int64_t length, float by) {
   for (int64_t at = 0; at < length; at += LANES) store_some(row + at, of_row(row, at, length, 0) / all(by), length - at);
 }
 
-static void softmax_of_row(const float *row, float *to, int64_t length) {
-  float largest = largest_of(row, length);
+/* Of a row times a factor, which is rounded for itself; the largest number stays the largest. */
+static void softmax_of_row(const float *row, float *to, int64_t length, float factor) {
+  float largest = largest_of(row, length) * factor;
   vec sums[VECS];
   for (int i = 0; i < VECS; i++) sums[i] = all(0);
   for (int64_t at = 0; at < length; at += SUMS)
     for (int i = 0; i < VECS && at + i * LANES < length; i++) {
       int64_t here = at + i * LANES;
-      vec power = exp_of(of_row(row, here, length, -INFINITY) - all(largest));
+      vec power = exp_of(rounded(of_row(row, here, length, -INFINITY) * all(factor)) - all(largest));
       store_some(to + here, power, length - here);
       sums[i] += of_row(to, here, length, 0);
     }
@@ -97,7 +98,8 @@ static int64_t rows_in_piece(const Rows *rows) { return 1 + WORTH_A_PIECE / rows
 static void some_rows(const void *work, int64_t number) {
   const Rows *rows = work;
   int64_t row = number * rows_in_piece(rows), end = least(row + rows_in_piece(rows), rows->count);
-  for (; row < end; row++) softmax_of_row(rows->from + row * rows->length, rows->to + row * rows->length, rows->length);
+  for (; row < end; row++)
+    softmax_of_row(rows->from + row * rows->length, rows->to + row * rows->length, rows->length, rows->factor);
 }
 
 static void some_predictions(const void *work, int64_t number) {

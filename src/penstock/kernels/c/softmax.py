@@ -23,13 +23,21 @@ from penstock.kernels.parallel.intra_op import HELPERS
 _SHARED: Final = 1 << 16
 
 
-def softmax(logits: Array) -> Array | None:
-    """exp(x) / sum(exp(x)); None if that is for others to do."""
+def softmax(logits: Array, factor: float = 1.0) -> Array | None:
+    """exp(x) / sum(exp(x)), x = factor * logits; None if that is for others to do.
+
+    Args:
+        logits: [..., length].
+        factor: greater than 0.
+
+    """
     with_c = library()
     if with_c is None or logits.dtype is not FLOAT or not logits.ndim or not logits.size:
         return None
     logits, result = np.ascontiguousarray(logits), np.empty(logits.shape, FLOAT)
-    with_c.softmax(_rows(logits, result), _helpers(logits))
+    rows = _rows(logits, result)
+    rows.factor = factor
+    with_c.softmax(rows, _helpers(logits))
     return result
 
 

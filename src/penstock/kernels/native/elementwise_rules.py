@@ -163,7 +163,12 @@ def _all_the_same(node: Written) -> Any:
 
 @rule("Softmax", admits=of_types(FLOATS))
 def _softmax(node: Written) -> Operand:
-    x, emitter = node.array(0), node.emitter
+    return softmax_of(node, node.array(0))
+
+
+def softmax_of(node: Written, x: Operand) -> Operand:
+    """exp(x) / sum(exp(x)) along the last axis."""
+    emitter = node.emitter
     node.need(len(x.shape) >= 1 and 0 not in x.shape)
     last, kept = len(x.shape) - 1, range(len(x.shape) - 1)
     most = emitter.reduce("max", x, [last])

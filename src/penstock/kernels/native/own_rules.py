@@ -11,10 +11,11 @@ from math import prod
 from typing import Any, Final
 
 from penstock.kernels.native.array_rules import multiplied
+from penstock.kernels.native.elementwise_rules import softmax_of
 from penstock.kernels.native.emitter import MAX_COST
 from penstock.kernels.native.list_rules import Elements
 from penstock.kernels.native.parts import Known, Operand, Traced
-from penstock.kernels.native.rules import FLOATS, Written, of_types, rule
+from penstock.kernels.native.rules import FLOATS, Written, broadcast_shape, of_types, rule
 
 #: Functions that may come after a product, as operations are called.
 _FUNCTIONS: Final = {"Relu": "relu", "Relu6": "relu6", "Sigmoid": "sigmoid", "Tanh": "tanh"}
@@ -89,11 +90,47 @@ def _slice_at(node: Written) -> Operand:
     return node.emitter.reshape(part, [*x.shape[:axis], *x.shape[axis + 1 :]])
 
 
+@rule("_ScaledSoftmax")
+def _scaled_softmax(node: Written) -> Operand:
+    x = node.array(0)
+    scale = node.emitter.full(node.attrs["scale"], x.dtype, x.shape)
+    return softmax_of(node, node.emitter.same("mul", x, scale))
+
+
+@rule("_LayerNorm")
+def _layer_norm(node: Written) -> Operand:
+    emitter, count = node.emitter, node.attrs["N"]
+    following = [name.decode() for name in node.attrs["fused_ops"]]
+    terms = [node.array(slot) for slot in range(count)]
+    args = dict(zip(following, map(node.array, range(count + 1, len(node.inputs))), strict=True))
+
+    def apply(what: str, x: Operand, y: Operand) -> Operand:
+        shape = broadcast_shape(x.shape, y.shape)
+        return emitter.same(what, emitter.broadcast(x, shape), emitter.broadcast(y, shape))
+
+    x = apply("add", *terms) if count > 1 else terms[0]
+    mean, variance = _moments_of(node, x, node.known(count))
+    epsilon = emitter.full(node.attrs["epsilon"], x.dtype, variance.shape)
+    factor: Operand = emitter.same("rsqrt", emitter.same("add", variance, epsilon))
+    if node.attrs["is_centered"]:
+        result = apply("mul", apply("sub", x, mean), factor)
+        result = apply("mul", result, args["Mul"]) if "Mul" in args else result
+        return apply("add", result, args["Add"]) if "Add" in args else result
+    factor = apply("mul", factor, args["Mul"]) if "Mul" in args else factor
+    term = apply("mul", emitter.same("neg", mean), factor)
+    term = apply("add", term, args["Add"]) if "Add" in args else term
+    return apply("add", apply("mul", x, factor), term)
+
+
 @rule("_Moments")
 def _moments(node: Written) -> list[Operand]:
-    x, emitter = node.array(0), node.emitter
-    rank = len(x.shape)
-    numbers = node.known(1).reshape(-1).tolist()
+    return _moments_of(node, node.array(0), node.known(1))
+
+
+def _moments_of(node: Written, x: Operand, indices: Any) -> list[Operand]:
+    """The mean along some axes, which stay, and the mean square of the distances from it."""
+    emitter, rank = node.emitter, len(x.shape)
+    numbers = indices.reshape(-1).tolist()
     node.need(all(-rank <= number < rank for number in numbers))
     axes = sorted({number % rank for number in numbers})
     kept = [1 if axis in axes else size for axis, size in enumerate(x.shape)]

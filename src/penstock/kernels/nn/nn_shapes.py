@@ -52,7 +52,7 @@ shape_signatures({
     "LRNGrad": "s, s, s -> s",
     "LSTMBlockCell": "[b,?], [b,c], *, *, *, *, *, * -> "
                      "[b,c], [b,c], [b,c], [b,c], [b,c], [b,c], [b,c]",
-    "LogSoftmax Softmax": "[...,n] -> [...,n]",
+    "LogSoftmax Softmax _ScaledSoftmax": "[...,n] -> [...,n]",
     "NthElement": "[...,?], [] -> [...]",
     "SparseSoftmaxCrossEntropyWithLogits": "[n,c], [n] -> [n], [n,c]",
     "TopK": "[...,?] -> [...,$k], [...,$k]",
@@ -141,6 +141,13 @@ def fused_gates(node: ShapeContext) -> Sequence[TensorShape]:
     count = node.attrs.int("num_split")
     width = _divided(dim(node.input(-1), 0), count)
     return [shape(dim(node.input(0), 0), width)] * count
+
+
+@shape_rule("_LayerNorm")
+def layer_norm(node: ShapeContext) -> TensorShape:
+    """That of the terms, the scale and the offset, as they are broadcast."""
+    terms = node.attrs.int("N")
+    return broadcast(*node.inputs[:terms], *node.inputs[terms + 1 :])
 
 
 @shape_rule("ApproxTopK")

@@ -13,9 +13,11 @@ from typing import Final
 
 import numpy as np
 
-from penstock.core.values import Array
+from penstock.core import dtypes
+from penstock.core.values import Array, Value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.part import kernel_of_part
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
 from penstock.kernels.c.softmax import softmax as softmax_in_c
@@ -63,3 +65,16 @@ def make_softmax(attrs: Attrs) -> Kernel:
     if attrs.accelerate and function is softmax:
         function = _softmax_in_c
     return in_float32(function, dtype) if dtype in NARROW else function
+
+
+@kernel("_ScaledSoftmax", types={"T": {dtypes.float32}})
+def make_scaled_softmax(attrs: Attrs) -> Kernel:
+    """The softmax of each row times a number, which is greater than 0."""
+    factor, scale = attrs.float("scale"), np.float32(attrs.float("scale"))
+    multiply, plain = kernel_of_part(attrs, "Mul"), kernel_of_part(attrs, "Softmax")
+
+    def scaled_softmax(logits: Value) -> Value:
+        found = softmax_in_c(logits, factor) if attrs.accelerate else None
+        return plain(multiply(logits, scale)) if found is None else found
+
+    return scaled_softmax
