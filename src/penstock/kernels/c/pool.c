@@ -10,19 +10,32 @@
  * A thread whose core another process has got keeps its piece for as long as that process may run,
  * which is longer than most works take.  So whoever waited longer for the others than it worked itself
  * does the next works alone, for several times as long as it waited.
+ *
+ * As long as nobody else wants the cores, threads spin until the next work mostly is there.  Whether somebody
+ * does, callers see by how often the system takes their core away: some times a second where it is theirs,
+ * hundreds of times where it is not.
  */
+
+#define _GNU_SOURCE
 
 #include <fenv.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "convolution.h"
 
 #define MOST_HELPERS 64
-/* Nanoseconds that a thread spins: as long as it takes to wake one. */
+/* Nanoseconds that a thread spins: where others want its core, as long as it takes to wake one. */
 #define SPINNING 20000
+#define SPINNING_LONG 200000
+/* A caller looks so many nanoseconds apart whether others do; nothing is to be seen of so many in which it
+   did something else; and so often a second it loses its core if they do. */
+#define LOOKING 50000000
+#define AWAY 250000000
+#define OFTEN 100
 /* Nanoseconds that a caller may wait for others however short the work is: threads begin late. */
 #define LATE 100000
 /* For so many times as long as a caller has waited too long, works are done alone. */
@@ -54,6 +67,8 @@ static APART atomic_int wanted = 0, at_work = 0;
 static atomic_int asleep = 0, is_caller_asleep = 0;
 /* Until when works are done alone.  Written by whoever holds ``turn``. */
 static atomic_llong alone_until = 0;
+/* How long threads spin.  Written by whoever holds ``turn``. */
+static atomic_llong spinning = SPINNING;
 
 static int64_t now(void) {
   struct timespec t;
@@ -77,9 +92,25 @@ static void take_pieces(void) {
       given.piece(given.work, number);
 }
 
+/* See whether others want the cores; the caller's time of now. */
+static void look_around(int64_t time) {
+#if defined(RUSAGE_THREAD)
+  static _Thread_local int64_t looked = 0, lost = 0;
+  int64_t passed = time - looked, before = lost;
+  struct rusage usage;
+  if (passed < LOOKING || getrusage(RUSAGE_THREAD, &usage)) return;
+  looked = time;
+  lost = usage.ru_nivcsw;
+  if (passed < AWAY)
+    atomic_store(&spinning, (lost - before) * 1000000000 < OFTEN * passed ? SPINNING_LONG : SPINNING);
+#else
+  (void)time;
+#endif
+}
+
 /* Whether there is work that this thread has not seen; it spins until then, but not for long. */
 static int comes_soon(long seen) {
-  int64_t end = now() + SPINNING;
+  int64_t end = now() + atomic_load(&spinning);
   do
     for (int i = 0; i < 64; i++) {
       if (atomic_load(&generation) != seen) return 1;
@@ -135,7 +166,7 @@ static int start(int helpers) {
 }
 
 static void wait_for_others(void) {
-  int64_t end = now() + SPINNING;
+  int64_t end = now() + atomic_load(&spinning);
   do
     for (int i = 0; i < 64; i++) {
       if (!atomic_load(&at_work)) return;
@@ -160,6 +191,7 @@ void penstock_share(Piece piece, const void *work, int64_t count, int64_t togeth
   if (helpers >= takes) helpers = (int)takes - 1;
   int64_t began = helpers > 0 ? now() : 0;
   if (helpers > 0 && began >= atomic_load(&alone_until) && !pthread_mutex_trylock(&turn)) {
+    look_around(began);
     int there = start(helpers);
     if (there < helpers) helpers = there;
     given.piece = piece;
@@ -198,4 +230,5 @@ __attribute__((visibility("default"))) void penstock_forget_threads(void) {
   atomic_store(&wanted, 0);
   atomic_store(&at_work, 0);
   atomic_store(&alone_until, 0);
+  atomic_store(&spinning, SPINNING);
 }
