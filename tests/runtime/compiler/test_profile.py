@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from penstock.core.limits import DEFAULT_LIMITS, Limits
+from penstock.graph.graph import Node
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.runtime import KernelBinder
 from penstock.runtime.compiler import profile
 from penstock.runtime.compiler.compile_regions import Compiler
@@ -141,3 +143,22 @@ def test_how_many_cores_were_busy(cores: float, monkeypatch: pytest.MonkeyPatch)
     for _ in range(10):
         clock()
     assert made.cores_used() == pytest.approx(cores, rel=0.15)
+
+
+def test_kernels_are_made_once() -> None:
+    """Whatever is made of a graph shares them, until it is given up."""
+    made: list[str] = []
+
+    def make(node: Node) -> BoundKernel:
+        made.append(node.name)
+        return KernelBinder(CPU).bind(node)
+
+    graph = sketch("x = _Arg() T=float32 index=0\na = Neg(x)\nr = _Retval(a) index=0")
+    compiler, x = Compiler(device=CPU, make_kernel=make), np.ones(2, np.float32)
+    results = [compiler.probing(graph, Profile()).run(Bare(), x) for _ in range(2)]
+    assert compiler.is_function(graph)
+    np.testing.assert_array_equal(*results)
+    assert sorted(made) == ["a", "r", "x"]
+    compiler.give_up()
+    assert compiler.is_function(graph)
+    assert len(made) == 6

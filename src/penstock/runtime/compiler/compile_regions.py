@@ -31,7 +31,7 @@ from penstock.runtime.compiler.fused_groups import fuse_groups, fuse_long_groups
 from penstock.runtime.compiler.generate import generate
 from penstock.runtime.compiler.irregular_loops import leaving_what_must_be
 from penstock.runtime.compiler.loops import Irregular, LoopOrNode, LoopTree, RegularLoop, is_free
-from penstock.runtime.compiler.partition_by_cost import partition_by_cost
+from penstock.runtime.compiler.partition_by_cost import partition_by_cost, seconds_of
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Program
 from penstock.runtime.compiler.region import Region
@@ -85,9 +85,12 @@ class Compiler:
     limits: Limits = DEFAULT_LIMITS
     #: What was made.
     made: list[weakref.ref[Source]] = field(default_factory=list)
+    #: Kernels of nodes, which all that is made of a graph shares.  Only grows until it is given up.
+    kernels: dict[Node, BoundKernel] = field(default_factory=dict)
 
     def give_up(self) -> None:
         """Let go of all that what was made refers to; none of it can run any more."""
+        self.kernels.clear()
         for source in [made() for made in self.made]:
             if source is not None:
                 source.give_up()
@@ -168,11 +171,10 @@ class Compiler:
         levels, facts = self._look_at(graph)
         [units] = levels.units.values()
         own = [unit for unit in units if not _is_boundary(unit) and not _is_free(unit)]
-        seconds = {unit: _seconds_of(unit, profile) for unit in own}
         is_idle = profile.cores_used() < _BUSY * threads
-        may_cut = is_idle and len(own) <= MAX_CUT
         groups = []
-        if may_cut:
+        if is_idle and len(own) <= MAX_CUT:
+            seconds = {unit: seconds_of(unit, profile) for unit in own}
             groups = partition_by_cost(own, levels.sources, seconds, threads, self.limits)
         program = self._program(graph, levels, facts)  # which proves what its parts rely on
         if groups:
@@ -192,7 +194,7 @@ class Compiler:
         begin("making kernels")
         info = build_control_flow_info(graph)
         kernels = {
-            node: bind_at(self.make_kernel, node, self._device(node), graph.function)
+            node: self._kernel_of(node, graph.function)
             for node in graph
             if node.id in info.frame_of
         }
@@ -206,6 +208,13 @@ class Compiler:
         return LoopTree(graph, info, can_compile), NodeInfo(
             kernels, References(kernels), set(), set()
         )
+
+    def _kernel_of(self, node: Node, function: str) -> BoundKernel:
+        kernel = self.kernels.get(node)
+        if kernel is None:  # of two that are made at once, either will do
+            device = self._device(node)
+            kernel = self.kernels[node] = bind_at(self.make_kernel, node, device, function)
+        return kernel
 
     def _device(self, node: Node) -> str:
         return self.device_of.get(node.id, self.device)
@@ -319,13 +328,6 @@ class Compiler:
         if kernel.is_builtin and not self.checks_outputs:
             return kernel.compute
         return checked_kernel(node, kernel.compute)
-
-
-def _seconds_of(unit: LoopOrNode, profile: Profile) -> float:
-    """What a node, or all that is in a loop, took."""
-    if isinstance(unit, RegularLoop):
-        return sum(_seconds_of(inner, profile) for inner in unit.body)
-    return profile.seconds.get(unit, 0.0)
 
 
 def _has_ends(graph: Graph, arg_count: int, result_count: int) -> bool:

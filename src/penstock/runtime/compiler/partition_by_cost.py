@@ -17,7 +17,8 @@ from typing import Final
 
 from penstock.core.limits import DEFAULT_LIMITS, Limits
 from penstock.dataclass import dataclass
-from penstock.runtime.compiler.loops import LoopOrNode
+from penstock.runtime.compiler.loops import LoopOrNode, RegularLoop
+from penstock.runtime.compiler.profile import Profile
 
 #: How many times as fast the parts must be, side by side, as one after the other.
 _GAIN: Final = 1.25
@@ -29,6 +30,13 @@ class _CostGroup:
     seconds: float
     sources: set[_CostGroup] = field(default_factory=set)
     users: set[_CostGroup] = field(default_factory=set)
+
+
+def seconds_of(unit: LoopOrNode, profile: Profile) -> float:
+    """What a node, or all that is in a loop, took."""
+    if isinstance(unit, RegularLoop):
+        return sum(seconds_of(inner, profile) for inner in unit.body)
+    return profile.seconds.get(unit, 0.0)
 
 
 def partition_by_cost(
