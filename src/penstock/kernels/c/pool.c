@@ -12,11 +12,9 @@
  * does the next works alone, for several times as long as it waited.
  *
  * As long as nobody else wants the cores, threads spin until the next work mostly is there.  Whether somebody
- * does, callers see by how often the system takes their core away: some times a second where it is theirs,
- * hundreds of times where it is not.
+ * does, callers see by how often the system takes a core away from one of the process's threads: some times a
+ * second where it is theirs, hundreds of times where it is not.
  */
-
-#define _GNU_SOURCE
 
 #include <fenv.h>
 #include <pthread.h>
@@ -32,10 +30,12 @@
 #define SPINNING 20000
 #define SPINNING_LONG 200000
 /* A caller looks so many nanoseconds apart whether others do; nothing is to be seen of so many in which it
-   did something else; and so often a second it loses its core if they do. */
+   did something else; and so often a second a thread loses its core if they do. */
 #define LOOKING 50000000
 #define AWAY 250000000
 #define OFTEN 100
+/* For so many nanoseconds after that they are taken to want them still: who works alone loses none. */
+#define LASTING 1000000000
 /* Nanoseconds that a caller may wait for others however short the work is: threads begin late. */
 #define LATE 100000
 /* For so many times as long as a caller has waited too long, works are done alone. */
@@ -69,6 +69,10 @@ static atomic_int asleep = 0, is_caller_asleep = 0;
 static atomic_llong alone_until = 0;
 /* How long threads spin.  Written by whoever holds ``turn``. */
 static atomic_llong spinning = SPINNING;
+/* When a caller looked around, and how often threads had lost their core by then.  Under ``turn``. */
+static int64_t looked = 0, lost = 0;
+/* Until when others are taken to want the cores.  Under ``turn``. */
+static int64_t wanted_until = 0;
 
 static int64_t now(void) {
   struct timespec t;
@@ -94,18 +98,14 @@ static void take_pieces(void) {
 
 /* See whether others want the cores; the caller's time of now. */
 static void look_around(int64_t time) {
-#if defined(RUSAGE_THREAD)
-  static _Thread_local int64_t looked = 0, lost = 0;
   int64_t passed = time - looked, before = lost;
   struct rusage usage;
-  if (passed < LOOKING || getrusage(RUSAGE_THREAD, &usage)) return;
+  if (passed < LOOKING || getrusage(RUSAGE_SELF, &usage)) return;
   looked = time;
   lost = usage.ru_nivcsw;
-  if (passed < AWAY)
-    atomic_store(&spinning, (lost - before) * 1000000000 < OFTEN * passed ? SPINNING_LONG : SPINNING);
-#else
-  (void)time;
-#endif
+  if (passed >= AWAY) return;
+  if ((lost - before) * 1000000000 >= OFTEN * passed) wanted_until = time + LASTING;
+  atomic_store(&spinning, time < wanted_until ? SPINNING : SPINNING_LONG);
 }
 
 /* Whether there is work that this thread has not seen; it spins until then, but not for long. */

@@ -17,10 +17,10 @@ The law of threads is stated here as well, since all of them want the same cores
 - a kernel's work is shared by the threads of ``intra_op``, one less than there are cores, which
   sleep while they wait; a kernel beside others has its share of them (``helpers``);
 - the kernels in C have as many threads of their own, which spin for 200 microseconds before they
-  sleep, since the next node often has work for them by then, and for 20 where the system takes the
-  core of whoever calls them away more than a hundred times a second; one kernel has them at a time;
-  if it waits for them longer than it worked, since another program has their core, the next works
-  are done without them for a while;
+  sleep, since the next node often has work for them by then, and for 20 in the second after the
+  system took cores away from the process's threads a hundred times a second or more; one kernel has
+  them at a time; if it waits for them longer than it worked, since another program has their core,
+  the next works are done without them for a while;
 - OpenBLAS works on the threads that call it, and on no others (``blas.alone``);
 - ONNX Runtime has as many threads of its own as there are cores, less the one that calls it, which
   spin for 100 microseconds while a model runs and sleep while none does; nothing else of a kernel
