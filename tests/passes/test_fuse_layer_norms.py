@@ -125,6 +125,12 @@ def test_parts_that_are_asked_for_stay(part: str) -> None:
     assert part in made
 
 
+def test_moments_that_are_asked_for_stay() -> None:
+    """Though everybody else in the graph is one node."""
+    made = after(merged, f"{BEGINNING}{TURNED}also = _Moments(total, axes, ^w)")
+    assert "m = _Moments(total, axes, ^w)" in made
+
+
 def test_a_sum_that_is_waited_for_stays() -> None:
     """Whoever waits for it, even the moments."""
     made = after(fuse_layer_norms, BEGINNING.replace("^w", "^total") + TURNED)

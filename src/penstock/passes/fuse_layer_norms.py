@@ -67,6 +67,8 @@ def fuse_layer_norms(draft: GraphRewriter, is_wanted: Callable[[], bool] = lambd
 
 
 def _fuse(draft: GraphRewriter, moments: Node) -> int:
+    if draft.is_root(moments):
+        return 0
     for read in (_read_moved, _read_centered):
         found = _LayerNorm(moments, [moments.input(0)], [])
         try:

@@ -7,14 +7,14 @@ Not:  runs nothing, and knows no options but by their names.
 Functions are opened before all else, so that passes see across their borders.  In-place ops
 come next: they rely on an order that rewriting gives up.  Then passes rewrite in rounds, since
 each may make work for the others.  Fusing and merging come last, once: they make none.  Merging
-comes after fusing, since what was merged has several readers, and is not fused.  What
-ONNX Runtime has ways of its own for is fused when its regions are taken out.
+comes after fusing, since what was merged has several readers, and is not fused.  What ONNX
+Runtime has ways of its own for is fused when its regions are taken out.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from typing import Final
 
@@ -33,6 +33,7 @@ from penstock.passes.fuse_layer_norms import fuse_layer_norms
 from penstock.passes.fuse_moments import fuse_moments
 from penstock.passes.fuse_scaled_softmax import fuse_scaled_softmax
 from penstock.passes.graph_pass import REWRITING, GraphPass, GraphProperty, PassInput, rewriting
+from penstock.passes.graph_rewriter import GraphRewriter
 from penstock.passes.mask_pooled_gradients import mask_pooled_gradients
 from penstock.passes.multiply_ahead import multiply_ahead
 from penstock.passes.offload.heavy_ops import HEAVY
@@ -94,24 +95,16 @@ def _may_be_flattened(node: Node) -> bool:
     return op == "BatchMatMulV2" or (op == "Reshape" and node.input(0).src.op.name == "MatMul")
 
 
-def _fuse_moments(given: PassInput) -> int:
-    accelerate = given.settings.accelerate
-    return fuse_moments(given.draft, lambda: accelerate and library() is not None)
+def _with_c(
+    fuse: Callable[[GraphRewriter, Callable[[], bool]], int],
+) -> Callable[[PassInput], int]:
+    """A pass that asks, if it may have something to do, whether there are kernels in C."""
 
+    def run(given: PassInput) -> int:
+        accelerate = given.settings.accelerate
+        return fuse(given.draft, lambda: accelerate and library() is not None)
 
-def _fuse_layer_norms(given: PassInput) -> int:
-    accelerate = given.settings.accelerate
-    return fuse_layer_norms(given.draft, lambda: accelerate and library() is not None)
-
-
-def _fuse_scaled_softmax(given: PassInput) -> int:
-    accelerate = given.settings.accelerate
-    return fuse_scaled_softmax(given.draft, lambda: accelerate and library() is not None)
-
-
-def _fuse_convolutions(given: PassInput) -> int:
-    accelerate = given.settings.accelerate
-    return fuse_convolutions(given.draft, lambda: accelerate and library() is not None)
+    return run
 
 
 #: Penstock's own passes.
@@ -220,7 +213,7 @@ BUILTIN_PASSES: Final = (
     ),
     GraphPass(
         name="fuse_moments",
-        run=_fuse_moments,
+        run=_with_c(fuse_moments),
         does="the mean of something along an axis, and the mean square of the distances from it, "
         "as one node",
         never="without kernels in C, where others read the squares",
@@ -240,7 +233,7 @@ BUILTIN_PASSES: Final = (
     ),
     GraphPass(
         name="fuse_convolutions",
-        run=_fuse_convolutions,
+        run=_with_c(fuse_convolutions),
         does="convolution, bias and activation as one node; where kernels in C compute it, the sum "
         "with another result, too",
         never="what has no kernel",
@@ -283,7 +276,7 @@ BUILTIN_PASSES: Final = (
     ),
     GraphPass(
         name="fuse_layer_norms",
-        run=_fuse_layer_norms,
+        run=_with_c(fuse_layer_norms),
         does="a normalisation by rows, the sum before it, its scale and offset as one node",
         never="without kernels in C, of which others read a part; regions of ONNX Runtime",
         option="remapping",
@@ -291,7 +284,7 @@ BUILTIN_PASSES: Final = (
     ),
     GraphPass(
         name="fuse_scaled_softmax",
-        run=_fuse_scaled_softmax,
+        run=_with_c(fuse_scaled_softmax),
         does="a softmax and the number that its input is multiplied by as one node",
         never="without kernels in C, products that others read; regions of ONNX Runtime",
         option="remapping",
