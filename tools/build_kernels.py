@@ -5,10 +5,14 @@
 In:   ``CC``, or ``cc`` if that is not set.
 Out:  the library beside the sources; or why there is none.
 Not:  imports nothing of Penstock: ``hatch_build.py`` runs it before there is a package.
+
+A library says what it was made of: sources, options, and which compiler.  One that would be made of
+the same again stays, so that whoever installs a second time does not wait for it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import shlex
@@ -16,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[1] / "src" / "penstock" / "kernels" / "c"
@@ -35,6 +40,10 @@ _ONCE = ["library", "programs", "pool", "boxes", "machine"]
 _FOR_EACH_KIND = ["tiles", "winograd", "elements", "pooling", "softmax", "moments", "operations"]
 
 
+#: Of a source of those compiled once, or of a kind: its name, that of its object, and options.
+_Part = tuple[str, str, list[str]]
+
+
 def build(compiler: str, library: Path = LIBRARY) -> str:
     """Build the library; returns why there is none, or nothing.
 
@@ -52,23 +61,47 @@ def build(compiler: str, library: Path = LIBRARY) -> str:
 def _build(command: list[str], library: Path) -> str:
     if sys.platform == "win32" or not command or shutil.which(command[0]) is None:
         return f"there is no C compiler {shlex.join(command)}"
-    is_x86_64 = platform.machine() in ("x86_64", "AMD64")
-    kinds = {**_KINDS, **(_X86_64_KINDS if is_x86_64 else {})}
+    made_of = _made_of(command)
+    if library.exists() and made_of.encode() in library.read_bytes():
+        return ""
+    parts = _parts(made_of)
     with tempfile.TemporaryDirectory(dir=library.parent, prefix=".building-") as folder:
-        parts = [(name, name, ["-ffp-contract=off"]) for name in _ONCE]
-        for name, (lanes, options) in kinds.items():
-            options = [*options, f"-DLANES={lanes}", f"-DKIND={name}"]
-            parts += [(source, f"{name}_{source}", options) for source in _FOR_EACH_KIND]
-        for source, name, options in parts:
+
+        def compile_part(part: _Part) -> str:
+            source, name, options = part
             made = ["-c", str(SOURCES / f"{source}.c"), "-o", f"{folder}/{name}.o"]
-            problem = _run([*command, *_OPTIONS, *options, *made])
-            if problem:
-                return problem
+            return _run([*command, *_OPTIONS, *options, *made])
+
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            problem = next(filter(None, threads.map(compile_part, parts)), "")
         objects = [f"{folder}/{name}.o" for _, name, _ in parts]
-        problem = _run([*command, "-shared", "-pthread", *objects, "-o", f"{folder}/made"])
+        problem = problem or _run(
+            [*command, "-shared", "-pthread", *objects, "-o", f"{folder}/made"]
+        )
         if not problem:
             Path(folder, "made").replace(library)
         return problem
+
+
+def _made_of(command: list[str]) -> str:
+    """What tells a library from one of other sources, other options or another compiler."""
+    digest = hashlib.sha256(f"{command} {platform.machine()}".encode())
+    version = subprocess.run([*command, "--version"], capture_output=True, check=False, timeout=300)
+    digest.update(version.stdout)
+    for path in (Path(__file__), *sorted(SOURCES.glob("*.[ch]"))):
+        digest.update(path.read_bytes())
+    return f"made of {digest.hexdigest()}"
+
+
+def _parts(made_of: str) -> list[_Part]:
+    """All that is compiled."""
+    told = f'-DPENSTOCK_MADE_OF="{made_of}"'
+    parts = [(name, name, ["-ffp-contract=off", told]) for name in _ONCE]
+    is_x86_64 = platform.machine() in ("x86_64", "AMD64")
+    for name, (lanes, options) in {**_KINDS, **(_X86_64_KINDS if is_x86_64 else {})}.items():
+        options = [*options, f"-DLANES={lanes}", f"-DKIND={name}"]
+        parts += [(source, f"{name}_{source}", options) for source in _FOR_EACH_KIND]
+    return parts
 
 
 def _run(command: list[str]) -> str:

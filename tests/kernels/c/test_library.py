@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,18 @@ from penstock.kernels.c.convolution import Convolver
 from penstock.kernels.values.windows import Window
 
 ROOT = Path(__file__).parents[3]
-build = runpy.run_path(str(ROOT / "tools" / "build_kernels.py"))["build"]
+_TOOL = runpy.run_path(str(ROOT / "tools" / "build_kernels.py"))
+build, BUILT = _TOOL["build"], _TOOL["LIBRARY"]
+
+#: What it makes are the commands that made it.
+_COMPILER = """\
+#!/bin/sh
+if [ "$2" = --version ]; then cat "$0.version"; exit; fi
+echo "$*" >> "$0.calls"
+for made; do :; done
+echo "$*" > "$made"
+[ "$2" != -shared ] || cat "${made%/*}"/*.o > "$made"
+"""
 
 
 def test_without_a_compiler_it_is_said(tmp_path: Path) -> None:
@@ -40,11 +53,49 @@ def test_a_compiler_that_fails_is_said(tmp_path: Path) -> None:
 @pytest.mark.skipif(library.loaded() is None, reason="there was no C compiler")
 def test_a_library_of_other_sources_is_not_used(tmp_path: Path) -> None:
     """Its structure would be another one."""
-    assert build("cc", tmp_path / "made") == ""
-    assert library.load(tmp_path / "made") is not None
-    assert library.load(tmp_path / "made", layout=0) is None
+    assert library.load(BUILT) is not None
+    assert library.load(BUILT, layout=0) is None
     assert library.load(ROOT / "README.md") is None
     assert library.load(tmp_path / "nothing") is None
+
+
+def _some_compiler(folder: Path) -> tuple[Path, Callable[[], int]]:
+    """A command, and how often it was called since this was asked for the last time."""
+    compiler, calls = folder / "compiler", folder / "compiler.calls"
+    compiler.write_text(_COMPILER)
+    compiler.chmod(0o700)
+    compiler.with_suffix(".version").write_text("1")
+
+    def count() -> int:
+        lines = calls.read_text().splitlines() if calls.exists() else []
+        calls.unlink(missing_ok=True)
+        return len(lines)
+
+    return compiler, count
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no shell")
+def test_a_library_of_the_same_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever installs again does not wait for the compiler; of anything else there is another."""
+    compiler, calls = _some_compiler(tmp_path)
+    sources = Path(shutil.copytree(_TOOL["SOURCES"], tmp_path / "sources"))
+    monkeypatch.setitem(build.__globals__, "SOURCES", sources)
+    made = tmp_path / "made"
+
+    def built(options: str) -> int:
+        assert build(f"{compiler} {options}", made) == ""
+        return calls()
+
+    in_all = built("-O1")
+    assert in_all > 10
+    assert built("-O1") == 0
+    assert built("-O2") == in_all
+    compiler.with_suffix(".version").write_text("2")
+    assert built("-O2") == in_all
+    with (sources / "pool.h").open("a") as file:
+        file.write("/* More. */")
+    assert built("-O2") == in_all
+    assert built("-O2") == 0
 
 
 def test_the_package_is_built_with_it() -> None:
