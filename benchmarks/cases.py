@@ -38,6 +38,8 @@ class Case:
     fetches: list[str]
     #: What initialises the variables; empty if there are none.
     init_op: str
+    #: How far answers of two engines may be apart; ``agree`` says of what.
+    tolerance: float = TOLERANCE
 
     @classmethod
     def read(cls, folder: Path) -> Case:
@@ -51,6 +53,7 @@ class Case:
             feeds=meta["feeds"],
             fetches=meta["fetches"],
             init_op=meta.get("init_op", ""),
+            tolerance=meta.get("tolerance", TOLERANCE),
         )
 
     @property
@@ -75,8 +78,8 @@ class Case:
 
     def fed(self) -> list[Any]:
         """What to feed, in the order of ``feeds``."""
-        with np.load(self.folder / "feeds.npz") as stored:
-            return [stored[key] for key in self.feeds.values()]
+        with np.load(self.folder / "feeds.npz") as file:
+            return [file[key] for key in self.feeds.values()]
 
     def expected(self) -> list[Any] | None:
         """TensorFlow's answers to the first steps; None if they are too large to be kept."""
@@ -95,25 +98,33 @@ def all_cases(names: Sequence[str] = ()) -> Iterator[Case]:
 
 def write_arrays(path: Path, arrays: Sequence[Any]) -> None:
     """Store results in order."""
-    np.savez_compressed(path, **{str(index): array for index, array in enumerate(arrays)})
+    np.savez_compressed(path, **{str(index): stored(array) for index, array in enumerate(arrays)})
+
+
+def stored(value: Any) -> Any:
+    """An array that a file may have: of texts, one of bytes."""
+    array = np.asarray(value)
+    return array.astype(np.bytes_) if array.dtype == object else array
 
 
 def read_arrays(path: Path) -> list[Any]:
     """Results as ``write_arrays`` stored them."""
-    with np.load(path) as stored:
-        return [stored[str(index)] for index in range(len(stored.files))]
+    with np.load(path) as file:
+        return [file[str(index)] for index in range(len(file.files))]
 
 
-def agree(got: Sequence[Any], wanted: Sequence[Any]) -> bool:
+def agree(got: Sequence[Any], wanted: Sequence[Any], tolerance: float = TOLERANCE) -> bool:
     """Whether results have the same types and shapes, and nearly the same values."""
-    return len(got) == len(wanted) and all(map(_is_near, got, wanted))
+    return len(got) == len(wanted) and all(
+        _is_near(one, other, tolerance) for one, other in zip(got, wanted, strict=True)
+    )
 
 
-def _is_near(got: Any, wanted: Any) -> bool:
+def _is_near(got: Any, wanted: Any, tolerance: float) -> bool:
     if got.dtype != wanted.dtype or got.shape != wanted.shape:
         return False
-    if wanted.dtype.kind in "biu":
+    if wanted.dtype.kind in "biuS":
         return bool(np.array_equal(got, wanted))
     scale = float(np.max(np.abs(wanted), where=np.isfinite(wanted), initial=0.0))
-    near = TOLERANCE / 10 * scale
-    return bool(np.allclose(got, wanted, rtol=TOLERANCE, atol=near, equal_nan=True))
+    near = tolerance / 10 * scale
+    return bool(np.allclose(got, wanted, rtol=tolerance, atol=near, equal_nan=True))

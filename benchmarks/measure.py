@@ -208,4 +208,6 @@ def verdict(case: Case, found: Sequence[Measurement]) -> str:
     if wrong:
         return wrong
     wanted = case.expected() or found[0].results
-    return "" if all(agree(one.results, wanted) for one in found) else "WRONG RESULT"
+    return (
+        "" if all(agree(one.results, wanted, case.tolerance) for one in found) else "WRONG RESULT"
+    )

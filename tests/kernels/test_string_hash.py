@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from penstock import errors
+from penstock.kernels.values.fingerprints import farmhash64, farmhash64_of_each
 from support.ops import run_op
 
 ALL_SIZES = [
@@ -121,6 +123,30 @@ def texts() -> Any:
 def test_every_bit(op: str, attrs: dict[str, Any], expected: list[int]) -> None:
     """Whatever its length, a string's hash is TensorFlow's to the last bit."""
     assert run_op(op, texts(), num_buckets=BUCKETS, **attrs).tolist() == expected
+
+
+@pytest.mark.parametrize("most", [16, 1000])
+def test_many_at_once(most: int) -> None:
+    """Short ones, between which there may be long ones, have the buckets that each has alone."""
+    pairs = [pair for pair in zip(TEXTS, FAST, strict=True) if len(pair[0]) <= most]
+    texts, buckets = zip(*pairs * 10, strict=True)
+    value = np.array(texts, object).reshape(10, -1)
+
+    found = run_op("StringToHashBucketFast", value, num_buckets=BUCKETS)
+
+    np.testing.assert_array_equal(found, np.array(buckets).reshape(10, -1))
+
+
+@pytest.mark.parametrize("sizes", [range(17), range(1, 4), range(4, 8), [8, 16], [0], [16, 17]])
+def test_many_of_any_bytes(sizes: Sequence[int]) -> None:
+    """Whatever the bytes, and whichever sizes there are."""
+    rng = np.random.default_rng(7)
+    texts = [rng.bytes(size) for size in sizes for _ in range(120)]
+
+    found = farmhash64_of_each(texts)
+
+    assert found.dtype == np.uint64
+    assert found.tolist() == [farmhash64(text) for text in texts]
 
 
 def test_few_buckets() -> None:

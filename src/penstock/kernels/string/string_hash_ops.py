@@ -12,13 +12,18 @@ from collections.abc import Callable
 import numpy as np
 
 from penstock.core import dtypes
-from penstock.core.values import Array, Value
+from penstock.core.values import Array, Value, as_value
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import PLAIN
 from penstock.kernels.values.arrays import as_array
-from penstock.kernels.values.fingerprints import farmhash64, murmurhash64, siphash
+from penstock.kernels.values.fingerprints import (
+    farmhash64,
+    farmhash64_of_each,
+    murmurhash64,
+    siphash,
+)
 from penstock.kernels.values.strings import each_to_number
 
 _WORD = 0xFFFFFFFFFFFFFFFF
@@ -32,7 +37,15 @@ def _buckets(attrs: Attrs, digest: Callable[[bytes], int]) -> Kernel:
 @kernel("StringToHashBucketFast")
 def make_string_to_hash_bucket_fast(attrs: Attrs) -> Kernel:
     """FarmHash's fingerprint, modulo the number of buckets."""
-    return _buckets(attrs, farmhash64)
+    count = attrs.int("num_buckets")
+
+    def buckets(texts: Value) -> Value:
+        if isinstance(texts, bytes):
+            return np.int64(farmhash64(texts) % count)
+        words = farmhash64_of_each(texts.ravel().tolist())
+        return as_value((words % np.uint64(count)).astype(np.int64).reshape(texts.shape))
+
+    return buckets
 
 
 @kernel("StringToHashBucket")
@@ -69,7 +82,7 @@ def make_fingerprint(attrs: Attrs) -> Kernel:
             rows = _text_rows(array)
         else:
             rows = [row.tobytes() for row in np.ascontiguousarray(array)]
-        digests = np.array(list(map(farmhash64, rows)), "<u8")
+        digests = farmhash64_of_each(rows).astype("<u8", copy=False)
         return digests.view(np.uint8).reshape(len(rows), 8)
 
     return fingerprint
@@ -79,5 +92,5 @@ def _text_rows(array: Array) -> list[bytes]:
     """What is hashed for each row of strings."""
     if array.ndim == 1:
         return list(array)
-    words = np.array(list(map(farmhash64, array.flat)), "<u8")
+    words = farmhash64_of_each(array.ravel().tolist()).astype("<u8", copy=False)
     return [row.tobytes() for row in words.reshape(len(array), -1 if array.size else 0)]

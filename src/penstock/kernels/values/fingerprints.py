@@ -1,17 +1,28 @@
 """Hashes of byte strings that are the same on all machines and in all years.
 
-In:   bytes.
-Out:  numbers of 64 bits.
+In:   bytes; or many of them.
+Out:  a number of 64 bits; or as many of them.
 Not:  registers no kernel; protects nothing against an adversary but ``siphash`` with a key.
 
 Three published functions: FarmHash's Fingerprint64 (in its "na" form), MurmurHash64A, and
 SipHash-2-4.  Graphs hold buckets and tables made with them, so every bit counts.
+
+What FarmHash does to words of 64 bits is said once, for numbers and for arrays of them: models of
+language ask for the fingerprints of thousands of short texts, which numpy finds side by side.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+import numpy as np
+
+from penstock.core.values import Array
+
+#: A word of 64 bits, or an array of such words.
+_Word = TypeVar("_Word", int, Array)
 
 _MASK: Final = (1 << 64) - 1
 _K0: Final = 0xC3A5C85C97CB3127
@@ -19,15 +30,18 @@ _K1: Final = 0xB492B66FBE98F273
 _K2: Final = 0x9AE16A3B2F90404F
 _MURMUR: Final = 0xC6A4A7935BD1E995
 _MURMUR_SEED: Final = 0xDECAFCAFFE
+#: Bytes of texts that are taken side by side, and how many such texts make that worth it.
+_SHORT: Final = 16
+_MANY: Final = 100
 
 
 def _word(text: bytes, at: int) -> int:
     return int.from_bytes(text[at : at + 8], "little")
 
 
-def _right(x: int, count: int) -> int:
+def _right(x: _Word, count: int) -> _Word:
     """64 bits, rotated to the right."""
-    x &= _MASK
+    x = x & _MASK
     return x >> count | x << (64 - count) & _MASK
 
 
@@ -35,12 +49,12 @@ def _left(x: int, count: int) -> int:
     return _right(x, 64 - count)
 
 
-def _shift_mix(x: int) -> int:
-    x &= _MASK
+def _shift_mix(x: _Word) -> _Word:
+    x = x & _MASK
     return x ^ x >> 47
 
 
-def _mix(u: int, v: int, mul: int) -> int:
+def _mix(u: _Word, v: _Word, mul: _Word) -> _Word:
     """Two words as one."""
     a = _shift_mix((u ^ v) * mul)
     b = _shift_mix((v ^ a) * mul)
@@ -60,22 +74,82 @@ def farmhash64(text: bytes) -> int:
     return _farm_33_to_64(text) if size <= 64 else _farm_long(text)
 
 
+def farmhash64_of_each(texts: Sequence[bytes]) -> Array:
+    """FarmHash's Fingerprint64 of each text, as uint64."""
+    if len(texts) < _MANY:
+        return np.array(list(map(farmhash64, texts)), np.uint64)
+    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+    is_short = sizes <= _SHORT
+    if is_short.all():
+        return _farm_short_ones(texts, sizes)
+    words = np.empty(len(texts), np.uint64)
+    short = [text for text in texts if len(text) <= _SHORT]
+    words[is_short] = _farm_short_ones(short, sizes[is_short])
+    for place in np.flatnonzero(~is_short).tolist():
+        words[place] = farmhash64(texts[place])
+    return words
+
+
+def _farm_short_ones(texts: Sequence[bytes], sizes: Array) -> Array:
+    """The fingerprints of texts of 16 bytes at most."""
+    joined = b"".join(texts) + bytes(8)
+    #: The word at each byte.
+    word: Array = np.ndarray(len(joined) - 7, "<u8", joined, strides=(1,))
+    starts = np.cumsum(sizes) - sizes
+    words: Array = np.full(len(texts), _K2, np.uint64)
+
+    def fill(is_of: Array, digest: Callable[[Array, Array], Array]) -> None:
+        places = np.flatnonzero(is_of)
+        if places.size:
+            words[places] = digest(starts[places], sizes[places])
+
+    def of_8_to_16(start: Array, size: Array) -> Array:
+        return _farm_8_to_16(word[start], word[start + size - 8], size.astype(np.uint64))
+
+    def of_4_to_7(start: Array, size: Array) -> Array:
+        first, last = word[start] & 0xFFFFFFFF, word[start + size - 4] & 0xFFFFFFFF
+        return _farm_4_to_7(first, last, size.astype(np.uint64))
+
+    def of_1_to_3(start: Array, size: Array) -> Array:
+        first, half, last = (word[start + at] & 0xFF for at in (0, size >> 1, size - 1))
+        return _farm_1_to_3(first, half, last, size.astype(np.uint64))
+
+    fill(sizes >= 8, of_8_to_16)
+    fill((sizes >= 4) & (sizes < 8), of_4_to_7)
+    fill((sizes > 0) & (sizes < 4), of_1_to_3)
+    return words
+
+
 def _farm_short(text: bytes) -> int:
     size = len(text)
-    mul = _K2 + size * 2 & _MASK
     if size >= 8:
-        a, b = _word(text, 0) + _K2, _word(text, size - 8)
-        c = _right(b, 37) * mul + a & _MASK
-        d = (_right(a, 25) + b) * mul & _MASK
-        return _mix(c, d, mul)
+        return _farm_8_to_16(_word(text, 0), _word(text, size - 8), size)
     if size >= 4:
         first, last = (int.from_bytes(part, "little") for part in (text[:4], text[-4:]))
-        return _mix(size + (first << 3), last, mul)
-    if size:
-        y = text[0] + (text[size >> 1] << 8)
-        z = size + (text[-1] << 2)
-        return _shift_mix(y * _K2 & _MASK ^ z * _K0 & _MASK) * _K2 & _MASK
-    return _K2
+        return _farm_4_to_7(first, last, size)
+    return _farm_1_to_3(text[0], text[size >> 1], text[-1], size) if size else _K2
+
+
+def _farm_8_to_16(first: _Word, last: _Word, size: _Word) -> _Word:
+    """Of a text's first and last eight bytes."""
+    mul = size * 2 + _K2 & _MASK
+    a = first + _K2 & _MASK
+    c = _right(last, 37) * mul + a & _MASK
+    d = (_right(a, 25) + last) * mul & _MASK
+    return _mix(c, d, mul)
+
+
+def _farm_4_to_7(first: _Word, last: _Word, size: _Word) -> _Word:
+    """Of a text's first and last four bytes."""
+    return _mix(size + (first << 3), last, size * 2 + _K2 & _MASK)
+
+
+def _farm_1_to_3(first: _Word, half: _Word, last: _Word, size: _Word) -> _Word:
+    """Of a text's first and last byte, and of that in the middle."""
+    y = first + (half << 8)
+    z = size + (last << 2)
+    word: _Word = _shift_mix(y * _K2 & _MASK ^ z * _K0 & _MASK) * _K2 & _MASK
+    return word
 
 
 def _farm_17_to_32(text: bytes) -> int:
