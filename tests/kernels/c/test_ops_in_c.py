@@ -11,6 +11,7 @@ import pytest
 from penstock.core.values import Array
 from penstock.kernels.api.registry import get_kernel
 from penstock.kernels.c.library import Library, library
+from penstock.kernels.nn import conv_ops
 from support.ops import node_of
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
@@ -87,6 +88,26 @@ def test_three_dimensions(padding: str, strides: list[int], asked: list[str]) ->
     images, filters = floats(2, 7, 8, 9, 5), floats(3, 2, 3, 5, 20)
     check(both("Conv3D", images, filters, strides=strides, padding=padding))
     assert len(asked) == 2 * 3
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("depth_stride", [1, 2, 3])
+@pytest.mark.parametrize("slices", [1, 2, 4])
+def test_large_images_in_parts(
+    padding: str, depth_stride: int, slices: int, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many places are computed at once, each has the same bits."""
+    images, filters = floats(2, 11, 4, 3, 5), floats(3, 2, 3, 5, 20)
+    attrs = {"strides": [1, depth_stride, 1, 1, 1], "padding": padding}
+    _, at_once = both("Conv3D", images, filters, **attrs)
+    at_first = len(asked)
+
+    monkeypatch.setattr(conv_ops, "_NUMBERS_AT_ONCE", slices * 4 * 3 * 5)
+    check(pair := both("Conv3D", images, filters, **attrs))
+
+    np.testing.assert_array_equal(pair[1], at_once)
+    parts = -(-at_once.shape[1] // slices)
+    assert len(asked) - at_first == at_first * parts
 
 
 def test_images_with_the_depth_second(asked: list[str]) -> None:

@@ -10,7 +10,10 @@ Half precision is summed up in float32.
 from __future__ import annotations
 
 import functools
+import itertools
+import math
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -25,9 +28,20 @@ from penstock.kernels.nn.correlation import correlate
 from penstock.kernels.nn.depthwise import slide_weights
 from penstock.kernels.parallel.products import matrix_product
 from penstock.kernels.values.precision import NARROW, in_float32
-from penstock.kernels.values.windows import Window, centred, margins_of, pad, per_dimension, tap
+from penstock.kernels.values.windows import (
+    Window,
+    centred,
+    margins_of,
+    pad,
+    per_dimension,
+    seen_by,
+    tap,
+)
 
 Convolve = Callable[[Array, Array], Array]
+
+#: Numbers of three-dimensional images that are convolved at once, but for one slice at least.
+_NUMBERS_AT_ONCE: Final = 1 << 19
 
 
 @kernel("Conv2D", types={"T": FLOATS | {dtypes.int32}})
@@ -213,20 +227,36 @@ def windowed(images: Array, filters: Array, windows: Sequence[Window]) -> Array:
 def _by_slices(images: Array, filters: Array, windows: Sequence[Window]) -> Array | None:
     """Three dimensions as sums of convolutions over two, in C; None if it has no way for that.
 
-    Each slice of the filters meets as many slices of the images as there are places.
+    Of large images some places are computed at once, so that sums and padding stay in the caches.
     """
     deep, *flat = windows
-    fit, with_c = deep.fit(images.shape[1]), convolver_for(tuple(flat))
-    results: list[Array] = []
-    for image in pad(images, [fit], 0):
-        total = None
-        for element, slice_of_filters in enumerate(filters):
-            total = with_c(image[tap(deep, fit, element)], slice_of_filters, None, total)
-            if total is None:
-                return None
-        if total is not None:
-            results.append(total)
-    return np.stack(results) if results else None
+    length, in_slice = images.shape[1], math.prod(images.shape[2:])
+    fit, with_c = deep.fit(length), convolver_for(tuple(flat))
+    step = max(_NUMBERS_AT_ONCE // max(in_slice, 1), 1)
+    result: Array | None = None
+    for number, first in itertools.product(range(len(images)), range(0, fit.places, step)):
+        places = slice(first, min(first + step, fit.places))
+        seen, here = seen_by(places, deep, fit, length)
+        [padded] = pad(images[number : number + 1, seen], [here], 0)
+        total = _sum_of_slices(
+            with_c, [padded[tap(deep, here, n)] for n in range(deep.size)], filters
+        )
+        if total is None:
+            return None
+        if result is None:
+            result = np.empty((len(images), fit.places, *total.shape[1:]), total.dtype)
+        result[number, places] = total
+    return result
+
+
+def _sum_of_slices(with_c: Convolver, slices: Sequence[Array], filters: Array) -> Array | None:
+    """What slices of the filters see, each of those that it meets."""
+    total = None
+    for images, slice_of_filters in zip(slices, filters, strict=True):
+        total = with_c(images, slice_of_filters, None, total)
+        if total is None:
+            return None
+    return total
 
 
 def _grouped(images: Array, filters: Array, windows: Sequence[Window], groups: int) -> Array:
