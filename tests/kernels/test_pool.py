@@ -185,6 +185,24 @@ def test_bias_goes_to_its_channel() -> None:
     assert run_op("BiasAddV1", cube[0], bias).tolist() == [[2, 4], [4, 6]]
 
 
+@pytest.mark.parametrize("channels", [1, 2, 3, 32, 33])
+@pytest.mark.parametrize("places", [(64, 128), (91, 101)])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.float16])
+def test_biases_of_many_places(channels: int, places: tuple[int, int], dtype: Any) -> None:
+    """However few the channels are, and wherever the values lie."""
+    numbers = np.arange(places[0] * places[1] * 2 * channels) % 7
+    values = numbers.astype(dtype).reshape(*places, 2, channels)
+    bias = np.arange(channels).astype(dtype) + 1
+    wanted = np.stack([values[..., at] + bias[at] for at in range(channels)], -1)
+
+    found = run_op("BiasAdd", values, bias)
+    turned = run_op("BiasAdd", values.swapaxes(0, 1), bias)
+
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(turned, wanted.swapaxes(0, 1))
+
+
 @pytest.mark.parametrize(
     ("values", "bias", "message"),
     [

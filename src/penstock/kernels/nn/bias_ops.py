@@ -7,7 +7,8 @@ Not:  a bias is never broadcast: there is one for each channel.
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,6 +18,12 @@ from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS
 from penstock.kernels.values.arrays import shape_text
 from penstock.kernels.values.precision import NARROW
+
+#: From so many values on, of so few channels, more than one is added side by side: up to so many, a
+#: power of two, since the number of places is likely to be a multiple of one.
+_MANY: Final = 1 << 15
+_FEW: Final = 32
+_TOGETHER: Final = 64
 
 
 @kernel("BiasAdd", "BiasAddV1", types={"T": NUMBERS})
@@ -28,9 +35,19 @@ def make_bias_add(attrs: Attrs) -> Kernel:
     def bias_add(values: Array, bias: Array) -> Array:
         if values.ndim < 2 or bias.shape != values.shape[-1:]:
             raise _mismatch(values, bias, "last")
-        return values + bias
+        return _added(values, bias)
 
     return bias_add
+
+
+def _added(values: Array, bias: Array) -> Array:
+    """``values + bias``; of few channels as if there were more, which numpy adds side by side."""
+    if values.size < _MANY or not 1 < bias.size <= _FEW or not values.flags.c_contiguous:
+        return np.asarray(values + bias)
+    together = math.gcd(values.size // bias.size, _TOGETHER)
+    wide = values.reshape(-1, together * bias.size)
+    added: Array = wide + np.tile(bias, together)
+    return added.reshape(values.shape)
 
 
 def _bias_add_second(values: Array, bias: Array) -> Array:
