@@ -11,7 +11,8 @@ import pytest
 from penstock.core.values import Array
 from penstock.kernels.api.registry import get_kernel
 from penstock.kernels.c.library import Library, library
-from penstock.kernels.nn import conv_ops
+from penstock.kernels.nn.conv_ops import by_slices, windowed
+from penstock.kernels.values.windows import Window
 from support.ops import node_of
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
@@ -90,24 +91,24 @@ def test_three_dimensions(padding: str, strides: list[int], asked: list[str]) ->
     assert len(asked) == 2 * 3
 
 
-@pytest.mark.parametrize("padding", ["SAME", "VALID"])
-@pytest.mark.parametrize("depth_stride", [1, 2, 3])
+@pytest.mark.parametrize("margins", [None, (0, 0)])
+@pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("slices", [1, 2, 4])
 def test_large_images_in_parts(
-    padding: str, depth_stride: int, slices: int, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    margins: tuple[int, int] | None, stride: int, slices: int, asked: list[str]
 ) -> None:
     """However many places are computed at once, each has the same bits."""
     images, filters = floats(2, 11, 4, 3, 5), floats(3, 2, 3, 5, 20)
-    attrs = {"strides": [1, depth_stride, 1, 1, 1], "padding": padding}
-    _, at_once = both("Conv3D", images, filters, **attrs)
-    at_first = len(asked)
+    windows = [Window(size, step, margins=margins) for size, step in ((3, stride), (2, 1), (3, 1))]
 
-    monkeypatch.setattr(conv_ops, "_NUMBERS_AT_ONCE", slices * 4 * 3 * 5)
-    check(pair := both("Conv3D", images, filters, **attrs))
+    at_once = by_slices(images, filters, windows)
+    calls = len(asked)
+    in_parts = by_slices(images, filters, windows, slices * 4 * 3 * 5)
 
-    np.testing.assert_array_equal(pair[1], at_once)
-    parts = -(-at_once.shape[1] // slices)
-    assert len(asked) - at_first == at_first * parts
+    assert at_once is not None
+    np.testing.assert_array_equal(in_parts, at_once)
+    check((windowed(images, filters, windows), at_once))
+    assert len(asked) - calls == calls * -(-at_once.shape[1] // slices)
 
 
 def test_images_with_the_depth_second(asked: list[str]) -> None:

@@ -92,7 +92,7 @@ def make_conv3d(attrs: Attrs) -> Kernel:
             )
         windows = make_windows(filters.shape[:3])
         seen = centred(images, windows)
-        result = _by_slices(seen, filters, windows) if attrs.accelerate else None
+        result = by_slices(seen, filters, windows) if attrs.accelerate else None
         return windowed(seen, filters, windows) if result is None else result
 
     convolve = in_precision(attrs, conv3d)
@@ -224,7 +224,12 @@ def windowed(images: Array, filters: Array, windows: Sequence[Window]) -> Array:
     return correlate(pad(images, fits, 0), filters, strides, dilations)
 
 
-def _by_slices(images: Array, filters: Array, windows: Sequence[Window]) -> Array | None:
+def by_slices(
+    images: Array,
+    filters: Array,
+    windows: Sequence[Window],
+    numbers_at_once: int = _NUMBERS_AT_ONCE,
+) -> Array | None:
     """Three dimensions as sums of convolutions over two, in C; None if it has no way for that.
 
     Of large images some places are computed at once, so that sums and padding stay in the caches.
@@ -232,7 +237,7 @@ def _by_slices(images: Array, filters: Array, windows: Sequence[Window]) -> Arra
     deep, *flat = windows
     length, in_slice = images.shape[1], math.prod(images.shape[2:])
     fit, with_c = deep.fit(length), convolver_for(tuple(flat))
-    step = max(_NUMBERS_AT_ONCE // max(in_slice, 1), 1)
+    step = max(numbers_at_once // max(in_slice, 1), 1)
     result: Array | None = None
     for number, first in itertools.product(range(len(images)), range(0, fit.places, step)):
         places = slice(first, min(first + step, fit.places))
