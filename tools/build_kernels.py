@@ -86,8 +86,12 @@ def _build(command: list[str], library: Path) -> str:
 def _made_of(command: list[str]) -> str:
     """What tells a library from one of other sources, other options or another compiler."""
     digest = hashlib.sha256(f"{command} {platform.machine()}".encode())
-    version = subprocess.run([*command, "--version"], capture_output=True, check=False, timeout=300)
-    digest.update(version.stdout)
+    try:
+        asked = [*command, "--version"]
+        version = subprocess.run(asked, capture_output=True, check=False, timeout=300).stdout
+    except (OSError, subprocess.SubprocessError):
+        version = b""  # what is wrong shows when it is to compile
+    digest.update(version)
     for path in (Path(__file__), *sorted(SOURCES.glob("*.[ch]"))):
         digest.update(path.read_bytes())
     return f"made of {digest.hexdigest()}"

@@ -59,6 +59,15 @@ def test_a_library_of_other_sources_is_not_used(tmp_path: Path) -> None:
     assert library.load(tmp_path / "nothing") is None
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no shell")
+def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
+    """A command that is there, but is no program."""
+    compiler = tmp_path / "compiler"
+    compiler.write_bytes(b"\x7fELF")
+    compiler.chmod(0o700)
+    assert "compiler" in build(str(compiler), tmp_path / "made")
+
+
 def _some_compiler(folder: Path) -> tuple[Path, Callable[[], int]]:
     """A command, and how often it was called since this was asked for the last time."""
     compiler, calls = folder / "compiler", folder / "compiler.calls"
