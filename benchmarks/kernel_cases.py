@@ -355,6 +355,9 @@ def _arrays() -> _Cases:
     yield case("UnsortedSegmentMax", "rows", f32(4096, 64), ints(1000, 4096),
                Fixed(np.int32(1000)))  # fmt: skip
     yield case("SegmentSum", "rows", f32(4096, 64), np.sort(ints(1000, 4096)))
+    gathered, segments = ints(20_000, 8192), np.sort(ints(1000, 8192))
+    yield case("SparseSegmentSum", "rows", f32(20_000, 64), gathered, segments)
+    yield case("SparseSegmentMean", "rows", f32(20_000, 64), gathered, segments)
     yield case("OneHot", "4096x1000", ints(1000, 4096), Fixed(np.int32(1000)), one(1), one(0))
     yield case("OneHot", "64x10", ints(10, 64), Fixed(np.int32(10)), one(1), one(0))
     begin, end, step = fixed(0, 1, 1, 0), fixed(8, 55, 55, 64), fixed(1, 1, 1, 1)

@@ -123,6 +123,28 @@ def test_sparse_segments(op: str, first: list[float]) -> None:
     np.testing.assert_allclose(padded, [first, [0, 0], [3, 4], [0, 0]], rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["Sum", "Mean", "SqrtN"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("count", [1, 2, 9, 10, 18])
+def test_sums_of_negative_zeros_are_negative(kind: str, dtype: Any, count: int) -> None:
+    """Sums begin with the first row, and not with zero; that of no rows is zero."""
+    segments = np.ones(count, np.int32)
+    sums = run_op(f"SparseSegment{kind}", np.full((1, 3), -0.0, dtype), 0 * segments, segments)
+    assert np.signbit(sums).tolist() == [[False] * 3, [True] * 3]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_segments_of_many_rows(dtype: Any) -> None:
+    """Sums of whole numbers are exact in any order, of any columns and segments with gaps."""
+    rng = np.random.default_rng(2)
+    rows = rng.integers(-99, 99, (50, 37)).astype(dtype)
+    places, segments = rng.integers(0, 50, 500), np.sort(rng.integers(0, 60, 500))
+    wanted = [rows[places[segments == number]].sum(0) for number in range(int(segments[-1]) + 1)]
+    for table in (rows, np.asfortranarray(rows)):
+        found = run_op("SparseSegmentSum", table, places.astype(np.int32), segments)
+        np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize(
     ("indices", "segments", "complaint"),
     [

@@ -5,6 +5,7 @@
 #include "convolution.h"
 #include "pooling.h"
 #include "rows.h"
+#include "segments.h"
 #include "winograd.h"
 
 #define PUBLIC __attribute__((visibility("default")))
@@ -17,6 +18,7 @@ extern const Pool penstock_plain_pool;
 extern const Winograd penstock_plain_winograd;
 extern const OfRows penstock_plain_softmax, penstock_plain_prediction, penstock_plain_moments, penstock_plain_sums;
 extern const OfRows penstock_plain_normalize;
+extern const SumSegments penstock_plain_segments;
 #if defined(__x86_64__)
 extern const Kind penstock_avx2, penstock_avx512;
 extern const Pool penstock_avx2_pool, penstock_avx512_pool;
@@ -25,6 +27,7 @@ extern const OfRows penstock_avx2_softmax, penstock_avx512_softmax;
 extern const OfRows penstock_avx2_prediction, penstock_avx512_prediction;
 extern const OfRows penstock_avx2_moments, penstock_avx512_moments, penstock_avx2_sums, penstock_avx512_sums;
 extern const OfRows penstock_avx2_normalize, penstock_avx512_normalize;
+extern const SumSegments penstock_avx2_segments, penstock_avx512_segments;
 #endif
 
 static const Kind *const KINDS[] = {
@@ -91,8 +94,16 @@ static const OfRows *const NORMALIZES[] = {
 #endif
 };
 
+static const SumSegments *const SEGMENTS[] = {
+    &penstock_plain_segments,
+#if defined(__x86_64__)
+    &penstock_avx2_segments,
+    &penstock_avx512_segments,
+#endif
+};
+
 PUBLIC int64_t penstock_layout(void) { 
-  return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)(sizeof(Packing) + sizeof(Pooling) + sizeof(Rows));
+  return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)(sizeof(Packing) + sizeof(Pooling) + sizeof(Rows) + sizeof(Segments));
 }
 
 PUBLIC int penstock_kinds(void) {
@@ -195,3 +206,6 @@ PUBLIC void penstock_moments(int kind, const Rows *rows, int helpers) { (*MOMENT
 
 /* Each of some rows with mean 0 and variance 1, times a scale and plus an offset. */
 PUBLIC void penstock_normalize(int kind, const Rows *rows, int helpers) { (*NORMALIZES[kind])(rows, helpers); }
+
+/* The sums of gathered rows, segment by segment. */
+PUBLIC void penstock_segments(int kind, const Segments *segments, int helpers) { (*SEGMENTS[kind])(segments, helpers); }

@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 12
+_LAYOUT: Final = 13
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
@@ -78,6 +78,15 @@ class Rows(ctypes.Structure):
     )
 
 
+class Segments(ctypes.Structure):
+    """The structure of that name in ``segments.h``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("rows", "gathered", "starts", "sums")),
+        *((name, ctypes.c_int64) for name in ("count", "length")),
+    )
+
+
 class Library:
     """Functions in C, with one kind of vectors."""
 
@@ -122,6 +131,9 @@ class Library:
         for function in of_rows:
             function.argtypes = ctypes.c_int, ctypes.POINTER(Rows), ctypes.c_int
             function.restype = None
+        self._segments: Final = functions.penstock_segments
+        self._segments.argtypes = ctypes.c_int, ctypes.POINTER(Segments), ctypes.c_int
+        self._segments.restype = None
 
     def packed_bytes(self, elements: int, count: int) -> int:
         """Bytes that so many filters of so many elements take when they are packed."""
@@ -175,6 +187,10 @@ class Library:
         """Each row with mean 0 and variance 1, times a scale and plus an offset."""
         self._normalize(self._kind, rows, helpers)
 
+    def sum_segments(self, segments: Segments, helpers: int) -> None:
+        """The sums of gathered rows, segment by segment."""
+        self._segments(self._kind, segments, helpers)
+
     def slide(self, convolution: Convolution, helpers: int) -> None:
         """Windows of one channel each, with filters as they are."""
         self._slide(self._kind, convolution, helpers)
@@ -204,5 +220,5 @@ def load(path: Path, layout: int = _LAYOUT) -> Any:
     except (OSError, AttributeError):
         return None
     ask.restype = ctypes.c_int64
-    convolution, *others = map(ctypes.sizeof, (Convolution, Packing, Pooling, Rows))
+    convolution, *others = map(ctypes.sizeof, (Convolution, Packing, Pooling, Rows, Segments))
     return functions if ask() == (layout * 4096 + convolution) * 4096 + sum(others) else None

@@ -97,5 +97,10 @@ def check_sorted(ids: Array, count: int | None = None) -> int:
 
 def sizes_of(ids: Array, count: int, rank: int) -> Array:
     """How many rows each segment has, at least 1, shaped to divide rows of this rank."""
-    sizes: Array = np.maximum(np.bincount(ids, minlength=count), 1)
-    return sizes.reshape((count,) + (1,) * (rank - 1))
+    return as_divisors(np.bincount(ids, minlength=count), rank)
+
+
+def as_divisors(sizes: Array, rank: int) -> Array:
+    """These sizes, at least 1, shaped to divide rows of this rank."""
+    divisors: Array = np.maximum(sizes, 1).reshape(sizes.shape + (1,) * (rank - 1))
+    return divisors

@@ -22,9 +22,17 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, REALS
+from penstock.kernels.c.segments import sum_segments
 from penstock.kernels.math.reduction_ops import accumulator
 from penstock.kernels.math.segment_ops import count_in
-from penstock.kernels.math.segments import check_sorted, fold, fold_sorted, sizes_of, starts_of
+from penstock.kernels.math.segments import (
+    as_divisors,
+    check_sorted,
+    fold,
+    fold_sorted,
+    sizes_of,
+    starts_of,
+)
 from penstock.kernels.values.arrays import shape_text
 
 _INDICES: Final = frozenset({dtypes.int32, dtypes.int64})
@@ -64,20 +72,32 @@ def make_sparse_segment(attrs: Attrs) -> Kernel:
         given = _count(*num_segments)
         _check_rows(data, indices, ids)
         count = check_sorted(ids, given)
-        rows = data[_checked(indices, len(data))].astype(wide, copy=False)
-        sizes = sizes_of(ids, count, data.ndim)
-        folded = _sums(rows, ids, count, int(sizes.max(initial=0)))
+        # Copied before it is checked: in C, a number that somebody changes later is a wrong place.
+        places = _checked(indices.astype(np.int64), len(data))
+        sizes = np.bincount(ids, minlength=count)
+        folded = sum_segments(data, places, sizes)
+        if folded is None:
+            folded = _sums(data[places].astype(wide, copy=False), ids, sizes)
         if divisor is not None:
+            sizes = as_divisors(sizes, data.ndim)
             _divide(folded, divisor(sizes.astype(wide)), sizes)
         return folded.astype(narrow, copy=False)
 
     return compute
 
 
-def _sums(rows: Array, ids: Array, count: int, longest: int) -> Array:
+def _sums(rows: Array, ids: Array, sizes: Array) -> Array:
     """The sum of each segment: first what is more than a multiple of eight rows, then eights."""
-    if longest < _MANY_ROWS:
-        return fold_sorted(np.add, rows, ids, count, 0)
+    # What every number can be added to, the negative zero among them.
+    nothing = -0.0
+    sums = _folded(rows, ids, sizes, nothing)
+    sums[sizes == 0] = 0
+    return sums
+
+
+def _folded(rows: Array, ids: Array, sizes: Array, nothing: float) -> Array:
+    if sizes.max(initial=0) < _MANY_ROWS:
+        return fold_sorted(np.add, rows, ids, len(sizes), nothing)
     starts = starts_of(ids)
     lengths = np.diff(starts, append=len(ids))
     firsts = lengths % _AT_ONCE
@@ -87,8 +107,8 @@ def _sums(rows: Array, ids: Array, count: int, longest: int) -> Array:
     parts = np.maximum(later // _AT_ONCE + 1, 0)
     parts += np.repeat(np.cumsum([0, *lengths[:-1]]), lengths)
     numbers, part_ids = np.unique(parts, return_inverse=True)
-    summed = fold_sorted(np.add, rows, part_ids, len(numbers), 0)
-    return fold_sorted(np.add, summed, ids[starts_of(part_ids)], count, 0)
+    summed = fold_sorted(np.add, rows, part_ids, len(numbers), nothing)
+    return fold_sorted(np.add, summed, ids[starts_of(part_ids)], len(sizes), nothing)
 
 
 def _divide(sums: Array, divisors: Array, sizes: Array) -> None:

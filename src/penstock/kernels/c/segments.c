@@ -1,0 +1,58 @@
+/*
+ * Sums of gathered rows with vectors of LANES floats; compiled once for each kind of them, as KIND with
+ * ``_segments`` after it.
+ *
+ * They are rounded where TensorFlow rounds: of a segment, what is more than a multiple of eight rows is added up
+ * first, and then the sum of eight rows at a time; a single row is no sum, and goes with the first eight.
+ */
+
+#include "convolution.h"
+#include "segments.h"
+#include "vectors.h"
+
+/* Numbers that are worth being a piece: some 15 microseconds. */
+#define WORTH_A_PIECE 16384
+#define EIGHT 8
+/* Vectors of a row that are added up side by side. */
+#define BLOCK 4
+
+/* The sum of some rows, from a column on; of it, so many vectors and no more than so many numbers. */
+static void add_up(const float *column, int64_t length, const int64_t *gathered, int64_t count, int64_t left,
+                   vec *sum) {
+  const int vectors = (int)(least(left, BLOCK * LANES) + LANES - 1) / LANES;
+  for (int i = 0; i < vectors; i++) sum[i] = load_some(column + gathered[0] * length + i * LANES, left - i * LANES);
+  for (int64_t n = 1; n < count; n++)
+    for (int i = 0; i < vectors; i++)
+      sum[i] += load_some(column + gathered[n] * length + i * LANES, left - i * LANES);
+}
+
+static void sum_segment(const Segments *s, int64_t segment) {
+  const int64_t *gathered = s->gathered + s->starts[segment], count = s->starts[segment + 1] - s->starts[segment];
+  float *to = s->sums + segment * s->length;
+  if (count == 0) {
+    memset(to, 0, (size_t)s->length * sizeof *to);
+    return;
+  }
+  const int64_t more = count % EIGHT, first = least(more > 1 ? more : more + EIGHT, count);
+  for (int64_t at = 0; at < s->length; at += BLOCK * LANES) {
+    const int64_t left = s->length - at;
+    vec sum[BLOCK], eight[BLOCK];
+    add_up(s->rows + at, s->length, gathered, first, left, sum);
+    for (int64_t n = first; n < count; n += EIGHT) {
+      add_up(s->rows + at, s->length, gathered + n, EIGHT, left, eight);
+      for (int i = 0; i < BLOCK && i * LANES < left; i++) sum[i] += eight[i];
+    }
+    for (int i = 0; i < BLOCK && i * LANES < left; i++) store_some(to + at + i * LANES, sum[i], left - i * LANES);
+  }
+}
+
+static void some_segments(const void *work, int64_t segment) { sum_segment(work, segment); }
+
+static void segments(const Segments *s, int helpers) {
+  const int64_t numbers = (s->starts[s->count] / s->count + 1) * s->length;
+  penstock_share(some_segments, s, s->count, penstock_together(numbers, WORTH_A_PIECE), helpers);
+}
+
+#define JOIN(KIND) KIND##_segments
+#define NAMED(KIND) JOIN(KIND)
+const SumSegments NAMED(KIND) = segments;

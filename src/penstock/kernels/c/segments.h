@@ -1,0 +1,21 @@
+/* Sums of rows that are gathered out of a table, segment by segment. */
+
+#ifndef PENSTOCK_SEGMENTS_H
+#define PENSTOCK_SEGMENTS_H
+
+#include <stdint.h>
+
+typedef struct {
+  /* A table of rows, and those of them that are gathered. */
+  const float *rows;
+  const int64_t *gathered;
+  /* Where each segment begins in ``gathered``, and where the last one ends. */
+  const int64_t *starts;
+  /* A row for each segment. */
+  float *sums;
+  int64_t count, length;
+} Segments;
+
+typedef void (*SumSegments)(const Segments *segments, int helpers);
+
+#endif

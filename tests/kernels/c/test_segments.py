@@ -1,0 +1,85 @@
+"""Sums of gathered rows in C are rounded as they are defined, of any lengths and sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.core.values import Array
+from penstock.kernels.c import segments as module
+from penstock.kernels.c.library import Library, Segments, library, loaded
+from penstock.kernels.c.segments import sum_segments
+
+pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
+
+KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
+RNG = np.random.default_rng(31)
+
+
+class Shared(Library):
+    """A library whose work is shared by so many threads, whoever asks."""
+
+    def __init__(self, kind: int, threads: int) -> None:
+        super().__init__(loaded(), kind)
+        self._threads = threads
+
+    def sum_segments(self, segments: Segments, helpers: int) -> None:
+        """As many as were said."""
+        del helpers
+        super().sum_segments(segments, self._threads)
+
+
+def in_order(rows: Array) -> Array:
+    """The sum of rows, one after the other."""
+    total = rows[0].copy()
+    for row in rows[1:]:
+        total += row
+    return total
+
+
+def wanted(rows: Array) -> Array:
+    """TensorFlow's order: what is more than a multiple of eight, but not one alone; then eights."""
+    first = len(rows) % 8
+    first += 8 if first <= 1 else 0
+    total = in_order(rows[:first])
+    for start in range(first, len(rows), 8):
+        total += in_order(rows[start : start + 8])
+    return total
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 8, 15, 16, 31, 32, 33, 64, 65, 200])
+def test_rows_of_all_lengths_and_segments_of_all_sizes(
+    length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By any number of threads; segments without rows are zeros."""
+    table = RNG.normal(size=(300, length)).astype(np.float32)
+    sizes = np.array([0, *range(28), 0, 100, 1, 0])
+    gathered = RNG.integers(0, len(table), sizes.sum())
+    parts = np.split(gathered, np.cumsum(sizes)[:-1])
+    sums = [wanted(table[part]) if len(part) else np.zeros(length) for part in parts]
+    for kind in KINDS:
+        for threads in (0, 3):
+            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
+            np.testing.assert_array_equal(sum_segments(table, gathered, sizes), sums)
+
+
+def test_tables_of_any_rank() -> None:
+    """Of scalars and of matrices; no segments, and rows without numbers."""
+    sizes, gathered = np.array([2, 0, 1]), np.array([0, 2, 1])
+    scalars = sum_segments(np.float32([1, 2, 4]), gathered, sizes)
+    assert scalars is not None
+    assert scalars.tolist() == [5, 0, 2]
+    table = RNG.normal(size=(3, 2, 5)).astype(np.float32)
+    matrices = sum_segments(table, gathered, sizes)
+    np.testing.assert_array_equal(matrices, [table[0] + table[2], 0 * table[0], table[1]])
+    for shape, counts in (((3, 0), sizes), ((3, 4), sizes[:0])):
+        empty = sum_segments(np.zeros(shape, np.float32), gathered, counts)
+        assert empty is not None
+        assert empty.shape == (len(counts), shape[1])
+
+
+def test_what_is_for_others() -> None:
+    """Other types, and tables whose rows do not lie side by side."""
+    sizes, gathered = np.array([2]), np.array([0, 1])
+    assert sum_segments(np.zeros((3, 4)), gathered, sizes) is None
+    assert sum_segments(np.zeros((4, 3), np.float32).T, gathered, sizes) is None
