@@ -402,6 +402,15 @@ def _decompositions() -> _Cases:
         yield case("Qr", what, x, outputs=1)
 
 
+def _random() -> _Cases:
+    case, seeds = _Family("random"), np.array([3, 5], np.int32)
+    for what, shape in (("1e6", fixed(1000, 1000)), ("256", fixed(256))):
+        for op in ("RandomUniform", "RandomNormal", "TruncatedNormal"):
+            yield case(f"Stateless{op}", what, shape, seeds, dtype=np.float32)
+    yield case("StatelessRandomUniformInt", "1e6", fixed(1000, 1000), seeds,
+               Fixed(np.int32(0)), Fixed(np.int32(1000)), dtype=np.int32)  # fmt: skip
+
+
 def _optimisers() -> _Cases:
     case = _Family("training")
     rates = (one(0.9), one(0.999), one(1e-3), one(0.9), one(0.999), one(1e-8))
@@ -431,5 +440,6 @@ _FAMILIES: Final[tuple[Callable[[], _Cases], ...]] = (
     _arrays,
     _orders,
     _decompositions,
+    _random,
     _optimisers,
 )

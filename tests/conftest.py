@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 #: Examples of each random test, by profile.
-_EXAMPLES = {"short": 20, "quick": 100, "thorough": 2000}
+_EXAMPLES = {"short": 10, "quick": 100, "thorough": 2000}
 for _name, _count in _EXAMPLES.items():
     settings.register_profile(
         _name,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "convolution.h"
+#include "philox.h"
 #include "pooling.h"
 #include "rows.h"
 #include "segments.h"
@@ -19,6 +20,7 @@ extern const Winograd penstock_plain_winograd;
 extern const OfRows penstock_plain_softmax, penstock_plain_prediction, penstock_plain_moments, penstock_plain_sums;
 extern const OfRows penstock_plain_normalize;
 extern const SumSegments penstock_plain_segments;
+extern const DrawNumbers penstock_plain_philox;
 #if defined(__x86_64__)
 extern const Kind penstock_avx2, penstock_avx512;
 extern const Pool penstock_avx2_pool, penstock_avx512_pool;
@@ -28,6 +30,7 @@ extern const OfRows penstock_avx2_prediction, penstock_avx512_prediction;
 extern const OfRows penstock_avx2_moments, penstock_avx512_moments, penstock_avx2_sums, penstock_avx512_sums;
 extern const OfRows penstock_avx2_normalize, penstock_avx512_normalize;
 extern const SumSegments penstock_avx2_segments, penstock_avx512_segments;
+extern const DrawNumbers penstock_avx2_philox, penstock_avx512_philox;
 #endif
 
 static const Kind *const KINDS[] = {
@@ -102,8 +105,17 @@ static const SumSegments *const SEGMENTS[] = {
 #endif
 };
 
-PUBLIC int64_t penstock_layout(void) { 
-  return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)(sizeof(Packing) + sizeof(Pooling) + sizeof(Rows) + sizeof(Segments));
+static const DrawNumbers *const PHILOXES[] = {
+    &penstock_plain_philox,
+#if defined(__x86_64__)
+    &penstock_avx2_philox,
+    &penstock_avx512_philox,
+#endif
+};
+
+PUBLIC int64_t penstock_layout(void) {
+  const size_t others = sizeof(Packing) + sizeof(Pooling) + sizeof(Rows) + sizeof(Segments) + sizeof(Philox);
+  return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)others;
 }
 
 PUBLIC int penstock_kinds(void) {
@@ -209,3 +221,6 @@ PUBLIC void penstock_normalize(int kind, const Rows *rows, int helpers) { (*NORM
 
 /* The sums of gathered rows, segment by segment. */
 PUBLIC void penstock_segments(int kind, const Segments *segments, int helpers) { (*SEGMENTS[kind])(segments, helpers); }
+
+/* Random words, or numbers made of them, four for each value of a counter. */
+PUBLIC void penstock_philox(int kind, const Philox *philox, int helpers) { (*PHILOXES[kind])(philox, helpers); }

@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 13
+_LAYOUT: Final = 14
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
@@ -87,6 +87,20 @@ class Segments(ctypes.Structure):
     )
 
 
+class Philox(ctypes.Structure):
+    """The structure of that name in ``philox.h``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("offsets", "numbers")),
+        *((name, ctypes.c_int64) for name in ("count", "step", "way")),
+        *((name, ctypes.c_uint64) for name in ("key", "low", "high")),
+    )
+
+
+#: Those whose sizes tell whether a library is of these sources.
+_STRUCTURES: Final = (Convolution, Packing, Pooling, Rows, Segments, Philox)
+
+
 class Library:
     """Functions in C, with one kind of vectors."""
 
@@ -134,6 +148,9 @@ class Library:
         self._segments: Final = functions.penstock_segments
         self._segments.argtypes = ctypes.c_int, ctypes.POINTER(Segments), ctypes.c_int
         self._segments.restype = None
+        self._philox: Final = functions.penstock_philox
+        self._philox.argtypes = ctypes.c_int, ctypes.POINTER(Philox), ctypes.c_int
+        self._philox.restype = None
 
     def packed_bytes(self, elements: int, count: int) -> int:
         """Bytes that so many filters of so many elements take when they are packed."""
@@ -191,6 +208,10 @@ class Library:
         """The sums of gathered rows, segment by segment."""
         self._segments(self._kind, segments, helpers)
 
+    def draw_numbers(self, philox: Philox, helpers: int) -> None:
+        """Random words, or numbers made of them, four for each value of a counter."""
+        self._philox(self._kind, philox, helpers)
+
     def slide(self, convolution: Convolution, helpers: int) -> None:
         """Windows of one channel each, with filters as they are."""
         self._slide(self._kind, convolution, helpers)
@@ -220,5 +241,5 @@ def load(path: Path, layout: int = _LAYOUT) -> Any:
     except (OSError, AttributeError):
         return None
     ask.restype = ctypes.c_int64
-    convolution, *others = map(ctypes.sizeof, (Convolution, Packing, Pooling, Rows, Segments))
+    convolution, *others = map(ctypes.sizeof, _STRUCTURES)
     return functions if ask() == (layout * 4096 + convolution) * 4096 + sum(others) else None

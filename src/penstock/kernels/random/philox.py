@@ -16,6 +16,7 @@ import numpy as np
 
 from penstock.core.values import Array
 from penstock.dataclass import dataclass
+from penstock.kernels.c.philox import Way, draw
 
 _MULTIPLIERS: Final = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 #: What the two halves of the key grow by from round to round.
@@ -38,10 +39,19 @@ class Philox:
 
     def blocks(self, count: int) -> Array:
         """The words of the next ``count`` counters, as uint32[count, 4]."""
-        return self.blocks_at(np.arange(count, dtype=np.uint64))
+        words = draw(Way.WORDS, self.key, self.counter, count)
+        return self._filled(np.arange(count, dtype=np.uint64)) if words is None else _by_four(words)
 
     def blocks_at(self, offsets: Array) -> Array:
         """The words of the counters that stand so far ahead, as uint32[len(offsets), 4]."""
+        words = draw(Way.WORDS, self.key, self.counter, len(offsets), offsets=offsets)
+        return self._filled(offsets) if words is None else _by_four(words)
+
+    def numbers(self, way: Way, count: int, step: int = 1) -> Array | None:
+        """What C makes of the words of counters a step apart, as float32[4 * count]; or None."""
+        return draw(way, self.key, self.counter, count, step=step)
+
+    def _filled(self, offsets: Array) -> Array:
         words = np.empty((len(offsets), 4), np.uint32)
         for start in range(0, len(offsets), _PIECE):
             piece = slice(start, start + _PIECE)
@@ -65,6 +75,10 @@ class Philox:
     def skip(self, count: int) -> Philox:
         """The stream from ``count`` counters later on."""
         return Philox(self.key, (self.counter + count) % (1 << 128))
+
+
+def _by_four(words: Array) -> Array:
+    return words.reshape((-1, 4))
 
 
 #: Turns a seed into key and counter, so that similar seeds give unrelated streams.

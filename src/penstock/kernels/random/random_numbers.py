@@ -22,6 +22,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array
+from penstock.kernels.c.philox import Way
 from penstock.kernels.random.philox import Philox
 
 #: From a stream and a count to so many numbers.
@@ -90,21 +91,11 @@ def _pairs(sines: Array, cosines: Array, radii: Array) -> Array:
     return numbers.reshape(-1)
 
 
-def _narrowed(convert: _Convert, dtype: DType) -> _Convert:
-    return lambda bits: convert(bits).astype(dtype.numpy)
-
-
 _UNIFORM: Final[dict[DType, _Convert]] = {
     dtypes.float16: _uniform_float16,
     dtypes.bfloat16: _uniform_bfloat16,
     dtypes.float32: uniform_float32,
     dtypes.float64: uniform_float64,
-}
-_NORMAL: Final[dict[DType, _Convert]] = {
-    dtypes.float16: _narrowed(normal_float32, dtypes.float16),
-    dtypes.bfloat16: _narrowed(normal_float32, dtypes.bfloat16),
-    dtypes.float32: normal_float32,
-    dtypes.float64: normal_float64,
 }
 
 
@@ -116,39 +107,32 @@ def _per_counter(dtype: np.dtype[Any]) -> int:
 class Drawing:
     """Numbers that follow from the words of a counter each, whatever the other counters give."""
 
-    def __init__(self, convert: _Convert, dtype: DType) -> None:
+    def __init__(self, convert: _Convert, dtype: DType, way: Way | None = None) -> None:
+        """Draw numbers of a type; a ``way`` makes the same ones of float32 in C."""
         self._convert = convert
+        self._dtype = dtype.numpy
         self._per_counter = _per_counter(dtype.numpy)
+        self._way = way
 
     def __call__(self, stream: Philox, count: int) -> Array:
         """The next ``count`` numbers of a stream."""
-        return self._convert(stream.blocks(self.counters(count)).reshape(-1))[:count]
-
-    def counters(self, count: int) -> int:
-        """How many counters give so many numbers."""
-        return -(-count // self._per_counter)
-
-    def rows(self, stream: Philox, count: int, calls: int, step: int) -> Array:
-        """What calls give whose streams begin ``step`` counters after one another.
-
-        Returns:
-            [calls, count]
-
-        """
-        starts = np.arange(calls, dtype=np.uint64) * np.uint64(step)
-        within = np.arange(self.counters(count), dtype=np.uint64)
-        words = stream.blocks_at((starts[:, np.newaxis] + within).reshape(-1))
-        return self._convert(words.reshape(-1)).reshape(calls, -1)[:, :count]
+        counters = -(-count // self._per_counter)
+        numbers = None if self._way is None else stream.numbers(self._way, counters)
+        if numbers is None:
+            numbers = self._convert(stream.blocks(counters).reshape(-1))
+        return numbers[:count].astype(self._dtype, copy=False)
 
 
 def uniform(dtype: DType) -> Drawing:
     """Fractions from 0 on, below 1."""
-    return Drawing(_UNIFORM[dtype], dtype)
+    way = Way.FRACTIONS if dtype is dtypes.float32 else None
+    return Drawing(_UNIFORM[dtype], dtype, way)
 
 
 def normal(dtype: DType) -> Drawing:
     """Normal numbers around 0 with deviation 1."""
-    return Drawing(_NORMAL[dtype], dtype)
+    way = None if dtype is dtypes.float64 else Way.NORMAL
+    return Drawing(normal_float64 if way is None else normal_float32, dtype, way)
 
 
 def whole(dtype: DType) -> Draw:
@@ -165,12 +149,16 @@ def whole_between(dtype: DType, low: int, high: int) -> Draw:
 
 def truncated_normal(dtype: DType) -> Draw:
     """Normal numbers that are nearer to 0 than 2."""
-    convert = normal_float64 if dtype is dtypes.float64 else normal_float32
+    is_wide = dtype is dtypes.float64
+    convert = normal_float64 if is_wide else normal_float32
     size = _per_counter(dtype.numpy)
 
     def draw(stream: Philox, count: int) -> Array:
-        numbers = _first_near_ones(stream, convert, -(-count // size), size)
-        return numbers.reshape(-1)[:count].astype(dtype.numpy, copy=False)
+        groups, step = -(-count // size), _RESERVED * size
+        numbers = None if is_wide else stream.numbers(Way.CUT_NORMAL, groups, step)
+        if numbers is None:
+            numbers = _first_near_ones(stream, convert, groups, size).reshape(-1)
+        return numbers[:count].astype(dtype.numpy, copy=False)
 
     return draw
 

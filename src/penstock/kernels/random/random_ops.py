@@ -22,9 +22,8 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
 from penstock.kernels.random import random_samplers as samplers
-from penstock.kernels.random.drawing_ahead import DrawingAhead
 from penstock.kernels.random.philox import Philox
-from penstock.kernels.random.random_numbers import Drawing, normal, truncated_normal, uniform
+from penstock.kernels.random.random_numbers import normal, truncated_normal, uniform
 from penstock.kernels.random.stateless_random_ops import (
     between,
     drawn,
@@ -93,8 +92,6 @@ def make_random(attrs: Attrs) -> Kernel:
     """Numbers of the kind that the op is named after."""
     dtype, generator = attrs.dtype("dtype"), NodeStream(attrs)
     draw = _DRAWS[attrs.op.name](dtype)
-    if isinstance(draw, Drawing):
-        draw = DrawingAhead(draw, _RESERVED)
 
     def compute(shape: Value) -> Value:
         sizes = sizes_in(shape, dtype)

@@ -75,7 +75,7 @@ def make_sparse_segment(attrs: Attrs) -> Kernel:
         # Copied before it is checked: in C, a number that somebody changes later is a wrong place.
         places = _checked(indices.astype(np.int64), len(data))
         sizes = np.bincount(ids, minlength=count)
-        folded = sum_segments(data, places, sizes)
+        folded = sum_segments(data, places, sizes) if attrs.accelerate else None
         if folded is None:
             folded = _sums(data[places].astype(wide, copy=False), ids, sizes)
         if divisor is not None:

@@ -1,0 +1,93 @@
+"""Random words and numbers in C are those that numpy makes, by any vectors and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from penstock.core import dtypes
+from penstock.core.dtypes import DType
+from penstock.core.values import Array
+from penstock.kernels.c import philox as module
+from penstock.kernels.c.library import Library, library, loaded
+from penstock.kernels.c.library import Philox as Work
+from penstock.kernels.random.philox import Philox
+from penstock.kernels.random.random_numbers import Draw, normal, truncated_normal, uniform
+
+pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
+
+KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
+#: Of the last ones, the lower and the upper half of the counter overflow on the way.
+COUNTERS = [0, 5 << 64, (7 << 64) - 70, (1 << 128) - 70]
+DRAWS: list[Callable[[DType], Draw]] = [uniform, normal, truncated_normal]
+
+
+class Shared(Library):
+    """A library whose work is shared by so many threads, whoever asks."""
+
+    def __init__(self, kind: int, threads: int) -> None:
+        super().__init__(loaded(), kind)
+        self._threads = threads
+
+    def draw_numbers(self, philox: Work, helpers: int) -> None:
+        """As many as were said."""
+        del helpers
+        super().draw_numbers(philox, self._threads)
+
+
+def in_all_ways(monkeypatch: pytest.MonkeyPatch, compute: Callable[[], Array]) -> set[bytes]:
+    """What is computed with each kind of vectors, with helpers and without, and without C."""
+    found = set()
+    for kind in KINDS:
+        for threads in (0, 3):
+            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
+            found.add(compute().tobytes())
+    monkeypatch.setattr(module, "library", lambda: None)
+    return found | {compute().tobytes()}
+
+
+@pytest.mark.parametrize("counter", COUNTERS)
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 1024, 5000])
+def test_words(counter: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of values that follow each other, and of any others."""
+    stream = Philox(0x123456789ABCDEF0, counter)
+    (words,) = in_all_ways(monkeypatch, lambda: stream.blocks(count))
+    assert len(words) == 16 * count
+    offsets = np.random.default_rng(count).integers(0, 1 << 63, count).astype(np.uint64)
+    assert len(in_all_ways(monkeypatch, lambda: stream.blocks_at(offsets))) == 1
+
+
+@pytest.mark.parametrize("counter", COUNTERS)
+@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float16, dtypes.float64], ids=str)
+def test_numbers(
+    draw: Callable[[DType], Draw], dtype: DType, counter: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of any count; the same bits, but for the last one where functions of libraries differ."""
+    stream = Philox(3, counter)
+    for count in (0, 1, 5, 4099, 20_000):
+        ways = in_all_ways(monkeypatch, lambda n=count: draw(dtype)(stream, n))
+        numbers = [np.frombuffer(way, dtype.numpy).astype(np.float64) for way in ways]
+        for others in numbers[1:]:
+            np.testing.assert_allclose(others, numbers[0], rtol=2e-7, atol=0)
+        assert len(numbers[0]) == count
+
+
+@pytest.mark.parametrize("group", [56_546, 90_252, 128_011, 149_278])
+def test_cut_normal_numbers_that_take_three_counters(
+    group: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of so few groups the first two counters do not give four numbers."""
+    stream = Philox(1, 256 * group)
+    (numbers,) = in_all_ways(monkeypatch, lambda: truncated_normal(dtypes.float32)(stream, 4))
+    assert len(set(np.frombuffer(numbers, np.float32))) == 4
+
+
+def test_cut_normal_numbers_are_near_zero() -> None:
+    """And as many as are asked for are all there, none of them twice."""
+    numbers = truncated_normal(dtypes.float32)(Philox(1, 2), 100_000)
+    assert np.abs(numbers).max() < 2
+    assert len(np.unique(numbers)) > 99_000
+    assert abs(numbers.std() - 0.8796) < 0.005  # the definition's, of a normal number below 2
