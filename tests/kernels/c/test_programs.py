@@ -36,6 +36,16 @@ def _near(x: Any) -> Any:
     return x.astype(np.float32).astype(float)
 
 
+def _softplus(x: Any) -> Any:
+    """With TensorFlow's limits, beyond which it is taken for simpler functions."""
+    power = np.exp(np.minimum(x, 80))
+    return np.where(x > 13.942385, x, np.where(x < -13.942385, power, np.log1p(power)))
+
+
+#: Of the self-normalising ELU (Klambauer et al., 2017), as float32 has them.
+SCALE, SCALE_ALPHA = map(float, np.float32([1.0507009873554804935, 1.7580993408473768599]))
+#: Functions that take 1 from a power, of which they keep as many digits as that has.
+OF_POWERS = {"Elu", "Selu"}
 #: What is meant, in float64, and units of the last digit by which it may be missed.
 MEANT: dict[str, tuple[Callable[..., Any], float]] = {
     "Neg": (np.negative, 0),
@@ -51,6 +61,12 @@ MEANT: dict[str, tuple[Callable[..., Any], float]] = {
     "Sigmoid": (lambda x: 1 / (1 + np.exp(-x)), 2.5),
     "Erf": (_erf, 7),
     "Erfc": (_erfc, 7),
+    "Log": (np.log, 1),
+    "Log1p": (np.log1p, 1.5),
+    "Expm1": (np.expm1, 1.5),
+    "Softplus": (_softplus, 3),
+    "Elu": (lambda x: np.where(x < 0, np.exp(x) - 1, x), 1),
+    "Selu": (lambda x: np.where(x < 0, (np.exp(x) - 1) * SCALE_ALPHA, x * SCALE), 1.5),
     "Add": (np.add, 0.5),
     "Sub": (np.subtract, 0.5),
     "Mul": (np.multiply, 0.5),
@@ -62,6 +78,9 @@ MEANT: dict[str, tuple[Callable[..., Any], float]] = {
     "Relu6Grad": (lambda x, y: x * ((y > 0) & (y < 6)), 0),
     "TanhGrad": (lambda y, dy: dy * _near(1 - _near(y * y)), 0.51),
     "SigmoidGrad": (lambda y, dy: dy * _near(y * _near(1 - y)), 0.51),
+    "SoftplusGrad": (lambda dy, x: dy / _near(1 + _near(np.exp(-x))), 2.5),
+    "EluGrad": (lambda dy, y: dy * _near(np.fmin(y, 0) + 1), 0.51),
+    "SeluGrad": (lambda dy, y: dy * np.where(y < 0, _near(y + SCALE_ALPHA), SCALE), 0.51),
 }
 
 
@@ -101,6 +120,8 @@ def test_a_function_is_what_it_is_called(name: str, kind: int) -> None:
     np.testing.assert_array_equal(got[~is_number], nearest[~is_number])
     missed = np.abs(got.astype(np.float64) - want)[is_number]
     worth = np.maximum(np.spacing(np.abs(nearest[is_number])), 2.0**-149).astype(np.float64)
+    if name in OF_POWERS:
+        worth = np.maximum(worth, 2.0**-23)
     is_near = missed <= units * worth
     if name == "Sigmoid":  # nothing where 1 / it is too much
         is_near |= want < 2.0**-126

@@ -23,7 +23,15 @@ KINDS: dict[str, tuple[int, list[Any]]] = {
     "GradientDescent": (0, [0.1, "grad"]),
     "Momentum": (1, [0.1, "grad", 0.9]),
     "Adam": (2, [0.5, 0.7, 0.01, 0.9, 0.999, 1e-7, "grad"]),
+    "KerasMomentum": (1, [0.1, "grad", 0.9]),
+    "Adagrad": (1, [0.1, "grad"]),
+    "AdagradV2": (1, [0.1, 1e-3, "grad"]),
+    "RMSProp": (2, [0.1, 0.9, 0.8, 1e-7, "grad"]),
+    "CenteredRMSProp": (3, [0.1, 0.9, 0.8, 1e-7, "grad"]),
+    "AdamWithAmsgrad": (3, [0.5, 0.7, 0.01, 0.9, 0.999, 1e-7, "grad"]),
 }
+#: Those that there are for resources only.
+OF_RESOURCES = {"KerasMomentum", "AdamWithAmsgrad"}
 
 
 def facts_of(name: str, *, accelerate: bool = True, **attrs: Any) -> Attrs:
@@ -31,7 +39,8 @@ def facts_of(name: str, *, accelerate: bool = True, **attrs: Any) -> Attrs:
     slots, rest = KINDS[name]
     values = [np.float32(0) for _ in rest]
     handles = [np.float32(0)] * (1 + slots)
-    facts, _ = node_of(f"Apply{name}", [*handles, *values], attrs)
+    prefix = "Resource" if name in OF_RESOURCES else ""
+    facts, _ = node_of(f"{prefix}Apply{name}", [*handles, *values], attrs)
     return dataclasses.replace(facts, accelerate=accelerate)
 
 
@@ -40,11 +49,15 @@ def facts_of(name: str, *, accelerate: bool = True, **attrs: Any) -> Attrs:
     ("name", "attrs"),
     [
         ("GradientDescent", {}),
-        ("Momentum", {"use_nesterov": False}),
+        *((f"{keras}Momentum", {"use_nesterov": way}) for keras in ("", "Keras") for way in (0, 1)),
+        *((f"Adagrad{v}", {"update_slots": way}) for v in ("", "V2") for way in (False, True)),
+        ("RMSProp", {}),
+        ("CenteredRMSProp", {}),
         ("Adam", {"use_nesterov": False}),
         ("Adam", {"use_nesterov": True}),
     ],
 )
+@np.errstate(all="ignore")  # as in steps: what makes the last vector whole may be 0 / 0
 def test_the_bits_are_numpys(name: str, attrs: dict[str, Any], shape: tuple[int, ...]) -> None:
     """Of variables of any rank."""
     count, rest = KINDS[name]
@@ -67,11 +80,10 @@ def test_the_bits_are_numpys(name: str, attrs: dict[str, Any], shape: tuple[int,
 
 
 def test_others_are_for_numpy() -> None:
-    """Other optimisers, other types, Nesterov's momentum, and whoever wants no kernels in C."""
+    """Other optimisers, other types, and whoever wants no kernels in C."""
     facts = facts_of("Adam")
     assert fill_in_c("Adam", facts) is not None
-    assert fill_in_c("RMSProp", facts) is None
+    assert fill_in_c("AdamWithAmsgrad", facts_of("AdamWithAmsgrad")) is None
     assert fill_in_c("Adam", facts_of("Adam", accelerate=False)) is None
-    assert fill_in_c("Momentum", facts_of("Momentum", use_nesterov=True)) is None
     wide = dataclasses.replace(facts, values={**facts.values, "T": dtypes.float64})
     assert fill_in_c("Adam", wide) is None

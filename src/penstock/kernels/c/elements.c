@@ -9,6 +9,10 @@
 #include "elements.h"
 #include "functions.h"
 
+/* Scale, and scale times alpha, of the self-normalising ELU (Klambauer et al., 2017). */
+#define SCALE 1.0507009873554804935f
+#define SCALE_ALPHA 1.7580993408473768599f
+
 /* Elements of a block. */
 #define BLOCK 256
 
@@ -30,6 +34,12 @@
   DO(SIGMOID, sigmoid_of(a))                                                                   \
   DO(ERF, erf_of(a))                                                                           \
   DO(ERFC, erfc_of(a))                                                                         \
+  DO(LOG, log_of(a))                                                                           \
+  DO(LOG1P, log1p_of(a))                                                                       \
+  DO(EXPM1, expm1_of(a))                                                                       \
+  DO(SOFTPLUS, softplus_of(a))                                                                 \
+  DO(ELU, elu_of(a, 1.0f, 1.0f))                                                               \
+  DO(SELU, elu_of(a, SCALE, SCALE_ALPHA))                                                      \
   DO(ADD, a + b)                                                                               \
   DO(SUB, a - b)                                                                               \
   DO(MUL, a * b)                                                                               \
@@ -40,7 +50,10 @@
   DO(RELU_GRAD, a * choose(b > all(0.0f), all(1.0f), all(0.0f)))                               \
   DO(RELU6_GRAD, a * choose((b > all(0.0f)) & (b < all(6.0f)), all(1.0f), all(0.0f)))          \
   DO(TANH_GRAD, b * (all(1.0f) - rounded(a * a)))                                              \
-  DO(SIGMOID_GRAD, b * (a * (all(1.0f) - a)))
+  DO(SIGMOID_GRAD, b * (a * (all(1.0f) - a)))                                                  \
+  DO(SOFTPLUS_GRAD, a / (exp_of(-b) + all(1.0f)))                                              \
+  DO(ELU_GRAD, a * (choose(b < all(0.0f), b, all(0.0f)) + all(1.0f)))                          \
+  DO(SELU_GRAD, a * choose(b < all(0.0f), b + all(SCALE_ALPHA), all(SCALE)))
 
 #define APPLY(NAME, VALUE)                                                                     \
   static void apply_##NAME(float *target, const float *first, const float *second,             \

@@ -8,8 +8,10 @@
 /* What a step does with one register, or two; in the order of ``OF_ONE``, ``OF_TWO`` and ``CONSTANT`` in
    programs.py.  The last one takes the constant of that number instead. */
 typedef enum {
-  NEG, ABS, SQUARE, SQRT, RSQRT, RECIPROCAL, RELU, RELU6, EXP, TANH, SIGMOID, ERF, ERFC,
+  NEG, ABS, SQUARE, SQRT, RSQRT, RECIPROCAL, RELU, RELU6, EXP, TANH, SIGMOID, ERF, ERFC, LOG, LOG1P, EXPM1,
+  SOFTPLUS, ELU, SELU,
   ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, RELU_GRAD, RELU6_GRAD, TANH_GRAD, SIGMOID_GRAD,
+  SOFTPLUS_GRAD, ELU_GRAD, SELU_GRAD,
   CONSTANT,
 } Function;
 

@@ -3,6 +3,8 @@
 #ifndef PENSTOCK_FUNCTIONS_H
 #define PENSTOCK_FUNCTIONS_H
 
+#include <math.h>
+
 #include "vectors.h"
 
 /* In all of these, comparisons with NaN do not hold, and NaN stays. */
@@ -39,6 +41,75 @@ static inline vec exp_of_sum(vec x, vec rest) {
 }
 
 static inline vec exp_of(vec x) { return exp_of_sum(x, all(0.0f)); }
+
+/* 2 to a power times (1 plus a polynomial without its constant), less 1, whose error is 2^-31. */
+static inline vec expm1_of(vec x) {
+  const float to_integer = 12582912.0f;
+  vec inside = clip(x, -18.0f, 89.0f);
+  vec shifted = inside * all(1.44269504f) + all(to_integer);
+  vec power = shifted - all(to_integer);
+  vec r = inside - power * all(0.693359375f) - power * all(-2.12194440e-4f);
+  vec p = all(0.00019845884526148438f);
+  p = p * r + all(0.0013940720818936825f);
+  p = p * r + all(0.008333389647305012f);
+  p = p * r + all(0.04166635870933533f);
+  p = p * r + all(0.1666666567325592f);
+  p = p * r + all(0.5f);
+  p = p * (r * r) + r;
+  mask whole = (mask)shifted - (mask)all(to_integer), half = whole >> 1;
+  vec first = (vec)((half + 127) << 23), second = (vec)((whole - half + 127) << 23);
+  vec found = p * first * second + (first * second - all(1.0f));
+  /* 2 to the 128 is no number, but less than that of it may be one. */
+  found = choose(inside > all(88.0f), exp_of(inside), found);
+  return choose(r == x, choose(x == all(0.0f), x, p), found);
+}
+
+/* log(x) + rest, where the rest is small: x is 2 to some power times 1 + f, and log(1 + f) is f - f^2 / 2 and a
+   polynomial times f^3, whose error is 2^-30. */
+static inline vec log_of_sum(vec x, vec rest) {
+  const float least_normal = 1.17549435e-38f, large = 8388608.0f; /* 2^-126, 2^23 */
+  const mask is_tiny = x < all(least_normal);
+  vec scaled = choose(is_tiny, x * all(large), x);
+  mask bits = (mask)scaled, whole = (bits - 0x3f3504f3) >> 23; /* so that 1 + f is around 1, on a scale of powers */
+  vec f = (vec)(bits - (whole << 23)) - all(1.0f);
+  vec power = __builtin_convertvector(whole + (is_tiny & -23), vec);
+  vec p = all(0.06746601313352585f);
+  p = p * f + all(-0.11675640940666199f);
+  p = p * f + all(0.11888174712657928f);
+  p = p * f + all(-0.12405591458082199f);
+  p = p * f + all(0.14219550788402557f);
+  p = p * f + all(-0.1666799634695053f);
+  p = p * f + all(0.2000211924314499f);
+  p = p * f + all(-0.25000008940696716f);
+  p = p * f + all(0.3333331346511841f);
+  vec square = f * f;
+  p = p * (square * f) + power * all(-2.12194440e-4f) + rest - square * all(0.5f) + f;
+  vec found = p + power * all(0.693359375f);
+  found = choose(x == all(INFINITY), x, found);
+  found = choose(x == all(0.0f), all(-INFINITY), found);
+  return choose((x < all(0.0f)) | (x != x), all(NAN), found);
+}
+
+static inline vec log_of(vec x) { return log_of_sum(x, all(0.0f)); }
+
+/* log(1 + x), with what 1 + x was rounded by. */
+static inline vec log1p_of(vec x) {
+  vec sum = all(1.0f) + x, lost = (x - (sum - all(1.0f))) / sum;
+  lost = choose((sum > all(0.0f)) & (sum < all(INFINITY)), lost, all(0.0f));
+  return choose(sum == all(1.0f), x, log_of_sum(sum, lost));
+}
+
+/* Beyond the limits, x or exp(x) is so near that more would only lose digits; these are TensorFlow's, which
+   depend on the distance of 1 and the next number. */
+static inline vec softplus_of(vec x) {
+  const float limit = 13.942385f;
+  vec power = exp_of(x);
+  return choose(x > all(limit), x, choose(x < all(-limit), power, log1p_of(power)));
+}
+
+static inline vec elu_of(vec x, float scale, float scale_alpha) {
+  return choose(x < all(0.0f), rounded(exp_of(x) - all(1.0f)) * all(scale_alpha), x * all(scale));
+}
 
 /* x P(x^2) / Q(x^2), the best such quotient of polynomials of degree 4: its error is 2^-25. */
 static inline vec tanh_of(vec x) {

@@ -19,7 +19,9 @@ from penstock.kernels.c.programs import function_named
 FUNCTIONS: Final = frozenset(
     {
         *("Exp", "Tanh", "Sigmoid", "Erf", "Erfc", "Relu", "Relu6"),
+        *("Log", "Log1p", "Expm1", "Softplus", "Elu", "Selu"),
         *("ReluGrad", "Relu6Grad", "TanhGrad", "SigmoidGrad"),
+        *("SoftplusGrad", "EluGrad", "SeluGrad"),
     }
 )
 

@@ -32,7 +32,8 @@ extern const Applied NAMED_TABLE(KIND)[];
 #define EACH_VECTOR_FUNCTION(DO)                                                                      \
   DO(NEG, neg) DO(ABS, abs) DO(SQUARE, square) DO(SQRT, sqrt) DO(RSQRT, rsqrt)                        \
   DO(RECIPROCAL, reciprocal) DO(RELU, relu) DO(RELU6, relu6) DO(EXP, exp) DO(TANH, tanh)              \
-  DO(SIGMOID, sigmoid) DO(ERF, erf) DO(ERFC, erfc) DO(ADD, add) DO(SUB, sub) DO(MUL, mul)             \
+  DO(SIGMOID, sigmoid) DO(ERF, erf) DO(ERFC, erfc) DO(LOG, log) DO(LOG1P, log1p) DO(EXPM1, expm1)     \
+  DO(ADD, add) DO(SUB, sub) DO(MUL, mul)                                                              \
   DO(DIV, div) DO(MAXIMUM, maximum) DO(MINIMUM, minimum) DO(SQUARED_DIFFERENCE, squared_difference)   \
   DO(RELU_GRAD, relu_grad) DO(RELU6_GRAD, relu6_grad) DO(TANH_GRAD, tanh_grad)                        \
   DO(SIGMOID_GRAD, sigmoid_grad)
@@ -58,11 +59,11 @@ EACH_VECTOR_FUNCTION(IN_VECTORS)
   }
 
 #define EACH_FLOAT_FUNCTION(DO)                                                                       \
-  DO(log, log(a)) DO(log1p, log1p(a)) DO(expm1, expm1(a)) DO(sin, sin(a)) DO(cos, cos(a))             \
-  DO(floor, floor(a)) DO(ceil, ceil(a))
+  DO(sin, sin(a)) DO(cos, cos(a)) DO(floor, floor(a)) DO(ceil, ceil(a))
 
 #define EACH_DOUBLE_FUNCTION(DO)                                                                      \
   EACH_FLOAT_FUNCTION(DO)                                                                             \
+  DO(log, log(a)) DO(log1p, log1p(a)) DO(expm1, expm1(a))                                             \
   DO(sqrt, sqrt(a)) DO(rsqrt, 1 / sqrt(a)) DO(reciprocal, 1 / a) DO(exp, exp(a)) DO(tanh, tanh(a))    \
   DO(sigmoid, 1 / (1 + exp(-a))) DO(div, a / b) DO(neg, -a) DO(abs, fabs(a)) DO(square, a *a)         \
   DO(add, a + b) DO(sub, a - b) DO(mul, a *b) DO(squared_difference, (a - b) * (a - b))               \

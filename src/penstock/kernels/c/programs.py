@@ -26,11 +26,13 @@ from penstock.kernels.parallel.intra_op import HELPERS
 #: What a step can do, in the order of ``Function`` in ``elements.h``.
 OF_ONE: Final = (
     *("Neg", "Abs", "Square", "Sqrt", "Rsqrt", "Reciprocal", "Relu", "Relu6"),
-    *("Exp", "Tanh", "Sigmoid", "Erf", "Erfc"),
+    *("Exp", "Tanh", "Sigmoid", "Erf", "Erfc", "Log", "Log1p", "Expm1"),
+    *("Softplus", "Elu", "Selu"),
 )
 OF_TWO: Final = (
     *("Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "SquaredDifference"),
     *("ReluGrad", "Relu6Grad", "TanhGrad", "SigmoidGrad"),
+    *("SoftplusGrad", "EluGrad", "SeluGrad"),
 )
 #: Takes, instead of a register, the number of a constant.
 CONSTANT: Final = "Constant"
@@ -47,6 +49,13 @@ _TAKEN: Final = {
     "Sigmoid": 300,
     "Erf": 450,
     "Erfc": 700,
+    "Log": 300,
+    "Log1p": 450,
+    "Expm1": 300,
+    "Softplus": 700,
+    "Elu": 250,
+    "Selu": 250,
+    "SoftplusGrad": 300,
 }
 _TAKEN_BY_OTHERS: Final = 40
 #: Picoseconds that are worth being a piece, and from which on others help.

@@ -247,14 +247,14 @@ def make_rectifier(attrs: Attrs) -> Kernel:
 @kernel(*_ACTIVATIONS, types={"T": FLOATS})
 def make_activation(attrs: Attrs) -> Kernel:
     """The activation function that the op is named after."""
-    return by_elements(formula(_ACTIVATIONS[attrs.op.name], attrs.dtype("T")))
+    return in_c(attrs) or by_elements(formula(_ACTIVATIONS[attrs.op.name], attrs.dtype("T")))
 
 
 @kernel("Softplus", types={"T": FLOATS})
 def make_softplus(attrs: Attrs) -> Kernel:
     """log(1 + exp(x)), which is x where that is large and exp(x) where it is small."""
     dtype = attrs.dtype("T")
-    return by_elements(formula(partial(_softplus, _EPSILONS[dtype]), dtype))
+    return in_c(attrs) or by_elements(formula(partial(_softplus, _EPSILONS[dtype]), dtype))
 
 
 @kernel("LeakyRelu", types={"T": REALS})
@@ -288,7 +288,7 @@ def make_leaky_relu_grad(attrs: Attrs) -> Kernel:
 @kernel(*_GRADS, types={"T": FLOATS})
 def make_grad(attrs: Attrs) -> Kernel:
     """The gradient times the derivative of the activation function."""
-    compute = by_elements(formula(_GRADS[attrs.op.name], attrs.dtype("T")))
+    compute = in_c(attrs) or by_elements(formula(_GRADS[attrs.op.name], attrs.dtype("T")))
     return _same_shape(compute, attrs.op.name)
 
 

@@ -1,4 +1,4 @@
-"""One step of the optimisers used most, as programs in C.
+"""One step of most optimisers, as programs in C.
 
 In:   the node's attributes.
 Out:  what ``training_in_place`` has for the op, of float32, bit for bit the same; None where there
@@ -25,6 +25,11 @@ from penstock.kernels.c.programs import Step, compile_steps, lasting
 _News = Sequence[Array]
 #: Fills its first argument.
 _Fill = Callable[..., None]
+#: A product less another one, and a gradient by its deviation that is added to what goes on.
+_DIFFERENCE: Final = ("Mul x old factor", "Mul y values other")
+_BY_DEVIATION: Final = (
+    *("Mul x grad lr", "Sqrt y y", "Div x x y", "Mul y mom momentum", "Add x y x"),
+)
 #: Programs by their names: what they take, and lines of a function, its target and its operands.
 _PROGRAMS: Final = {
     "towards": ("old goal part", "Sub x goal old", "Mul x x part", "Add x x old"),
@@ -42,6 +47,37 @@ _PROGRAMS: Final = {
         "var means squares alpha epsilon grad beta1 rest",
         *("Mul x means beta1", "Mul y grad rest", "Add x x y", "Mul x x alpha"),
         *("Sqrt y squares", "Add y y epsilon", "Div x x y", "Sub x var x"),
+    ),
+    "sum": ("old more", "Add x old more"),
+    "difference": ("old less", "Sub x old less"),
+    "plus_square": ("old grad", "Square x grad", "Add x old x"),
+    "minus_product": ("old factor values other", *_DIFFERENCE, "Sub x x y"),
+    "keras_nesterov": (
+        "old factor values other var",
+        *(*_DIFFERENCE, "Sub x x y", "Add x var x"),
+    ),
+    "nesterov": (
+        "var sums momentum lr grad",
+        *("Mul x sums momentum", "Mul x x lr", "Mul y grad lr", "Add x y x", "Sub x var x"),
+    ),
+    "adagrad": (
+        "var squares grad lr",
+        "Mul x grad lr",
+        "Sqrt y squares",
+        "Div x x y",
+        "Sub x var x",
+    ),
+    "adagrad_v2": (
+        "var squares grad lr epsilon",
+        *("Mul x grad lr", "Sqrt y squares", "Add y y epsilon", "Div x x y", "Sub x var x"),
+    ),
+    "rms_prop": (
+        "mom momentum grad lr squares epsilon",
+        *("Add y squares epsilon", *_BY_DEVIATION),
+    ),
+    "centered_rms_prop": (
+        "mom momentum grad lr squares epsilon means",
+        *("Square y means", "Sub y squares y", "Add y y epsilon", *_BY_DEVIATION),
     ),
 }
 
@@ -75,16 +111,101 @@ def _gradient_descent(_attrs: Attrs) -> _Fill:
     return fill
 
 
-def _momentum(attrs: Attrs) -> _Fill | None:
-    if attrs.bool("use_nesterov"):
-        return None
-    plus, less = _program("plus"), _program("less")
+def _momentum(attrs: Attrs) -> _Fill:
+    plus, less, nesterov = map(_program, ("plus", "less", "nesterov"))
+    is_nesterov = attrs.bool("use_nesterov")
 
     def fill(
         news: _News, var: Value, accum: Value, lr: Value, grad: Value, momentum: Value
     ) -> None:
-        plus(accum, momentum, grad, news[1])
-        less(var, lr, news[1], news[0])
+        moved, sums = news
+        plus(accum, momentum, grad, sums)
+        if is_nesterov:
+            nesterov(var, sums, momentum, lr, grad, moved)
+        else:
+            less(var, lr, sums, moved)
+
+    return fill
+
+
+def _keras_momentum(attrs: Attrs) -> _Fill:
+    minus_product, nesterov, add = map(_program, ("minus_product", "keras_nesterov", "sum"))
+    is_nesterov = attrs.bool("use_nesterov")
+
+    def fill(
+        news: _News, var: Value, accum: Value, lr: Value, grad: Value, momentum: Value
+    ) -> None:
+        moved, sums = news
+        minus_product(accum, momentum, grad, lr, sums)
+        if is_nesterov:
+            nesterov(sums, momentum, grad, lr, var, moved)
+        else:
+            add(var, sums, moved)
+
+    return fill
+
+
+def _adagrad(attrs: Attrs) -> _Fill:
+    plus_square, has_update = _program("plus_square"), attrs.bool("update_slots")
+    step = _program("adagrad_v2" if attrs.op.name.endswith("V2") else "adagrad")
+
+    def fill(news: _News, var: Value, accum: Value, lr: Value, *rest: Value) -> None:
+        moved, squares = news
+        *epsilon, grad = rest
+        if has_update:
+            plus_square(accum, grad, squares)
+        else:
+            squares[...] = accum
+        step(var, squares, grad, lr, *epsilon, moved)
+
+    return fill
+
+
+def _rms_prop(_attrs: Attrs) -> _Fill:
+    towards_square, by_deviation = _program("towards_square"), _program("rms_prop")
+    subtract, one = _program("difference"), np.float32(1)
+
+    def fill(
+        news: _News,
+        var: Value,
+        ms: Value,
+        mom: Value,
+        lr: Value,
+        rho: Value,
+        momentum: Value,
+        epsilon: Value,
+        grad: Value,
+    ) -> None:
+        moved, squares, sums = news
+        towards_square(ms, grad, one - rho, squares)
+        by_deviation(mom, momentum, grad, lr, squares, epsilon, sums)
+        subtract(var, sums, moved)
+
+    return fill
+
+
+def _centered_rms_prop(_attrs: Attrs) -> _Fill:
+    towards, towards_square = _program("towards"), _program("towards_square")
+    by_deviation, subtract = _program("centered_rms_prop"), _program("difference")
+    one = np.float32(1)
+
+    def fill(
+        news: _News,
+        var: Value,
+        mg: Value,
+        ms: Value,
+        mom: Value,
+        lr: Value,
+        rho: Value,
+        momentum: Value,
+        epsilon: Value,
+        grad: Value,
+    ) -> None:
+        moved, means, squares, sums = news
+        towards_square(ms, grad, one - rho, squares)
+        towards(mg, grad, one - rho, means)
+        by_deviation(mom, momentum, grad, lr, squares, epsilon, means, sums)
+        subtract(var, sums, moved)
 
     return fill
 
@@ -118,8 +239,13 @@ def _adam(attrs: Attrs) -> _Fill:
     return fill
 
 
-_FILLS: Final[dict[str, Callable[[Attrs], _Fill | None]]] = {
+_FILLS: Final[dict[str, Callable[[Attrs], _Fill]]] = {
+    "Adagrad": _adagrad,
+    "AdagradV2": _adagrad,
     "Adam": _adam,
+    "CenteredRMSProp": _centered_rms_prop,
     "GradientDescent": _gradient_descent,
+    "KerasMomentum": _keras_momentum,
     "Momentum": _momentum,
+    "RMSProp": _rms_prop,
 }
