@@ -27,6 +27,7 @@ EXPLICIT = {
     "strides": [1, 2, 1, 1], "padding": "EXPLICIT",
     "explicit_paddings": [0, 0, 1, 0, 0, 2, 0, 0],
 }  # fmt: skip
+WIDE = {"strides": [1, 1, 1, 1], "padding": "SAME", "dilations": [1, 2, 2, 1]}
 SIZES = np.int32([2, 11, 9, 6])
 
 
@@ -174,10 +175,16 @@ def test_gradients_of_filters(attrs: dict[str, Any], asked: list[str]) -> None:
     assert asked == ["correlate"]
 
 
-@pytest.mark.parametrize("attrs", SETTINGS[:2])
-def test_gradients_by_channel(attrs: dict[str, Any], asked: list[str]) -> None:
-    """Of images and of filters, one for each channel; several are for numpy."""
-    for times, calls in ((1, ["pool"] * 2), (2, [])):
+@pytest.mark.parametrize(
+    ("attrs", "ways"),
+    [(SETTINGS[0], ["slide", "pool"]), (SETTINGS[1], ["pool"] * 2), (WIDE, ["slide"])],
+)
+def test_gradients_by_channel(attrs: dict[str, Any], ways: list[str], asked: list[str]) -> None:
+    """Of images and of filters, one for each channel; several are for numpy.
+
+    Elements of images look for the places that see them, unless these are strides apart.
+    """
+    for times, calls in ((1, ways), (2, [])):
         images, filters = floats(2, 11, 9, 20), floats(3, 2, 20, times)
         sizes = [np.int32(array.shape) for array in (images, filters)]
         places = both("DepthwiseConv2dNative", images, filters, **attrs)[0].shape
@@ -202,6 +209,21 @@ def test_pooling(padding: str, asked: list[str]) -> None:
     check(both("MaxPoolGrad", images, pooled[0], grads, **attrs))
     check(both("AvgPoolGrad", np.int32(images.shape), grads, **attrs))
     assert asked == ["pool"] * 4
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("sizes", [(1, 1), (3, 3), (2, 3), (4, 1)])
+def test_gradients_of_means_whose_windows_overlap(
+    padding: str, sizes: tuple[int, int], asked: list[str]
+) -> None:
+    """Elements look for the places that see them, unless these are few."""
+    attrs = {"ksize": [1, *sizes, 1], "strides": [1, 1, 1, 1], "padding": padding}
+    for images, way in ((floats(2, 11, 9, 20), "slide"), (floats(1, 5, 5, 3), "")):
+        places = both("AvgPool", images, **attrs)[0].shape
+        way = way or ("slide" if 2 * places[1] * places[2] >= 25 else "pool")
+        asked.clear()
+        check(both("AvgPoolGrad", np.int32(images.shape), floats(*places), **attrs))
+        assert asked == [way]
 
 
 @pytest.mark.parametrize("keep_dims", [False, True])

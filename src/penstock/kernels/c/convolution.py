@@ -155,6 +155,12 @@ def convolver_for(windows: tuple[Window, ...]) -> Convolver:
     return Convolver(lambda _sizes: windows)
 
 
+@functools.lru_cache(maxsize=64)
+def channel_convolver_for(windows: tuple[Window, ...]) -> Convolver:
+    """The same for filters of each channel."""
+    return Convolver(lambda _sizes: windows, is_by_channel=True)
+
+
 def _widest() -> int:
     """How many places are read side by side."""
     with_c = library()

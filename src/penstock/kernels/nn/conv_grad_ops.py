@@ -19,7 +19,7 @@ from penstock.core.values import Array, Value, shape_of
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
-from penstock.kernels.c.convolution import convolver_for
+from penstock.kernels.c.convolution import channel_convolver_for, convolver_for
 from penstock.kernels.c.convolution import correlate as correlate_in_c
 from penstock.kernels.c.pooling import filters_gradient, images_gradient
 from penstock.kernels.nn.conv_grads import (
@@ -38,7 +38,7 @@ from penstock.kernels.nn.conv_ops import (
 )
 from penstock.kernels.nn.correlation import framed
 from penstock.kernels.values.arrays import check_new, shape_text
-from penstock.kernels.values.windows import Window
+from penstock.kernels.values.windows import Window, turned_windows
 
 _Shape: TypeAlias = tuple[int, ...]
 #: (gradients, filters, windows, shape of the images) to the gradient of the images.
@@ -104,7 +104,11 @@ def _depthwise_input_grad(
     """In C for one filter for each channel."""
     result = None
     if filters.ndim == 4 and filters.shape[3] == 1:
-        result = images_gradient(grads, filters[..., 0], windows, tuple(shape))
+        turned = turned_windows(windows, shape, grads.shape)
+        if turned is None:
+            result = images_gradient(grads, filters[..., 0], windows, tuple(shape))
+        else:
+            result = channel_convolver_for(turned)(grads, filters[::-1, ::-1, :, 0])
     return depthwise_input_grad(grads, filters, windows, shape) if result is None else result
 
 

@@ -7,6 +7,7 @@ Not:  registers no kernel; multiplies, adds and compares nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,6 +76,32 @@ class Window:
         last = max(min(fit.before + length, self.size) - 1, first)
         margins = fit.before - first, fit.after - (self.size - 1 - last)
         return Window(last + 1 - first, self.stride, margins=margins)
+
+
+def turned_windows(
+    windows: Sequence[Window], shape: Sequence[int], places: Sequence[int]
+) -> tuple[Window, ...] | None:
+    """The windows by which elements see the places that see them; None if that is no good way.
+
+    Elements of the window come in the opposite order there.  Places must not be strides apart, and
+    not be few: each element would see little else than what is around them.
+
+    Args:
+        windows: how places see elements.
+        shape: of images, the batch first and the depth last.
+        places: what it is for the places.
+
+    """
+    turned = []
+    if 2 * math.prod(places[1:-1]) < math.prod(shape[1:-1]):
+        return None
+    for window, length, count in zip(windows, shape[1:-1], places[1:-1], strict=True):
+        before = window.extent - 1 - window.fit(length).before
+        after = length - count - before + window.extent - 1
+        if window.stride != 1 or min(before, after) < 0:
+            return None
+        turned.append(Window(window.size, 1, window.dilation, (before, after)))
+    return tuple(turned)
 
 
 def trimmed(windows: Sequence[Window], shape: Sequence[int]) -> list[Window]:
