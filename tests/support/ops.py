@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,6 +36,17 @@ def make_op(op_name: str, *inputs: Any, **attrs: Any) -> tuple[Kernel, list[Valu
     found = get_kernel(op_name, "CPU", facts.values)
     assert found.calling is Calling.PLAIN, f"{op_name} needs a session"
     return found.made(facts), flat
+
+
+def both(op_name: str, *inputs: Any, **attrs: Any) -> tuple[Any, Any]:
+    """What numpy's kernel gives, and what that of a session gives."""
+    facts, flat = node_of(op_name, inputs, attrs)
+    found = get_kernel(op_name, "CPU", facts.values)
+    plain, fast = (
+        found.made(dataclasses.replace(facts, accelerate=accelerate))
+        for accelerate in (False, True)
+    )
+    return plain(*flat), fast(*flat)
 
 
 def node_of(

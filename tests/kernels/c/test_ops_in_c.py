@@ -13,7 +13,7 @@ from penstock.kernels.api.registry import get_kernel
 from penstock.kernels.c.library import Library, library
 from penstock.kernels.nn.conv_ops import by_slices, windowed
 from penstock.kernels.values.windows import Window
-from support.ops import node_of
+from support.ops import both, node_of
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
@@ -55,17 +55,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         monkeypatch.setattr(Library, name, noted)
     return calls
-
-
-def both(op: str, *inputs: Any, **attrs: Any) -> tuple[Array, Array]:
-    """What numpy's kernel gives, and what that of a session gives."""
-    facts, flat = node_of(op, inputs, attrs)
-    found = get_kernel(op, "CPU", facts.values)
-    plain, fast = (
-        found.made(dataclasses.replace(facts, accelerate=accelerate))
-        for accelerate in (False, True)
-    )
-    return plain(*flat), fast(*flat)
 
 
 def check(pair: tuple[Array, Array]) -> None:

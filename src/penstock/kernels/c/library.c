@@ -5,6 +5,7 @@
 #include "convolution.h"
 #include "philox.h"
 #include "pooling.h"
+#include "resizing.h"
 #include "rows.h"
 #include "segments.h"
 #include "winograd.h"
@@ -21,6 +22,7 @@ extern const OfRows penstock_plain_softmax, penstock_plain_prediction, penstock_
 extern const OfRows penstock_plain_normalize;
 extern const SumSegments penstock_plain_segments;
 extern const DrawNumbers penstock_plain_philox;
+extern const Resize penstock_plain_resize;
 #if defined(__x86_64__)
 extern const Kind penstock_avx2, penstock_avx512;
 extern const Pool penstock_avx2_pool, penstock_avx512_pool;
@@ -31,6 +33,7 @@ extern const OfRows penstock_avx2_moments, penstock_avx512_moments, penstock_avx
 extern const OfRows penstock_avx2_normalize, penstock_avx512_normalize;
 extern const SumSegments penstock_avx2_segments, penstock_avx512_segments;
 extern const DrawNumbers penstock_avx2_philox, penstock_avx512_philox;
+extern const Resize penstock_avx2_resize, penstock_avx512_resize;
 #endif
 
 static const Kind *const KINDS[] = {
@@ -113,8 +116,17 @@ static const DrawNumbers *const PHILOXES[] = {
 #endif
 };
 
+static const Resize *const RESIZES[] = {
+    &penstock_plain_resize,
+#if defined(__x86_64__)
+    &penstock_avx2_resize,
+    &penstock_avx512_resize,
+#endif
+};
+
 PUBLIC int64_t penstock_layout(void) {
-  const size_t others = sizeof(Packing) + sizeof(Pooling) + sizeof(Rows) + sizeof(Segments) + sizeof(Philox);
+  const size_t others = sizeof(Packing) + sizeof(Pooling) + sizeof(Rows) + sizeof(Segments) + sizeof(Philox) +
+                        sizeof(Resizing);
   return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)others;
 }
 
@@ -224,3 +236,6 @@ PUBLIC void penstock_segments(int kind, const Segments *segments, int helpers) {
 
 /* Random words, or numbers made of them, four for each value of a counter. */
 PUBLIC void penstock_philox(int kind, const Philox *philox, int helpers) { (*PHILOXES[kind])(philox, helpers); }
+
+/* Images of another size. */
+PUBLIC void penstock_resize(int kind, const Resizing *resizing, int helpers) { (*RESIZES[kind])(resizing, helpers); }

@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 14
+_LAYOUT: Final = 15
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
@@ -97,8 +97,25 @@ class Philox(ctypes.Structure):
     )
 
 
+class Blend(ctypes.Structure):
+    """The structure of that name in ``resizing.h``."""
+
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("first", "second", "parts"))
+
+
+class Resizing(ctypes.Structure):
+    """The structure of that name in ``resizing.h``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("images", "out", "spare")),
+        *((name, Blend) for name in ("by_row", "by_column")),
+        *((name, ctypes.c_int64) for name in ("batch", "image_rows", "image_columns", "depth")),
+        *((name, ctypes.c_int64) for name in ("rows", "columns", "band")),
+    )
+
+
 #: Those whose sizes tell whether a library is of these sources.
-_STRUCTURES: Final = (Convolution, Packing, Pooling, Rows, Segments, Philox)
+_STRUCTURES: Final = (Convolution, Packing, Pooling, Rows, Segments, Philox, Resizing)
 
 
 class Library:
@@ -151,6 +168,9 @@ class Library:
         self._philox: Final = functions.penstock_philox
         self._philox.argtypes = ctypes.c_int, ctypes.POINTER(Philox), ctypes.c_int
         self._philox.restype = None
+        self._resize: Final = functions.penstock_resize
+        self._resize.argtypes = ctypes.c_int, ctypes.POINTER(Resizing), ctypes.c_int
+        self._resize.restype = None
 
     def packed_bytes(self, elements: int, count: int) -> int:
         """Bytes that so many filters of so many elements take when they are packed."""
@@ -211,6 +231,10 @@ class Library:
     def draw_numbers(self, philox: Philox, helpers: int) -> None:
         """Random words, or numbers made of them, four for each value of a counter."""
         self._philox(self._kind, philox, helpers)
+
+    def resize(self, resizing: Resizing, helpers: int) -> None:
+        """Images of another size."""
+        self._resize(self._kind, resizing, helpers)
 
     def slide(self, convolution: Convolution, helpers: int) -> None:
         """Windows of one channel each, with filters as they are."""

@@ -24,6 +24,7 @@ from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, REALS
+from penstock.kernels.c.resizing import Line, line_in_c, resized
 from penstock.kernels.image.linear_resize import AxisBlend, blend, line_of
 from penstock.kernels.image.resize_methods import (
     HALF,
@@ -86,11 +87,18 @@ _METHODS: Final[dict[str, Callable[[Attrs], Method]]] = {
 def make_resize_bilinear(attrs: Attrs) -> Kernel:
     """Rows and columns blended from the two nearest ones."""
     _check_centres(attrs)
-    lines_of = functools.lru_cache(maxsize=64)(functools.partial(_lines, bilinear_method(attrs)))
+    method = bilinear_method(attrs)
+    lines_of = functools.lru_cache(maxsize=64)(functools.partial(_lines, method))
+    line_of_c = functools.lru_cache(maxsize=64)(functools.partial(_line_in_c, method))
 
     def resize(images: Value, size: Value) -> Array:
         rows, columns = _sizes(images, size)
         batch, height, width, depth = images.shape
+        if attrs.accelerate:
+            by = line_of_c(height, rows), line_of_c(width, columns)
+            in_c = resized(images.astype(np.float32, copy=False), *by)
+            if in_c is not None:
+                return in_c
         result = np.empty((batch, rows, columns, depth), np.float32)
         _, by_column = lines_of(width, columns)
 
@@ -104,6 +112,11 @@ def make_resize_bilinear(attrs: Attrs) -> Kernel:
         return result
 
     return resize
+
+
+def _line_in_c(method: Method, before: int, after: int) -> Line:
+    by = method(before, after)
+    return line_in_c(by.sources, by.weights[:, 1])
 
 
 def _lines(
