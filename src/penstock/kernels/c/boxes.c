@@ -11,7 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PUBLIC __attribute__((visibility("default")))
+#include "kinds.h"
+
 
 /* As numpy has them: NaN stays. */
 static inline float lesser(float a, float b) { return a != a || a < b ? a : b; }

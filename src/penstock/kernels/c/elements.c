@@ -8,6 +8,7 @@
 
 #include "elements.h"
 #include "functions.h"
+#include "kinds.h"
 
 /* Scale, and scale times alpha, of the self-normalising ELU (Klambauer et al., 2017). */
 #define SCALE 1.0507009873554804935f
@@ -67,8 +68,8 @@
 EACH_FUNCTION(APPLY)
 
 #define NAMED_APPLY(NAME, VALUE) [NAME] = apply_##NAME,
-const Applied NAMED_TABLE(KIND)[] = {EACH_FUNCTION(NAMED_APPLY)};
-#define APPLIED NAMED_TABLE(KIND)
+const Applied OF_KIND(KIND, applied)[] = {EACH_FUNCTION(NAMED_APPLY)};
+#define APPLIED OF_KIND(KIND, applied)
 
 /* Elements at a distance, side by side; those after the last up to a whole vector are zeros. */
 static void gather(float *to, const char *from, intptr_t distance, int64_t count) {
@@ -132,6 +133,4 @@ static void run(const Program *p, char *const *places, const intptr_t *distances
   }
 }
 
-#define JOIN(KIND) KIND##_elements
-#define NAMED(KIND) JOIN(KIND)
-const Elements NAMED(KIND) = run;
+const Elements OF_KIND(KIND, elements) = run;

@@ -33,8 +33,6 @@ typedef struct {
 /* One of these, of so many elements, and of those that make the last vector whole; a function of one number
    takes no notice of the second array.  Each kind of vectors has a table of them. */
 typedef void (*Applied)(float *to, const float *first, const float *second, int64_t count);
-#define JOIN_TABLE(KIND) KIND##_applied
-#define NAMED_TABLE(KIND) JOIN_TABLE(KIND)
 
 /* The most registers that a program has. */
 #define REGISTERS 32

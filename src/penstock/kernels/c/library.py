@@ -136,41 +136,29 @@ class Library:
         self._packed_bytes: Final = functions.penstock_packed_bytes
         self._packed_bytes.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
         self._packed_bytes.restype = ctypes.c_int64
-        self._pack: Final = functions.penstock_pack
-        self._pack.argtypes = (ctypes.c_int, ctypes.POINTER(Packing), ctypes.c_int)
-        self._pack.restype = None
-        arguments = ctypes.c_int, ctypes.POINTER(Convolution), ctypes.c_int
-        self._convolve: Final = functions.penstock_convolve
-        self._correlate: Final = functions.penstock_correlate
-        self._slide: Final = functions.penstock_slide
-        for function in (self._convolve, self._correlate, self._slide):
-            function.argtypes, function.restype = arguments, None
-        self._winograd: Final = functions.penstock_winograd
-        self._winograd.argtypes, self._winograd.restype = arguments, ctypes.c_int
-        self._transform_filters: Final = functions.penstock_transform_filters
-        self._transform_filters.argtypes = self._pack.argtypes
-        self._transform_filters.restype = None
-        self._pool: Final = functions.penstock_pool
-        self._pool.argtypes = ctypes.c_int, ctypes.POINTER(Pooling), ctypes.c_int
-        self._pool.restype = None
-        self._softmax: Final = functions.penstock_softmax
-        self._prediction: Final = functions.penstock_prediction
-        self._moments: Final = functions.penstock_moments
-        self._sums: Final = functions.penstock_sums
-        self._normalize: Final = functions.penstock_normalize
-        of_rows = self._softmax, self._prediction, self._moments, self._sums, self._normalize
-        for function in of_rows:
-            function.argtypes = ctypes.c_int, ctypes.POINTER(Rows), ctypes.c_int
-            function.restype = None
-        self._segments: Final = functions.penstock_segments
-        self._segments.argtypes = ctypes.c_int, ctypes.POINTER(Segments), ctypes.c_int
-        self._segments.restype = None
-        self._philox: Final = functions.penstock_philox
-        self._philox.argtypes = ctypes.c_int, ctypes.POINTER(Philox), ctypes.c_int
-        self._philox.restype = None
-        self._resize: Final = functions.penstock_resize
-        self._resize.argtypes = ctypes.c_int, ctypes.POINTER(Resizing), ctypes.c_int
-        self._resize.restype = None
+
+        def working(name: str, work: type[ctypes.Structure], gives: Any = None) -> Any:
+            """A function that does some work, with so many threads besides."""
+            function = getattr(functions, f"penstock_{name}")
+            function.argtypes = ctypes.c_int, ctypes.POINTER(work), ctypes.c_int
+            function.restype = gives
+            return function
+
+        self._pack: Final = working("pack", Packing)
+        self._transform_filters: Final = working("transform_filters", Packing)
+        self._convolve: Final = working("convolve", Convolution)
+        self._correlate: Final = working("correlate", Convolution)
+        self._slide: Final = working("slide", Convolution)
+        self._winograd: Final = working("winograd", Convolution, ctypes.c_int)
+        self._pool: Final = working("pool", Pooling)
+        self._softmax: Final = working("softmax", Rows)
+        self._prediction: Final = working("prediction", Rows)
+        self._moments: Final = working("moments", Rows)
+        self._sums: Final = working("sums", Rows)
+        self._normalize: Final = working("normalize", Rows)
+        self._segments: Final = working("segments", Segments)
+        self._philox: Final = working("philox", Philox)
+        self._resize: Final = working("resize", Resizing)
 
     def packed_bytes(self, elements: int, count: int) -> int:
         """Bytes that so many filters of so many elements take when they are packed."""

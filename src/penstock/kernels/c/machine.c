@@ -2,28 +2,16 @@
 
 #include <string.h>
 
+#include "kinds.h"
 #include "machine.h"
 
-#define PUBLIC __attribute__((visibility("default")))
-
-extern const Operations penstock_plain_operations;
-#if defined(__x86_64__)
-extern const Operations penstock_avx2_operations, penstock_avx512_operations;
-#endif
-
-static const Operations *const KINDS[] = {
-    &penstock_plain_operations,
-#if defined(__x86_64__)
-    &penstock_avx2_operations,
-    &penstock_avx512_operations,
-#endif
-};
+EACH_KIND(Operations, operations)
 
 PUBLIC int64_t penstock_machine_layout(void) { return (int64_t)sizeof(Instruction) * 256 + CONTROLS; }
 
 /* The name of an operation; its code is the number and ``CONTROLS``.  None for a number too large. */
 PUBLIC const char *penstock_operation(int kind, int64_t number) {
-  return number < KINDS[kind]->count ? KINDS[kind]->operations[number].name : 0;
+  return number < operations_of[kind]->count ? operations_of[kind]->operations[number].name : 0;
 }
 
 typedef enum { DONE, FAILED, PAUSED } Outcome;
@@ -33,7 +21,7 @@ typedef enum { DONE, FAILED, PAUSED } Outcome;
  * nanoseconds, as its loops say what they cost.
  */
 PUBLIC int penstock_machine(int kind, const Instruction *program, char **registers, int64_t *place, int64_t budget) {
-  const Operation *operations = KINDS[kind]->operations - CONTROLS;
+  const Operation *operations = operations_of[kind]->operations - CONTROLS;
   const Instruction *i = program + *place;
   for (;; i++) switch (i->code) {
       case END:

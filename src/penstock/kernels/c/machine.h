@@ -30,7 +30,4 @@ typedef struct {
   int64_t count;
 } Operations;
 
-#define JOIN_OPERATIONS(KIND) KIND##_operations
-#define NAMED_OPERATIONS(KIND) JOIN_OPERATIONS(KIND)
-
 #endif

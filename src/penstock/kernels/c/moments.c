@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "convolution.h"
+#include "kinds.h"
 #include "rows.h"
 #include "vectors.h"
 
@@ -138,8 +139,6 @@ static void normalize(const Rows *rows, int helpers) {
   penstock_share(some_normalized, rows, (rows->count + in_piece - 1) / in_piece, 1, helpers);
 }
 
-#define JOIN(KIND, WHAT) KIND##WHAT
-#define NAMED(KIND, WHAT) JOIN(KIND, WHAT)
-const OfRows NAMED(KIND, _moments) = moments;
-const OfRows NAMED(KIND, _sums) = sums;
-const OfRows NAMED(KIND, _normalize) = normalize;
+const OfRows OF_KIND(KIND, moments) = moments;
+const OfRows OF_KIND(KIND, sums) = sums;
+const OfRows OF_KIND(KIND, normalize) = normalize;

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "elements.h"
+#include "kinds.h"
 #include "machine.h"
 #include "vectors.h"
 
@@ -26,7 +27,7 @@ static inline int64_t index_at(const char *indices, int64_t at, int64_t is_wide)
 
 /* -- element by element ------------------------------------------------------------------------- */
 
-extern const Applied NAMED_TABLE(KIND)[];
+extern const Applied OF_KIND(KIND, applied)[];
 
 /* Functions of float32 that there are vectors for. */
 #define EACH_VECTOR_FUNCTION(DO)                                                                      \
@@ -40,7 +41,7 @@ extern const Applied NAMED_TABLE(KIND)[];
 
 #define IN_VECTORS(NUMBER, NAME)                                                                      \
   static void NAME##_float32(Registers r, const Instruction *i) {                                     \
-    NAMED_TABLE(KIND)[NUMBER]((float *)r[i->to], (const float *)r[i->first],                          \
+    OF_KIND(KIND, applied)[NUMBER]((float *)r[i->to], (const float *)r[i->first],                          \
                               (const float *)r[i->second], i->amount);                                 \
   }
 EACH_VECTOR_FUNCTION(IN_VECTORS)
@@ -404,4 +405,4 @@ static const Operation OPERATIONS[] = {
     NAME_PLACES(argmax_float32) NAME_PLACES(argmax_float64) NAME_FLOATS(product)
 };
 
-const Operations NAMED_OPERATIONS(KIND) = {OPERATIONS, sizeof OPERATIONS / sizeof *OPERATIONS};
+const Operations OF_KIND(KIND, operations) = {OPERATIONS, sizeof OPERATIONS / sizeof *OPERATIONS};

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "convolution.h"
+#include "kinds.h"
 #include "philox.h"
 #include "vectors.h"
 
@@ -122,6 +123,4 @@ static void draw_all(const Philox *p, int helpers) {
   penstock_share(draw_piece, p, (p->count + PIECE - 1) / PIECE, 1, helpers);
 }
 
-#define JOIN(KIND) KIND##_philox
-#define NAMED(KIND) JOIN(KIND)
-const DrawNumbers NAMED(KIND) = draw_all;
+const DrawNumbers OF_KIND(KIND, philox) = draw_all;

@@ -7,6 +7,7 @@
 #include <float.h>
 
 #include "convolution.h"
+#include "kinds.h"
 #include "pooling.h"
 #include "vectors.h"
 
@@ -185,6 +186,4 @@ static void pool(const Pooling *p, int helpers) {
     penstock_share(some_channels, p, p->batch * ((p->depth + CHANNELS - 1) / CHANNELS), 1, helpers);
 }
 
-#define JOIN(KIND) KIND##_pool
-#define NAMED(KIND) JOIN(KIND)
-const Pool NAMED(KIND) = pool;
+const Pool OF_KIND(KIND, pool) = pool;

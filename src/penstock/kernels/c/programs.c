@@ -4,21 +4,9 @@
 
 #include "convolution.h"
 #include "elements.h"
+#include "kinds.h"
 
-#define PUBLIC __attribute__((visibility("default")))
-
-extern const Elements penstock_plain_elements;
-#if defined(__x86_64__)
-extern const Elements penstock_avx2_elements, penstock_avx512_elements;
-#endif
-
-static const Elements *const KINDS[] = {
-    &penstock_plain_elements,
-#if defined(__x86_64__)
-    &penstock_avx2_elements,
-    &penstock_avx512_elements,
-#endif
-};
+EACH_KIND(Elements, elements)
 
 /* Threads that may help.  Python sets it, whenever it likes. */
 PUBLIC atomic_int penstock_lent = 0;
@@ -40,7 +28,7 @@ static void piece_of(const void *given, int64_t number) {
   char *places[REGISTERS];
   int64_t start = number * p->piece, left = work->count - start;
   for (int64_t i = 0; i <= p->inputs; i++) places[i] = work->places[i] + start * work->distances[i];
-  (*KINDS[p->kind])(p, places, work->distances, left < p->piece ? left : p->piece);
+  (*elements_of[p->kind])(p, places, work->distances, left < p->piece ? left : p->piece);
 }
 
 /* As numpy calls it. */
@@ -49,7 +37,7 @@ PUBLIC void penstock_elements(char **places, const intptr_t *counts, const intpt
   int64_t count = counts[0];
   int helpers = count >= p->many ? atomic_load(&penstock_lent) : 0;
   if (!helpers) {
-    (*KINDS[p->kind])(p, places, distances, count);
+    (*elements_of[p->kind])(p, places, distances, count);
     return;
   }
   Work work = {p, places, distances, count};

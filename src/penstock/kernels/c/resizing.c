@@ -7,6 +7,7 @@
  */
 
 #include "convolution.h"
+#include "kinds.h"
 #include "resizing.h"
 #include "vectors.h"
 
@@ -68,6 +69,4 @@ static void resize(const Resizing *r, int helpers) {
   penstock_share(resize_band, r, r->batch * ((r->rows + r->band - 1) / r->band), 1, helpers);
 }
 
-#define JOIN(KIND) KIND##_resize
-#define NAMED(KIND) JOIN(KIND)
-const Resize NAMED(KIND) = resize;
+const Resize OF_KIND(KIND, resize) = resize;

@@ -7,6 +7,7 @@
  */
 
 #include "convolution.h"
+#include "kinds.h"
 #include "segments.h"
 #include "vectors.h"
 
@@ -53,6 +54,4 @@ static void segments(const Segments *s, int helpers) {
   penstock_share(some_segments, s, s->count, penstock_together(numbers, WORTH_A_PIECE), helpers);
 }
 
-#define JOIN(KIND) KIND##_segments
-#define NAMED(KIND) JOIN(KIND)
-const SumSegments NAMED(KIND) = segments;
+const SumSegments OF_KIND(KIND, segments) = segments;

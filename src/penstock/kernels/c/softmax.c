@@ -9,6 +9,7 @@
 
 #include "convolution.h"
 #include "functions.h"
+#include "kinds.h"
 #include "rows.h"
 
 /* Numbers that are worth being a piece: some 15 microseconds. */
@@ -117,7 +118,5 @@ static void prediction(const Rows *rows, int helpers) {
   penstock_share(some_predictions, rows, pieces(rows), 1, helpers);
 }
 
-#define JOIN(KIND, WHAT) KIND##WHAT
-#define NAMED(KIND, WHAT) JOIN(KIND, WHAT)
-const OfRows NAMED(KIND, _softmax) = softmax;
-const OfRows NAMED(KIND, _prediction) = prediction;
+const OfRows OF_KIND(KIND, softmax) = softmax;
+const OfRows OF_KIND(KIND, prediction) = prediction;

@@ -1,5 +1,6 @@
 /*
- * Convolutions with vectors of LANES floats; compiled once for each kind of them, as KIND.
+ * Convolutions with vectors of LANES floats; compiled once for each kind of them, as KIND with ``_tiles``
+ * after it.
  *
  * A result is one running sum over rows, columns and depth of its window, in this order, whichever
  * tile it is part of, or two of them for sixteen filters or fewer (see below): kinds with fused
@@ -15,6 +16,7 @@
 #include <math.h>
 
 #include "finish.h"
+#include "kinds.h"
 #include "winograd.h"
 
 #define UNROLL _Pragma("GCC unroll 16")
@@ -243,7 +245,7 @@ static void convolve(const Convolution *c, int helpers) {
 }
 
 /* One tile of what has one window element: see winograd.h. */
-BLOCK_PRODUCT(NAMED_PRODUCT(KIND)) {
+BLOCK_PRODUCT(OF_KIND(KIND, block_product)) {
   Convolution c = {.out = out, .low = -INFINITY, .high = INFINITY, .depth = depth, .count = BLOCK};
   c.window_rows = c.window_columns = 1, c.seen_column_step = row_step;
   const float *ahead = weights + depth * BLOCK;
@@ -466,4 +468,4 @@ static void slide(const Convolution *c, int helpers) {
   penstock_share(slide_piece, c, c->batch * c->rows, penstock_together(products, WORTH_A_PIECE / 8), helpers);
 }
 
-const Kind KIND = {WIDEST, packed_bytes, pack, convolve, correlate, slide};
+const Kind OF_KIND(KIND, tiles) = {WIDEST, packed_bytes, pack, convolve, correlate, slide};

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "finish.h"
+#include "kinds.h"
 #include "winograd.h"
 
 #define UNROLL _Pragma("GCC unroll 16")
@@ -22,8 +23,9 @@
 /* Bytes that the numbers of a group of tiles may have to stay in the second cache. */
 #define MOST_BYTES (1000 << 10)
 
-extern const Kind KIND;
-extern BLOCK_PRODUCT(NAMED_PRODUCT(KIND));
+extern const Kind OF_KIND(KIND, tiles);
+#define TILES OF_KIND(KIND, tiles)
+extern BLOCK_PRODUCT(OF_KIND(KIND, block_product));
 
 typedef struct {
   const Convolution *convolution;
@@ -179,8 +181,8 @@ static void group_piece(const void *work, int64_t number) {
   for (int64_t filter = 0; filter < c->count; filter += BLOCK) {
     for (int64_t point = 0; point < SEEN; point++, weights += depth * BLOCK)
       for (int64_t tile = 0, some; tile < tiles; tile += some) {
-        some = ceil_div(tiles - tile, ceil_div(tiles - tile, KIND.widest)); /* about as many each time */
-        NAMED_PRODUCT(KIND)(seen + point * apart + tile * w->step, w->step * (int64_t)sizeof(float), some, depth,
+        some = ceil_div(tiles - tile, ceil_div(tiles - tile, TILES.widest)); /* about as many each time */
+        OF_KIND(KIND, block_product)(seen + point * apart + tile * w->step, w->step * (int64_t)sizeof(float), some, depth,
                             weights, sums + point * sums_apart + tile * BLOCK);
       }
     int are_finite = 1;
@@ -204,8 +206,8 @@ static int convolve(const Convolution *c, int helpers) {
   w.tiles = c->batch * w.tiles_in_image;
   /* As many tiles as two products have, for which weights are read once; or as one has, if its numbers stay in the
      second cache and those of two would not. */
-  int64_t bytes = SEEN * w.step * (int64_t)sizeof(float) * KIND.widest;
-  int64_t most = bytes <= MOST_BYTES && 2 * bytes > MOST_BYTES ? KIND.widest : 2 * KIND.widest;
+  int64_t bytes = SEEN * w.step * (int64_t)sizeof(float) * TILES.widest;
+  int64_t most = bytes <= MOST_BYTES && 2 * bytes > MOST_BYTES ? TILES.widest : 2 * TILES.widest;
   /* As many groups for each thread, and about as many tiles in each. */
   int64_t groups = ceil_div(ceil_div(w.tiles, most), helpers + 1) * (helpers + 1);
   w.tiles_in_group = ceil_div(w.tiles, groups);
@@ -213,4 +215,4 @@ static int convolve(const Convolution *c, int helpers) {
   return !has_failed;
 }
 
-const Winograd NAMED_WINOGRAD(KIND) = {transform_filters, convolve};
+const Winograd OF_KIND(KIND, winograd) = {transform_filters, convolve};

@@ -24,9 +24,4 @@ typedef struct {
 #define BLOCK_PRODUCT(NAME)                                                                                \
   void NAME(const float *rows, int64_t row_step, int64_t count, int64_t depth, const float *weights, float *out)
 
-#define JOIN_PRODUCT(KIND) KIND##_block_product
-#define NAMED_PRODUCT(KIND) JOIN_PRODUCT(KIND)
-#define JOIN_WINOGRAD(KIND) KIND##_winograd
-#define NAMED_WINOGRAD(KIND) JOIN_WINOGRAD(KIND)
-
 #endif
