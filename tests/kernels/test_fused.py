@@ -55,6 +55,32 @@ def test_fused_convolutions_are_their_steps(*, accelerate: bool, activation: str
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("accelerate", [False, True])
+@pytest.mark.parametrize("layout", ["NDHWC", "NCDHW"])
+def test_fused_convolutions_over_three_dimensions(
+    *, layout: str, accelerate: bool, activation: str | None
+) -> None:
+    """With a bias, without one, and with one that does not fit."""
+    where = {"strides": (1, 1, 1, 1, 1), "padding": "SAME", "data_format": layout}
+    images, filters, bias = f32(2, 5, 6, 7, 3), f32(3, 2, 3, 3, 20), f32(20)
+    if layout == "NCDHW":
+        images = np.ascontiguousarray(np.moveaxis(images, -1, 1))
+    for given in ([bias], [])[: 2 if activation else 1]:
+        names = [*(["BiasAdd"] if given else []), *([activation] if activation else [])]
+        facts = where | {"fused_ops": names, "leakyrelu_alpha": 0.3, "accelerate": accelerate}
+        found = fused("_FusedConv3D", images, filters, given, **facts)
+        expected = run_op("Conv3D", images, filters, **where)
+        if given:
+            expected = run_op("BiasAdd", expected, bias, data_format=layout.replace("D", ""))
+        if activation:
+            alpha = {"alpha": 0.3} if activation == "LeakyRelu" else {}
+            expected = run_op(activation, expected, **alpha)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="bias"):
+        fused("_FusedConv3D", images, filters, [bias[1:]], **where, fused_ops=["BiasAdd"])
+
+
 @pytest.mark.parametrize("activation", ACTIVATIONS[:3])
 @pytest.mark.parametrize("accelerate", [False, True])
 def test_fused_products_are_their_steps(*, accelerate: bool, activation: str | None) -> None:

@@ -57,6 +57,24 @@ def test_a_bias_alone_is_fused() -> None:
 
 
 @pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("layout", ["NDHWC", "NCDHW"])
+def test_convolutions_over_three_dimensions_are_fused_too(layout: str) -> None:
+    """With a bias that has the depth where they have it."""
+    text = f"""
+        x = Placeholder() dtype=float32
+        f = Placeholder() dtype=float32
+        b = Placeholder() dtype=float32
+        conv = Conv3D(x, f) strides=[1,1,1,1,1] padding="SAME" data_format="{layout}"
+        sum = BiasAdd(conv, b) data_format="DATA_FORMAT"
+        out = Relu(sum)
+    """
+    same, other = ("NHWC", "NCHW") if layout == "NDHWC" else ("NCHW", "NHWC")
+    got = after(fuse_convolutions, text.replace("DATA_FORMAT", same))
+    assert "out = _FusedConv3D(x, f, b)" in got
+    assert unchanged(fuse_convolutions, text.replace("DATA_FORMAT", other))
+
+
+@pytest.mark.usefixtures("kernels")
 def test_products_of_matrices_are_fused_too() -> None:
     """A dense layer is one node."""
     text = """

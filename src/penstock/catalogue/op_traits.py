@@ -192,6 +192,7 @@ _SIZES: Final = {
     UniformQuantizedConvolutionHybrid UnsortedSegmentJoin UnsortedSegmentMax
     UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum XlaBroadcastHelper XlaConv
     XlaConvV2 XlaGather XlaPad XlaRngBitGenerator _FusedConv2D
+    _FusedConv3D
     """,
     ResultSize.SQUARED: """
     BatchMatrixDiag BatchMatrixDiagPart BatchSvd Diag DiagPart Einsum Qr SelfAdjointEig

@@ -22,6 +22,7 @@ from penstock.passes.graph_rewriter import GraphRewriter
 #: The op that stands for a convolution with what comes after it.
 _FUSED: Final = {
     "Conv2D": "_FusedConv2D",
+    "Conv3D": "_FusedConv3D",
     "DepthwiseConv2dNative": "_FusedDepthwiseConv2dNative",
     "MatMul": "_FusedMatMul",
 }
@@ -90,7 +91,8 @@ def _take_bias(draft: GraphRewriter, fusing: _Fusing) -> None:
     added = _next(draft, fusing.last)
     if added is None or added.op.name != "BiasAdd":
         return
-    layout = fusing.first.attrs.get("data_format", b"NHWC")
+    # What a bias is added to has the depth last or second, whatever the number of dimensions.
+    layout = fusing.first.attrs.get("data_format", b"NHWC").replace(b"D", b"")
     if added.input(0).src is fusing.last and added.attrs["data_format"] == layout:
         fusing.others.append(("BiasAdd", added))
         fusing.args.append(added.input(1))
@@ -122,7 +124,7 @@ def _take_activation(draft: GraphRewriter, fusing: _Fusing, *, needs_bias: bool)
 def _is_plain(node: Node) -> bool:
     """Whether a convolution has numbers of float32, and the depth last."""
     is_float = node.output_types[0] is dtypes.float32
-    return is_float and node.attrs.get("data_format") == b"NHWC"
+    return is_float and node.attrs.get("data_format") in (b"NHWC", b"NDHWC")
 
 
 def _next(draft: GraphRewriter, node: Node) -> Node | None:

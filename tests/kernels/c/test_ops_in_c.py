@@ -93,7 +93,7 @@ def test_large_images_in_parts(
 
     at_once = by_slices(images, filters, windows)
     calls = len(asked)
-    in_parts = by_slices(images, filters, windows, slices * 4 * 3 * 5)
+    in_parts = by_slices(images, filters, windows, numbers_at_once=slices * 4 * 3 * 5)
 
     assert at_once is not None
     np.testing.assert_array_equal(in_parts, at_once)

@@ -150,9 +150,9 @@ _sliding_back: Final = functools.lru_cache(maxsize=64)(sliding)
 
 
 @functools.lru_cache(maxsize=64)
-def convolver_for(windows: tuple[Window, ...]) -> Convolver:
+def convolver_for(windows: tuple[Window, ...], limits: Limits = NO_LIMITS) -> Convolver:
     """What convolves by these windows, for filters that are other ones each time."""
-    return Convolver(lambda _sizes: windows)
+    return Convolver(lambda _sizes: windows, limits)
 
 
 @functools.lru_cache(maxsize=64)

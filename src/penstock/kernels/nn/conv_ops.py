@@ -23,7 +23,13 @@ from penstock.errors import UnimplementedError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
-from penstock.kernels.c.convolution import Convolver, MakeWindows, convolver_for
+from penstock.kernels.c.convolution import (
+    NO_LIMITS,
+    Convolver,
+    Limits,
+    MakeWindows,
+    convolver_for,
+)
 from penstock.kernels.nn.correlation import correlate
 from penstock.kernels.nn.depthwise import slide_weights
 from penstock.kernels.parallel.products import matrix_product
@@ -228,40 +234,38 @@ def by_slices(
     images: Array,
     filters: Array,
     windows: Sequence[Window],
+    bias: Array | None = None,
+    limits: Limits = NO_LIMITS,
+    *,
     numbers_at_once: int = _NUMBERS_AT_ONCE,
 ) -> Array | None:
     """Three dimensions as sums of convolutions over two, in C; None if it has no way for that.
 
     Of large images some places are computed at once, so that sums and padding stay in the caches.
+    With the last of the sums come a bias, and limits for the results.
     """
     deep, *flat = windows
     length, in_slice = images.shape[1], math.prod(images.shape[2:])
-    fit, with_c = deep.fit(length), convolver_for(tuple(flat))
+    fit, ways = deep.fit(length), [convolver_for(tuple(flat))] * (deep.size - 1)
+    ways.append(convolver_for(tuple(flat), limits))
+    biases = *[None] * (deep.size - 1), bias
     step = max(numbers_at_once // max(in_slice, 1), 1)
     result: Array | None = None
     for number, first in itertools.product(range(len(images)), range(0, fit.places, step)):
         places = slice(first, min(first + step, fit.places))
         seen, here = seen_by(places, deep, fit, length)
         [padded] = pad(images[number : number + 1, seen], [here], 0)
-        total = _sum_of_slices(
-            with_c, [padded[tap(deep, here, n)] for n in range(deep.size)], filters
-        )
-        if total is None:
+        total = None
+        for n, (with_c, added) in enumerate(zip(ways, biases, strict=True)):
+            total = with_c(padded[tap(deep, here, n)], filters[n], added, total)
+            if total is None:
+                return None
+        if total is None:  # windows of no element
             return None
         if result is None:
             result = np.empty((len(images), fit.places, *total.shape[1:]), total.dtype)
         result[number, places] = total
     return result
-
-
-def _sum_of_slices(with_c: Convolver, slices: Sequence[Array], filters: Array) -> Array | None:
-    """What slices of the filters see, each of those that it meets."""
-    total = None
-    for images, slice_of_filters in zip(slices, filters, strict=True):
-        total = with_c(images, slice_of_filters, None, total)
-        if total is None:
-            return None
-    return total
 
 
 def _grouped(images: Array, filters: Array, windows: Sequence[Window], groups: int) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,13 +19,15 @@ from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.part import kernel_of_part
 from penstock.kernels.api.registry import Kernel, kernel
-from penstock.kernels.c.convolution import NO_LIMITS, Convolver
+from penstock.kernels.c.convolution import NO_LIMITS, Convolver, Limits
 from penstock.kernels.c.product import Multiplier
-from penstock.kernels.nn.conv_ops import window_maker
+from penstock.kernels.nn.conv_ops import by_slices, window_maker
+from penstock.kernels.values.windows import centred
 
 #: What a fused node does first.
 _FIRST: Final = {
     "_FusedConv2D": "Conv2D",
+    "_FusedConv3D": "Conv3D",
     "_FusedDepthwiseConv2dNative": "DepthwiseConv2dNative",
     "_FusedMatMul": "MatMul",
 }
@@ -59,6 +61,8 @@ def _by_c(attrs: Attrs) -> Callable[..., Array | None] | None:
     if attrs.op.name == "_FusedMatMul":
         is_turned = attrs.bool("transpose_b")
         return None if attrs.bool("transpose_a") else Multiplier(limits, is_turned=is_turned)
+    if attrs.op.name == "_FusedConv3D":
+        return _over_three_dimensions(attrs, limits)
     if attrs.str("data_format") != "NHWC":
         return None
     if attrs.op.name == "_FusedConv2D":
@@ -76,13 +80,31 @@ def _by_c(attrs: Attrs) -> Callable[..., Array | None] | None:
     return slide
 
 
+def _over_three_dimensions(attrs: Attrs, limits: Limits) -> Callable[..., Array | None] | None:
+    if attrs.str("data_format") != "NDHWC":
+        return None
+    make_windows = window_maker(attrs)
+
+    def convolve(images: Value, filters: Value, bias: Array | None = None) -> Array | None:
+        if np.ndim(images) != 5 or np.ndim(filters) != 5 or not math.prod(filters.shape):
+            return None
+        windows = make_windows(filters.shape[:3])
+        return by_slices(centred(images, windows), filters, windows, bias, limits)
+
+    return convolve
+
+
 def _make_by_steps(attrs: Attrs) -> Kernel:
     """One kernel after the other."""
     ops = _FIRST[attrs.op.name], *_steps(attrs)
     slope = {"alpha": attrs.float("leakyrelu_alpha")} if "LeakyRelu" in ops else {}
-    first, *others = (
-        kernel_of_part(attrs, op, **(slope if op == "LeakyRelu" else {})) for op in ops
-    )
+    # A bias knows two layouts, whatever the number of dimensions.
+    is_last = not attrs.has("data_format") or attrs.str("data_format").endswith("C")
+    changed: dict[str, dict[str, Any]] = {
+        "LeakyRelu": slope,
+        "BiasAdd": {"data_format": b"NHWC" if is_last else b"NCHW"},
+    }
+    first, *others = (kernel_of_part(attrs, op, **changed.get(op, {})) for op in ops)
     reads_more = [op in _READ_MORE for op in ops[1:]]
 
     def fused(x: Value, y: Value, *args: Value) -> Value:

@@ -23,5 +23,6 @@ def fused_conv(node: ShapeContext) -> TensorShape:
     return broadcast(result, node.input(added)) if b"Add" in steps else result
 
 
+shape_rule("_FusedConv3D")(conv)
 shape_rule("_FusedDepthwiseConv2dNative")(depthwise_conv)
 shape_rule("_FusedMatMul")(mat_mul)

@@ -76,7 +76,7 @@ class _Layout:
 @shape_rule("Conv2D", "Conv3D")
 def conv(node: ShapeContext) -> TensorShape:
     """The places of the filter, and as many channels as it has at its end."""
-    rank = 5 if node.attrs.op.name == "Conv3D" else 4
+    rank = 5 if node.attrs.op.name.endswith("Conv3D") else 4
     if node.attrs.has("data_format") and node.attrs.str("data_format") == "NCHW_VECT_C":
         return of_rank(5)
     return _convolved(node, rank, is_deep=False)

@@ -29,7 +29,7 @@ _FEW_ROWS: Final = frozenset({None, *range(8)})
 # -- convolutions ---------------------------------------------------------------------------------
 
 
-@rule("Conv2D", "Conv3D", "_FusedConv2D")
+@rule("Conv2D", "Conv3D", "_FusedConv2D", "_FusedConv3D")
 def _convolution(node: Written) -> Tensor:
     x, weight = node.inputs[:2]
     rank = weight.rank

@@ -12,6 +12,7 @@ PRODUCTS: Final = frozenset({"MatMul", "_FusedMatMul"})
 #: The same, or of batches of matrices.
 OF_MATRICES: Final = PRODUCTS | {"BatchMatMul", "BatchMatMulV2", "Einsum"}
 CONVOLUTIONS: Final = frozenset(
-    {"Conv2D", "Conv3D", "_FusedConv2D", "DepthwiseConv2dNative", "_FusedDepthwiseConv2dNative"}
+    {"Conv2D", "Conv3D", "DepthwiseConv2dNative"}
+    | {"_FusedConv2D", "_FusedConv3D", "_FusedDepthwiseConv2dNative"}
 )
 HEAVY: Final = OF_MATRICES | CONVOLUTIONS
