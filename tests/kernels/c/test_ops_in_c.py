@@ -215,6 +215,17 @@ def test_gradients_of_means_whose_windows_overlap(
         assert asked == [way]
 
 
+def test_large_windows_are_not_gone_through(asked: list[str]) -> None:
+    """However large they are: neither for means, nor for convolutions by channel."""
+    images = floats(1, 11, 9, 3)
+    attrs = {"strides": [1, 1, 1, 1], "padding": "SAME"}
+    wide = {"ksize": [1, 1 << 20, 1 << 20, 1], **attrs}
+    check(both("AvgPoolGrad", np.int32(images.shape), images, **wide))
+    op, filters = "DepthwiseConv2dNativeBackpropInput", floats(9, 8, 3, 1)
+    check(both(op, np.int32(images.shape), filters, images, **attrs))
+    assert asked == []
+
+
 @pytest.mark.parametrize("keep_dims", [False, True])
 def test_means_of_rows_and_columns(asked: list[str], keep_dims: bool) -> None:
     """Of images with some channels; others are sums, or numpy's."""

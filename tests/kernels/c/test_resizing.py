@@ -9,7 +9,8 @@ from penstock.core.values import Array
 from penstock.kernels.c import resizing as module
 from penstock.kernels.c.library import Library, Resizing, library, loaded
 from penstock.kernels.c.resizing import Line, line_in_c, resized
-from support.ops import both
+from penstock.kernels.image.resize_methods import bilinear_method
+from support.ops import both, node_of
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
@@ -34,7 +35,7 @@ def line(before: int, after: int) -> Line:
     """Places that take from any two elements, in any order."""
     sources = RNG.integers(0, before, (after, 2))
     sources[::3, 1] = sources[::3, 0]
-    return line_in_c(sources, RNG.uniform(size=after))
+    return line_in_c(sources, RNG.uniform(size=after), before)
 
 
 def along(images: Array, axis: int, by: Line) -> Array:
@@ -68,8 +69,21 @@ def test_any_lines(
 def test_one_pixel_alone_is_that_pixel() -> None:
     """Whatever its part; what is infinite stays."""
     images = np.full((1, 2, 2, 3), np.inf, np.float32)
-    alone = line_in_c(np.zeros((4, 2), int), np.full(4, 0.5))
+    alone = line_in_c(np.zeros((4, 2), int), np.full(4, 0.5), 2)
     np.testing.assert_array_equal(resized(images, alone, alone), np.full((1, 4, 4, 3), np.inf))
+
+
+@pytest.mark.parametrize("attrs", [{}, {"half_pixel_centers": True}])
+def test_no_place_takes_from_outside(attrs: dict[str, bool]) -> None:
+    """Though float32 has no number for each of so many places."""
+    before = 2**24 + 4
+    facts, _ = node_of("ResizeBilinear", [np.zeros((1, 1, 1, 1)), np.int32([1, 1])], attrs)
+    by = bilinear_method(facts)(before, before)
+    assert by.sources.max() >= before
+    found = line_in_c(by.sources, by.weights[:, 1], before)
+    for places in (found.first, found.second):
+        assert places.min() >= 0
+        assert places.max() < before
 
 
 def test_what_is_for_others() -> None:

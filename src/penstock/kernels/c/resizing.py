@@ -38,9 +38,12 @@ class Line(NamedTuple):
         return Blend(address(self.first), address(self.second), address(self.parts))
 
 
-def line_in_c(sources: Array, parts: Array) -> Line:
-    """For sources [places, 2], which are in range."""
-    first, second = (np.ascontiguousarray(one, np.int64) for one in sources.T)
+def line_in_c(sources: Array, parts: Array, before: int) -> Line:
+    """For sources [places, 2] of so many elements; none is anywhere else, whatever they say.
+
+    Places of more than 2^24 elements are rounded when they are told in float32.
+    """
+    first, second = (np.clip(one, 0, before - 1).astype(np.int64) for one in sources.T)
     return Line(first, second, np.ascontiguousarray(parts, np.float32))
 
 

@@ -116,7 +116,7 @@ def make_resize_bilinear(attrs: Attrs) -> Kernel:
 
 def _line_in_c(method: Method, before: int, after: int) -> Line:
     by = method(before, after)
-    return line_in_c(by.sources, by.weights[:, 1])
+    return line_in_c(by.sources, by.weights[:, 1], before)
 
 
 def _lines(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -18,6 +18,9 @@ from penstock.core.values import Array, Value
 from penstock.dataclass import dataclass
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.values.arrays import check_new
+
+#: Elements of a window that are more than it pays to go through one by one.
+_LARGE: Final = 64
 
 
 @dataclass(frozen=False, slots=True)  # not frozen: made in every call
@@ -84,7 +87,8 @@ def turned_windows(
     """The windows by which elements see the places that see them; None if that is no good way.
 
     Elements of the window come in the opposite order there.  Places must not be strides apart, and
-    not be few: each element would see little else than what is around them.
+    not be few: each element would see little else than what is around them.  Nor may a window be
+    large, since all of it is gone through.
 
     Args:
         windows: how places see elements.
@@ -93,6 +97,8 @@ def turned_windows(
 
     """
     turned = []
+    if math.prod(window.size for window in windows) > _LARGE:
+        return None
     if 2 * math.prod(places[1:-1]) < math.prod(shape[1:-1]):
         return None
     for window, length, count in zip(windows, shape[1:-1], places[1:-1], strict=True):
