@@ -11,8 +11,6 @@ from penstock.core.values import Array
 from penstock.kernels.c.library import Convolution, Library, loaded
 from penstock.kernels.values.windows import Window, pad, slide
 
-#: Those that this processor has; none where there was no C compiler.
-KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
 RNG = np.random.default_rng(11)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.convolutions import KINDS, Watched, use
+from support.convolutions import Watched, use
+from support.shared_library import KINDS
 
 
 @pytest.fixture(params=KINDS)

@@ -19,7 +19,8 @@ from penstock.kernels.c.convolution import Convolver, correlate
 from penstock.kernels.c.filters import packed
 from penstock.kernels.c.library import Library, library, loaded
 from penstock.kernels.values.windows import Window, pad, slide
-from support.convolutions import KINDS, Watched, check, expected, floats, use
+from support.convolutions import Watched, check, expected, floats, use
+from support.shared_library import KINDS
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 

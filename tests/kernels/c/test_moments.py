@@ -7,38 +7,15 @@ import pytest
 
 from penstock.core.values import Array
 from penstock.kernels.c import moments as module
-from penstock.kernels.c.library import Library, Rows, library, loaded
+from penstock.kernels.c.library import library
 from penstock.kernels.c.moments import moments, normalized, sums
+from support.shared_library import each_way
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
-KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
 RNG = np.random.default_rng(29)
 #: What a normalisation may have besides its rows.
 PARTS = "added", "scale", "offset"
-
-
-class Shared(Library):
-    """A library whose work is shared by so many threads, whoever asks."""
-
-    def __init__(self, kind: int, threads: int) -> None:
-        super().__init__(loaded(), kind)
-        self._threads = threads
-
-    def moments(self, rows: Rows, helpers: int) -> None:
-        """As many as were said."""
-        del helpers
-        super().moments(rows, self._threads)
-
-    def normalize(self, rows: Rows, helpers: int) -> None:
-        """As many as were said."""
-        del helpers
-        super().normalize(rows, self._threads)
-
-    def sums(self, rows: Rows, helpers: int) -> None:
-        """As many as were said."""
-        del helpers
-        super().sums(rows, self._threads)
 
 
 def wanted(x: Array) -> list[Array]:
@@ -52,16 +29,14 @@ def test_rows_of_all_lengths(length: int, monkeypatch: pytest.MonkeyPatch) -> No
     """Far from zero, too; all kinds that multiply and add at once agree, on any thread."""
     x = (RNG.normal(size=(41, length)) * 3 + 50).astype(np.float32)
     found = set()
-    for kind in KINDS:
-        for threads in (0, 3):
-            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
-            got = moments(x)
-            assert got is not None
-            for part, definition in zip(got, wanted(x), strict=True):
-                assert part.shape == (41, 1)
-                np.testing.assert_allclose(part, definition, rtol=3e-6, atol=1e-8)
-            if kind:
-                found.add(b"".join(part.tobytes() for part in got))
+    for kind in each_way(monkeypatch, module):
+        got = moments(x)
+        assert got is not None
+        for part, definition in zip(got, wanted(x), strict=True):
+            assert part.shape == (41, 1)
+            np.testing.assert_allclose(part, definition, rtol=3e-6, atol=1e-8)
+        if kind:
+            found.add(b"".join(part.tobytes() for part in got))
     assert len(found) <= 1
 
 
@@ -106,13 +81,11 @@ def test_sums_of_all_lengths(length: int, monkeypatch: pytest.MonkeyPatch) -> No
     """All kinds give the same bits, on any thread; of many numbers as exactly as of few."""
     x = RNG.uniform(0, 1, size=(7, length)).astype(np.float32)
     found = set()
-    for kind in KINDS:
-        for threads in (0, 3):
-            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
-            got = sums(x, length)
-            assert got is not None
-            np.testing.assert_allclose(got, x.astype(np.float64).sum(1), rtol=2e-6)
-            found.add(got.tobytes())
+    for _ in each_way(monkeypatch, module):
+        got = sums(x, length)
+        assert got is not None
+        np.testing.assert_allclose(got, x.astype(np.float64).sum(1), rtol=2e-6)
+        found.add(got.tobytes())
     assert len(found) == 1
 
 
@@ -138,21 +111,19 @@ def test_normalised_rows(
     if "added" in given:
         given["added"] = RNG.normal(size=x.shape).astype(np.float32)
     added, scale, offset = (given.get(part) for part in PARTS)
-    for kind in KINDS:
-        for threads in (0, 3):
-            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
-            got = normalized(x, added, scale, offset, 0.25, is_centered=is_centered)
-            total = x if added is None else x + added
-            mean, variance = moments(total) or (x, x)
-            factor = np.float32(1) / np.sqrt(variance + np.float32(0.25))
-            if is_centered:
-                want = (total - mean) * factor * (1 if scale is None else scale)
-                want = want if offset is None else want + offset
-            else:
-                factor = factor * (1 if scale is None else scale)
-                term = -mean * factor
-                want = total * factor + (term if offset is None else term + offset)
-            np.testing.assert_array_equal(got, want)
+    for _ in each_way(monkeypatch, module):
+        got = normalized(x, added, scale, offset, 0.25, is_centered=is_centered)
+        total = x if added is None else x + added
+        mean, variance = moments(total) or (x, x)
+        factor = np.float32(1) / np.sqrt(variance + np.float32(0.25))
+        if is_centered:
+            want = (total - mean) * factor * (1 if scale is None else scale)
+            want = want if offset is None else want + offset
+        else:
+            factor = factor * (1 if scale is None else scale)
+            term = -mean * factor
+            want = total * factor + (term if offset is None else term + offset)
+        np.testing.assert_array_equal(got, want)
 
 
 def test_zeros_keep_their_sign() -> None:

@@ -11,39 +11,23 @@ from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Array
 from penstock.kernels.c import philox as module
-from penstock.kernels.c.library import Library, library, loaded
-from penstock.kernels.c.library import Philox as Work
+from penstock.kernels.c.library import library
 from penstock.kernels.random.philox import Philox
 from penstock.kernels.random.random_numbers import Draw, normal, truncated_normal, uniform
+from support.shared_library import each_way
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
-KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
 #: Of the last ones, the lower and the upper half of the counter overflow on the way.
 COUNTERS = [0, 5 << 64, (7 << 64) - 70, (1 << 128) - 70]
 DRAWS: list[Callable[[DType], Draw]] = [uniform, normal, truncated_normal]
 
 
-class Shared(Library):
-    """A library whose work is shared by so many threads, whoever asks."""
-
-    def __init__(self, kind: int, threads: int) -> None:
-        super().__init__(loaded(), kind)
-        self._threads = threads
-
-    def draw_numbers(self, philox: Work, helpers: int) -> None:
-        """As many as were said."""
-        del helpers
-        super().draw_numbers(philox, self._threads)
-
-
 def in_all_ways(monkeypatch: pytest.MonkeyPatch, compute: Callable[[], Array]) -> set[bytes]:
     """What is computed with each kind of vectors, with helpers and without, and without C."""
     found = set()
-    for kind in KINDS:
-        for threads in (0, 3):
-            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
-            found.add(compute().tobytes())
+    for _ in each_way(monkeypatch, module):
+        found.add(compute().tobytes())
     monkeypatch.setattr(module, "library", lambda: None)
     return found | {compute().tobytes()}
 

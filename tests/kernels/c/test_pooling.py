@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from penstock.core.values import Array
 from penstock.kernels.c import pooling as module
-from penstock.kernels.c.library import Library, Pooling, library, loaded
+from penstock.kernels.c.library import Library, library, loaded
 from penstock.kernels.c.pooling import filters_gradient, images_gradient, pool, pool_gradient
 from penstock.kernels.values.windows import Window
+from support.shared_library import KINDS, Shared
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
-KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
 RNG = np.random.default_rng(17)
 
 
@@ -77,19 +77,6 @@ def _kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 def use(chosen: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have it used."""
     monkeypatch.setattr(module, "library", lambda: chosen)
-
-
-class Shared(Library):
-    """A library whose work is shared by so many threads, whoever asks."""
-
-    def __init__(self, kind: int, helpers: int) -> None:
-        super().__init__(loaded(), kind)
-        self._helpers = helpers
-
-    def pool(self, pooling: Pooling, helpers: int) -> None:
-        """As many as were said."""
-        del helpers
-        super().pool(pooling, self._helpers)
 
 
 @settings(max_examples=40)

@@ -7,28 +7,15 @@ import pytest
 
 from penstock.core.values import Array
 from penstock.kernels.c import resizing as module
-from penstock.kernels.c.library import Library, Resizing, library, loaded
+from penstock.kernels.c.library import library
 from penstock.kernels.c.resizing import Line, line_in_c, resized
 from penstock.kernels.image.resize_methods import bilinear_method
 from support.ops import both, node_of
+from support.shared_library import each_way
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
-KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
 RNG = np.random.default_rng(37)
-
-
-class Shared(Library):
-    """A library whose work is shared by so many threads, whoever asks."""
-
-    def __init__(self, kind: int, threads: int) -> None:
-        super().__init__(loaded(), kind)
-        self._threads = threads
-
-    def resize(self, resizing: Resizing, helpers: int) -> None:
-        """As many as were said."""
-        del helpers
-        super().resize(resizing, self._threads)
 
 
 def line(before: int, after: int) -> Line:
@@ -56,13 +43,11 @@ def test_any_lines(
     by_row, by_column = line(height, rows), line(width, columns)
     want = along(along(images.astype(np.float64), 2, by_column), 1, by_row)
     found = set()
-    for kind in KINDS:
-        for threads in (0, 3):
-            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
-            got = resized(images, by_row, by_column)
-            assert got is not None
-            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
-            found.add(got.tobytes())
+    for _ in each_way(monkeypatch, module):
+        got = resized(images, by_row, by_column)
+        assert got is not None
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+        found.add(got.tobytes())
     assert len(found) <= 2  # those that multiply and add at once agree
 
 

@@ -7,26 +7,13 @@ import pytest
 
 from penstock.core.values import Array
 from penstock.kernels.c import segments as module
-from penstock.kernels.c.library import Library, Segments, library, loaded
+from penstock.kernels.c.library import library
 from penstock.kernels.c.segments import sum_segments
+from support.shared_library import each_way
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
-KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
 RNG = np.random.default_rng(31)
-
-
-class Shared(Library):
-    """A library whose work is shared by so many threads, whoever asks."""
-
-    def __init__(self, kind: int, threads: int) -> None:
-        super().__init__(loaded(), kind)
-        self._threads = threads
-
-    def sum_segments(self, segments: Segments, helpers: int) -> None:
-        """As many as were said."""
-        del helpers
-        super().sum_segments(segments, self._threads)
 
 
 def in_order(rows: Array) -> Array:
@@ -57,10 +44,8 @@ def test_rows_of_all_lengths_and_segments_of_all_sizes(
     gathered = RNG.integers(0, len(table), sizes.sum())
     parts = np.split(gathered, np.cumsum(sizes)[:-1])
     sums = [wanted(table[part]) if len(part) else np.zeros(length) for part in parts]
-    for kind in KINDS:
-        for threads in (0, 3):
-            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
-            np.testing.assert_array_equal(sum_segments(table, gathered, sizes), sums)
+    for _ in each_way(monkeypatch, module):
+        np.testing.assert_array_equal(sum_segments(table, gathered, sizes), sums)
 
 
 def test_tables_of_any_rank() -> None:

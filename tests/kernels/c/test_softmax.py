@@ -7,31 +7,13 @@ import pytest
 
 from penstock.core.values import Array
 from penstock.kernels.c import softmax as module
-from penstock.kernels.c.library import Library, Rows, library, loaded
+from penstock.kernels.c.library import Library, library, loaded
 from penstock.kernels.c.softmax import prediction, softmax
+from support.shared_library import KINDS, each_way
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
-KINDS = range(loaded().penstock_kinds()) if loaded() is not None else range(0)
 RNG = np.random.default_rng(23)
-
-
-class Shared(Library):
-    """A library whose work is shared by so many threads, whoever asks."""
-
-    def __init__(self, kind: int, threads: int) -> None:
-        super().__init__(loaded(), kind)
-        self._threads = threads
-
-    def softmax(self, rows: Rows, helpers: int) -> None:
-        """As many as were said."""
-        del helpers
-        super().softmax(rows, self._threads)
-
-    def prediction(self, rows: Rows, helpers: int) -> None:
-        """The same."""
-        del helpers
-        super().prediction(rows, self._threads)
 
 
 def wanted(logits: Array) -> Array:
@@ -46,14 +28,12 @@ def test_rows_of_all_lengths(length: int, monkeypatch: pytest.MonkeyPatch) -> No
     """Nothing overflows; all kinds that multiply and add at once agree, on any thread."""
     logits = (RNG.normal(size=(37, length)) * 30 + 500).astype(np.float32)
     found = set()
-    for kind in KINDS:
-        for threads in (0, 3):
-            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
-            got = softmax(logits)
-            assert got is not None
-            np.testing.assert_allclose(got, wanted(logits), rtol=2e-6, atol=1e-37)
-            if kind:
-                found.add(got.tobytes())
+    for kind in each_way(monkeypatch, module):
+        got = softmax(logits)
+        assert got is not None
+        np.testing.assert_allclose(got, wanted(logits), rtol=2e-6, atol=1e-37)
+        if kind:
+            found.add(got.tobytes())
     assert len(found) <= 1
 
 
@@ -117,17 +97,15 @@ def in_eights(powers: Array) -> Array:
 def test_what_a_loss_takes(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The softmax, its divisor in TensorFlow's order, and the largest number."""
     logits = (RNG.normal(size=(29, length)) * 5 + 100).astype(np.float32)
-    for kind in KINDS:
-        for threads in (0, 3):
-            monkeypatch.setattr(module, "library", lambda k=kind, t=threads: Shared(k, t))
-            found = prediction(logits)
-            assert found is not None
-            chances, totals, largest = found
-            np.testing.assert_array_equal(largest, logits.max(1))
-            np.testing.assert_allclose(chances, wanted(logits), rtol=2e-6, atol=1e-37)
-            # The powers are those that are divided by the total, up to this division's rounding.
-            powers = chances * totals[:, np.newaxis]
-            np.testing.assert_allclose(totals, in_eights(powers), rtol=3e-7)
+    for _ in each_way(monkeypatch, module):
+        found = prediction(logits)
+        assert found is not None
+        chances, totals, largest = found
+        np.testing.assert_array_equal(largest, logits.max(1))
+        np.testing.assert_allclose(chances, wanted(logits), rtol=2e-6, atol=1e-37)
+        # The powers are those that are divided by the total, up to this division's rounding.
+        powers = chances * totals[:, np.newaxis]
+        np.testing.assert_allclose(totals, in_eights(powers), rtol=3e-7)
 
 
 def test_a_sure_prediction_has_tensorflows_rounding(monkeypatch: pytest.MonkeyPatch) -> None:

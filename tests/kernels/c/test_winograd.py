@@ -18,7 +18,8 @@ from penstock.kernels.c.convolution import Convolver
 from penstock.kernels.c.filters import transformed
 from penstock.kernels.c.library import library
 from penstock.kernels.values.windows import Window
-from support.convolutions import KINDS, Watched, expected, floats, use
+from support.convolutions import Watched, expected, floats, use
+from support.shared_library import KINDS
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
