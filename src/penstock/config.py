@@ -198,8 +198,8 @@ class Config(Options):
     #: Whether regions of graphs are compiled.
     tier: Tier = Tier.COMPILED
     #: Let the kernels in C compute convolutions, products and functions of elements, and ONNX
-    #: Runtime heavy regions, where they are installed; otherwise numpy computes all.  The last bits
-    #: of results may differ.
+    #: Runtime heavy regions, where they are installed; otherwise numpy computes all but random
+    #: numbers, which come from C in any case.  The last bits of results may differ.
     accelerate: bool = True
     #: Let graphs read, write and list files, and call the Python functions that are registered;
     #: otherwise ops that would fail with PermissionDeniedError.
