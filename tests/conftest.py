@@ -62,6 +62,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = filter(is_wanted, items)
 
 
+def pytest_collection() -> None:
+    """Have no garbage collected while tests are: none of them is."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Have the garbage collector pass over the tests, which stay to the end.
 
@@ -69,6 +74,7 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _is_quick(item: pytest.Item) -> bool:

@@ -29,7 +29,10 @@ from support.tiers import leave_some_out
 SEEDS = range(int(os.environ.get("PENSTOCK_SEEDS", "2")))
 CASES = list(all_cases())
 #: Cases whose runs are many or long; their order is shuffled by one seed only.
-_LONG = {"long_loop_20000", "deep_cond_nest_25", "diamond_ladder"}
+_LONG = {
+    *("long_loop_20000", "long_loop_functional_5000", "deep_loop_nest_8", "many_loops_60"),
+    *("long_chain_3000", "deep_cond_nest_25", "diamond_ladder"),
+}
 #: Cases in which a reader sees a variable's memory change under its eyes; what has crossed to
 #: another device is a copy, also in TensorFlow.
 _SHARE_MEMORY = {"control_order_ref", "train_ema_accumulators"}

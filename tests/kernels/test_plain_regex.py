@@ -180,7 +180,7 @@ def some_text(draw: Random) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("seed", "count"), [(1, 2_000), pytest.param(2, 100_000, marks=pytest.mark.slow)]
+    ("seed", "count"), [(1, 2_000), pytest.param(2, 30_000, marks=pytest.mark.slow)]
 )
 def test_re2_agrees(seed: int, count: int) -> None:
     """Every plain pattern is one of RE2's, and matches the same in the same places, and groups."""

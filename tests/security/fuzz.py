@@ -1,8 +1,7 @@
 """A coverage-guided fuzzer: damaged graphs are loaded, shown or run, and nothing else may happen.
 
     cd tests && python -m security.fuzz load --seconds 600
-    cd tests && python -m security.fuzz run --seconds 600
-    cd tests && python -m security.fuzz show --seconds 600
+    cd tests && python -m security.fuzz load run show --seconds 600     side by side
 
 Needs atheris (the extra ``fuzz``).  Inputs are bytes of GraphDefs; it begins with the small graphs
 of the corpus and with ``fuzz_corpus``: what was found earlier, and what reaches code that nothing
@@ -52,7 +51,8 @@ from support.corpus import all_cases
 _LARGEST: Final = 8_000
 #: As many nodes are fetched, and as many elements fed, at the most.
 _FETCHED, _FED = 20, 4096
-_LIMIT: Final = ps.RunOptions(timeout_in_ms=2000)
+#: Whoever waits for what nobody brings does so for as long.
+_LIMIT: Final = ps.RunOptions(timeout_in_ms=100)
 _CONFIG: Final = ps.Config(allow_files=False, accelerate=False)
 _INTEGERS: Final = (0, 1, -1, 2, 7, 2**31 - 1, 2**31, -(2**31), 2**62, -(2**63), 2**63 - 1)
 _KEPT: Final = Path(__file__).parent / "fuzz_corpus"
@@ -213,46 +213,67 @@ def seeds(folder: Path) -> None:
         shutil.copy(path, folder)
 
 
-def main() -> None:
-    """Fuzz as the command line says; the exit status is not 0 if something was found."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("target", choices=sorted(TARGETS))
-    parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=0, help="0 draws one")
-    parser.add_argument("--replay", type=Path, help="do this input alone")
-    parser.add_argument("--keep", type=Path, help="a folder for inputs that reach something new")
-    args = parser.parse_args()
-    act = TARGETS[args.target]
-    warnings.simplefilter("ignore")
+def attempt_of(target: str) -> Callable[[bytes], None]:
+    """What is done with an input, and then looked for."""
+    act = TARGETS[target]
 
     def attempt(data: bytes) -> None:
         _tolerated(lambda: act(data))
         look_for_any_code(Path())
 
-    # What a graph writes by a name of its own appears in a folder of its own.
+    return attempt
+
+
+def fuzz(target: str, options: list[str], kept: list[str]) -> None:
+    """Fuzz in this folder until the time is up or something is found; ends the process."""
+    watch()
+    seeds(Path("seeds"))
+    arguments = [sys.argv[0], *options, *kept, "seeds"]
+    atheris.Setup(arguments, attempt_of(target), custom_mutator=mutated)
+    atheris.Fuzz()
+
+
+def _child(target: str, folder: Path, options: list[str], kept: list[str]) -> int:
+    """A process that does so, in a new folder: what a graph writes by its name appears there."""
+    folder.mkdir()
+    child = os.fork()
+    if child == 0:
+        os.chdir(folder)
+        fuzz(target, options, kept)
+    return child
+
+
+def main() -> None:
+    """Fuzz as the command line says; the exit status is not 0 if something was found."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("targets", nargs="+", choices=sorted(TARGETS))
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0, help="0 draws one")
+    parser.add_argument("--replay", type=Path, help="do this input alone")
+    parser.add_argument("--keep", type=Path, help="a folder for inputs that reach something new")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
     here = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    with tempfile.TemporaryDirectory() as folder:
         if args.replay is not None:
+            content = args.replay.read_bytes()
             watch()
-            attempt((here / args.replay).read_bytes())
+            with contextlib.chdir(folder):
+                for target in args.targets:
+                    attempt_of(target)(content)
             return
-        keep = [str(here / args.keep)] if args.keep else []
-        for kept in keep:
-            Path(kept).mkdir(parents=True, exist_ok=True)
+        kept = [str(here / args.keep)] if args.keep else []
+        for path in kept:
+            Path(path).mkdir(parents=True, exist_ok=True)
         options = [
             f"-max_total_time={args.seconds}", f"-seed={args.seed}", f"-max_len={2 * _LARGEST}",
             "-timeout=20", "-rss_limit_mb=4096", f"-artifact_prefix={here}/",
             "-print_final_stats=1",
         ]  # fmt: skip
-        # The fuzzer ends its process by itself, and would leave the folder behind.
-        child = os.fork()
-        if child == 0:
-            watch()
-            seeds(Path("seeds"))
-            folders = [*keep, "seeds"]
-            atheris.Setup([sys.argv[0], *options, *folders], attempt, custom_mutator=mutated)
-            atheris.Fuzz()
-        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        # A fuzzer ends its process by itself, and would leave the folder behind.
+        children = [_child(target, Path(folder, target), options, kept) for target in args.targets]
+        statuses = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    sys.exit(next(filter(None, statuses), 0))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def _of_each_op() -> list[Case | OpCase]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", _of_each_op()[::10], ids=str)
+@pytest.mark.parametrize("case", _of_each_op()[::15], ids=str)
 def test_absurd_numbers(case: Case | OpCase) -> None:
     """For some ops: no bare exception, no mistake of ours, no hour of work, no end of memory."""
     assert attacked(case, every=37).findings == []

@@ -23,7 +23,7 @@ from support.sampling import sampled
 #: What is fed and what is fetched of a graph of about so many nodes; what initialises it.
 Built = tuple[Mapping[Any, Any], Sequence[Any], Sequence[Any]]
 
-_SIZES = (60, 180, 540)
+_SIZES = (40, 120, 360)
 #: Some names get longer, and are read in more pieces.
 _ALLOWED = 1.035
 _ONES = np.ones(4, np.float32)
@@ -125,7 +125,7 @@ def _loop_of_many_variables(size: int) -> Built:
 
 def _variables(size: int) -> Built:
     y = x = _placeholder()
-    made = [builder.Variable(_ONES * 0.5, name=f"v{i}") for i in range(size // 4)]
+    made = [builder.Variable(_ONES * 0.5, name=f"v{i}") for i in range(size // 2)]
     for variable in made:
         y = y * variable
     return {x: _ONES}, [y], [variable.initializer for variable in made]
