@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.core.dtypes import as_dtype
-from penstock.kernels.values.half_floats import from_half, to_half
+from penstock.kernels.narrow.half_floats import from_half, to_half
 from support.ops import run_op
 
 HALVES: Any = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)

@@ -8,7 +8,7 @@ import pytest
 from penstock.core.values import Array
 from penstock.kernels.c import softmax as module
 from penstock.kernels.c.library import Library, library, loaded
-from penstock.kernels.c.softmax import prediction, softmax
+from penstock.kernels.c.softmax import log_softmax, prediction, softmax
 from support.shared_library import KINDS, each_way
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
@@ -32,6 +32,23 @@ def test_rows_of_all_lengths(length: int, monkeypatch: pytest.MonkeyPatch) -> No
         got = softmax(logits)
         assert got is not None
         np.testing.assert_allclose(got, wanted(logits), rtol=2e-6, atol=1e-37)
+        if kind:
+            found.add(got.tobytes())
+    assert len(found) <= 1
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 15, 16, 17, 31, 33, 100, 1000, 40_000])
+def test_logarithms_of_rows_of_all_lengths(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of numbers whose softmax is 0 are exact, too."""
+    logits = (RNG.normal(size=(37, length)) * 90 + 500).astype(np.float32)
+    x = logits.astype(np.float64)
+    x -= x.max(-1, keepdims=True)
+    expected = x - np.log(np.exp(x).sum(-1, keepdims=True))
+    found = set()
+    for kind in each_way(monkeypatch, module):
+        got = log_softmax(logits)
+        assert got is not None
+        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=3e-6)
         if kind:
             found.add(got.tobytes())
     assert len(found) <= 1

@@ -144,6 +144,8 @@ OF_IMAGES: Final[dict[str, Callable[[Any], Any]]] = {
     "less": lambda x: ops.less(x, 0.1),
     "less_equal": lambda x: ops.less_equal(ops.abs(x), x),
     "gelu": lambda x: 0.5 * x * ops.erfc(-x * np.float32(math.sqrt(0.5))),
+    "hard_swish": lambda x: x * (ops.relu6(x + 3.0) / np.float32(6)),
+    "hard_swish_by_product": lambda x: ops.relu6(np.float32(3) + x) * np.float32(1 / 6) * x,
     "gelu_by_division": lambda x: x / np.float32(2) * ops.erfc(x / np.float32(-math.sqrt(2))),
 }
 #: What is done to a matrix of three columns.
@@ -265,6 +267,30 @@ def test_what_is_scaled_and_moved_by_channel_is_one_operator() -> None:
 
     assert "BatchNormalization" in found
     assert "Mul" not in found
+
+
+@pytest.mark.parametrize("name", ["hard_swish", "hard_swish_by_product"])
+def test_a_hard_swish_is_two_operators(name: str) -> None:
+    """Neither the sum nor its limits are left."""
+    found = operators(OF_IMAGES[name])
+
+    assert found >= {"HardSigmoid", "Mul"}
+    assert not found & {"Add", "Clip", "Div"}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: ops.relu6(x + 3.0) / np.float32(6),
+        lambda x: ops.relu6(x + 3.0) / np.float32(6) * ops.exp(x),
+        lambda x: ops.relu6(x + 3.0) / np.float32(5) * x,
+        lambda x: ops.relu6(x + 2.0) / np.float32(6) * x,
+        lambda x: np.float32(6) / ops.relu6(x + 3.0) * x,
+    ],
+)
+def test_others_are_as_they_are(make: Callable[[Any], Any]) -> None:
+    """Where digits near -3 count, or a number is another one."""
+    assert "HardSigmoid" not in operators(make)
 
 
 def test_what_is_scaled_by_place_is_not() -> None:

@@ -4,6 +4,7 @@
 
 #include "convolution.h"
 #include "kinds.h"
+#include "narrow.h"
 #include "philox.h"
 #include "pooling.h"
 #include "resizing.h"
@@ -19,7 +20,7 @@ EACH_KIND(Winograd, winograd)
 
 PUBLIC int64_t penstock_layout(void) {
   const size_t others = sizeof(Packing) + sizeof(Pooling) + sizeof(Rows) + sizeof(Segments) + sizeof(Philox) +
-                        sizeof(Resizing);
+                        sizeof(Resizing) + sizeof(Conversion);
   return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)others;
 }
 
@@ -115,7 +116,9 @@ PUBLIC void penstock_slide(int kind, const Convolution *convolution, int helpers
 BY_KIND(pool, Pool, Pooling)
 /* The softmax of each of some rows, times a factor. */
 BY_KIND(softmax, OfRows, Rows)
-/* The same, and for each row the sum of what was divided by it, and the row's largest number. */
+/* Its logarithm. */
+BY_KIND(log_softmax, OfRows, Rows)
+/* The softmax, and for each row the sum of what was divided by it, and the row's largest number. */
 BY_KIND(prediction, OfRows, Rows)
 /* The sum of each of some rows. */
 BY_KIND(sums, OfRows, Rows)
@@ -129,3 +132,5 @@ BY_KIND(segments, SumSegments, Segments)
 BY_KIND(philox, DrawNumbers, Philox)
 /* Images of another size. */
 BY_KIND(resize, Resize, Resizing)
+/* Numbers of another width. */
+BY_KIND(narrow, Convert, Conversion)

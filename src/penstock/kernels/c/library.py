@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 15
+_LAYOUT: Final = 16
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
@@ -114,8 +114,17 @@ class Resizing(ctypes.Structure):
     )
 
 
+class Conversion(ctypes.Structure):
+    """The structure of that name in ``narrow.h``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("from_", "to")),
+        *((name, ctypes.c_int64) for name in ("count", "way")),
+    )
+
+
 #: Those whose sizes tell whether a library is of these sources.
-_STRUCTURES: Final = (Convolution, Packing, Pooling, Rows, Segments, Philox, Resizing)
+_STRUCTURES: Final = (Convolution, Packing, Pooling, Rows, Segments, Philox, Resizing, Conversion)
 
 
 class Library:
@@ -152,6 +161,7 @@ class Library:
         self._winograd: Final = working("winograd", Convolution, ctypes.c_int)
         self._pool: Final = working("pool", Pooling)
         self._softmax: Final = working("softmax", Rows)
+        self._log_softmax: Final = working("log_softmax", Rows)
         self._prediction: Final = working("prediction", Rows)
         self._moments: Final = working("moments", Rows)
         self._sums: Final = working("sums", Rows)
@@ -159,6 +169,7 @@ class Library:
         self._segments: Final = working("segments", Segments)
         self._philox: Final = working("philox", Philox)
         self._resize: Final = working("resize", Resizing)
+        self._narrow: Final = working("narrow", Conversion)
 
     def packed_bytes(self, elements: int, count: int) -> int:
         """Bytes that so many filters of so many elements take when they are packed."""
@@ -196,8 +207,12 @@ class Library:
         """Of each row times a factor."""
         self._softmax(self._kind, rows, helpers)
 
+    def log_softmax(self, rows: Rows, helpers: int) -> None:
+        """The logarithm of the softmax of each row."""
+        self._log_softmax(self._kind, rows, helpers)
+
     def prediction(self, rows: Rows, helpers: int) -> None:
-        """The same; and the sum of what was divided by it, and the largest number."""
+        """The softmax; and the sum of what was divided by it, and the largest number."""
         self._prediction(self._kind, rows, helpers)
 
     def sums(self, rows: Rows, helpers: int) -> None:
@@ -223,6 +238,10 @@ class Library:
     def resize(self, resizing: Resizing, helpers: int) -> None:
         """Images of another size."""
         self._resize(self._kind, resizing, helpers)
+
+    def convert(self, conversion: Conversion, helpers: int) -> None:
+        """Numbers of another width."""
+        self._narrow(self._kind, conversion, helpers)
 
     def slide(self, convolution: Convolution, helpers: int) -> None:
         """Windows of one channel each, with filters as they are."""

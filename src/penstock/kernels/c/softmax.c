@@ -1,6 +1,6 @@
 /*
- * The softmax of rows, and what else the loss of a prediction takes, with vectors of LANES floats; compiled
- * once for each kind of them, as KIND with ``_softmax`` and ``_prediction`` after it.
+ * The softmax of rows, its logarithm, and what else the loss of a prediction takes, with vectors of LANES floats;
+ * compiled once for each kind of them, as KIND with ``_softmax``, ``_log_softmax`` and ``_prediction`` after it.
  *
  * Sixteen sums are added up side by side, whatever the vectors, so that all kinds give the same bits.
  */
@@ -37,6 +37,15 @@ static void divide(float *row, int64_t length, float by) {
   for (int64_t at = 0; at < length; at += LANES) store_some(row + at, of_row(row, at, length, 0) / all(by), length - at);
 }
 
+/* Of vectors of sums, the sum. */
+static float sum_of(const vec *sums) {
+  float parts[SUMS];
+  memcpy(parts, sums, sizeof parts);
+  for (int half = SUMS / 2; half; half /= 2)
+    for (int i = 0; i < half; i++) parts[i] += parts[i + half];
+  return parts[0];
+}
+
 /* Of a row times a factor, which is rounded for itself; the largest number stays the largest. */
 static void softmax_of_row(const float *row, float *to, int64_t length, float factor) {
   float largest = largest_of(row, length) * factor;
@@ -49,11 +58,22 @@ static void softmax_of_row(const float *row, float *to, int64_t length, float fa
       store_some(to + here, power, length - here);
       sums[i] += of_row(to, here, length, 0);
     }
-  float parts[SUMS];
-  memcpy(parts, sums, sizeof parts);
-  for (int half = SUMS / 2; half; half /= 2)
-    for (int i = 0; i < half; i++) parts[i] += parts[i + half];
-  divide(to, length, parts[0]);
+  divide(to, length, sum_of(sums));
+}
+
+static void log_softmax_of_row(const float *row, float *to, int64_t length) {
+  float largest = largest_of(row, length);
+  vec sums[VECS];
+  for (int i = 0; i < VECS; i++) sums[i] = all(0);
+  for (int64_t at = 0; at < length; at += SUMS)
+    for (int i = 0; i < VECS && at + i * LANES < length; i++) {
+      int64_t here = at + i * LANES;
+      vec log = of_row(row, here, length, -INFINITY) - all(largest);
+      store_some(to + here, log, length - here);
+      sums[i] += exp_of(log);
+    }
+  vec total = log_of(all(sum_of(sums)));
+  for (int64_t at = 0; at < length; at += LANES) store_some(to + at, of_row(to, at, length, 0) - total, length - at);
 }
 
 /* -- predictions ------------------------------------------------------------------------------- */
@@ -103,6 +123,13 @@ static void some_rows(const void *work, int64_t number) {
     softmax_of_row(rows->from + row * rows->length, rows->to + row * rows->length, rows->length, rows->factor);
 }
 
+static void some_log_rows(const void *work, int64_t number) {
+  const Rows *rows = work;
+  int64_t row = number * rows_in_piece(rows), end = least(row + rows_in_piece(rows), rows->count);
+  for (; row < end; row++)
+    log_softmax_of_row(rows->from + row * rows->length, rows->to + row * rows->length, rows->length);
+}
+
 static void some_predictions(const void *work, int64_t number) {
   const Rows *rows = work;
   int64_t row = number * rows_in_piece(rows), end = least(row + rows_in_piece(rows), rows->count);
@@ -114,9 +141,14 @@ static int64_t pieces(const Rows *rows) { return (rows->count + rows_in_piece(ro
 
 static void softmax(const Rows *rows, int helpers) { penstock_share(some_rows, rows, pieces(rows), 1, helpers); }
 
+static void log_softmax(const Rows *rows, int helpers) {
+  penstock_share(some_log_rows, rows, pieces(rows), 1, helpers);
+}
+
 static void prediction(const Rows *rows, int helpers) {
   penstock_share(some_predictions, rows, pieces(rows), 1, helpers);
 }
 
 const OfRows OF_KIND(KIND, softmax) = softmax;
+const OfRows OF_KIND(KIND, log_softmax) = log_softmax;
 const OfRows OF_KIND(KIND, prediction) = prediction;

@@ -1,9 +1,9 @@
 """The softmax of rows, by the library in C.
 
 In:   an array of float32.
-Out:  the softmax along the last axis, and what the loss of a prediction takes besides; None where
-      there is no library, or nothing to compute.
-Not:  no logarithm, no other axis.
+Out:  the softmax along the last axis, its logarithm, or what the loss of a prediction takes
+      besides; None where there is no library, or nothing to compute.
+Not:  no other axis.
 """
 
 from __future__ import annotations
@@ -38,6 +38,21 @@ def softmax(logits: Array, factor: float = 1.0) -> Array | None:
     rows = _rows(logits, result)
     rows.factor = factor
     with_c.softmax(rows, _helpers(logits))
+    return result
+
+
+def log_softmax(logits: Array) -> Array | None:
+    """The logarithm of that, with a factor of 1; None if that is for others to do.
+
+    Args:
+        logits: [..., length].
+
+    """
+    with_c = library()
+    if with_c is None or logits.dtype is not FLOAT or not logits.ndim or not logits.size:
+        return None
+    logits, result = np.ascontiguousarray(logits), np.empty(logits.shape, FLOAT)
+    with_c.log_softmax(_rows(logits, result), _helpers(logits))
     return result
 
 

@@ -20,8 +20,8 @@ from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, REALS
+from penstock.kernels.narrow.precision import NARROW, in_float32
 from penstock.kernels.values.arrays import shape_text
-from penstock.kernels.values.precision import NARROW, in_float32
 
 _FLOAT: Final = frozenset({dtypes.float32})
 

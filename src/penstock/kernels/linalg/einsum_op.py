@@ -26,8 +26,8 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS
 from penstock.kernels.math.matmul_ops import product_of
+from penstock.kernels.narrow.precision import NARROW, in_float32
 from penstock.kernels.values.arrays import shape_text
-from penstock.kernels.values.precision import NARROW, in_float32
 
 _ELLIPSIS: Final = "..."
 #: Labels of one array's axes.  Letters are kept; axes under an ellipsis are numbered

@@ -23,9 +23,9 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX
 from penstock.kernels.linalg.substitution import substitute
+from penstock.kernels.narrow.precision import NARROW
 from penstock.kernels.parallel.blas import keeps_alone
 from penstock.kernels.values.arrays import shape_text
-from penstock.kernels.values.precision import NARROW
 
 _REAL: Final = frozenset({dtypes.float32, dtypes.float64})
 _FULL: Final = _REAL | COMPLEX

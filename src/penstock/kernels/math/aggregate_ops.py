@@ -16,9 +16,9 @@ from penstock.core.values import Value, shape_of
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, NUMBERS
+from penstock.kernels.narrow.precision import NARROW, in_float32
 from penstock.kernels.parallel.products import sum_of_squares
 from penstock.kernels.values.arrays import shape_text
-from penstock.kernels.values.precision import NARROW, in_float32
 
 
 @kernel("AddN", "AccumulateNV2", types={"T": NUMBERS})

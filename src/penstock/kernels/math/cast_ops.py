@@ -23,7 +23,7 @@ from penstock.errors import UnimplementedError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Cost, Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS, INTEGERS, NUMBERS, QUANTIZED
-from penstock.kernels.values.half_floats import from_half, to_half
+from penstock.kernels.narrow.conversions import narrowing, widening
 
 _PLAIN: Final = NUMBERS | QUANTIZED | {dtypes.bool_}
 _FLOAT8: Final = frozenset({dtypes.as_dtype("float8_e5m2"), dtypes.as_dtype("float8_e4m3fn")})
@@ -57,10 +57,11 @@ _TRUNCATED: Final = {
     "complex128": {"complex64", "float32", "float16"},
     "complex64": {"float16"},
 }
-#: What numpy converts one by one.
-_OF_MANY: Final[dict[tuple[str, str], Kernel]] = {
-    ("float32", "float16"): to_half,
-    ("float16", "float32"): from_half,
+#: What there is a faster way for than numpy's, by source and target.
+_FASTER: Final[dict[tuple[DType, DType], Kernel]] = {
+    (dtypes.float32, dtypes.float16): narrowing(dtypes.float16),
+    (dtypes.float16, dtypes.float32): widening(dtypes.float16),
+    (dtypes.float32, dtypes.bfloat16): narrowing(dtypes.bfloat16),
 }
 
 
@@ -106,9 +107,9 @@ def _direct(source: DType, target: DType) -> Kernel:
     source_kind: Any = source.numpy.type
     target_kind: Any = target.numpy.type
     numpy = target.numpy
+    of_many: Kernel = _FASTER.get((source, target), lambda x: x.astype(numpy))
     if source.numpy.isbuiltin != 1 or numpy.isbuiltin != 1:
-        return lambda x: x.astype(numpy)
-    of_many: Kernel = _OF_MANY.get((source.name, target.name), lambda x: x.astype(numpy))
+        return of_many
 
     def cast(x: Value) -> Value:
         # Half the time of astype, for scalars.

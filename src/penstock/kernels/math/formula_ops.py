@@ -20,8 +20,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS
 from penstock.kernels.c.functions import in_c
-from penstock.kernels.values.complex_arithmetic import product, quotient, reciprocal
-from penstock.kernels.values.precision import (
+from penstock.kernels.narrow.precision import (
     NARROW,
     Kind,
     MakeFormula,
@@ -30,6 +29,7 @@ from penstock.kernels.values.precision import (
     formula,
     in_float32,
 )
+from penstock.kernels.values.complex_arithmetic import product, quotient, reciprocal
 
 _FLOATS_AND_COMPLEX: Final = FLOATS | COMPLEX
 #: Numbers of float16 or bfloat16 that TensorFlow takes at a time.

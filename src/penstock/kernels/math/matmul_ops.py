@@ -23,10 +23,10 @@ from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS, INTEGERS
 from penstock.kernels.c.product import FEWEST, Multiplier
 from penstock.kernels.c.product import batch_product as batch_product_in_c
+from penstock.kernels.narrow.precision import NARROW, in_float32
 from penstock.kernels.parallel.blas import ALONE, ALONE_BY_VECTOR, ALWAYS_ALONE
 from penstock.kernels.parallel.products import batch_product, matrix_product
 from penstock.kernels.values.arrays import shape_text
-from penstock.kernels.values.precision import NARROW, in_float32
 
 _SIGNED: Final = frozenset({dtypes.int16, dtypes.int32, dtypes.int64})
 _FACTORS: Final = FLOATS | COMPLEX | _SIGNED

@@ -29,7 +29,7 @@ from penstock.kernels.api.types import NUMBERS, REALS, UNSIGNED
 from penstock.kernels.c.pooling import mean_of_places
 from penstock.kernels.math.row_products import product
 from penstock.kernels.math.sums import SumInC, sum_in_c, sum_of_few
-from penstock.kernels.values.precision import NARROW
+from penstock.kernels.narrow.precision import NARROW
 
 #: numpy's ``ufunc.reduce``: array, axes, type of the result, no output, keep_dims.
 _Reduce = Callable[..., Any]

@@ -28,8 +28,8 @@ from penstock.kernels.api.types import FLOATS
 from penstock.kernels.c.functions import in_c
 from penstock.kernels.math.error_function import erf, erfc
 from penstock.kernels.math.own_special import FUNCTIONS
+from penstock.kernels.narrow.precision import NARROW, in_float32
 from penstock.kernels.values.arrays import shape_text
-from penstock.kernels.values.precision import NARROW, in_float32
 
 _WIDE: Final = frozenset({dtypes.float32, dtypes.float64})
 #: Ops of one number that are one of SciPy's functions.

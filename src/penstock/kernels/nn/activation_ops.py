@@ -22,10 +22,10 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS, REALS
 from penstock.kernels.c.functions import in_c
+from penstock.kernels.narrow.precision import Kind, MakeFormula, Step, formula
 from penstock.kernels.parallel.tiles import by_elements
 from penstock.kernels.values.arrays import shape_text
 from penstock.kernels.values.complex_arithmetic import product, quotient, square
-from penstock.kernels.values.precision import Kind, MakeFormula, Step, formula
 from penstock.kernels.values.select_clip import MANY, at_least, at_most, between, choose
 
 #: Scale and scale times alpha of the self-normalising ELU (Klambauer et al., 2017).

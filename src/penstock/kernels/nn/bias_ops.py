@@ -16,8 +16,8 @@ from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS
+from penstock.kernels.narrow.precision import NARROW
 from penstock.kernels.values.arrays import shape_text
-from penstock.kernels.values.precision import NARROW
 
 #: From so many values on, of so few channels, more than one is added side by side: up to so many, a
 #: power of two, since the number of places is likely to be a multiple of one.

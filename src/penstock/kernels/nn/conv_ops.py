@@ -30,10 +30,10 @@ from penstock.kernels.c.convolution import (
     MakeWindows,
     convolver_for,
 )
+from penstock.kernels.narrow.precision import NARROW, in_float32
 from penstock.kernels.nn.correlation import correlate
 from penstock.kernels.nn.depthwise import slide_weights
 from penstock.kernels.parallel.products import matrix_product
-from penstock.kernels.values.precision import NARROW, in_float32
 from penstock.kernels.values.windows import (
     Window,
     centred,

@@ -20,9 +20,9 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
 from penstock.kernels.c.softmax import prediction
+from penstock.kernels.narrow.precision import NARROW
 from penstock.kernels.parallel.image_tiles import PIECES, in_bands
 from penstock.kernels.values.arrays import as_array, shape_text
-from penstock.kernels.values.precision import NARROW
 
 #: How many numbers TensorFlow's processor instructions add at once.
 _LANES: Final = 8

@@ -22,10 +22,10 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.narrow.precision import in_float32
 from penstock.kernels.parallel.image_tiles import PIECES, in_bands
 from penstock.kernels.parallel.products import multiply_into
 from penstock.kernels.values.arrays import shape_text
-from penstock.kernels.values.precision import in_float32
 
 _TYPES = {"T": frozenset({dtypes.float16, dtypes.bfloat16, dtypes.float32})}
 #: Channels whose sums are one product of matrices.

@@ -23,6 +23,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, REALS
 from penstock.kernels.c.pooling import pool_gradient
+from penstock.kernels.narrow.precision import NARROW
 from penstock.kernels.nn.mean_gradient import mean_gradient
 from penstock.kernels.nn.pool_ops import (
     by_letter,
@@ -34,7 +35,6 @@ from penstock.kernels.nn.window_reduction import Joiner, divide_by_counts, join_
 from penstock.kernels.parallel.strided_copies import gathered, put
 from penstock.kernels.parallel.tiles import by_images
 from penstock.kernels.values.arrays import check_new, shape_text
-from penstock.kernels.values.precision import NARROW
 from penstock.kernels.values.select_clip import kept
 from penstock.kernels.values.windows import Fit, Window, cut, pad, per_dimension, tap, trimmed
 

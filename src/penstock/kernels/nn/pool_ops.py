@@ -22,8 +22,8 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, REALS
 from penstock.kernels.c.pooling import pool as pool_in_c
+from penstock.kernels.narrow.precision import NARROW
 from penstock.kernels.nn.window_reduction import Joiner, divide_by_counts, join_windows
-from penstock.kernels.values.precision import NARROW
 from penstock.kernels.values.windows import Window, centred, margins_of, per_dimension
 
 _Pool: TypeAlias = Callable[[Array], Array]

@@ -9,6 +9,7 @@ The largest logit is subtracted first, so that nothing overflows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -20,8 +21,9 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.part import kernel_of_part
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
+from penstock.kernels.c.softmax import log_softmax as log_softmax_in_c
 from penstock.kernels.c.softmax import softmax as softmax_in_c
-from penstock.kernels.values.precision import NARROW, in_float32
+from penstock.kernels.narrow.precision import NARROW, in_float32
 
 
 def softmax(logits: Array) -> Array:
@@ -49,21 +51,23 @@ def _below_largest(logits: Array) -> Array:
     return logits - largest
 
 
-def _softmax_in_c(logits: Array) -> Array:
-    """The same, in C where that has a way."""
-    result = softmax_in_c(logits)
-    return softmax(logits) if result is None else result
-
-
-_SOFTMAXES: Final[dict[str, Kernel]] = {"Softmax": softmax, "LogSoftmax": log_softmax}
+#: By the name of the op: in numpy, and in C where that has a way.
+_SOFTMAXES: Final[dict[str, tuple[Kernel, Callable[[Array], Array | None]]]] = {
+    "Softmax": (softmax, softmax_in_c),
+    "LogSoftmax": (log_softmax, log_softmax_in_c),
+}
 
 
 @kernel(*_SOFTMAXES, types={"T": FLOATS})
 def make_softmax(attrs: Attrs) -> Kernel:
     """The softmax of each row, or its logarithm."""
-    function, dtype = _SOFTMAXES[attrs.op.name], attrs.dtype("T")
-    if attrs.accelerate and function is softmax:
-        function = _softmax_in_c
+    (plain, in_c), dtype = _SOFTMAXES[attrs.op.name], attrs.dtype("T")
+
+    def either(logits: Array) -> Array:
+        result = in_c(logits)
+        return plain(logits) if result is None else result
+
+    function: Kernel = either if attrs.accelerate else plain
     return in_float32(function, dtype) if dtype in NARROW else function
 
 

@@ -18,6 +18,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS
+from penstock.kernels.narrow.precision import NARROW
 from penstock.kernels.parallel.products import matrix_product
 from penstock.kernels.sparse.sparse_tensor import (
     Sparse,
@@ -25,7 +26,6 @@ from penstock.kernels.sparse.sparse_tensor import (
     sparse,
 )
 from penstock.kernels.values.arrays import as_array, check_new, number_in, shape_text
-from penstock.kernels.values.precision import NARROW
 
 
 @kernel("SparseDenseCwiseAdd", "SparseDenseCwiseMul", "SparseDenseCwiseDiv", types={"T": NUMBERS})

@@ -20,6 +20,7 @@ from penstock.errors import InternalError, InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS, REALS
+from penstock.kernels.narrow.precision import NARROW
 from penstock.kernels.sparse.sparse_tensor import (
     Sparse,
     first_outside,
@@ -28,7 +29,6 @@ from penstock.kernels.sparse.sparse_tensor import (
     sparse,
 )
 from penstock.kernels.values.arrays import as_array, check_new, shape_text
-from penstock.kernels.values.precision import NARROW
 
 
 def _group_starts(indices: Array) -> Array:

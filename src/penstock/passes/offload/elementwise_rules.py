@@ -69,7 +69,8 @@ def _erfc(node: Written) -> Tensor:
 @rule("Relu6")
 def _relu6(node: Written) -> Tensor:
     node.need(node.types[0] in _FLOATS)
-    return clipped(node, node.inputs[0])
+    x = node.inputs[0]
+    return replace(clipped(node, x), of_hard_sigmoid=x.less_three)
 
 
 def clipped(node: Written, x: Tensor) -> Tensor:
@@ -100,18 +101,36 @@ def _rsqrt(node: Written) -> Tensor:
 @rule(*_BINARY)
 def _binary(node: Written) -> Tensor:
     node.need(node.types[0] in _FLOATS)
-    if node.op in _SUMS:
-        moved = _normalised(node)
-        if moved is not None:
-            return moved
+    fewer = _normalised(node) if node.op in _SUMS else _hard_sigmoid(node)
+    if fewer is not None:
+        return fewer
     result = broadcast(node, _BINARY[node.op], node.inputs[0], node.inputs[1])
-    return _as_product(node, result) if node.op == "Mul" else result
+    if node.op == "Mul":
+        return replace(result, factors=_with_numbers_of_channels(node))
+    return replace(result, less_three=_beside(node, 3)) if node.op in _SUMS else result
 
 
-def _as_product(node: Written, result: Tensor) -> Tensor:
-    """The same, with its factors noted where one of them is a number for each channel."""
-    found = _with_numbers_of_channels(node)
-    return result if found is None else replace(result, factors=found)
+def _hard_sigmoid(node: Written) -> Tensor | None:
+    """``relu6(x + 3) / 6`` as one operator, where it is a gate: it has lost digits near -3."""
+    six = _beside(node, np.float32(1 / 6)) if node.op == "Mul" else None
+    if node.op == "RealDiv" and _is_number(node.values[1], 6):
+        six = node.inputs[0]
+    x = six.of_hard_sigmoid if six is not None else None
+    if x is None or not node.is_gate():
+        return None
+    return apply(node, "HardSigmoid", x, alpha=1 / 6, beta=0.5)
+
+
+def _beside(node: Written, number: Any) -> Tensor | None:
+    """What a single number is the other operand of; None if that number is not there."""
+    for slot in (0, 1):
+        if _is_number(node.values[slot], number):
+            return node.inputs[1 - slot]
+    return None
+
+
+def _is_number(value: Any, number: Any) -> bool:
+    return value is not None and np.ndim(value) == 0 and bool(value == number)
 
 
 def _normalised(node: Written) -> Tensor | None:

@@ -55,6 +55,10 @@ class Tensor:
     is_turned: bool = False
     #: What it is the product of, if that is a value and a fixed number for each channel.
     factors: tuple[Tensor, Tensor] | None = None
+    #: What this is the sum of with 3; and what it is six times the hard sigmoid of: that sum, but
+    #: no less than 0 and no more than 6.
+    less_three: Tensor | None = None
+    of_hard_sigmoid: Tensor | None = None
 
     @property
     def rank(self) -> int:

@@ -21,7 +21,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.values import Value
-from penstock.kernels.values.half_floats import from_half, to_half
+from penstock.kernels.narrow.conversions import narrowing, widening
 
 #: Makes a formula's constants out of Python's numbers, as a scalar type such as ``np.float32``.
 Kind: TypeAlias = Callable[..., Any]
@@ -49,19 +49,11 @@ def formula(make: MakeFormula, dtype: DType) -> Callable[..., Value]:
 
 def _rounding(dtype: DType) -> Step:
     """What rounds numbers of float32 to those that a narrow type has."""
-    if dtype is dtypes.float16:
-        return lambda x: from_half(to_half(x))
-    narrow = dtype.numpy
-    return lambda x: x.astype(narrow).astype(np.float32)
+    narrow, widen = narrowing(dtype), widening(dtype)
+    return lambda x: widen(narrow(x))
 
 
 def in_float32(function: Callable[..., Value], dtype: DType) -> Callable[..., Value]:
     """The function with its inputs widened to float32 and its result rounded to ``dtype``."""
-    narrow = dtype.numpy
-    if dtype is dtypes.float16:
-        return lambda *inputs: to_half(function(*[from_half(x) for x in inputs]))
-
-    def widened(*inputs: Value) -> Value:
-        return function(*[x.astype(np.float32) for x in inputs]).astype(narrow)
-
-    return widened
+    narrow, widen = narrowing(dtype), widening(dtype)
+    return lambda *inputs: narrow(function(*[widen(x) for x in inputs]))
