@@ -4,9 +4,9 @@ In:   a model's bytes, and the arrays of its large constants.
 Out:  a function from arrays to arrays.
 Not:  knows no op, and registers nothing.
 
-The threads of ONNX Runtime spin for 100 microseconds before they sleep, since by then the next
-piece of work often is there, and never while nothing runs: as it comes, they would spin for a
-millisecond after all is done, and take their cores from everybody else.
+The threads of ONNX Runtime spin for 200 microseconds before they sleep, as those of the kernels in C
+do, since by then the next piece of work, or the next step, often is there.  As it comes, they would
+spin for milliseconds, and take their cores from everybody else.
 """
 
 from __future__ import annotations
@@ -29,12 +29,10 @@ Compute: TypeAlias = Callable[[Mapping[str, Array]], Sequence[Array]]
 
 #: Only what fails is reported, by an exception.
 _SILENT: Final = "4"
-#: How threads wait for their next piece of work.  A version that does not know the second entry has
-#: them spin until the run is over.
+#: How threads wait for their next piece of work; versions before 1.26 do not know the second entry.
 _SPINNING: Final = {
     "session.intra_op.allow_spinning": "1",
-    "session.intra_op.spin_duration_us": "100",
-    "session.force_spinning_stop": "1",
+    "session.intra_op.spin_duration_us": "200",
     "session.inter_op.allow_spinning": "0",
 }
 #: Guards ``_loaded``.  Taken before Python's import lock.

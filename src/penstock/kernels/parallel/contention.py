@@ -23,8 +23,8 @@ The law of threads is stated here as well, since all of them want the same cores
   the next works are done without them for a while;
 - OpenBLAS works on the threads that call it, and on no others (``blas.alone``);
 - ONNX Runtime has as many threads of its own as there are cores, less the one that calls it, which
-  spin for 100 microseconds while a model runs and sleep while none does; nothing else of a kernel
-  runs meanwhile;
+  spin for 200 microseconds before they sleep, since the next step often follows at once; nothing
+  else of a kernel runs while a model does;
 - ``Config(intra_op_parallelism_threads=...)`` limits all of them (``limit``).
 """
 
