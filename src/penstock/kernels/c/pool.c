@@ -8,8 +8,9 @@
  * One work has the threads at a time.  Whoever comes meanwhile does its own alone.
  *
  * A thread whose core another process has got keeps its piece for as long as that process may run,
- * which is longer than most works take.  So whoever waited longer for the others than it worked itself
- * does the next works alone, for several times as long as it waited.
+ * which is longer than most works take.  So a caller that has nothing left to do lends its own core to a
+ * thread that keeps it waiting, and then has it go elsewhere.  Whoever waited longer for the others than it
+ * worked itself all the same does the next works alone, for several times as long as it waited.
  *
  * As long as nobody else wants the cores, threads spin until the next work mostly is there.  Whether somebody
  * does, callers see by how often the system takes a core away from one of the process's threads: some times a
@@ -24,6 +25,7 @@
 #include <time.h>
 
 #include "convolution.h"
+#include "cores.h"
 
 #define MOST_HELPERS 64
 /* Nanoseconds that a thread spins: where others want its core, as long as it takes to wake one. */
@@ -63,6 +65,11 @@ static atomic_long generation = 0;
 /* The piece that is taken next, threads that may still enter, and those that are at pieces. */
 static APART atomic_llong next = 0;
 static APART atomic_int wanted = 0, at_work = 0;
+/* Each thread: the system's number for it, once it runs, and whether it is at pieces. */
+static struct {
+  APART atomic_int number, is_at_pieces;
+  long seen; /* works, when it was made */
+} each[MOST_HELPERS];
 /* How many threads sleep, and whether the caller does.  Changed under ``lock``. */
 static atomic_int asleep = 0, is_caller_asleep = 0;
 /* Until when works are done alone.  Written by whoever holds ``turn``. */
@@ -120,12 +127,14 @@ static int comes_soon(long seen) {
   return 0;
 }
 
-/* The life of a thread, which has seen the works up to a number. */
-static void *help(void *number) {
-  long seen = (long)(intptr_t)number;
+/* The life of one of them. */
+static void *help(void *place) {
+  const int own = (int)(intptr_t)place;
+  long seen = each[own].seen;
   sigset_t signals;
   sigfillset(&signals);
   pthread_sigmask(SIG_BLOCK, &signals, 0); /* they are for Python's threads */
+  atomic_store(&each[own].number, penstock_this_thread());
   for (;;) {
     if (!comes_soon(seen)) {
       pthread_mutex_lock(&lock);
@@ -138,8 +147,10 @@ static void *help(void *number) {
     /* Whoever enters keeps the caller until it has left, so ``given`` stays; who is late stays out. */
     atomic_fetch_add(&at_work, 1);
     if (atomic_fetch_sub(&wanted, 1) > 0) {
+      atomic_store(&each[own].is_at_pieces, 1);
       fesetenv(&given.rounding);
       take_pieces();
+      atomic_store(&each[own].is_at_pieces, 0);
     }
     if (atomic_fetch_sub(&at_work, 1) == 1 && atomic_load(&is_caller_asleep)) {
       pthread_mutex_lock(&lock);
@@ -155,14 +166,31 @@ static int start(int helpers) {
   pthread_mutex_lock(&lock);
   while (threads < helpers && threads < MOST_HELPERS) {
     pthread_t thread;
-    void *seen = (void *)(intptr_t)atomic_load(&generation);
-    if (pthread_create(&thread, 0, help, seen)) break;
+    each[threads].seen = atomic_load(&generation);
+    if (pthread_create(&thread, 0, help, (void *)(intptr_t)threads)) break;
     pthread_detach(thread);
     threads++;
   }
   int there = threads;
   pthread_mutex_unlock(&lock);
   return there;
+}
+
+static void sleep_until_others_are_done(void) {
+  pthread_mutex_lock(&lock);
+  atomic_store(&is_caller_asleep, 1);
+  while (atomic_load(&at_work)) pthread_cond_wait(&is_done, &lock);
+  atomic_store(&is_caller_asleep, 0);
+  pthread_mutex_unlock(&lock);
+}
+
+/* A thread that has the caller's core now; 0 if there is none. */
+static int lend_core(void) {
+  for (int i = 0; i < threads; i++) {
+    int number = atomic_load(&each[i].number);
+    if (atomic_load(&each[i].is_at_pieces)) return penstock_lend_core(number) ? number : 0;
+  }
+  return 0;
 }
 
 static void wait_for_others(void) {
@@ -173,11 +201,9 @@ static void wait_for_others(void) {
       rest();
     }
   while (now() < end);
-  pthread_mutex_lock(&lock);
-  atomic_store(&is_caller_asleep, 1);
-  while (atomic_load(&at_work)) pthread_cond_wait(&is_done, &lock);
-  atomic_store(&is_caller_asleep, 0);
-  pthread_mutex_unlock(&lock);
+  int borrower = lend_core();
+  sleep_until_others_are_done();
+  if (borrower) penstock_take_core_back(borrower);
 }
 
 /* Learn from how long a caller worked, and then waited. */
@@ -225,6 +251,10 @@ __attribute__((visibility("default"))) void penstock_forget_threads(void) {
   pthread_cond_init(&has_work, 0);
   pthread_cond_init(&is_done, 0);
   threads = 0;
+  for (int i = 0; i < MOST_HELPERS; i++) {
+    atomic_store(&each[i].number, 0);
+    atomic_store(&each[i].is_at_pieces, 0);
+  }
   atomic_store(&asleep, 0);
   atomic_store(&is_caller_asleep, 0);
   atomic_store(&wanted, 0);

@@ -19,8 +19,9 @@ The law of threads is stated here as well, since all of them want the same cores
 - the kernels in C have as many threads of their own, which spin for 200 microseconds before they
   sleep, since the next node often has work for them by then, and for 20 in the second after the
   system took cores away from the process's threads a hundred times a second or more; one kernel has
-  them at a time; if it waits for them longer than it worked, since another program has their core,
-  the next works are done without them for a while;
+  them at a time; a caller lends its core to one of them that has lost its own to another program,
+  and so keeps it waiting; if it waits longer than it worked all the same, the next works are done
+  without them for a while;
 - OpenBLAS works on the threads that call it, and on no others (``blas.alone``);
 - ONNX Runtime has as many threads of its own as there are cores, less the one that calls it, which
   spin for 200 microseconds before they sleep, since the next step often follows at once; nothing
