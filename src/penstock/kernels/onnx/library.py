@@ -4,9 +4,9 @@ In:   a model's bytes, and the arrays of its large constants.
 Out:  a function from arrays to arrays.
 Not:  knows no op, and registers nothing.
 
-The threads of ONNX Runtime spin for 200 microseconds before they sleep, as those of the kernels in C
-do, since by then the next piece of work, or the next step, often is there.  As it comes, they would
-spin for milliseconds, and take their cores from everybody else.
+The threads of ONNX Runtime spin for 200 microseconds before they sleep, as those of the kernels in
+C do, since by then the next piece of work, or the next step, often is there.  As it comes, they
+would spin for milliseconds, and take their cores from everybody else.
 """
 
 from __future__ import annotations
