@@ -9,19 +9,21 @@
  *
  * A thread whose core another process has got keeps its piece for as long as that process may run,
  * which is longer than most works take.  So a caller that has nothing left to do lends its own core to a
- * thread that keeps it waiting, and then has it go elsewhere.  Whoever waited longer for the others than it
- * worked itself all the same does the next works alone, for several times as long as it waited.
+ * thread that keeps it waiting, and then has it go elsewhere; unless others want this core as well.  Whoever
+ * waited longer for the others than it worked itself all the same does the next works alone, for several
+ * times as long as it waited.
  *
  * As long as nobody else wants the cores, threads spin until the next work mostly is there.  Whether somebody
  * does, callers see by how often the system takes a core away from one of the process's threads: some times a
- * second where it is theirs, hundreds of times where it is not.
+ * second where it is theirs, hundreds of times where it is not.  Whether somebody wants their own, they see by
+ * how often that happens to themselves while they lend it.  Then it is best for all threads to be on one core,
+ * on which no other process is, so they may go where they like for a while.
  */
 
 #include <fenv.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "convolution.h"
@@ -32,12 +34,15 @@
 #define SPINNING 20000
 #define SPINNING_LONG 200000
 /* A caller looks so many nanoseconds apart whether others do; nothing is to be seen of so many in which it
-   did something else; and so often a second a thread loses its core if they do. */
+   did something else; and so often a second a thread loses its core if they do, or a caller its own. */
 #define LOOKING 50000000
 #define AWAY 250000000
 #define OFTEN 100
+#define LOOKING_AT_ITSELF 200000000
+#define OFTEN_ITSELF 75
 /* For so many nanoseconds after that they are taken to want them still: who works alone loses none. */
 #define LASTING 1000000000
+#define NOT_LENDING 3000000000
 /* Nanoseconds that a caller may wait for others however short the work is: threads begin late. */
 #define LATE 100000
 /* For so many times as long as a caller has waited too long, works are done alone. */
@@ -76,10 +81,13 @@ static atomic_int asleep = 0, is_caller_asleep = 0;
 static atomic_llong alone_until = 0;
 /* How long threads spin.  Written by whoever holds ``turn``. */
 static atomic_llong spinning = SPINNING;
-/* When a caller looked around, and how often threads had lost their core by then.  Under ``turn``. */
-static int64_t looked = 0, lost = 0;
-/* Until when others are taken to want the cores.  Under ``turn``. */
-static int64_t wanted_until = 0;
+/* When a caller looked around, how often cores had been lost by then, and until when others are taken to want
+   them: any of the process's, under ``turn``, and the caller's. */
+typedef struct {
+  int64_t looked, lost, until;
+} Wanted;
+static Wanted any;
+static _Thread_local Wanted its_own;
 
 static int64_t now(void) {
   struct timespec t;
@@ -103,16 +111,24 @@ static void take_pieces(void) {
       given.piece(given.work, number);
 }
 
-/* See whether others want the cores; the caller's time of now. */
+/* Look whether others want cores, of which so many have been lost by now, and so many are often. */
+static void look(Wanted *wanted, int64_t lost, int64_t often, int64_t lasting, int64_t time) {
+  int64_t passed = time - wanted->looked, more = lost - wanted->lost;
+  wanted->looked = time;
+  wanted->lost = lost;
+  if (passed < AWAY && more * 1000000000 >= often * passed) wanted->until = time + lasting;
+}
+
 static void look_around(int64_t time) {
-  int64_t passed = time - looked, before = lost;
-  struct rusage usage;
-  if (passed < LOOKING || getrusage(RUSAGE_SELF, &usage)) return;
-  looked = time;
-  lost = usage.ru_nivcsw;
-  if (passed >= AWAY) return;
-  if ((lost - before) * 1000000000 >= OFTEN * passed) wanted_until = time + LASTING;
-  atomic_store(&spinning, time < wanted_until ? SPINNING : SPINNING_LONG);
+  if (time - any.looked >= LOOKING) {
+    look(&any, penstock_lost_cores(), OFTEN, LASTING, time);
+    atomic_store(&spinning, time < any.until ? SPINNING : SPINNING_LONG);
+  }
+  /* What happens while no core is lent tells nothing: then it is threads of ours that take it. */
+  if (time < its_own.until || time - its_own.looked < LOOKING_AT_ITSELF) return;
+  look(&its_own, penstock_lost_own_cores(), OFTEN_ITSELF, NOT_LENDING, time);
+  if (time < its_own.until)
+    for (int i = 0; i < threads; i++) penstock_give_all_cores(atomic_load(&each[i].number));
 }
 
 /* Whether there is work that this thread has not seen; it spins until then, but not for long. */
@@ -185,7 +201,8 @@ static void sleep_until_others_are_done(void) {
 }
 
 /* A thread that has the caller's core now; 0 if there is none. */
-static int lend_core(void) {
+static int lend_core(int64_t time) {
+  if (time < its_own.until) return 0;
   for (int i = 0; i < threads; i++) {
     int number = atomic_load(&each[i].number);
     if (atomic_load(&each[i].is_at_pieces)) return penstock_lend_core(number) ? number : 0;
@@ -201,7 +218,7 @@ static void wait_for_others(void) {
       rest();
     }
   while (now() < end);
-  int borrower = lend_core();
+  int borrower = lend_core(end);
   sleep_until_others_are_done();
   if (borrower) penstock_take_core_back(borrower);
 }
