@@ -18,7 +18,7 @@ int penstock_lend_core(int thread);
 /* Let it run on all cores that the caller may use. */
 void penstock_give_all_cores(int thread);
 
-/* After it was lent the caller's: let it run on all cores that the caller may use, but not on the caller's, if there is another. */
+/* After it was lent the caller's: let it run on all that the caller may use but this one, if there is another. */
 void penstock_take_core_back(int thread);
 
 #endif
