@@ -20,8 +20,10 @@ from support.shared_library import KINDS, Shared
 
 pytestmark = [
     pytest.mark.skipif(library() is None, reason="there was no C compiler"),
-    pytest.mark.skipif(sys.platform != "linux", reason="cores are lent on Linux only"),
-    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one core only"),
+    pytest.mark.skipif(
+        sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2,
+        reason="cores are lent on Linux, where there are several",
+    ),
 ]
 #: So long is waited for what a busy machine brings about after a moment.
 _PATIENCE = 60

@@ -20,14 +20,6 @@
 #define BLOCK 4096
 #define VECS (SUMS / LANES)
 
-static float added_up(const vec *sums) {
-  float parts[SUMS];
-  memcpy(parts, sums, sizeof parts);
-  for (int half = SUMS / 2; half; half /= 2)
-    for (int i = 0; i < half; i++) parts[i] += parts[i + half];
-  return parts[0];
-}
-
 static float sum_of_block(const float *row, int64_t length) {
   vec sums[VECS];
   for (int i = 0; i < VECS; i++) sums[i] = all(0);
@@ -35,7 +27,7 @@ static float sum_of_block(const float *row, int64_t length) {
   for (; at + SUMS <= length; at += SUMS)
     for (int i = 0; i < VECS; i++) sums[i] += load(row + at + i * LANES);
   for (int i = 0; i < VECS && at < length; i++, at += LANES) sums[i] += load_some(row + at, length - at);
-  return added_up(sums);
+  return added_up(sums, VECS);
 }
 
 /* The sum of squares of distances from a mean. */
@@ -54,7 +46,7 @@ static float squares_of_block(const float *row, int64_t length, float mean) {
     vec far = load(rest);
     sums[i] += far * far;
   }
-  return added_up(sums);
+  return added_up(sums, VECS);
 }
 
 static float sum_of_row(const float *row, int64_t length) {

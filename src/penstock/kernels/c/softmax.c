@@ -37,15 +37,6 @@ static void divide(float *row, int64_t length, float by) {
   for (int64_t at = 0; at < length; at += LANES) store_some(row + at, of_row(row, at, length, 0) / all(by), length - at);
 }
 
-/* Of vectors of sums, the sum. */
-static float sum_of(const vec *sums) {
-  float parts[SUMS];
-  memcpy(parts, sums, sizeof parts);
-  for (int half = SUMS / 2; half; half /= 2)
-    for (int i = 0; i < half; i++) parts[i] += parts[i + half];
-  return parts[0];
-}
-
 /* Of a row times a factor, which is rounded for itself; the largest number stays the largest. */
 static void softmax_of_row(const float *row, float *to, int64_t length, float factor) {
   float largest = largest_of(row, length) * factor;
@@ -58,7 +49,7 @@ static void softmax_of_row(const float *row, float *to, int64_t length, float fa
       store_some(to + here, power, length - here);
       sums[i] += of_row(to, here, length, 0);
     }
-  divide(to, length, sum_of(sums));
+  divide(to, length, added_up(sums, VECS));
 }
 
 static void log_softmax_of_row(const float *row, float *to, int64_t length) {
@@ -72,7 +63,7 @@ static void log_softmax_of_row(const float *row, float *to, int64_t length) {
       store_some(to + here, log, length - here);
       sums[i] += exp_of(log);
     }
-  vec total = log_of(all(sum_of(sums)));
+  vec total = log_of(all(added_up(sums, VECS)));
   for (int64_t at = 0; at < length; at += LANES) store_some(to + at, of_row(to, at, length, 0) - total, length - at);
 }
 

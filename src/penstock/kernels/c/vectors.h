@@ -36,6 +36,15 @@ static inline vec load_some(const float *from, int64_t count) {
   return some;
 }
 
+/* The sum of all numbers of so many vectors, half by half: the same bits whatever LANES is. */
+static inline float added_up(const vec *sums, int count) {
+  float parts[count * LANES];
+  memcpy(parts, sums, sizeof parts);
+  for (int half = count * LANES / 2; half; half /= 2)
+    for (int i = 0; i < half; i++) parts[i] += parts[i + half];
+  return parts[0];
+}
+
 static inline void store(float *to, vec value) { *(vec_anywhere *)to = value; }
 static inline void store_some(float *to, vec value, int64_t count) {
   if (count >= LANES)
