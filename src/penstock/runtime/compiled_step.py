@@ -23,6 +23,7 @@ from penstock.dataclass import dataclass
 from penstock.errors import CancelledError, OpError
 from penstock.kernels.api.bound_kernel import BRIEF
 from penstock.kernels.api.long_kernel import NoProgramError
+from penstock.kernels.c.blocks import keep_large_memory
 from penstock.kernels.parallel.beside import Beside
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.deadline import Alarm, timed_out
@@ -94,6 +95,7 @@ class CompiledStep:
         if timeout_in_ms > 0 or self.is_async:
             return self._run_for(feeds, timeout_in_ms)
         self._thread = get_ident()
+        keep_large_memory()
         try:
             with np.errstate(all="ignore"):
                 start = perf_counter()

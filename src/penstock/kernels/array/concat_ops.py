@@ -8,7 +8,7 @@ Not:  does not reorder elements.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import prod
@@ -23,14 +23,15 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.constants import is_constant
 from penstock.kernels.api.registry import Cost, Kernel, kernel
 from penstock.kernels.api.types import FLOAT8, OBJECTS, PLAIN, QUANTIZED
-from penstock.kernels.values.arrays import SMALL, as_array, boxing, full, number_in, shape_text
+from penstock.kernels.parallel.joining import LARGE, join, joined
+from penstock.kernels.values.arrays import SMALL, as_array, boxing, number_in, shape_text
 
 _JOINABLE: Final = PLAIN | FLOAT8 | QUANTIZED | {dtypes.string}
 _PACKABLE: Final = _JOINABLE | OBJECTS
 _UNPACKABLE: Final = PLAIN | FLOAT8 | OBJECTS
 _INT4: Final = frozenset(map(dtypes.as_dtype, ("int4", "uint4")))
-#: Without numpy's search for classes that override it, which takes a quarter of the time.
-join: Final[Callable[..., Array]] = getattr(np.concatenate, "_implementation", np.concatenate)
+#: What numpy, or a text of rank 0, says to what does not fit.
+_MISFITS: Final = (TypeError, ValueError, AttributeError)
 _DIVISIBLE: Final = _UNPACKABLE | _INT4 | {dtypes.quint8}
 
 
@@ -43,38 +44,40 @@ def make_concat_v2(attrs: Attrs) -> Kernel:
 def join_two(first: Value, second: Value, axis: Value) -> Array:
     """One value after the other; an error as ConcatV2 has it if they do not fit."""
     try:
+        if first.nbytes + second.nbytes >= LARGE:
+            return joined((first, second), axis)
         return join((first, second), axis)
-    except (TypeError, ValueError):
-        return _concat((first, second), axis)
+    except _MISFITS:
+        return concat((first, second), axis)
 
 
 def _concat_many(*values_and_axis: Value) -> Array:
     try:
-        return join(values_and_axis[:-1], values_and_axis[-1])
-    except (TypeError, ValueError):
-        return _concat(values_and_axis[:-1], values_and_axis[-1])
+        return joined(values_and_axis[:-1], values_and_axis[-1])
+    except _MISFITS:
+        return concat(values_and_axis[:-1], values_and_axis[-1])
 
 
 @kernel("Concat", types={"T": _JOINABLE})
 def make_concat(_attrs: Attrs) -> Kernel:
     """The inputs one after the other along an axis, which comes first."""
 
-    def concat(axis: Value, *values: Value) -> Array:
-        return _concat(values, axis)
+    def axis_first(axis: Value, *values: Value) -> Array:
+        return concat(values, axis)
 
-    return concat
+    return axis_first
 
 
-def _concat(values: Sequence[Value], axis: Value) -> Array:
+def concat(values: Sequence[Value], axis: Value) -> Array:
     """The same with an axis in any form; or the error that says what does not fit."""
     number = number_in(axis, "axis tensor should be a scalar integer")
     try:
         return np.concatenate(values, number)
     except ValueError:
-        raise _cannot_concat(values, number) from None
+        raise _cannotconcat(values, number) from None
 
 
-def _cannot_concat(values: Sequence[Value], number: int) -> InvalidArgumentError:
+def _cannotconcat(values: Sequence[Value], number: int) -> InvalidArgumentError:
     shapes = [shape_of(value) for value in values]
     rank = len(shapes[0])
     if rank == 0:
@@ -96,57 +99,6 @@ def _cannot_concat(values: Sequence[Value], number: int) -> InvalidArgumentError
                     f"ConcatOp : Dimension {dim} in both shapes must be equal: {both}"
                 )
     return InvalidArgumentError(f"ConcatOp : cannot join {', '.join(map(shape_text, shapes))}")
-
-
-@kernel("ParallelConcat", types={"T": PLAIN | {dtypes.string}})
-def make_parallel_concat(attrs: Attrs) -> Kernel:
-    """The inputs, each of which is a single row, one after the other."""
-    expected = attrs.shape("shape")
-
-    def parallel_concat(*values: Value) -> Array:
-        joined = _concat(values, np.int32(0))
-        if not expected.accepts(joined.shape):
-            raise InvalidArgumentError(
-                f"ParallelConcat made {shape_text(joined.shape)} where shape {expected} "
-                "was promised"
-            )
-        return joined
-
-    return parallel_concat
-
-
-@kernel("_ParallelConcatStart", types={"dtype": PLAIN | {dtypes.string}})
-def make_parallel_concat_start(attrs: Attrs) -> Kernel:
-    """An array for rows to be put into."""
-    sizes, dtype = attrs.shape("shape").as_tuple(), attrs.dtype("dtype")
-    nothing = b"" if dtype is dtypes.string else 0
-    return lambda: full(sizes, nothing, dtype.numpy)
-
-
-@kernel("_ParallelConcatUpdate", types={"T": PLAIN | {dtypes.string}})
-def make_parallel_concat_update(attrs: Attrs) -> Kernel:
-    """The array with one row replaced."""
-    place = attrs.int("loc")
-
-    def parallel_concat_update(value: Value, update: Value) -> Array:
-        if value.ndim == 0:
-            raise InvalidArgumentError("value must be at least rank 1")
-        if update.shape[1:] != value.shape[1:] or update.ndim != value.ndim:
-            raise InvalidArgumentError(
-                "value and update shape doesn't match: "
-                f"{shape_text(value.shape)} vs. {shape_text(update.shape)}"
-            )
-        if len(update) != 1:
-            raise InvalidArgumentError(f"update shape doesn't match: {shape_text(update.shape)}")
-        if not -len(value) <= place < len(value):
-            raise InvalidArgumentError(
-                f"0th dimension of value = {len(value)} must be greater than loc_ = {place}"
-            )
-        result = np.array(value)
-        result[place] = update[0]
-        return result
-
-    return parallel_concat_update
 
 
 @kernel("ConcatOffset", cost=Cost.CHEAP)

@@ -19,6 +19,8 @@ from penstock.core.forks import in_children
 #: As in ``convolution.h``.
 _LAYOUT: Final = 16
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
+#: The library, once it was asked for.  Only grows; each access is one operation of the list.
+_loaded: Final[list[Any]] = []
 
 _POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
 _LIMITS: Final = ("low", "high")
@@ -261,7 +263,13 @@ def loaded() -> Any:
     functions = load(_LIBRARY)
     if functions is not None:
         in_children(functions.penstock_forget_threads)
+        _loaded.append(functions)
     return functions
+
+
+def is_loaded() -> bool:
+    """Whether somebody has asked for the library, and there is one."""
+    return bool(_loaded)
 
 
 def load(path: Path, layout: int = _LAYOUT) -> Any:

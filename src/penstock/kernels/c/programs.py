@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from penstock.kernels.c.library import loaded
+from penstock.kernels.c.numpy_tables import table_of
 from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS
 
@@ -196,13 +196,5 @@ def _has_same_structures(library: Any) -> bool:
 @functools.cache
 def _from_loops() -> Any:
     """What makes functions, and the table that it is in; None if numpy has none."""
-    for path in ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath"):
-        try:
-            capsule = importlib.import_module(path)._UFUNC_API  # noqa: SLF001
-            pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-        except (ImportError, AttributeError):
-            continue
-        pointer_of.restype, pointer_of.argtypes = _POINTER, (ctypes.py_object, ctypes.c_char_p)
-        table = ctypes.cast(pointer_of(capsule, None), ctypes.POINTER(_POINTER))
-        return _FromLoops(table[_FROM_LOOPS]), table
-    return None
+    table = table_of("_UFUNC_API")
+    return None if table is None else (_FromLoops(table[_FROM_LOOPS]), table)

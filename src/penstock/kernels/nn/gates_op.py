@@ -24,11 +24,12 @@ from penstock.core.values import Array, Value, freeze
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.constants import is_constant
 from penstock.kernels.api.registry import Kernel, kernel
-from penstock.kernels.array.concat_ops import join, join_two
+from penstock.kernels.array.concat_ops import join_two
 from penstock.kernels.c.functions import FUNCTIONS
 from penstock.kernels.c.programs import function_named
 from penstock.kernels.math.matmul_ops import checked_product
 from penstock.kernels.parallel.blas import ALONE, ALONE_BY_VECTOR
+from penstock.kernels.parallel.joining import join
 
 #: Functions, as they are applied in place; the array is contiguous.
 _InPlace = Callable[[Array], Any]

@@ -33,6 +33,7 @@ from penstock.core.values import Value
 from penstock.errors import CancelledError, OpError, Where
 from penstock.kernels.api.context import OpKernelContext, Waiting
 from penstock.kernels.api.try_kernel import WOULD_BLOCK
+from penstock.kernels.c.blocks import keep_large_memory
 from penstock.runtime.executor.completion import Completion
 from penstock.runtime.executor.costs import CHEAP, KernelCosts
 from penstock.runtime.executor.dump import dump, waits_of
@@ -134,6 +135,7 @@ class ExecutorState:
         """Run whatever is ready until there is nothing to do but wait."""
         inbox, is_finished = self.inbox, False
         inbox.begin()
+        keep_large_memory()
         with flushing(self._args.step.flush), np.errstate(all="ignore"):
             while True:
                 try:
@@ -283,6 +285,7 @@ class ExecutorState:
 
         def run() -> None:
             begin = perf_counter()
+            keep_large_memory()
             try:
                 with flushing(flush), np.errstate(all="ignore"):
                     result = compute(*inputs)
