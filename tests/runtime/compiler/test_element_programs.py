@@ -110,6 +110,25 @@ def test_errors_name_the_node() -> None:
         assert session.run("c:0", {"x": x, "y": x}) == pytest.approx(np.tanh(0.75))
 
 
+@pytest.mark.parametrize("alpha", [0.2, -0.5, 1.0, 3.0])
+def test_leaky_rectifiers_are_part_of_programs(alpha: float) -> None:
+    """Each with its own alpha, beside others, and twice in one program."""
+    text = X + (
+        f"a = LeakyRelu(x) alpha={alpha}\nb = Sub(a, y)\nc = LeakyRelu(b) alpha=0.25\n"
+        "d = Mul(c, a)\n"
+    )
+    x, y = floats(70), floats(70)
+    x[:4] = [0, np.nan, np.inf, -np.inf]
+    leak = np.float32(alpha)
+    a = np.where(x > 0, x, leak * x)
+    b = a - y
+    want = np.where(b > 0, b, np.float32(0.25) * b) * a
+    with ps.Session(sketch(text), config=ps.Config(limits=EAGER)) as session:
+        for _ in range(RUNS):
+            np.testing.assert_array_equal(session.run("d:0", {"x": x, "y": y}), want)
+        assert text_of(session).count("in_c(") == 1
+
+
 def test_what_is_in_a_loop_is_a_program() -> None:
     """Also of short arrays, of which there are many there, where the loop as a whole is none."""
     text = """

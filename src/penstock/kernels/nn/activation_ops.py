@@ -21,7 +21,7 @@ from penstock.core.values import Value, as_value, shape_of
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS, REALS
-from penstock.kernels.c.functions import in_c
+from penstock.kernels.c.functions import in_c, leaky_relu
 from penstock.kernels.narrow.precision import Kind, MakeFormula, Step, formula
 from penstock.kernels.parallel.tiles import by_elements
 from penstock.kernels.values.arrays import shape_text
@@ -260,8 +260,11 @@ def make_softplus(attrs: Attrs) -> Kernel:
 @kernel("LeakyRelu", types={"T": REALS})
 def make_leaky_relu(attrs: Attrs) -> Kernel:
     """The number where it is positive, alpha times it elsewhere."""
-    alpha = attrs.float("alpha")
-    leak = attrs.dtype("T").numpy.type(alpha)
+    alpha, dtype = attrs.float("alpha"), attrs.dtype("T")
+    by_c = leaky_relu(alpha) if attrs.accelerate and dtype is dtypes.float32 else None
+    if by_c is not None:
+        return by_c
+    leak = dtype.numpy.type(alpha)
     if alpha <= 1:
         return lambda x: np.maximum(x, leak * x)
     return lambda x: np.minimum(x, leak * x)

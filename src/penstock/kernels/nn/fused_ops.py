@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -31,6 +31,8 @@ _FIRST: Final = {
     "_FusedDepthwiseConv2dNative": "DepthwiseConv2dNative",
     "_FusedMatMul": "MatMul",
 }
+#: Activations that are limits of a result.
+_LIMITS: Final[dict[str, Limits]] = {"Relu": (0.0, math.inf), "Relu6": (0.0, 6.0)}
 #: Steps that have an input of their own.
 _READ_MORE: Final = frozenset({"BiasAdd", "Add"})
 
@@ -51,13 +53,24 @@ def make_fused(attrs: Attrs) -> Kernel:
 
 def _by_c(attrs: Attrs) -> Callable[..., Array | None] | None:
     """The library's way to compute a node; None if it has none."""
-    steps = _steps(attrs)
-    activations = [step for step in steps if step not in _READ_MORE]
-    limits = {(): NO_LIMITS, ("Relu",): (0.0, math.inf), ("Relu6",): (0.0, 6.0)}.get(
-        tuple(activations)
-    )
-    if limits is None or not attrs.accelerate:
+    activations = [step for step in _steps(attrs) if step not in _READ_MORE]
+    if not attrs.accelerate:
         return None
+    if not activations or activations[0] in _LIMITS:
+        return _within(attrs, _LIMITS[activations[0]] if activations else NO_LIMITS)
+    compute, activate = _within(attrs, NO_LIMITS), _maker_of_parts(attrs)(activations[0])
+    if compute is None:
+        return None
+
+    def activated(*args: Value) -> Array | None:
+        result = compute(*args)
+        return activate(result) if result is not None else None
+
+    return activated
+
+
+def _within(attrs: Attrs, limits: Limits) -> Callable[..., Array | None] | None:
+    """The library's way for all but an activation that is no limit; None if it has none."""
     if attrs.op.name == "_FusedMatMul":
         is_turned = attrs.bool("transpose_b")
         return None if attrs.bool("transpose_a") else Multiplier(limits, is_turned=is_turned)
@@ -67,7 +80,7 @@ def _by_c(attrs: Attrs) -> Callable[..., Array | None] | None:
         return None
     if attrs.op.name == "_FusedConv2D":
         convolve = Convolver(window_maker(attrs), limits)
-        if "BiasAdd" in steps:
+        if "BiasAdd" in _steps(attrs):
             return convolve
         return lambda images, filters, added=None: convolve(images, filters, None, added)
     by_channel = Convolver(window_maker(attrs), limits, is_by_channel=True)
@@ -97,14 +110,7 @@ def _over_three_dimensions(attrs: Attrs, limits: Limits) -> Callable[..., Array 
 def _make_by_steps(attrs: Attrs) -> Kernel:
     """One kernel after the other."""
     ops = _FIRST[attrs.op.name], *_steps(attrs)
-    slope = {"alpha": attrs.float("leakyrelu_alpha")} if "LeakyRelu" in ops else {}
-    # A bias knows two layouts, whatever the number of dimensions.
-    is_last = not attrs.has("data_format") or attrs.str("data_format").endswith("C")
-    changed: dict[str, dict[str, Any]] = {
-        "LeakyRelu": slope,
-        "BiasAdd": {"data_format": b"NHWC" if is_last else b"NCHW"},
-    }
-    first, *others = (kernel_of_part(attrs, op, **changed.get(op, {})) for op in ops)
+    first, *others = map(_maker_of_parts(attrs), ops)
     reads_more = [op in _READ_MORE for op in ops[1:]]
 
     def fused(x: Value, y: Value, *args: Value) -> Value:
@@ -114,6 +120,21 @@ def _make_by_steps(attrs: Attrs) -> Kernel:
         return result
 
     return fused
+
+
+def _maker_of_parts(attrs: Attrs) -> Callable[[str], Kernel]:
+    """What makes the kernels of a fused node's parts, by their ops."""
+
+    def make(op: str) -> Kernel:
+        if op == "LeakyRelu":
+            return kernel_of_part(attrs, op, alpha=attrs.float("leakyrelu_alpha"))
+        if op != "BiasAdd":
+            return kernel_of_part(attrs, op)
+        # It knows two layouts, whatever the number of dimensions.
+        is_last = not attrs.has("data_format") or attrs.str("data_format").endswith("C")
+        return kernel_of_part(attrs, op, data_format=b"NHWC" if is_last else b"NCHW")
+
+    return make
 
 
 def _steps(attrs: Attrs) -> list[str]:

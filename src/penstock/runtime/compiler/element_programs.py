@@ -20,7 +20,7 @@ import numpy as np
 from penstock.core import dtypes
 from penstock.core.values import Value
 from penstock.kernels.api.registry import Calling
-from penstock.kernels.c.functions import FUNCTIONS
+from penstock.kernels.c.functions import FUNCTIONS, leaky_choice
 from penstock.kernels.c.programs import (
     CONSTANT,
     OF_ONE,
@@ -50,6 +50,8 @@ _EXACT: Final = {
     "Div": "Div",
     "RealDiv": "Div",
 }
+#: The op that chooses between a number and a multiple of it, by two functions that are exact.
+_LEAKY: Final = "LeakyRelu"
 #: Ops that add up any number of arrays of one shape, first to last.
 _SUMS: Final = frozenset({"AddN", "AccumulateNV2"})
 #: The most arrays that numpy has a function take, and constants that are registers all the time.
@@ -67,7 +69,7 @@ _AT_MOST: Final = 1 << 20
 def may_be_in_c(call: KernelCall) -> bool:
     """Whether a call can be part of a program."""
     name = call.node.op.name
-    if name not in _EXACT and name not in FUNCTIONS and name not in _SUMS:
+    if name not in _EXACT and name not in FUNCTIONS and name not in _SUMS and name != _LEAKY:
         return False
     kernel, types = call.kernel, {*call.node.input_types, *call.node.output_types}
     if types != {dtypes.float32} or not kernel.is_builtin or kernel.calling is not Calling.PLAIN:
@@ -84,17 +86,18 @@ def program_of(calls: Sequence[KernelCall]) -> ElementProgram | None:
         calls: each after those that it reads; the last one gives the result.
 
     """
-    made = {call.outputs[0] for call in calls}
-    read = dict.fromkeys(var for call in calls for var in map(variable_of, call.inputs))
+    functions = _functions_of(calls)
+    made = {function.target for function in functions}
+    read = dict.fromkeys(var for function in functions for var in function.operands)
     bits = {var: np.float32(var.value).tobytes() for var in read if _is_number(var)}
     inputs = [var for var in read if var not in made and var not in bits]
     constants = {each: number for number, each in enumerate(dict.fromkeys(bits.values()))}
     held = len(constants) if len(constants) <= _MOST_HELD else 0
     # What depends on no input has a shape of its own, which nobody would look at.
-    is_fixed = any(all(variable_of(each) in bits for each in call.inputs) for call in calls)
+    is_fixed = any(all(var in bits for var in function.operands) for function in functions)
     if is_fixed or len(inputs) > _MOST_INPUTS:
         return None
-    steps = _steps(_functions_of(calls), inputs, {var: constants[bits[var]] for var in bits}, held)
+    steps = _steps(functions, inputs, {var: constants[bits[var]] for var in bits}, held)
     if max(step.target for step in steps) >= REGISTERS:
         return None
     numbers = np.frombuffer(b"".join(constants), np.float32).tolist()
@@ -134,6 +137,11 @@ def _functions_of(calls: Sequence[KernelCall]) -> list[_Function]:
                 functions[partial] = _Function(name, (total, other), partial)
                 total = partial
             others = others[-1:]
+        if call.node.op.name == _LEAKY:
+            alpha = Constant("alpha", np.float32(call.node.attrs["alpha"]))
+            multiple = Var("multiple")
+            functions[multiple] = _Function("Mul", (total, alpha), multiple)
+            name, others = leaky_choice(alpha.value), [multiple]
         functions[target] = _Function(name, (total, *others), target)
     if len(functions) == len(calls):
         return list(functions.values())
