@@ -9,7 +9,7 @@ import pytest
 
 from penstock.core.values import freeze
 from penstock.errors import InvalidArgumentError
-from support.ops import make_op, run_op
+from support.ops import both, make_op, run_op
 
 RNG = np.random.default_rng(8)
 NOTHING = np.zeros(0, np.float32)
@@ -87,6 +87,30 @@ def test_gradients_are_differences(layout: str, is_training: bool) -> None:
     axes = (0, 2, 3) if layout == "NCHW" else (0, 1, 2)
     np.testing.assert_allclose(of_offset, sent_back.sum(axes), rtol=1e-4, atol=1e-5)
     assert mean.shape == (3,)
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("is_training", [True, False])
+@pytest.mark.parametrize("shape", [(2, 9, 12, 12), (1, 12, 12, 12)])
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_session_computes_what_numpy_does(
+    shape: tuple[int, ...], layout: str, *, is_training: bool, is_whole: bool
+) -> None:
+    """In C or not, for images and gradients, with gaps in memory or none."""
+    x, sent = random(2, *shape[:-1], 24)[..., : 24 if is_whole else 12] + np.float32(4)
+    x, sent = (np.moveaxis(each, -1, 1) if layout == "NCHW" else each for each in (x, sent))
+    scale, offset, mean = random(3, 24 if is_whole else 12)
+    attrs: dict[str, Any] = {"is_training": is_training, "data_format": layout}
+    given = () if is_training else (mean, np.abs(offset) + 1)
+    plain, fast = both(
+        "FusedBatchNormV3", x, scale, offset, *(given or (NOTHING, NOTHING)), **attrs
+    )
+    for one, other in zip(plain, fast, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+    reserve = given or plain[3:5]
+    found = both("FusedBatchNormGradV3", sent, x, scale, *reserve, np.float32(0), **attrs)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-3)
 
 
 def test_no_images_have_no_statistics() -> None:

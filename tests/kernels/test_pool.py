@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.errors import OpError
-from support.ops import run_op
+from support.ops import both, run_op
 
 NAN, INF = np.nan, np.inf
 TWO = (1, 2, 2, 1)
@@ -228,3 +228,13 @@ def test_gradients_of_biases_are_sums_of_channels() -> None:
     assert run_op("BiasAddGrad", np.full((300, 1), 100, np.int8)).tolist() == [48]
     assert run_op("BiasAddGrad", np.ones((5000, 1), np.float16)).tolist() == [5000]
     assert run_op("BiasAddGrad", np.zeros((0, 3), np.float32)).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("channels", [3, 8, 200])
+def test_many_gradients_of_biases_are_added_up_as_exactly_as_few(channels: int) -> None:
+    """By the library in C, too, where there are enough channels for it."""
+    gradients = np.random.default_rng(3).random((300, 400, channels), np.float32)
+    wanted = gradients.sum((0, 1), np.float64)
+    for found in both("BiasAddGrad", gradients):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4 if channels < 8 else 3e-7)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "columns.h"
 #include "convolution.h"
 #include "kinds.h"
 #include "narrow.h"
@@ -20,7 +21,7 @@ EACH_KIND(Winograd, winograd)
 
 PUBLIC int64_t penstock_layout(void) {
   const size_t others = sizeof(Packing) + sizeof(Pooling) + sizeof(Rows) + sizeof(Segments) + sizeof(Philox) +
-                        sizeof(Resizing) + sizeof(Conversion);
+                        sizeof(Resizing) + sizeof(Conversion) + sizeof(Columns);
   return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)others;
 }
 
@@ -126,6 +127,12 @@ BY_KIND(sums, OfRows, Rows)
 BY_KIND(moments, OfRows, Rows)
 /* Each of some rows with mean 0 and variance 1, times a scale and plus an offset. */
 BY_KIND(normalize, OfRows, Rows)
+/* The sums of some rows at a time, channel by channel. */
+BY_KIND(column_sums, OfColumns, Columns)
+/* Rows less means, times a scale and plus an offset, channel by channel. */
+BY_KIND(scale_columns, OfColumns, Columns)
+/* Gradients less what goes through means and variances, times a factor, channel by channel. */
+BY_KIND(send_back, OfColumns, Columns)
 /* The sums of gathered rows, segment by segment. */
 BY_KIND(segments, SumSegments, Segments)
 /* Random words, or numbers made of them, four for each value of a counter. */

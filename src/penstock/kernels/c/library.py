@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 16
+_LAYOUT: Final = 17
 _LIBRARY: Final = Path(__file__).with_name("kernels.clib")
 #: The library, once it was asked for.  Only grows; each access is one operation of the list.
 _loaded: Final[list[Any]] = []
@@ -80,6 +80,16 @@ class Rows(ctypes.Structure):
     )
 
 
+class Columns(ctypes.Structure):
+    """The structure of that name in ``columns.h``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("from_", "other")),
+        *((name, ctypes.c_void_p) for name in ("mean", "scale", "offset", "factor", "to")),
+        *((name, ctypes.c_int64) for name in ("count", "length", "rows_in_piece")),
+    )
+
+
 class Segments(ctypes.Structure):
     """The structure of that name in ``segments.h``."""
 
@@ -126,7 +136,9 @@ class Conversion(ctypes.Structure):
 
 
 #: Those whose sizes tell whether a library is of these sources.
-_STRUCTURES: Final = (Convolution, Packing, Pooling, Rows, Segments, Philox, Resizing, Conversion)
+_STRUCTURES: Final = (
+    *(Convolution, Packing, Pooling, Rows, Columns, Segments, Philox, Resizing, Conversion),
+)
 
 
 class Library:
@@ -168,6 +180,9 @@ class Library:
         self._moments: Final = working("moments", Rows)
         self._sums: Final = working("sums", Rows)
         self._normalize: Final = working("normalize", Rows)
+        self._column_sums: Final = working("column_sums", Columns)
+        self._scale_columns: Final = working("scale_columns", Columns)
+        self._send_back: Final = working("send_back", Columns)
         self._segments: Final = working("segments", Segments)
         self._philox: Final = working("philox", Philox)
         self._resize: Final = working("resize", Resizing)
@@ -228,6 +243,18 @@ class Library:
     def normalize(self, rows: Rows, helpers: int) -> None:
         """Each row with mean 0 and variance 1, times a scale and plus an offset."""
         self._normalize(self._kind, rows, helpers)
+
+    def sum_columns(self, columns: Columns, helpers: int) -> None:
+        """Sums by channel of each piece of rows."""
+        self._column_sums(self._kind, columns, helpers)
+
+    def scale_columns(self, columns: Columns, helpers: int) -> None:
+        """Rows less means, times a scale and plus an offset by channel."""
+        self._scale_columns(self._kind, columns, helpers)
+
+    def send_back(self, columns: Columns, helpers: int) -> None:
+        """Gradients less what goes through means and variances, times a factor by channel."""
+        self._send_back(self._kind, columns, helpers)
 
     def sum_segments(self, segments: Segments, helpers: int) -> None:
         """The sums of gathered rows, segment by segment."""

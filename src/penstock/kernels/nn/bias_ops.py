@@ -16,11 +16,13 @@ from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS
+from penstock.kernels.c.channels import column_sums
 from penstock.kernels.narrow.precision import NARROW
 from penstock.kernels.values.arrays import shape_text
 
-#: From so many values on, of so few channels, more than one is added side by side: up to so many, a
-#: power of two, since the number of places is likely to be a multiple of one.
+#: From so many values on the library in C adds up; and, of so few channels, more than one bias is
+#: added side by side: up to so many, a power of two, as the number of places is likely to be a
+#: multiple of one.
 _MANY: Final = 1 << 15
 _FEW: Final = 32
 _TOGETHER: Final = 64
@@ -73,10 +75,15 @@ def make_bias_add_grad(attrs: Attrs) -> Kernel:
     channel = 1 if attrs.str("data_format") == "NCHW" else -1
     narrow = attrs.dtype("T").numpy
     wide: Any = np.float32 if attrs.dtype("T") in NARROW else narrow
+    asks_c = attrs.accelerate and channel < 0
 
     def bias_add_grad(gradients: Array) -> Array:
         if gradients.ndim < 2:
             raise ValueError(f"Input tensor must be at least 2D: {shape_text(gradients.shape)}")
+        if asks_c and gradients.size >= _MANY:
+            made = column_sums(gradients.reshape(-1, gradients.shape[-1]))
+            if made is not None:
+                return made
         others = tuple(axis for axis in range(gradients.ndim) if axis != channel % gradients.ndim)
         sums: Array = gradients.sum(others, dtype=wide)
         return sums.astype(narrow, copy=False)
