@@ -1,7 +1,8 @@
 """Time TensorFlow and Penstock in turn on the benchmark graphs.
 
     python -m benchmarks.compare --tensorflow PYTHON --penstock PYTHON [--jit] [NAME ...]
-                                 [--onnxruntime PYTHON] [--openvino PYTHON] [--json OUT]
+                                 [--onnxruntime PYTHON] [--openvino PYTHON] [--images N]
+                                 [--json OUT]
 
 Each graph gets a fresh process of each engine, and the two are timed alternately, so that a
 machine that slows down slows both.  A ratio is TensorFlow's number divided by Penstock's:
@@ -15,14 +16,16 @@ import argparse
 import json
 import math
 import statistics
+import tempfile
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.cases import Case, all_cases
 from benchmarks.measure import Measurement, measure, verdict
+from benchmarks.more_images import with_images
 
 #: What else runs graphs, by engine: who wants it names a Python that has it.
 PEERS: Final = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
@@ -85,6 +88,13 @@ def summary(ratios: dict[str, list[tuple[float, float]]]) -> str:
     return "\n".join(lines)
 
 
+def _cases(names: Sequence[str], images: int) -> Iterator[Case]:
+    """The cases of some names, with so many images at once if that is a number."""
+    with tempfile.TemporaryDirectory() as folder:
+        for case in all_cases(names):
+            yield with_images(case, images, Path(folder)) if images else case
+
+
 def main() -> None:
     """Measure and print, case by case, and then the groups."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -95,6 +105,12 @@ def main() -> None:
         parser.add_argument(f"--{peer}", metavar="PYTHON", help=f"measure {name}, too")
     parser.add_argument(
         "--jit", action="store_true", help="have regions without loops be programs, too"
+    )
+    parser.add_argument(
+        "--images",
+        type=int,
+        default=0,
+        help="feed so many images at once, not as many as there are",
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="steps per round, in seconds")
@@ -107,7 +123,7 @@ def main() -> None:
     ratios: dict[str, list[tuple[float, float]]] = defaultdict(list)
     report: dict[str, Any] = {}
     print(head(peers), flush=True)
-    for case in all_cases(args.names):
+    for case in _cases(args.names, args.images):
         found = measure(case, pythons, args.rounds, args.seconds)
         found["penstock"] = found.pop(own)
         theirs, ours = found["tensorflow"], found["penstock"]
