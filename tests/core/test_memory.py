@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from penstock.core.memory import PHYSICAL_MEMORY, keep_freed_memory
+from penstock.core import memory
+from penstock.core.memory import PHYSICAL_MEMORY, fits_memory, gives_back, keep_freed_memory
 
 
 def test_a_machine_has_some_memory() -> None:
@@ -53,3 +54,24 @@ def test_threads_keep_what_they_freed() -> None:
     command = [sys.executable, "-c", _ARRAYS_OF_A_THREAD]
     pages = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert max(int(count) for count in pages[3:]) < 100, pages
+
+
+def test_what_is_kept_goes_back_before_something_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And not before that."""
+    left, given = [1 << 30], []
+
+    def give() -> None:
+        given.append(left[0])
+        left[0] = 4 << 30
+
+    monkeypatch.setattr(memory, "available_memory", lambda: left[0])
+    monkeypatch.setattr(memory, "_givers", [])
+    gives_back(give)
+    gives_back(give)
+    assert fits_memory(1 << 29)
+    assert not given
+    assert fits_memory(1 << 31)
+    assert given == [1 << 30]
+    assert not fits_memory(1 << 32)

@@ -1,7 +1,8 @@
 """How much memory there is, how much is left, and how it is handed out.
 
 In:   what the system tells.
-Out:  the bound on what a graph may ask for; and an allocator that keeps what was freed.
+Out:  the bound on what a graph may ask for; and an allocator that keeps what was freed, until that
+      is asked for.
 Not:  allocates nothing.
 
 Systems hand out more memory than they have, and kill whoever uses it.  So absurd sizes are
@@ -15,7 +16,7 @@ import functools
 import importlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -35,6 +36,8 @@ PHYSICAL_MEMORY: Final = _physical_memory()
 _TRIM_THRESHOLD: Final = (-1, 512 << 20)
 _MMAP_THRESHOLD: Final = (-3, 32 << 20)
 _HEAPS: Final = (-8, 1)
+#: What gives memory back that is kept for later.  Only grows; each access is one operation.
+_givers: Final[list[Callable[[], object]]] = []
 #: So many bytes are never too many; to ask the system takes up to a millisecond, less than to
 #: fill them.
 _SMALL: Final = 64 << 20
@@ -56,7 +59,13 @@ def keep_freed_memory() -> bool:
     except (AttributeError, OSError, TypeError):
         return False
     done = [mallopt(*option) for option in (_TRIM_THRESHOLD, _MMAP_THRESHOLD, _HEAPS)]
+    gives_back(_trim)
     return all(done)
+
+
+def _trim() -> None:
+    """Have the C library give the system what is free in its heaps."""
+    ctypes.CDLL(None).malloc_trim(0)
 
 
 # -- what is left ----------------------------------------------------------------------
@@ -66,9 +75,20 @@ def fits_memory(size: int) -> bool:
     """Whether so many bytes, for one array or one file, may be asked for.
 
     The bound is half of what is left: making an array often takes another one of its size, and
-    what comes next needs some as well.
+    what comes next needs some as well.  Before something is refused, what is kept for later goes
+    back to the system.
     """
-    return size <= _SMALL or size <= available_memory() // 2
+    if size <= _SMALL or size <= available_memory() // 2:
+        return True
+    for give_back in _givers:
+        give_back()
+    return size <= available_memory() // 2
+
+
+def gives_back(giver: Callable[[], object]) -> None:
+    """Note what gives memory back to the system that is kept for later; it may be called twice."""
+    if giver not in _givers:
+        _givers.append(giver)
 
 
 def available_memory() -> int:

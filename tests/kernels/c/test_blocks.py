@@ -6,6 +6,8 @@ import contextvars
 import ctypes
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, permutations
@@ -16,8 +18,8 @@ import pytest
 
 import penstock as ps
 from penstock.kernels.c import blocks
-from penstock.kernels.c.blocks import block_bytes, handler_name, keep_large_memory
-from penstock.kernels.c.library import library
+from penstock.kernels.c.blocks import MOST_KEPT, block_bytes, handler_name, keep_large_memory
+from penstock.kernels.c.library import library, loaded
 from penstock.kernels.c.numpy_tables import pointer_in, table_of
 from support.graphs import graph_def
 
@@ -25,8 +27,6 @@ pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compil
 
 #: From this size on arrays are large; ranges are whole pages of the other size.
 LARGE, PAGE = 32 << 20, 2 << 20
-#: No more than this is kept.
-KEPT: Final = 512 << 20
 #: A name, a version, and five pointers.
 _HANDLER_BYTES: Final = 128 + 5 * ctypes.sizeof(ctypes.c_void_p)
 
@@ -137,9 +137,50 @@ def test_no_two_arrays_share_memory_and_no_more_is_mapped_than_was_used(seed: in
         used, idle, most = counted()
         assert used - start == sum(-(-a.size // PAGE) * PAGE for a in arrays.values())
         assert used + idle <= most
-        assert idle <= KEPT
+        assert idle <= MOST_KEPT
     ends = sorted((place(a), place(a) + a.size) for a in arrays.values())
     assert all(end <= begin for (_, end), (begin, _) in pairwise(ends))
+
+
+def test_what_is_kept_can_be_given_back() -> None:
+    """To the system, which has nothing of it afterwards but what is in use."""
+    array = large()
+    array[:PAGE] = 7
+    del array
+    assert counted().idle >= LARGE
+    loaded().penstock_give_array_memory_back()
+    assert counted().idle == 0
+    assert not large()[:PAGE].any()
+
+
+#: Leaves room for an array only if all that is kept goes back to the system.
+_WITH_LITTLE_ROOM: Final = """
+import resource
+import numpy as np
+from penstock.kernels.c.blocks import block_bytes, keep_large_memory
+from penstock.kernels.c.library import library, loaded
+
+MIB = 1 << 20
+library()
+keep_large_memory()
+arrays = [np.empty(300 * MIB, np.uint8) for _ in range(2)]
+del arrays
+idle = block_bytes().idle
+pages = int(open("/proc/self/statm").read().split()[0])
+limit = pages * resource.getpagesize() - idle + 570 * MIB
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+np.empty(560 * MIB, np.uint8)
+print(idle // MIB)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system bounds no addresses")
+def test_what_is_kept_makes_room() -> None:
+    """Where the system has no more, though the law would let some stay."""
+    command = [sys.executable, "-c", _WITH_LITTLE_ROOM]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 40
 
 
 def test_threads_take_and_give_at_the_same_time() -> None:

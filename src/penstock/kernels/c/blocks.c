@@ -5,7 +5,7 @@
    is cut from the smallest range that is large enough; what is given back is joined to the ranges around it.
 
    The law: what is mapped is never more than what was in use at one time, so that no process needs more memory for
-   this at its peak; and of what is not in use, no more than KEPT stays. */
+   this at its peak; and of what is not in use, only so much stays as Python has said. */
 
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -20,8 +20,6 @@
 #define LARGE ((size_t)32 << 20)
 /* Bytes of a page of the larger kind, of which ranges are made. */
 #define PAGE ((size_t)2 << 20)
-/* As many bytes as the C library is told to keep. */
-#define KEPT ((size_t)512 << 20)
 
 /* Structures of numpy's interface for such functions, version 1 (NEP 49). */
 typedef struct {
@@ -49,8 +47,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* All ranges by address; neighbours that touch are not both unused. */
 static Range *ranges;
 static int64_t count, room;
-/* Bytes in use, mapped but not in use, and the most that were in use at one time. */
-static size_t used, idle, most_used;
+/* Bytes in use, mapped but not in use, and the most that were in use at one time; and how many may be kept. */
+static size_t used, idle, most_used, kept;
 
 /* Numpy's own functions, for all that is not large; set once, before any of these is called. */
 static Allocator others;
@@ -147,6 +145,10 @@ static void *taken(size_t size) {
   size_t most = used + size > most_used ? used + size : most_used;
   shrink(most - used - size);
   char *at = mapped(size);
+  if (!at) { /* perhaps since too much is mapped */
+    shrink(0);
+    at = mapped(size);
+  }
   if (!at) return NULL;
   insert(place_of(at), (Range){at, size, 1});
   note_use(size);
@@ -179,7 +181,7 @@ static int given_back(const void *at) {
   idle += range->size;
   join(place);
   join(place - 1);
-  shrink(KEPT);
+  shrink(kept);
   return 1;
 }
 
@@ -232,9 +234,10 @@ static void let_go(void) { pthread_mutex_unlock(&lock); }
 
 static Handler handler = {"penstock", 1, {NULL, block, zeros, resized, release}};
 
-/* What numpy is to be told; it has numpy's own functions do what these do not. */
-PUBLIC void *penstock_array_memory(const Handler *numpys) {
+/* What numpy is to be told; it has numpy's own functions do what these do not.  So many bytes may be kept. */
+PUBLIC void *penstock_array_memory(const Handler *numpys, int64_t bytes) {
   pthread_mutex_lock(&lock);
+  kept = (size_t)bytes;
   if (!knows_others) {
     others = numpys->allocator;
     pthread_atfork(hold, let_go, let_go);
@@ -242,6 +245,13 @@ PUBLIC void *penstock_array_memory(const Handler *numpys) {
   }
   pthread_mutex_unlock(&lock);
   return &handler;
+}
+
+/* Give the system back all that is not in use. */
+PUBLIC void penstock_give_array_memory_back(void) {
+  pthread_mutex_lock(&lock);
+  shrink(0);
+  pthread_mutex_unlock(&lock);
 }
 
 /* Bytes in use, mapped but not in use, and the most that were in use at one time. */

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
+from penstock.core.memory import available_memory, gives_back
 from penstock.kernels.c.library import is_loaded, loaded
 from penstock.kernels.c.numpy_tables import numpys_module, pointer_in, table_of
 
@@ -26,6 +27,10 @@ _SET_HANDLER, _GET_HANDLER = 304, 305
 _CAPSULE: Final = ctypes.create_string_buffer(b"mem_handler")
 #: Numpy's own functions.
 _DEFAULT: Final = "default_allocator"
+
+#: So many bytes are kept at most, and no more than such a part of what is left when this begins.
+MOST_KEPT: Final = 512 << 20
+_PART_KEPT: Final = 4
 
 #: Whether nothing is left to do in a context.
 _is_settled: Final[ContextVar[bool]] = ContextVar("is_settled", default=False)
@@ -75,8 +80,11 @@ def _made() -> tuple[Callable[[Any], Any], Any]:
     functions, table = loaded(), table_of("_ARRAY_API")
     get = ctypes.PYFUNCTYPE(ctypes.py_object)(table[_GET_HANDLER])
     functions.penstock_array_memory.restype = ctypes.c_void_p
-    functions.penstock_array_memory.argtypes = (ctypes.c_void_p,)
-    handler = functions.penstock_array_memory(pointer_in(get(), _CAPSULE.value))
+    functions.penstock_array_memory.argtypes = ctypes.c_void_p, ctypes.c_int64
+    most = min(MOST_KEPT, available_memory() // _PART_KEPT)
+    handler = functions.penstock_array_memory(pointer_in(get(), _CAPSULE.value), most)
+    functions.penstock_give_array_memory_back.restype = None
+    gives_back(functions.penstock_give_array_memory_back)
     new_capsule = ctypes.pythonapi.PyCapsule_New
     new_capsule.restype, new_capsule.argtypes = ctypes.py_object, (ctypes.c_void_p,) * 3
     set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(table[_SET_HANDLER])

@@ -86,17 +86,18 @@ def program_of(calls: Sequence[KernelCall]) -> ElementProgram | None:
         calls: each after those that it reads; the last one gives the result.
 
     """
-    functions = _functions_of(calls)
-    made = {function.target for function in functions}
-    read = dict.fromkeys(var for function in functions for var in function.operands)
-    bits = {var: np.float32(var.value).tobytes() for var in read if _is_number(var)}
-    inputs = [var for var in read if var not in made and var not in bits]
-    constants = {each: number for number, each in enumerate(dict.fromkeys(bits.values()))}
-    held = len(constants) if len(constants) <= _MOST_HELD else 0
+    made = {call.outputs[0] for call in calls}
+    read = dict.fromkeys(var for call in calls for var in map(variable_of, call.inputs))
+    inputs = [var for var in read if var not in made and not _is_number(var)]
     # What depends on no input has a shape of its own, which nobody would look at.
-    is_fixed = any(all(var in bits for var in function.operands) for function in functions)
+    is_fixed = any(all(_is_number(variable_of(each)) for each in call.inputs) for call in calls)
     if is_fixed or len(inputs) > _MOST_INPUTS:
         return None
+    functions = _functions_of(calls)
+    operands = dict.fromkeys(var for function in functions for var in function.operands)
+    bits = {var: np.float32(var.value).tobytes() for var in operands if _is_number(var)}
+    constants = {each: number for number, each in enumerate(dict.fromkeys(bits.values()))}
+    held = len(constants) if len(constants) <= _MOST_HELD else 0
     steps = _steps(functions, inputs, {var: constants[bits[var]] for var in bits}, held)
     if max(step.target for step in steps) >= REGISTERS:
         return None
