@@ -59,7 +59,8 @@ def keep_freed_memory() -> bool:
     except (AttributeError, OSError, TypeError):
         return False
     done = [mallopt(*option) for option in (_TRIM_THRESHOLD, _MMAP_THRESHOLD, _HEAPS)]
-    gives_back(_trim)
+    if all(done):
+        gives_back(_trim)
     return all(done)
 
 

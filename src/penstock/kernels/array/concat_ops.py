@@ -74,10 +74,10 @@ def concat(values: Sequence[Value], axis: Value) -> Array:
     try:
         return np.concatenate(values, number)
     except ValueError:
-        raise _cannotconcat(values, number) from None
+        raise _cannot_concat(values, number) from None
 
 
-def _cannotconcat(values: Sequence[Value], number: int) -> InvalidArgumentError:
+def _cannot_concat(values: Sequence[Value], number: int) -> InvalidArgumentError:
     shapes = [shape_of(value) for value in values]
     rank = len(shapes[0])
     if rank == 0:
