@@ -57,6 +57,37 @@ def test_conv2d_gradients_are_transposes(attrs: dict[str, Any]) -> None:
     check_adjoint("Conv2D", "Conv2DBackprop", random(2, 7, 6, 3), random(3, 2, 3, 4), **attrs)
 
 
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("columns", [6, 7, 8, 9])
+@pytest.mark.parametrize(
+    ("width", "stride"),
+    [(1, 2), (2, 2), (3, 2), (4, 2), (5, 2), (7, 2), (2, 3), (3, 3), (7, 3), (6, 4)],
+)
+@pytest.mark.parametrize("depth", [1, 3, 40])
+def test_gradients_along_rows_with_strides(
+    depth: int, width: int, stride: int, columns: int, padding: str
+) -> None:
+    """Elements that follow each other in a row are computed together if they are few channels."""
+    if padding == "VALID" and width > columns:
+        return
+    attrs = {"strides": [1, 2, stride, 1], "padding": padding}
+    images, filters = random(2, 5, columns, depth), random(3, width, depth, 4)
+    check_adjoint("Conv2D", "Conv2DBackprop", images, filters, **attrs)
+
+
+@pytest.mark.parametrize("odd", [np.inf, np.nan])
+def test_a_gradient_that_is_not_finite_goes_to_what_its_window_saw(odd: float) -> None:
+    """And to nothing beside that."""
+    attrs: dict[str, Any] = {"strides": [1, 1, 2, 1], "padding": "SAME"}
+    filters, grads = np.ones((1, 3, 2, 4)), np.ones((1, 1, 8, 4))
+    sizes = np.int32([1, 1, 16, 2])
+    expected = run_op("Conv2DBackpropInput", sizes, filters, grads, **attrs)
+    grads[0, 0, 3, 1] = odd
+    expected[0, 0, 6:9] = odd
+    result = run_op("Conv2DBackpropInput", sizes, filters, grads, **attrs)
+    np.testing.assert_array_equal(result, expected)
+
+
 @pytest.mark.parametrize("multiplier", [1, 2])
 @pytest.mark.parametrize("attrs", SETTINGS)
 def test_depthwise_gradients_are_transposes(attrs: dict[str, Any], multiplier: int) -> None:

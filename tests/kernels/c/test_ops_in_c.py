@@ -128,6 +128,18 @@ def test_gradients_of_images(attrs: dict[str, Any], asked: list[str]) -> None:
     assert set(asked) == {"convolve"}
 
 
+@pytest.mark.parametrize("strides", [[1, 1, 1, 1, 1], [1, 2, 2, 2, 1], [1, 1, 2, 3, 1]])
+@pytest.mark.parametrize("depth", [2, 70])
+def test_gradients_of_volumes(depth: int, strides: list[int], asked: list[str]) -> None:
+    """The same with one dimension more, as sums of convolutions of images."""
+    attrs: dict[str, Any] = {"strides": strides, "padding": "SAME"}
+    sizes, filters = np.int32([2, 6, 7, 9, depth]), floats(3, 2, 3, depth, 20)
+    places = both("Conv3D", floats(*sizes), filters, **attrs)[0].shape
+    asked.clear()
+    check(both("Conv3DBackpropInputV2", sizes, filters, floats(*places), **attrs))
+    assert set(asked) == {"convolve"}
+
+
 def test_products_with_constants(asked: list[str]) -> None:
     """Of matrices, and of batches of them with one matrix; turned or not."""
     x, y = floats(4, 64, 96), constant(floats(96, 100))

@@ -32,6 +32,7 @@ from penstock.kernels.nn.conv_grads import (
     input_grad,
 )
 from penstock.kernels.nn.conv_ops import (
+    by_slices,
     check_rank,
     in_precision,
     window_maker,
@@ -80,15 +81,14 @@ def make_depthwise_backprop_filter(attrs: Attrs) -> Kernel:
 
 
 def _convolve(images: Array, filters: Array, margins: Margins, dilations: Sequence[int]) -> Array:
-    """A convolution in C if it is one of images, and by numpy otherwise."""
-    result = None
+    """A convolution in C, and by numpy where there is no way for that."""
+    seen = framed(images, [(min(a, 0), min(b, 0)) for a, b in margins])
+    facts = zip(filters.shape, dilations, margins, strict=False)  # not of the channels
+    windows = tuple(Window(n, 1, dilation, (max(a, 0), max(b, 0))) for n, dilation, (a, b) in facts)
     if images.ndim == 4:
-        seen = framed(images, [(min(a, 0), min(b, 0)) for a, b in margins])
-        facts = zip(filters.shape[:2], dilations, margins, strict=True)
-        windows = tuple(
-            Window(n, 1, dilation, (max(a, 0), max(b, 0))) for n, dilation, (a, b) in facts
-        )
         result = convolver_for(windows)(seen, filters)
+    else:
+        result = by_slices(seen, filters, windows)
     return convolve_framed(images, filters, margins, dilations) if result is None else result
 
 

@@ -14,7 +14,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -27,13 +27,15 @@ from penstock.kernels.nn.correlation import (
     spread_few,
 )
 from penstock.kernels.nn.depthwise import pieces_for, slide_weights, weight_gradient
-from penstock.kernels.nn.stride_phases import StridePhase, ways_along
+from penstock.kernels.nn.stride_phases import SideBySide, StridePhase, side_by_side, ways_along
 from penstock.kernels.parallel.image_tiles import in_bands
 from penstock.kernels.parallel.products import matrix_product
 from penstock.kernels.values.arrays import check_new
 from penstock.kernels.values.windows import Fit, Window, cut, pad, tap
 
 _Shape: TypeAlias = tuple[int, ...]
+#: Elements of fewer bytes take longer to be put in their places one by one.
+_SHORT: Final = 64
 #: How many zeros stand around images along each dimension; negative ones take something away.
 Margins: TypeAlias = Sequence[tuple[int, int]]
 #: Convolves images with margins and filters with dilations, wherever the window fits.
@@ -61,7 +63,8 @@ def input_grad(
 
     Along a dimension an element of the images is in one of ``stride`` ways under the windows.
     For those that are so in the same way, the gradient is a convolution of what the places
-    got, with the filters' elements that meet them, turned around.
+    got, with the filters' elements that meet them, turned around.  Where an element has few
+    channels, those that follow each other along the last dimension are computed together.
     """
     check_new(shape, grads.dtype)
     dilations = [w.dilation for w in windows]
@@ -74,28 +77,75 @@ def input_grad(
     ]
     if any(way.is_odd for way in itertools.chain(*ways)):
         return _input_grad_by_elements(grads, filters, windows, shape)
-    turned = filters.swapaxes(-1, -2)
+    of = _Gradients(grads, filters.swapaxes(-1, -2), dilations, convolve)
+    beside = _together(ways[-1], grads, shape[-1])
+    if beside is None:
+        return _each_way(ways, shape, grads.dtype, of.sent_back)
+    rows = functools.partial(of.rows_sent_back, beside=beside, length=shape[-2])
+    return _each_way(ways[:-1], shape, grads.dtype, rows)
+
+
+def _each_way(
+    ways: Sequence[Sequence[StridePhase]],
+    shape: _Shape,
+    dtype: np.dtype[Any],
+    sent_back: Callable[[Sequence[StridePhase]], Array],
+) -> Array:
+    """What comes back to all elements, some of the ways along each dimension at a time."""
     if all(len(along) == 1 for along in ways):
-        return _sent_back(grads, turned, [along[0] for along in ways], dilations, convolve)
-    result = np.zeros(shape, grads.dtype)
+        return np.ascontiguousarray(sent_back([along[0] for along in ways]))
+    result = np.zeros(shape, dtype)
     for way in itertools.product(*ways):
         if all(one.taps and one.size for one in way):
             where = (slice(None), *(slice(one.first, None, one.stride) for one in way))
-            result[where] = _sent_back(grads, turned, way, dilations, convolve)
+            result[where] = sent_back(way)
     return result
 
 
-def _sent_back(
-    grads: Array,
-    filters: Array,
-    ways: Sequence[StridePhase],
-    dilations: Sequence[int],
-    convolve: Convolve,
-) -> Array:
-    """What comes back to elements that are under the windows in some way."""
+def _together(ways: Sequence[StridePhase], grads: Array, depth: int) -> SideBySide | None:
+    """The ways along the last dimension as one, where that is faster and changes nothing."""
+    if depth * grads.itemsize >= _SHORT:
+        return None
+    found = side_by_side(ways, grads.shape[-2])
+    # What is not finite makes something of zeros, too.
+    if found is None or not found.has_gaps or np.isfinite(np.add.reduce(grads, None)):
+        return found
+    return None
+
+
+class _Gradients(NamedTuple):
+    """What is sent back by the filters."""
+
+    grads: Array
+    #: With what they give before what they see.
+    filters: Array
+    dilations: Sequence[int]
+    convolver: Convolve
+
+    def sent_back(self, ways: Sequence[StridePhase]) -> Array:
+        """What comes back to elements that are under the windows in some way."""
+        margins = [way.margins for way in ways]
+        turned = np.ascontiguousarray(_turned(self.filters, ways))
+        return self.convolver(self.grads, turned, margins, self.dilations)
+
+    def rows_sent_back(self, ways: Sequence[StridePhase], beside: SideBySide, length: int) -> Array:
+        """The same for all elements along the last dimension, of this length."""
+        each = [_turned(self.filters, [*ways, way]) for way in beside.ways]
+        *outer, _, count, depth = each[0].shape
+        shape = (*outer, beside.taps, count, len(each) * depth)
+        together = np.zeros(shape, self.filters.dtype)
+        for way, begin, own in zip(beside.ways, beside.begins, each, strict=True):
+            channels = slice(way.first * depth, (way.first + 1) * depth)
+            together[..., begin : begin + way.taps, :, channels] = own
+        margins = [*(way.margins for way in ways), beside.margins]
+        found = self.convolver(self.grads, together, margins, self.dilations)
+        return found.reshape(*found.shape[:-2], -1, depth)[..., :length, :]
+
+
+def _turned(filters: Array, ways: Sequence[StridePhase]) -> Array:
+    """The elements of filters that meet elements in some way, the last one first."""
     some = filters[tuple(slice(way.at, None, way.stride) for way in ways)]
-    turned = np.ascontiguousarray(np.flip(some, tuple(range(len(ways)))))
-    return convolve(grads, turned, [way.margins for way in ways], dilations)
+    return np.flip(some, tuple(range(len(ways))))
 
 
 def _input_grad_by_elements(
