@@ -272,7 +272,8 @@ def test_eigenvectors_are_stretched(dtype: Any) -> None:
 
     assert close(matrices @ vectors, vectors * values[..., None, :])
     assert (np.diff(values.real) >= 0).all()
-    assert np.array_equal(alone, values)
+    assert close(alone, values)
+    assert alone.dtype == values.dtype
     assert nothing.shape == ()
 
 
@@ -284,10 +285,35 @@ def test_old_eigen_decomposition_puts_values_above_vectors() -> None:
     assert got[0] == pytest.approx(np.float32([1.4384472, 5.5615525]), rel=1e-5)
 
 
-def test_nan_has_no_eigenvalues() -> None:
+@pytest.mark.parametrize("with_vectors", [True, False])
+@pytest.mark.parametrize("place", [0, 1])
+def test_nan_has_no_eigenvalues(place: int, with_vectors: bool) -> None:
     """TensorFlow fails, other than for singular values."""
+    matrices = np.stack([POSITIVE, POSITIVE])
+    matrices[place] = UNKNOWN
     with pytest.raises(ValueError, match="eigen decomposition was not successful"):
-        run_op("SelfAdjointEigV2", np.stack([POSITIVE, UNKNOWN]))
+        run_op("SelfAdjointEigV2", matrices, compute_v=with_vectors)
+
+
+@pytest.mark.parametrize("with_vectors", [True, False])
+def test_eigenvalues_of_what_is_infinite_are_unknown(with_vectors: bool) -> None:
+    """Recorded from TensorFlow: no error, unlike for NaN; and nobody looks above the diagonal."""
+    values, _ = run_op(
+        "SelfAdjointEigV2", np.float32([[np.inf, 1], [1, 2]]), compute_v=with_vectors
+    )
+    assert np.isnan(values).all()
+    values, _ = run_op(
+        "SelfAdjointEigV2", np.float32([[1, np.inf], [1, 2]]), compute_v=with_vectors
+    )
+    assert close(values, np.float32([0.38196605, 2.6180344]))
+
+
+def test_no_matrices_have_no_eigenvalues() -> None:
+    """With vectors or without."""
+    for shape in ((0, 3, 3), (2, 0, 0)):
+        none = np.zeros(shape, np.float32)
+        assert run_op("SelfAdjointEigV2", none, compute_v=False)[0].shape == shape[:-1]
+        assert run_op("SelfAdjointEigV2", none)[1].shape == shape
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.complex128])

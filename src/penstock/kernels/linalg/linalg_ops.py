@@ -30,6 +30,9 @@ from penstock.kernels.values.arrays import shape_text
 _REAL: Final = frozenset({dtypes.float32, dtypes.float64})
 _FULL: Final = _REAL | COMPLEX
 _WITH_HALF: Final = _FULL | {dtypes.float16}
+_NOT_SUCCESSFUL: Final = (
+    "Self-adjoint eigen decomposition was not successful. The input might not be valid."
+)
 
 
 def _matrices(value: Value) -> Array:
@@ -295,10 +298,13 @@ def make_self_adjoint_eig_v2(attrs: Attrs) -> Kernel:
     dtype, has_vectors = attrs.dtype("T"), attrs.bool("compute_v")
 
     def self_adjoint_eig(value: Value) -> tuple[Value, Value]:
-        values, vectors = _eigen(_squares(value))
-        return values.astype(dtype.numpy, copy=False), (
-            vectors if has_vectors else dtype.numpy.type(0)
-        )
+        matrices, nothing = _squares(value), dtype.numpy.type(0)
+        # Without vectors it takes a third of the time, but finds something of NaN, too.
+        if not has_vectors and np.isfinite(np.tril(matrices)).all():
+            values = _converged(np.linalg.eigvalsh, matrices)
+            return values.astype(dtype.numpy, copy=False), nothing
+        values, vectors = _eigen(matrices)
+        return values.astype(dtype.numpy, copy=False), vectors if has_vectors else nothing
 
     return self_adjoint_eig
 
@@ -316,11 +322,15 @@ def make_self_adjoint_eig(_attrs: Attrs) -> Kernel:
 
 
 def _eigen(matrices: Array) -> tuple[Array, Array]:
-    message = "Self-adjoint eigen decomposition was not successful. The input might not be valid."
-    try:
-        values, vectors = np.linalg.eigh(matrices)
-    except LinAlgError:
-        raise ValueError(message) from None
+    values, vectors = _converged(np.linalg.eigh, matrices)
     if np.isnan(vectors).any():
-        raise ValueError(message)
+        raise ValueError(_NOT_SUCCESSFUL)
     return values, vectors
+
+
+def _converged(decompose: Callable[[Array], Any], matrices: Array) -> Any:
+    """What a function finds, unless it goes on and on."""
+    try:
+        return decompose(matrices)
+    except LinAlgError:
+        raise ValueError(_NOT_SUCCESSFUL) from None
