@@ -10,7 +10,8 @@ import pytest
 
 from penstock.core import dtypes
 from penstock.kernels.api.attrs import Attrs
-from penstock.kernels.c.library import library
+from penstock.kernels.c.library import library, loaded
+from penstock.kernels.c.optimisers import OPTIMISERS, optimiser
 from penstock.kernels.training.training_in_c import fill_in_c
 from penstock.kernels.training.training_in_place import FILLS
 from support.ops import node_of
@@ -44,7 +45,7 @@ def facts_of(name: str, *, accelerate: bool = True, **attrs: Any) -> Attrs:
     return dataclasses.replace(facts, accelerate=accelerate)
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (7, 5), (300, 70), (0, 3)])
+@pytest.mark.parametrize("shape", [(), (1,), (7, 5), (900, 79), (0, 3)])
 @pytest.mark.parametrize(
     ("name", "attrs"),
     [
@@ -77,6 +78,38 @@ def test_the_bits_are_numpys(name: str, attrs: dict[str, Any], shape: tuple[int,
         way(news, *olds, *given)
         results.append([new.tobytes() for new in news])
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+@np.errstate(all="ignore")
+def test_all_kinds_of_vectors_and_layouts_give_the_same_bits(name: str) -> None:
+    """Arrays with gaps, and rates for each element, which no op has."""
+    arrays, rates = OPTIMISERS[name]
+    step = optimiser(name)
+    assert step is not None
+    wide = RNG.uniform(0.1, 2, (arrays + 1, 21, 6)).astype(np.float32)
+    numbers = [np.float32(rate) for rate in RNG.uniform(0.1, 0.9, rates)]
+    expected = np.array(step(*wide[:, :, ::2].copy(), *numbers))
+    for kind in range(loaded().penstock_kinds()):
+        of_kind = optimiser(name, kind)
+        assert of_kind is not None
+        np.testing.assert_array_equal(of_kind(*wide[:, :, ::2], *numbers), expected)
+        each = [np.full((21, 3), number) for number in numbers]
+        np.testing.assert_array_equal(of_kind(*wide[:, :, ::2].copy(), *each), expected)
+
+
+@np.errstate(all="ignore")
+def test_new_arrays_may_be_the_old_ones() -> None:
+    """As for all functions of numpy that work element by element."""
+    step = optimiser("adam")
+    assert step is not None
+    olds = [RNG.uniform(0.1, 2, 1003).astype(np.float32) for _ in range(3)]
+    grad, rates = olds[0] * olds[1], [np.float32(0.1)] * 4
+    expected = step(*olds, grad, *rates)
+    found = step(*olds, grad, *rates, *olds)
+    for one, other, old in zip(expected, found, olds, strict=True):
+        assert other is old
+        np.testing.assert_array_equal(one, other)
 
 
 def test_others_are_for_numpy() -> None:

@@ -2,9 +2,10 @@
 
 ``tiles.c`` has convolutions, products and gradients of filters, ``pooling.c`` what sees one channel
 at a time, ``softmax.c`` and ``moments.c`` rows, ``narrow.c`` numbers of 16 bits, ``resizing.c``
-images of another size, ``philox.c`` random numbers, ``boxes.c`` boxes that cover each other, and
-``elements.c`` programs of functions of single elements, which numpy calls as its own
-(``programs.py``).  All but boxes are compiled once for each kind of vectors (``vectors.h``).
+images of another size, ``philox.c`` random numbers, ``optimisers.c`` steps of training, ``boxes.c``
+boxes that cover each other, and ``elements.c`` programs of functions of single elements, which
+numpy calls as its own (``programs.py``).  All but boxes are compiled once for each kind of vectors
+(``vectors.h``).
 ``pool.c`` shares pieces of work among threads; ``library.c`` and ``programs.c`` are what Python
 calls.
 

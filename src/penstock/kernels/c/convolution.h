@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Changes with the structure, so that a library of other sources is not used. */
-#define PENSTOCK_LAYOUT 17
+#define PENSTOCK_LAYOUT 18
 
 /*
  * Sums of products of windows and filters.  A step is a distance in bytes.  Numbers of one pixel lie

@@ -126,7 +126,7 @@ def compile_steps(
         held: so many of the constants are the next registers; None for all of them.
 
     """
-    library = _library()
+    library = library_of_loops()
     if library is None:
         return None
     held = len(constants) if held is None else held
@@ -142,13 +142,29 @@ def compile_steps(
         many=_SHARED // taken, piece=max(_PIECE // taken // _BLOCK, 1) * _BLOCK,
         kind=library.penstock_kinds() - 1 if kind is None else kind,
     )  # fmt: skip
-    loops = (_POINTER * 1)(ctypes.cast(library.penstock_elements, _POINTER))
-    data = (_POINTER * 1)(ctypes.addressof(program))
-    types = ctypes.create_string_buffer(bytes([_FLOAT]) * (inputs + 1), inputs + 1)
+    return numpy_function(name, library.penstock_elements, program, (inputs, 1), made, numbers)
+
+
+def numpy_function(
+    name: str, loop: Any, what: ctypes.Structure, counts: tuple[int, int], *kept: Any
+) -> Compiled:
+    """A function of numpy that is a loop of the library; there must be a library.
+
+    Args:
+        name: what numpy calls it.
+        loop: a function of the library.
+        what: that the loop does, which it is told.
+        counts: of inputs and of results, all of float32.
+        kept: what must live as long.
+
+    """
+    loops = (_POINTER * 1)(ctypes.cast(loop, _POINTER))
+    data = (_POINTER * 1)(ctypes.addressof(what))
+    types = ctypes.create_string_buffer(bytes([_FLOAT]) * sum(counts), sum(counts))
     called = name.encode()
     make, table = _from_loops()
-    function = make(loops, data, types, 1, inputs, 1, _NO_IDENTITY, called, b"", 0)
-    return Compiled(function, (made, numbers, program, loops, data, types, called, table))
+    function = make(loops, data, types, 1, *counts, _NO_IDENTITY, called, b"", 0)
+    return Compiled(function, (*kept, what, loops, data, types, called, table))
 
 
 @functools.cache
@@ -171,7 +187,7 @@ _kept: Final[list[Compiled]] = []
 
 
 @functools.cache
-def _library() -> Any:
+def library_of_loops() -> Any:
     """The library, which is told how many threads it has from now on."""
     library = loaded()
     if library is None or _from_loops() is None or not _has_same_structures(library):

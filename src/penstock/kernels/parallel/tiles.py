@@ -102,10 +102,9 @@ def updated(
     There is a new array for each old one.  All that is not a scalar has the shape of the first.
     """
     first = olds[0]
-    news = tuple([np.empty(first.shape, old.dtype) for old in olds])
     if first.size * len(olds) < sizes.many_updated or not all(map(_is_flat, (*olds, *rest))):
-        fill(news, *olds, *rest)
-        return news if first.ndim else tuple([new[()] for new in news])
+        return updated_at_once(fill, olds, rest)
+    news = tuple([np.empty(first.shape, old.dtype) for old in olds])
     flat = [x.reshape(-1) if x.ndim else x for x in (*olds, *rest)]
     targets = [new.reshape(-1) for new in news]
     portion = sizes.portion
@@ -117,6 +116,15 @@ def updated(
 
     parallel_for(-(-first.size // step), some)
     return news
+
+
+def updated_at_once(
+    fill: Callable[..., None], olds: tuple[Value, ...], rest: Sequence[Value]
+) -> tuple[Value, ...]:
+    """The same in one call."""
+    news = tuple([np.empty(old.shape, old.dtype) for old in olds])
+    fill(news, *olds, *rest)
+    return news if olds[0].ndim else tuple([new[()] for new in news])
 
 
 def by_elements(compute: _Compute, sizes: TileSizes = _USUAL) -> _Compute:

@@ -27,7 +27,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.context import OpKernelContext
 from penstock.kernels.api.registry import Kernel, context_kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS
-from penstock.kernels.parallel.tiles import updated
+from penstock.kernels.parallel.tiles import updated, updated_at_once
 from penstock.kernels.state.variables import lookup_typed
 from penstock.kernels.training.training_formulas import FORMULAS, Slots
 from penstock.kernels.training.training_in_c import fill_in_c
@@ -118,7 +118,9 @@ def _replace(
 
 def _make_update(attrs: Attrs) -> _Update:
     inputs = _InputPositions.of(attrs.op)
-    fill = _make_fill(attrs)
+    in_c = fill_in_c(_formula_name(attrs.op.name), attrs)
+    fill = in_c or _make_fill(attrs)
+    new_values = updated if in_c is None else updated_at_once  # the library has threads itself
     if inputs.indices is not None:
         return _by_rows(inputs, fill)
 
@@ -129,16 +131,16 @@ def _make_update(attrs: Attrs) -> _Update:
                 f"var and {inputs.names[inputs.grad]} do not have the same shape"
                 f"{shape_text(slots[0].shape)} {shape_text(rest[inputs.grad].shape)}"
             )
-        return updated(fill, slots, rest)
+        return new_values(fill, slots, rest)
 
     return update
 
 
 def _make_fill(attrs: Attrs) -> Fill:
-    """The formula of an op, written into given arrays."""
+    """The formula of an op by numpy, written into given arrays."""
     name, number = _formula_name(attrs.op.name), attrs.dtype("T").numpy.type
     if name in FILLS:
-        return fill_in_c(name, attrs) or FILLS[name](attrs, number)
+        return FILLS[name](attrs, number)
     step = FORMULAS[name](attrs, number)
 
     def fill(news: News, *inputs: Value) -> None:
