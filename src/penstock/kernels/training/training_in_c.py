@@ -27,7 +27,7 @@ _Read: TypeAlias = Callable[..., Sequence[Value]]
 _ONE: Final = np.float32(1)
 
 
-class _Step(NamedTuple):
+class _StepInC(NamedTuple):
     """How an op is done by the library."""
 
     #: One of ``OPTIMISERS``.
@@ -51,31 +51,31 @@ def fill_in_c(name: str, attrs: Attrs) -> Fill | None:
     return fill
 
 
-def _gradient_descent(_attrs: Attrs) -> _Step:
-    return _Step("gradient_descent", lambda alpha, delta: (delta, alpha))
+def _gradient_descent(_attrs: Attrs) -> _StepInC:
+    return _StepInC("gradient_descent", lambda alpha, delta: (delta, alpha))
 
 
-def _momentum(attrs: Attrs) -> _Step:
+def _momentum(attrs: Attrs) -> _StepInC:
     way = "nesterov_momentum" if attrs.bool("use_nesterov") else "momentum"
-    return _Step(way, lambda lr, grad, momentum: (grad, lr, momentum))
+    return _StepInC(way, lambda lr, grad, momentum: (grad, lr, momentum))
 
 
-def _keras_momentum(attrs: Attrs) -> _Step:
+def _keras_momentum(attrs: Attrs) -> _StepInC:
     way = "nesterov_keras_momentum" if attrs.bool("use_nesterov") else "keras_momentum"
-    return _Step(way, lambda lr, grad, momentum: (grad, lr, momentum))
+    return _StepInC(way, lambda lr, grad, momentum: (grad, lr, momentum))
 
 
-def _adagrad(attrs: Attrs) -> _Step:
+def _adagrad(attrs: Attrs) -> _StepInC:
     way = "adagrad" if attrs.bool("update_slots") else "still_adagrad"
-    return _Step(way, lambda lr, grad: (grad, lr))
+    return _StepInC(way, lambda lr, grad: (grad, lr))
 
 
-def _adagrad_v2(attrs: Attrs) -> _Step:
+def _adagrad_v2(attrs: Attrs) -> _StepInC:
     way = "adagrad_v2" if attrs.bool("update_slots") else "still_adagrad_v2"
-    return _Step(way, lambda lr, epsilon, grad: (grad, lr, epsilon))
+    return _StepInC(way, lambda lr, epsilon, grad: (grad, lr, epsilon))
 
 
-def _rms_prop(attrs: Attrs) -> _Step:
+def _rms_prop(attrs: Attrs) -> _StepInC:
     is_centered = "Centered" in attrs.op.name
 
     def read(
@@ -83,10 +83,10 @@ def _rms_prop(attrs: Attrs) -> _Step:
     ) -> Sequence[Value]:
         return grad, lr, momentum, epsilon, _ONE - rho
 
-    return _Step("centered_rms_prop" if is_centered else "rms_prop", read)
+    return _StepInC("centered_rms_prop" if is_centered else "rms_prop", read)
 
 
-def _adam(attrs: Attrs) -> _Step:
+def _adam(attrs: Attrs) -> _StepInC:
     is_nesterov = attrs.bool("use_nesterov")
 
     def read(
@@ -102,10 +102,10 @@ def _adam(attrs: Attrs) -> _Step:
         rates = grad, alpha, epsilon, _ONE - beta1, _ONE - beta2
         return (*rates, beta1) if is_nesterov else rates
 
-    return _Step("nesterov_adam" if is_nesterov else "adam", read)
+    return _StepInC("nesterov_adam" if is_nesterov else "adam", read)
 
 
-_STEPS: Final[dict[str, Callable[[Attrs], _Step]]] = {
+_STEPS: Final[dict[str, Callable[[Attrs], _StepInC]]] = {
     "Adagrad": _adagrad,
     "AdagradV2": _adagrad_v2,
     "Adam": _adam,
