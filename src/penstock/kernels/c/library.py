@@ -61,7 +61,7 @@ class Pooling(ctypes.Structure):
     """The structure of that name in ``pooling.h``."""
 
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("images", "gradients", "filters", "out")),
+        *((name, ctypes.c_void_p) for name in ("images", "gradients", "filters", "parts", "out")),
         *((name, ctypes.c_int64) for name in ("batch", "image_rows", "image_columns", "depth")),
         *((name, ctypes.c_int64) for name in ("rows", "columns", "window_rows", "window_columns")),
         *((name, ctypes.c_int64) for name in ("row_stride", "column_stride")),

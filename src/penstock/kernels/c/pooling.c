@@ -100,16 +100,11 @@ ALWAYS_INLINE mask number_of_greatest(const Pooling *p, Seen seen, int64_t chann
 /* Windows that are apart have their elements for themselves, which may be anything before. */
 ALWAYS_INLINE void give(const Pooling *p, Seen seen, int64_t channel, int64_t count, int64_t place, int are_apart) {
   vec gradient = load_some(p->gradients + place * p->depth + channel, count);
-  int is_mean = p->way == GRADIENT_OF_MEAN;
-  mask number = {0}, now = {0};
-  if (is_mean)
-    gradient /= all((float)(seen.rows * seen.columns));
-  else
-    number = number_of_greatest(p, seen, channel, count);
+  mask number = number_of_greatest(p, seen, channel, count), now = {0};
   for (int64_t row = 0; row < seen.rows; row++) {
     float *to = p->out + seen.first + row * p->image_columns * p->depth + channel;
     for (int64_t column = 0; column < seen.columns; column++, to += p->depth, now += 1) {
-      vec here = is_mean ? gradient : (vec)((mask)gradient & (number == now));
+      vec here = (vec)((mask)gradient & (number == now));
       store_some(to, (are_apart ? all(0) : load_some(to, count)) + here, count);
     }
   }
@@ -146,6 +141,56 @@ static void some_channels(const void *work, int64_t number) {
     }
 }
 
+/* -- the gradient of a mean ---------------------------------------------------------------------- */
+
+/* Gradients of one row of places, in as many parts as each place sees elements. */
+static void parts_of_row(const void *work, int64_t number) {
+  const Pooling *p = work;
+  const float *from = p->gradients + number * p->columns * p->depth;
+  float *to = p->parts + number * p->columns * p->depth;
+  for (int64_t column = 0; column < p->columns; column++, from += p->depth, to += p->depth) {
+    const Seen seen = seen_by(p, number / p->rows, number % p->rows, column);
+    const vec parts = all((float)(seen.rows * seen.columns));
+    for (int64_t channel = 0; channel < p->depth; channel += LANES) {
+      const int64_t count = least(p->depth - channel, LANES);
+      store_some(to + channel, load_some(from + channel, count) / parts, count);
+    }
+  }
+}
+
+/* From the first place along a dimension that sees an element to behind the last. */
+typedef struct {
+  int64_t first, end;
+} Places;
+
+static inline Places places_of(int64_t element, int64_t before, int64_t window, int64_t stride, int64_t places) {
+  const int64_t missed = element + before - window + stride;
+  return (Places){missed < 0 ? 0 : missed / stride, least((element + before) / stride + 1, places)};
+}
+
+/* What an element gets of all places that see it, which are those of some rows and columns. */
+#define COLLECTED(NAME, VECS)                                                                     ALWAYS_INLINE void NAME(const Pooling *p, int64_t image, Places rows, Places columns, int64_t channel, float *to,                           int64_t count) {                                                          vec sum[VECS];                                                                                  for (int i = 0; i < VECS; i++) sum[i] = all(0);                                                 for (int64_t row = rows.first; row < rows.end; row++) {                                           const int64_t place = (image * p->rows + row) * p->columns + columns.first;                     const float *from = p->parts + place * p->depth + channel;                                      for (int64_t column = columns.first; column < columns.end; column++, from += p->depth)            for (int i = 0; i < VECS; i++) sum[i] += VECS > 1 ? load(from + i * LANES) : load_some(from, count);     }                                                                                               for (int i = 0; i < VECS; i++) store_some(to + channel + i * LANES, sum[i], count - i * LANES);   }
+COLLECTED(collected_1, 1)
+COLLECTED(collected_4, 4)
+
+static void row_of_elements(const void *work, int64_t number) {
+  const Pooling *p = work;
+  const int64_t image = number / p->image_rows, row = number % p->image_rows;
+  const Places rows = places_of(row, p->rows_before, p->window_rows, p->row_stride, p->rows);
+  float *to = p->out + number * p->image_columns * p->depth;
+  for (int64_t column = 0; column < p->image_columns; column++, to += p->depth) {
+    const Places columns =
+        places_of(column, p->columns_before, p->window_columns, p->column_stride, p->columns);
+    int64_t channel = 0;
+    for (; channel + CHANNELS <= p->depth; channel += CHANNELS)
+      collected_4(p, image, rows, columns, channel, to, CHANNELS);
+    for (; channel < p->depth; channel += LANES)
+      collected_1(p, image, rows, columns, channel, to, least(p->depth - channel, LANES));
+  }
+}
+
+/* -- the gradient of filters --------------------------------------------------------------------- */
+
 /* The filters of a vector of channels: for each element of the window what it saw times the gradients.
    Rows of places are added up by themselves first. */
 static void filters_of_channels(const void *work, int64_t number) {
@@ -171,19 +216,23 @@ static void filters_of_channels(const void *work, int64_t number) {
   for (int64_t i = 0; i < elements; i++) store_some(p->out + i * p->depth + channel, total[i], count);
 }
 
-/* Rows of places that are worth being taken by a thread: some 10 microseconds. */
-static int64_t rows_together(const Pooling *p) {
-  int64_t vectors = (p->depth + LANES - 1) / LANES;
-  return penstock_together(p->columns * vectors * p->window_rows * p->window_columns, 1000);
+/* Rows, of places that see so many elements each, that are worth being taken by a thread: some 10 microseconds. */
+static int64_t rows_together(const Pooling *p, int64_t columns, int64_t seen) {
+  return penstock_together(columns * ((p->depth + LANES - 1) / LANES) * seen, 1000);
 }
 
 static void pool(const Pooling *p, int helpers) {
-  if (p->way == GREATEST || p->way == MEAN)
-    penstock_share(row_of_places, p, p->batch * p->rows, rows_together(p), helpers);
-  else if (p->way == GRADIENT_OF_FILTERS)
+  const int64_t seen = p->window_rows * p->window_columns;
+  if (p->way == GREATEST || p->way == MEAN) {
+    penstock_share(row_of_places, p, p->batch * p->rows, rows_together(p, p->columns, seen), helpers);
+  } else if (p->way == GRADIENT_OF_MEAN) {
+    penstock_share(parts_of_row, p, p->batch * p->rows, rows_together(p, p->columns, 1), helpers);
+    penstock_share(row_of_elements, p, p->batch * p->image_rows, rows_together(p, p->image_columns, 1), helpers);
+  } else if (p->way == GRADIENT_OF_FILTERS) {
     penstock_share(filters_of_channels, p, (p->depth + LANES - 1) / LANES, 1, helpers);
-  else
+  } else {
     penstock_share(some_channels, p, p->batch * ((p->depth + CHANNELS - 1) / CHANNELS), 1, helpers);
+  }
 }
 
 const Pool OF_KIND(KIND, pool) = pool;

@@ -22,7 +22,9 @@ typedef struct {
   const float *gradients;
   /* [window rows, window columns, depth]; only for the gradient of a convolution's images. */
   const float *filters;
-  /* By the places; for gradients like the images, or like the filters, and zeros. */
+  /* Room for numbers like the gradients; only for that of a mean. */
+  float *parts;
+  /* By the places; for gradients like the images, or like the filters, and zeros, but for those of a mean. */
   float *out;
   int64_t batch, image_rows, image_columns, depth, rows, columns;
   int64_t window_rows, window_columns, row_stride, column_stride, rows_before, columns_before;

@@ -73,11 +73,13 @@ def pool_gradient(
     if facts is None or not _is_like(facts[0], grads):
         return None
     check_new(shape, FLOAT)
-    result = (np.empty if _all_are_written(facts[1]) else np.zeros)(shape, FLOAT)
     grads = np.ascontiguousarray(grads)
-    if images is not None:
-        images = np.ascontiguousarray(images)
-    _run(facts[1], _GRADIENTS[way], images, grads, result)
+    if images is None:
+        result, parts = np.empty(shape, FLOAT), np.empty(grads.shape, FLOAT)
+        _run(facts[1], _GRADIENTS[way], None, grads, result, parts=parts)
+        return result
+    result = (np.empty if _all_are_written(facts[1]) else np.zeros)(shape, FLOAT)
+    _run(facts[1], _GRADIENTS[way], np.ascontiguousarray(images), grads, result)
     return result
 
 
@@ -126,17 +128,16 @@ def _run(
     grads: Array | None,
     out: Array,
     filters: Array | None = None,
+    parts: Array | None = None,
 ) -> None:
     with_c = library()
     assert with_c is not None
     work = Pooling.from_buffer_copy(numbers)
     work.way, work.out = way, address(out)
-    if images is not None:
-        work.images = address(images)
-    if grads is not None:
-        work.gradients = address(grads)
-    if filters is not None:
-        work.filters = address(filters)
+    given = {"images": images, "gradients": grads, "filters": filters, "parts": parts}
+    for name, array in given.items():
+        if array is not None:
+            setattr(work, name, address(array))
     places = numbers.batch * numbers.rows * numbers.columns * numbers.depth
     is_much = places * numbers.window_rows * numbers.window_columns >= _SHARED
     with_c.pool(work, contention.helpers(HELPERS) if is_much else 0)

@@ -24,7 +24,6 @@ from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, REALS
 from penstock.kernels.c.pooling import pool_gradient
 from penstock.kernels.narrow.precision import NARROW
-from penstock.kernels.nn.mean_gradient import mean_gradient
 from penstock.kernels.nn.pool_ops import (
     by_letter,
     check_sizes,
@@ -60,7 +59,7 @@ def make_avg_pool_grad(attrs: Attrs) -> Kernel:
         shape = _shape_in(sizes, layout)
         check_places(shape, grads.shape, windows)
         check_new(shape, dtype.numpy)
-        in_c = mean_gradient(shape, grads, windows) if attrs.accelerate else None
+        in_c = pool_gradient(shape, grads, windows, "mean") if attrs.accelerate else None
         if in_c is not None:
             return in_c
 
