@@ -59,6 +59,20 @@ def test_numbers(
         assert len(numbers[0]) == count
 
 
+def test_functions_are_exact_to_the_last_digit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Box and Muller's formula, each function computed in float64, and rounded once."""
+    words = Philox(9, 1 << 40).blocks(50_000).reshape(-1, 2)
+    fractions = ((words & 0x7FFFFF) | 0x3F800000).view(np.float32) - np.float32(1)
+    angles = (2 * np.pi * fractions[:, 1].astype(np.float64)).astype(np.float32).astype(np.float64)
+    logarithms = np.log(np.maximum(fractions[:, 0], np.float32(1e-7)).astype(np.float64))
+    radii = np.sqrt(np.float32(-2) * logarithms.astype(np.float32))
+    sines, cosines = (function(angles).astype(np.float32) for function in (np.sin, np.cos))
+    expected = np.stack([sines * radii, cosines * radii], -1).ravel()
+    for _ in each_way(monkeypatch, module):
+        numbers = normal(dtypes.float32)(Philox(9, 1 << 40), 200_000)
+        np.testing.assert_array_equal(numbers, expected)
+
+
 @pytest.mark.parametrize("group", [56_546, 90_252, 128_011, 149_278])
 def test_cut_normal_numbers_that_take_three_counters(
     group: int, monkeypatch: pytest.MonkeyPatch

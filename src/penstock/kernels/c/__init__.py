@@ -1,11 +1,11 @@
 """Kernels in C, for what numpy has no function for, or only in many passes over memory.
 
 ``tiles.c`` has convolutions, products and gradients of filters, ``pooling.c`` what sees one channel
-at a time, ``softmax.c`` and ``moments.c`` rows, ``narrow.c`` numbers of 16 bits, ``resizing.c``
-images of another size, ``philox.c`` random numbers, ``optimisers.c`` steps of training, ``boxes.c``
-boxes that cover each other, and ``elements.c`` programs of functions of single elements, which
-numpy calls as its own (``programs.py``).  All but boxes are compiled once for each kind of vectors
-(``vectors.h``).
+at a time, ``softmax.c`` and ``moments.c`` rows, ``columns.c`` channels, ``extremes.c`` positions
+along an axis, ``narrow.c`` numbers of 16 bits, ``resizing.c`` images of another size, ``philox.c``
+random numbers, ``optimisers.c`` steps of training, ``boxes.c`` boxes that cover each other, and
+``elements.c`` programs of functions of single elements, which numpy calls as its own
+(``programs.py``).  All but boxes are compiled once for each kind of vectors (``vectors.h``).
 ``pool.c`` shares pieces of work among threads; ``library.c`` and ``programs.c`` are what Python
 calls.
 

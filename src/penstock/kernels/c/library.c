@@ -4,6 +4,7 @@
 
 #include "columns.h"
 #include "convolution.h"
+#include "extremes.h"
 #include "kinds.h"
 #include "narrow.h"
 #include "philox.h"
@@ -21,7 +22,7 @@ EACH_KIND(Winograd, winograd)
 
 PUBLIC int64_t penstock_layout(void) {
   const size_t others = sizeof(Packing) + sizeof(Pooling) + sizeof(Rows) + sizeof(Segments) + sizeof(Philox) +
-                        sizeof(Resizing) + sizeof(Conversion) + sizeof(Columns);
+                        sizeof(Resizing) + sizeof(Conversion) + sizeof(Columns) + sizeof(Extremes);
   return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)others;
 }
 
@@ -141,3 +142,5 @@ BY_KIND(philox, DrawNumbers, Philox)
 BY_KIND(resize, Resize, Resizing)
 /* Numbers of another width. */
 BY_KIND(narrow, Convert, Conversion)
+/* Where the greatest or the least number of each of some rows is. */
+BY_KIND(extremes, FindExtremes, Extremes)

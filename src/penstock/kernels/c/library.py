@@ -135,9 +135,19 @@ class Conversion(ctypes.Structure):
     )
 
 
+class Extremes(ctypes.Structure):
+    """The structure of that name in ``extremes.h``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("from_", "to")),
+        *((name, ctypes.c_int64) for name in ("outer", "length", "inner", "is_least")),
+    )
+
+
 #: Those whose sizes tell whether a library is of these sources.
 _STRUCTURES: Final = (
     *(Convolution, Packing, Pooling, Rows, Columns, Segments, Philox, Resizing, Conversion),
+    Extremes,
 )
 
 
@@ -187,6 +197,7 @@ class Library:
         self._philox: Final = working("philox", Philox)
         self._resize: Final = working("resize", Resizing)
         self._narrow: Final = working("narrow", Conversion)
+        self._extremes: Final = working("extremes", Extremes)
 
     def packed_bytes(self, elements: int, count: int) -> int:
         """Bytes that so many filters of so many elements take when they are packed."""
@@ -271,6 +282,10 @@ class Library:
     def convert(self, conversion: Conversion, helpers: int) -> None:
         """Numbers of another width."""
         self._narrow(self._kind, conversion, helpers)
+
+    def find_extremes(self, extremes: Extremes, helpers: int) -> None:
+        """Where the greatest or the least number of each row is."""
+        self._extremes(self._kind, extremes, helpers)
 
     def slide(self, convolution: Convolution, helpers: int) -> None:
         """Windows of one channel each, with filters as they are."""

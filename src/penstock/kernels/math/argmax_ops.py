@@ -19,6 +19,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import REALS
+from penstock.kernels.c.extremes import extremes
 from penstock.kernels.parallel.blas import ALONE_BY_DOT
 from penstock.kernels.parallel.products import sum_of_squares
 from penstock.kernels.values.arrays import shape_text
@@ -35,14 +36,17 @@ def make_arg_extremum(attrs: Attrs) -> Kernel:
     has_nan = _HAS_NAN.get(dtype, _has_nan) if dtype.is_floating else _never
     position = attrs.dtype("output_type").numpy
     converts = position != np.intp
+    is_in_c = attrs.accelerate and dtype is dtypes.float32
 
     def compute(x: Value, axis: Value) -> Value:
         if not x.ndim:
             raise _complaint(x, axis)
         try:
-            if has_nan(x):
-                x = np.where(np.isnan(x), worst, x)
-            found = find(x, axis)
+            found: Value = extremes(x, axis, least=not largest) if is_in_c else None
+            if found is None:
+                if has_nan(x):
+                    x = np.where(np.isnan(x), worst, x)
+                found = find(x, axis)
         except (ValueError, TypeError):
             raise _complaint(x, axis) from None
         return found.astype(position) if converts else found
