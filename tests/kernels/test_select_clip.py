@@ -26,6 +26,11 @@ def test_choice_between_two(kind: Any, size: int) -> None:
     np.testing.assert_array_equal(result, np.where(condition, x, y))
     result = choose(condition.T, x.T, y.T)
     np.testing.assert_array_equal(result, np.where(condition, x, y).T)
+    single = y[0, 0] if kind is not object else np.array(y[0, 0], object)
+    for one, other in ((x, single), (single, y), (single, single)):
+        result = choose(condition, one, other)
+        assert result.dtype == x.dtype
+        np.testing.assert_array_equal(result, np.where(condition, one, other))
 
 
 def test_choice_among_what_is_no_number() -> None:

@@ -31,15 +31,15 @@ _IN_CACHE: Final = 1 << 16
 
 def choose(condition: Value, x: Value, y: Value) -> Value:
     """``x`` where the condition holds, ``y`` elsewhere; all three are broadcast."""
-    if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.size >= MANY):
+    shape = np.shape(condition)
+    is_all = {np.shape(x), np.shape(y)} <= {shape, ()} and np.size(condition) >= MANY
+    whole = None if not is_all or x.dtype.hasobject else _WHOLE.get(x.itemsize)
+    if whole is None:
         return np.where(condition, x, y)
-    whole = None if x.dtype.hasobject else _WHOLE.get(x.itemsize)
-    if whole is None or x.shape != y.shape or np.shape(condition) != x.shape:
-        return np.where(condition, x, y)
-    ones, other = y.view(whole), x.view(whole) ^ y.view(whole)
-    other &= _mask(condition, whole)
-    other ^= ones
-    return other.view(x.dtype)
+    ones, mask = y.view(whole), _mask(condition, whole)
+    mask &= x.view(whole) ^ ones
+    mask ^= ones
+    return mask.view(x.dtype)
 
 
 def at_least(x: Value, low: Value) -> Value:
