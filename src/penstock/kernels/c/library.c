@@ -124,6 +124,8 @@ BY_KIND(log_softmax, OfRows, Rows)
 BY_KIND(prediction, OfRows, Rows)
 /* The sum of each of some rows. */
 BY_KIND(sums, OfRows, Rows)
+/* What each of some rows of few numbers comes to. */
+BY_KIND(reduce, OfRows, Rows)
 /* The mean of each of some rows, and its variance. */
 BY_KIND(moments, OfRows, Rows)
 /* Each of some rows with mean 0 and variance 1, times a scale and plus an offset. */

@@ -75,7 +75,7 @@ class Rows(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_void_p) for name in ("from_", "to", "also_to")),
         *((name, ctypes.c_void_p) for name in ("added", "scale", "offset")),
-        *((name, ctypes.c_int64) for name in ("count", "length", "is_centered")),
+        *((name, ctypes.c_int64) for name in ("count", "length", "is_centered", "way")),
         *((name, ctypes.c_float) for name in ("epsilon", "factor")),
     )
 
@@ -189,6 +189,7 @@ class Library:
         self._prediction: Final = working("prediction", Rows)
         self._moments: Final = working("moments", Rows)
         self._sums: Final = working("sums", Rows)
+        self._reduce: Final = working("reduce", Rows)
         self._normalize: Final = working("normalize", Rows)
         self._column_sums: Final = working("column_sums", Columns)
         self._scale_columns: Final = working("scale_columns", Columns)
@@ -246,6 +247,10 @@ class Library:
     def sums(self, rows: Rows, helpers: int) -> None:
         """The sum of each row."""
         self._sums(self._kind, rows, helpers)
+
+    def reduce(self, rows: Rows, helpers: int) -> None:
+        """What each row of few numbers comes to."""
+        self._reduce(self._kind, rows, helpers)
 
     def moments(self, rows: Rows, helpers: int) -> None:
         """The mean of each row, and its variance."""

@@ -14,7 +14,7 @@ typedef struct {
   /* Rows that are added to them first; a factor and a term for each place in a row.  NULL where there are
      none. */
   const float *added, *scale, *offset;
-  int64_t count, length, is_centered;
+  int64_t count, length, is_centered, way;
   /* What is added to a variance; and what all numbers are multiplied by first, which is not negative. */
   float epsilon, factor;
 } Rows;

@@ -2,7 +2,8 @@
  * The softmax of rows, its logarithm, and what else the loss of a prediction takes, with vectors of LANES floats;
  * compiled once for each kind of them, as KIND with ``_softmax``, ``_log_softmax`` and ``_prediction`` after it.
  *
- * Sixteen sums are added up side by side, whatever the vectors, so that all kinds give the same bits.
+ * Sixteen sums of a row are added up side by side, whatever the vectors, so that all kinds give the same bits; of a
+ * short one they are added up first to last, for several rows at once.
  */
 
 #include <math.h>
@@ -10,6 +11,7 @@
 #include "convolution.h"
 #include "functions.h"
 #include "kinds.h"
+#include "lanes.h"
 #include "rows.h"
 
 /* Numbers that are worth being a piece: some 15 microseconds. */
@@ -103,29 +105,86 @@ static void predict_row(const float *row, float *to, int64_t length, float *numb
   divide(to, length, numbers[0]);
 }
 
+/* -- short rows --------------------------------------------------------------------------------- */
+
+/* The largest number of each row. */
+static vec largest_of_short(const vec *x, int64_t length) {
+  vec largest = x[0];
+  for (int64_t k = 1; k < length; k++) largest = maximum(x[k], largest);
+  return largest;
+}
+
+static void softmax_of_short(const float *from, float *to, int64_t rows, int64_t length, float factor) {
+  vec x[SHORT], sum = all(0);
+  take_rows(x, from, rows, length);
+  const vec largest = rounded(largest_of_short(x, length) * all(factor));
+  for (int64_t k = 0; k < length; k++) sum += x[k] = exp_of(rounded(x[k] * all(factor)) - largest);
+  for (int64_t k = 0; k < length; k++) x[k] /= sum;
+  give_rows(to, x, rows, length);
+}
+
+static void log_softmax_of_short(const float *from, float *to, int64_t rows, int64_t length) {
+  vec x[SHORT], sum = all(0);
+  take_rows(x, from, rows, length);
+  const vec largest = largest_of_short(x, length);
+  for (int64_t k = 0; k < length; k++) sum += exp_of(x[k] -= largest);
+  const vec total = log_of(sum);
+  for (int64_t k = 0; k < length; k++) x[k] -= total;
+  give_rows(to, x, rows, length);
+}
+
+/* As ``total_of`` adds up. */
+static vec total_of_short(const vec *x, int64_t length) {
+  const int64_t whole = length - length % EIGHT;
+  vec sums[EIGHT] = {{0}}, rest = all(0);
+  for (int64_t k = 0; k < whole; k++) sums[k % EIGHT] += x[k];
+  for (int half = EIGHT / 2; half; half /= 2)
+    for (int i = 0; i < half; i++) sums[i] += sums[i + half];
+  for (int64_t k = whole; k < length; k++) rest += x[k];
+  return sums[0] + rest;
+}
+
+static void predict_short(const float *from, float *to, int64_t rows, int64_t length, float *numbers) {
+  vec x[SHORT];
+  take_rows(x, from, rows, length);
+  const vec largest = largest_of_short(x, length);
+  for (int64_t k = 0; k < length; k++) x[k] = exp_of(x[k] - largest);
+  const vec total = total_of_short(x, length);
+  for (int64_t k = 0; k < length; k++) x[k] /= total;
+  for (int64_t i = 0; i < rows; i++) numbers[2 * i] = total[i], numbers[2 * i + 1] = largest[i];
+  give_rows(to, x, rows, length);
+}
+
 /* -- pieces ------------------------------------------------------------------------------------ */
 
-static int64_t rows_in_piece(const Rows *rows) { return 1 + WORTH_A_PIECE / rows->length; }
+static int64_t rows_in_piece(const Rows *rows) { return LANES + WORTH_A_PIECE / rows->length / LANES * LANES; }
+
+/* Do something with each row of a piece, or with as many short ones as there are lanes. */
+#define EACH_ROW(SHORT_ROWS, ROW)                                                                     \
+  const Rows *rows = work;                                                                            \
+  const int64_t length = rows->length;                                                                \
+  int64_t row = number * rows_in_piece(rows), end = least(row + rows_in_piece(rows), rows->count);    \
+  for (int64_t some; row < end; row += some) {                                                        \
+    const float *from = rows->from + row * length;                                                    \
+    float *to = rows->to + row * length;                                                              \
+    some = length < SHORT ? least(end - row, LANES) : 1;                                              \
+    if (length < SHORT)                                                                               \
+      SHORT_ROWS;                                                                                     \
+    else                                                                                              \
+      ROW;                                                                                            \
+  }
 
 static void some_rows(const void *work, int64_t number) {
-  const Rows *rows = work;
-  int64_t row = number * rows_in_piece(rows), end = least(row + rows_in_piece(rows), rows->count);
-  for (; row < end; row++)
-    softmax_of_row(rows->from + row * rows->length, rows->to + row * rows->length, rows->length, rows->factor);
+  EACH_ROW(softmax_of_short(from, to, some, length, rows->factor), softmax_of_row(from, to, length, rows->factor))
 }
 
 static void some_log_rows(const void *work, int64_t number) {
-  const Rows *rows = work;
-  int64_t row = number * rows_in_piece(rows), end = least(row + rows_in_piece(rows), rows->count);
-  for (; row < end; row++)
-    log_softmax_of_row(rows->from + row * rows->length, rows->to + row * rows->length, rows->length);
+  EACH_ROW(log_softmax_of_short(from, to, some, length), log_softmax_of_row(from, to, length))
 }
 
 static void some_predictions(const void *work, int64_t number) {
-  const Rows *rows = work;
-  int64_t row = number * rows_in_piece(rows), end = least(row + rows_in_piece(rows), rows->count);
-  for (; row < end; row++)
-    predict_row(rows->from + row * rows->length, rows->to + row * rows->length, rows->length, rows->also_to + 2 * row);
+  EACH_ROW(predict_short(from, to, some, length, rows->also_to + 2 * row),
+           predict_row(from, to, length, rows->also_to + 2 * row))
 }
 
 static int64_t pieces(const Rows *rows) { return (rows->count + rows_in_piece(rows) - 1) / rows_in_piece(rows); }

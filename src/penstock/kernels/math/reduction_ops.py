@@ -28,7 +28,7 @@ from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS, REALS, UNSIGNED
 from penstock.kernels.c.pooling import mean_of_places
 from penstock.kernels.math.row_products import product
-from penstock.kernels.math.sums import SumInC, sum_in_c, sum_of_few
+from penstock.kernels.math.sums import ReductionInC, in_c, sum_of_few
 from penstock.kernels.narrow.precision import NARROW
 
 #: numpy's ``ufunc.reduce``: array, axes, type of the result, no output, keep_dims.
@@ -111,29 +111,50 @@ def _reducer(reduce: _Reduce, dtype: np.dtype[Any], *, keep: bool) -> Kernel:
     return compute
 
 
-def _summer(dtype: np.dtype[Any], wide: np.dtype[Any], *, keep: bool, accelerate: bool) -> Kernel:
-    """The sum as a kernel, kept in ``wide``; of few floats, and of many, by the shortest way."""
-    of_any = _reducer(np.add.reduce, wide, keep=keep)
-    if wide != dtype or dtype.char not in "fd":
-        return of_any
-    in_c = accelerate and dtype.char == "f"
-    #: Axes and shape of the last call, and how such an array is summed up.
-    last: tuple[Value, tuple[int, ...], SumInC | None] = (_summer, (), None)
+#: The shortest way for arrays of a shape, along some axes; None if there is none.
+_ShortWay = Callable[[tuple[int, ...], tuple[int, ...]], Any]
+
+
+def _by_shape(of_any: Kernel, find: _ShortWay) -> Kernel:
+    """A reduction that is done by the shortest way for a shape, if there is one."""
+    #: Axes and shape of the last call, and how such an array is reduced.
+    last: tuple[Value, tuple[int, ...], Any] = (_by_shape, (), None)
 
     def compute(x: Value, indices: Value) -> Value:
         nonlocal last
         known, shape, short = last
         if indices is not known or x.shape != shape:
             # Constants or not: the same sum must not depend on what else has been folded.
-            axes = axes_in(indices, x.ndim)
-            short = sum_in_c(x.shape, axes, keep=keep) if in_c else None
-            short = short or sum_of_few(x.shape, axes, dtype, keep=keep)
+            short = find(x.shape, axes_in(indices, x.ndim))
             if is_constant(indices):
                 last = indices, x.shape, short
         total = None if short is None else short(x)
         return of_any(x, indices) if total is None else total
 
     return compute
+
+
+def _in_c(of_any: Kernel, attrs: Attrs, way: str) -> Kernel:
+    """A reduction of float32 by the library where that has a way, and otherwise as ``of_any``."""
+    if not attrs.accelerate or attrs.dtype("T") is not dtypes.float32:
+        return of_any
+    keep = attrs.bool("keep_dims")
+    return _by_shape(of_any, lambda shape, axes: in_c(shape, axes, way, keep=keep))
+
+
+def _summer(attrs: Attrs, wide: np.dtype[Any]) -> Kernel:
+    """The sum as a kernel, kept in ``wide``; of few floats, and of many, by the shortest way."""
+    dtype, keep = attrs.dtype("T").numpy, attrs.bool("keep_dims")
+    of_any = _reducer(np.add.reduce, wide, keep=keep)
+    if wide != dtype or dtype.char not in "fd":
+        return of_any
+    is_in_c = attrs.accelerate and dtype.char == "f"
+
+    def find(shape: tuple[int, ...], axes: tuple[int, ...]) -> ReductionInC | None:
+        found = in_c(shape, axes, "sum", keep=keep) if is_in_c else None
+        return found or sum_of_few(shape, axes, dtype, keep=keep)
+
+    return _by_shape(of_any, find)
 
 
 def accumulator(dtype: DType) -> np.dtype[Any]:
@@ -147,9 +168,9 @@ def make_sum(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("T")
     wide, keep = accumulator(dtype), attrs.bool("keep_dims")
     if attrs.op.name == "Sum":
-        total = _summer(dtype.numpy, wide, keep=keep, accelerate=attrs.accelerate)
+        total = _summer(attrs, wide)
     else:
-        total = _reducer(product, wide, keep=keep)
+        total = _in_c(_reducer(product, wide, keep=keep), attrs, "product")
     if dtype not in NARROW:
         return total
     narrow = dtype.numpy
@@ -171,6 +192,7 @@ def make_extremum(attrs: Attrs) -> Kernel:
     of_some = _reducer(reduce, dtype.numpy, keep=keep)
     nothing = worst(dtype, largest=attrs.op.name == "Max")
     of_none = _reducer(functools.partial(reduce, initial=nothing), dtype.numpy, keep=keep)
+    of_some = _in_c(of_some, attrs, "greatest" if attrs.op.name == "Max" else "least")
     return lambda x, indices: (of_some if x.size else of_none)(x, indices)
 
 
@@ -188,7 +210,7 @@ def make_mean(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("T")
     wide = _wide(dtype)
     keep = attrs.bool("keep_dims")
-    total_of = _summer(dtype.numpy, wide, keep=keep, accelerate=attrs.accelerate)
+    total_of = _summer(attrs, wide)
     divide = operator.truediv if dtype.is_floating else _complex_quotient
     divide = _quotient_towards_zero if dtype.is_integer else divide
     # Cached, since to make a scalar takes 240 ns.

@@ -1,6 +1,6 @@
-"""Sums of few floats as products with ones, and of many by the library in C.
+"""Sums of few floats as products with ones, and reductions of many by the library in C.
 
-In:   which axes of which shape are added up.
+In:   which axes of which shape are added up, or joined in another way.
 Out:  a function of an array of that shape; None where there is no such way, or no gain.
 Not:  registers no kernel; checks no axes.
 
@@ -19,18 +19,19 @@ import numpy as np
 
 from penstock.core.values import Array, Value, freeze
 from penstock.kernels.c.moments import sums
+from penstock.kernels.c.short_rows import LONG, reduced
 from penstock.kernels.parallel.blas import ALONE_BY_DOT, ALONE_BY_VECTOR
 
 Sum: TypeAlias = Callable[[Array], Value]
 #: None for an array that does not lie as it should.
-SumInC: TypeAlias = Callable[[Array], Value | None]
+ReductionInC: TypeAlias = Callable[[Array], Value | None]
 
 #: At most so many numbers are added up to one: for more, OpenBLAS may wake its threads.
 _FEW: Final = ALONE_BY_DOT
 #: In arrays of at most so many elements, for the same reason.
 _SMALL: Final = min(1 << 16, ALONE_BY_VECTOR)
-#: Arrays of so many elements, and rows of so many, are worth being added up in C.
-_MANY, _LONG = 1 << 14, 32
+#: Arrays of so many elements are worth being added up in C.
+_MANY: Final = 1 << 14
 
 
 def sum_of_few(
@@ -58,18 +59,24 @@ def sum_of_few(
     return None
 
 
-def sum_in_c(shape: tuple[int, ...], axes: tuple[int, ...], *, keep: bool) -> SumInC | None:
-    """The sum of many numbers of float32 along the last axes, or all of them; as above."""
+def in_c(
+    shape: tuple[int, ...], axes: tuple[int, ...], way: str, *, keep: bool
+) -> ReductionInC | None:
+    """One of ``WAYS`` of many numbers of float32 along the last axes, or all of them; as above.
+
+    Sums are of rows of any length, the others of short ones: numpy has vectors for long ones.
+    """
     rank, count = len(shape), len(axes)
     if math.prod(shape) < _MANY or not _are_sane(axes, rank):
         return None
     summed, rest = _summed_and_rest(shape, axes, keep=keep)
     length = math.prod(shape[rank - count :])
-    if summed != list(range(rank - count, rank)) or length < _LONG:
+    is_long = length >= LONG
+    if summed != list(range(rank - count, rank)) or (is_long and way != "sum"):
         return None
 
     def of_rows(x: Array) -> Value | None:
-        found = sums(x, length)
+        found = sums(x, length) if is_long else reduced(x, length, way)
         return None if found is None else found.reshape(rest)[()]
 
     return of_rows
