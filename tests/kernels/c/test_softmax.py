@@ -37,6 +37,14 @@ def test_rows_of_all_lengths(length: int, monkeypatch: pytest.MonkeyPatch) -> No
     assert len(found) <= 1
 
 
+@pytest.mark.parametrize("length", [3, 31, 100])
+def test_a_factor_comes_first(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all numbers, and is rounded for itself."""
+    logits = (RNG.normal(size=(37, length)) * 9).astype(np.float32)
+    for _ in each_way(monkeypatch, module):
+        np.testing.assert_array_equal(softmax(logits, 0.3), softmax(logits * np.float32(0.3)))
+
+
 @pytest.mark.parametrize("length", [1, 2, 7, 15, 16, 17, 31, 33, 100, 1000, 40_000])
 def test_logarithms_of_rows_of_all_lengths(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of numbers whose softmax is 0 are exact, too."""
@@ -125,13 +133,16 @@ def test_what_a_loss_takes(length: int, monkeypatch: pytest.MonkeyPatch) -> None
         np.testing.assert_allclose(totals, in_eights(powers), rtol=3e-7)
 
 
-def test_a_sure_prediction_has_tensorflows_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("length", "place"), [(75, 40), (29, 3)])
+def test_a_sure_prediction_has_tensorflows_rounding(
+    length: int, place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Many tiny powers beside a 1: the sum is theirs in this order, and no other."""
-    logits = np.full((1, 75), -16.3, np.float32)
-    logits[0, 40] = 0
+    logits = np.full((1, length), -16.3, np.float32)
+    logits[0, place] = 0
     tiny = np.float32(np.exp(np.float64(np.float32(-16.3))))
-    powers = np.full((1, 75), tiny, np.float32)
-    powers[0, 40] = 1
+    powers = np.full((1, length), tiny, np.float32)
+    powers[0, place] = 1
     assert in_eights(powers)[0] != powers.sum(dtype=np.float64).astype(np.float32)
     for kind in KINDS:
         monkeypatch.setattr(module, "library", lambda k=kind: Library(loaded(), k))
