@@ -4,6 +4,7 @@
 
 #include "columns.h"
 #include "convolution.h"
+#include "crops.h"
 #include "extremes.h"
 #include "kinds.h"
 #include "narrow.h"
@@ -22,7 +23,7 @@ EACH_KIND(Winograd, winograd)
 
 PUBLIC int64_t penstock_layout(void) {
   const size_t others = sizeof(Packing) + sizeof(Pooling) + sizeof(Rows) + sizeof(Segments) + sizeof(Philox) +
-                        sizeof(Resizing) + sizeof(Conversion) + sizeof(Columns) + sizeof(Extremes);
+                        sizeof(Resizing) + sizeof(Conversion) + sizeof(Columns) + sizeof(Extremes) + sizeof(Crops);
   return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)others;
 }
 
@@ -146,3 +147,5 @@ BY_KIND(resize, Resize, Resizing)
 BY_KIND(narrow, Convert, Conversion)
 /* Where the greatest or the least number of each of some rows is. */
 BY_KIND(extremes, FindExtremes, Extremes)
+/* Parts of images. */
+BY_KIND(crop, Crop, Crops)

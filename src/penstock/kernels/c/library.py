@@ -144,10 +144,28 @@ class Extremes(ctypes.Structure):
     )
 
 
+class Along(ctypes.Structure):
+    """The structure of that name in ``crops.h``."""
+
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("lower", "upper", "part", "is_inside"))
+
+
+class Crops(ctypes.Structure):
+    """The structure of that name in ``crops.h``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("images", "owners", "out")),
+        *((name, Along) for name in ("by_row", "by_column")),
+        *((name, ctypes.c_int64) for name in ("count", "rows", "columns")),
+        *((name, ctypes.c_int64) for name in ("image_rows", "image_columns", "depth")),
+        ("outside", ctypes.c_float),
+    )
+
+
 #: Those whose sizes tell whether a library is of these sources.
 _STRUCTURES: Final = (
     *(Convolution, Packing, Pooling, Rows, Columns, Segments, Philox, Resizing, Conversion),
-    Extremes,
+    *(Extremes, Crops),
 )
 
 
@@ -199,6 +217,7 @@ class Library:
         self._resize: Final = working("resize", Resizing)
         self._narrow: Final = working("narrow", Conversion)
         self._extremes: Final = working("extremes", Extremes)
+        self._crop: Final = working("crop", Crops)
 
     def packed_bytes(self, elements: int, count: int) -> int:
         """Bytes that so many filters of so many elements take when they are packed."""
@@ -291,6 +310,10 @@ class Library:
     def find_extremes(self, extremes: Extremes, helpers: int) -> None:
         """Where the greatest or the least number of each row is."""
         self._extremes(self._kind, extremes, helpers)
+
+    def crop(self, crops: Crops, helpers: int) -> None:
+        """Parts of images."""
+        self._crop(self._kind, crops, helpers)
 
     def slide(self, convolution: Convolution, helpers: int) -> None:
         """Windows of one channel each, with filters as they are."""

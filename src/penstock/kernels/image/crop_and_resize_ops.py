@@ -22,6 +22,8 @@ from penstock.errors import OutOfRangeError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import REALS
+from penstock.kernels.c.crops import Places
+from penstock.kernels.c.crops import crops as crops_in_c
 from penstock.kernels.parallel.blas import alone
 from penstock.kernels.values.arrays import check_new, shape_text
 
@@ -60,12 +62,17 @@ class _Samples:
             is_inside,
         )
 
+    def near(self) -> Places:
+        """Their neighbours."""
+        return Places(self.lower, self.upper, self.part, self.is_inside)
+
 
 @kernel("CropAndResize", types={"T": REALS})
 def make_crop_and_resize(attrs: Attrs) -> Kernel:
     """What is in each box, blended from the four nearest elements, or the nearest."""
     is_nearest = _method(attrs) == "nearest"
     outside = np.float32(attrs.float("extrapolation_value"))
+    is_in_c = attrs.accelerate and not is_nearest
 
     def crop_and_resize(images: Value, boxes: Value, owners: Value, size: Value) -> Array:
         _check_image(images.shape)
@@ -74,6 +81,10 @@ def make_crop_and_resize(attrs: Attrs) -> Kernel:
             raise ValueError(f"crop_size must have two elements: {shape_text(size.shape)}")
         rows, columns = _samples(boxes, size.tolist(), images.shape)
         check_new((*rows.lower.shape, columns.lower.shape[1], images.shape[3]), np.dtype("f4"))
+        near = rows.near(), columns.near()
+        in_c = crops_in_c(images, owners, near, float(outside)) if is_in_c else None
+        if in_c is not None:
+            return in_c
         owner = owners[:, None, None]
         if is_nearest:
             found: Array = images[owner, rows.nearest[:, :, None], columns.nearest[:, None]]
