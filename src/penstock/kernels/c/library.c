@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "colors.h"
 #include "columns.h"
 #include "convolution.h"
 #include "crops.h"
@@ -23,7 +24,8 @@ EACH_KIND(Winograd, winograd)
 
 PUBLIC int64_t penstock_layout(void) {
   const size_t others = sizeof(Packing) + sizeof(Pooling) + sizeof(Rows) + sizeof(Segments) + sizeof(Philox) +
-                        sizeof(Resizing) + sizeof(Conversion) + sizeof(Columns) + sizeof(Extremes) + sizeof(Crops);
+                        sizeof(Resizing) + sizeof(Conversion) + sizeof(Columns) + sizeof(Extremes) + sizeof(Crops) +
+                        sizeof(Colors);
   return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)others;
 }
 
@@ -149,3 +151,5 @@ BY_KIND(narrow, Convert, Conversion)
 BY_KIND(extremes, FindExtremes, Extremes)
 /* Parts of images. */
 BY_KIND(crop, Crop, Crops)
+/* Pixels with other colours. */
+BY_KIND(recolor, Recolor, Colors)

@@ -162,10 +162,20 @@ class Crops(ctypes.Structure):
     )
 
 
+class Colors(ctypes.Structure):
+    """The structure of that name in ``colors.h``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("from_", "to")),
+        *((name, ctypes.c_int64) for name in ("count", "way")),
+        ("amount", ctypes.c_float),
+    )
+
+
 #: Those whose sizes tell whether a library is of these sources.
 _STRUCTURES: Final = (
     *(Convolution, Packing, Pooling, Rows, Columns, Segments, Philox, Resizing, Conversion),
-    *(Extremes, Crops),
+    *(Extremes, Crops, Colors),
 )
 
 
@@ -218,6 +228,7 @@ class Library:
         self._narrow: Final = working("narrow", Conversion)
         self._extremes: Final = working("extremes", Extremes)
         self._crop: Final = working("crop", Crops)
+        self._recolor: Final = working("recolor", Colors)
 
     def packed_bytes(self, elements: int, count: int) -> int:
         """Bytes that so many filters of so many elements take when they are packed."""
@@ -314,6 +325,10 @@ class Library:
     def crop(self, crops: Crops, helpers: int) -> None:
         """Parts of images."""
         self._crop(self._kind, crops, helpers)
+
+    def recolor(self, colors: Colors, helpers: int) -> None:
+        """Pixels with other colours."""
+        self._recolor(self._kind, colors, helpers)
 
     def slide(self, convolution: Convolution, helpers: int) -> None:
         """Windows of one channel each, with filters as they are."""

@@ -20,10 +20,14 @@ from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, REALS
+from penstock.kernels.c.channels import column_sums, scaled
+from penstock.kernels.c.colors import recolored
 from penstock.kernels.narrow.precision import NARROW, in_float32
 from penstock.kernels.values.arrays import shape_text
 
 _FLOAT: Final = frozenset({dtypes.float32})
+#: Pixels that fill vectors together, whatever their channels.
+_TOGETHER: Final = 8
 
 
 def _to_hue(colors: Array) -> tuple[Array, Array, Array]:
@@ -75,22 +79,24 @@ def _hsv_to_rgb(colors: Array) -> Array:
     return _colored(hue, saturation, value)
 
 
-_CONVERSIONS: Final[dict[str, Callable[[Array], Array]]] = {
-    "RGBToHSV": _rgb_to_hsv,
-    "HSVToRGB": _hsv_to_rgb,
+#: By numpy; and what the library in C calls it.
+_CONVERSIONS: Final[dict[str, tuple[Callable[[Array], Array], str]]] = {
+    "RGBToHSV": (_rgb_to_hsv, "to_hsv"),
+    "HSVToRGB": (_hsv_to_rgb, "from_hsv"),
 }
 
 
 @kernel(*_CONVERSIONS, types={"T": FLOATS})
 def make_color_conversion(attrs: Attrs) -> Kernel:
     """Red, green and blue as hue, saturation and value, or back."""
-    convert, dtype = _CONVERSIONS[attrs.op.name], attrs.dtype("T")
+    (convert, way), dtype = _CONVERSIONS[attrs.op.name], attrs.dtype("T")
 
     def checked(images: Value) -> Array:
         if images.ndim < 1:
             raise ValueError(f"input must be at least 1D{shape_text(images.shape)}")
         _check_depth(images)
-        return convert(images)
+        in_c = recolored(images, way) if attrs.accelerate else None
+        return convert(images) if in_c is None else in_c
 
     return in_float32(checked, dtype) if dtype in NARROW else checked
 
@@ -113,23 +119,25 @@ def _scale_saturation(colors: Array, scale: np.float32) -> Array:
     return _colored(hue, scaled, most)
 
 
-_ADJUSTMENTS: Final[dict[str, Callable[[Array, np.float32], Array]]] = {
-    "AdjustHue": _shift_hue,
-    "AdjustSaturation": _scale_saturation,
+#: The same.
+_ADJUSTMENTS: Final[dict[str, tuple[Callable[[Array, np.float32], Array], str]]] = {
+    "AdjustHue": (_shift_hue, "shift_hue"),
+    "AdjustSaturation": (_scale_saturation, "scale_saturation"),
 }
 
 
 @kernel(*_ADJUSTMENTS, types={"T": _FLOAT})
 def make_adjust_color(attrs: Attrs) -> Kernel:
     """Colours with their hue turned, or their saturation multiplied."""
-    adjust = _ADJUSTMENTS[attrs.op.name]
+    adjust, way = _ADJUSTMENTS[attrs.op.name]
 
     def adjusted(images: Value, amount: Value) -> Array:
         _check_image(images)
         if np.ndim(amount):
             raise ValueError(f"delta and scale must be scalar: {shape_text(np.shape(amount))}")
         _check_depth(images)
-        return adjust(images, np.float32(amount))
+        in_c = recolored(images, way, float(amount)) if attrs.accelerate else None
+        return adjust(images, np.float32(amount)) if in_c is None else in_c
 
     return adjusted
 
@@ -140,16 +148,41 @@ def _check_image(images: Value) -> None:
 
 
 @kernel("AdjustContrastv2", types={"T": _FLOAT})
-def make_adjust_contrast_v2(_attrs: Attrs) -> Kernel:
+def make_adjust_contrast_v2(attrs: Attrs) -> Kernel:
     """Each channel's distance from its mean, multiplied."""
 
     def adjust_contrast(images: Value, factor: Value) -> Array:
         _check_image(images)
         if np.ndim(factor):
             raise ValueError(f"contrast_factor must be scalar: {shape_text(np.shape(factor))}")
-        return _stretched(images, np.float32(factor))
+        in_c = _stretched_in_c(images, np.float32(factor)) if attrs.accelerate else None
+        return _stretched(images, np.float32(factor)) if in_c is None else in_c
 
     return adjust_contrast
+
+
+def _stretched_in_c(images: Array, factor: np.float32) -> Array | None:
+    """The same by the library; None if that is for numpy."""
+    found = [_one_stretched(image, factor) for image in images.reshape(-1, *images.shape[-3:])]
+    made = [image for image in found if image is not None]
+    if not made or len(made) < len(found):
+        return None
+    return (made[0] if len(made) == 1 else np.stack(made)).reshape(images.shape)
+
+
+def _one_stretched(image: Array, factor: np.float32) -> Array | None:
+    """An image of which some neighbouring pixels are one, of more channels."""
+    rows, columns, depth = image.shape
+    pixels = rows * columns
+    if not image.size or pixels % _TOGETHER:
+        return None
+    wide = image.reshape(-1, _TOGETHER * depth)
+    sums = column_sums(wide)
+    if sums is None:
+        return None
+    mean = sums.reshape(_TOGETHER, depth).sum(0, np.float64) / pixels
+    means = np.tile(mean.astype(np.float32), _TOGETHER)
+    return scaled(wide, means, np.full_like(means, factor), means)
 
 
 def _stretched(images: Value, factor: np.float32) -> Array:
