@@ -32,6 +32,16 @@ def test_reverse(axes: list[int], expected: Any) -> None:
     assert np.shares_memory(by_axes, MATRIX)
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.float32, np.complex128])
+def test_large_images_are_turned_pixel_by_pixel(kind: Any) -> None:
+    """Also those that are views of others."""
+    images = np.random.default_rng(5).integers(0, 99, (2, 70, 80, 3)).astype(kind)
+    for some in (images, images[:, ::2, 5:]):
+        for axes in ([2], [1, 2], [3], [2, 3]):
+            expected = np.flip(some, axes)
+            np.testing.assert_array_equal(run_op("ReverseV2", some, np.int32(axes)), expected)
+
+
 def test_reverse_of_scalars_and_of_nothing() -> None:
     """Without elements no axis is looked at."""
     assert run_op("ReverseV2", np.float32(1), np.array([0])) == 1

@@ -120,6 +120,17 @@ def test_one_hot_leaves_rows_without_a_place_empty() -> None:
     np.testing.assert_array_equal(result, [[5, 1, 1], [1, 1, 5], [1, 1, 1], [1, 1, 1]])
 
 
+@pytest.mark.parametrize("least", [0, -3])
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64])
+def test_one_hot_of_many_indices(kind: Any, least: int) -> None:
+    """All within the depth, or some beyond it on either side."""
+    depth = 9 if least == 0 else 5
+    indices = np.random.default_rng(3).integers(least, 9, (90, 110)).astype(kind)
+    result = run_op("OneHot", indices, np.int32(depth), np.float32(5), np.float32(1))
+    expected = np.where(indices[..., None] == np.arange(depth), 5, 1)
+    np.testing.assert_array_equal(result, expected)
+
+
 @pytest.mark.parametrize(("axis", "turned"), [(0, (2, 0, 1)), (1, (0, 2, 1)), (-1, (0, 1, 2))])
 def test_one_hot_puts_the_dimension_where_it_is_wanted(axis: int, turned: Any) -> None:
     """The axis is the new dimension's place in the result."""

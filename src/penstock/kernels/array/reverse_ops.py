@@ -18,6 +18,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.constants import is_constant
 from penstock.kernels.api.registry import Cost, Kernel, kernel
 from penstock.kernels.api.types import OBJECTS, PLAIN
+from penstock.kernels.parallel.strided_copies import gathered
 from penstock.kernels.values.arrays import boxing, check_new, shape_text
 
 _INDEX: Final = frozenset({dtypes.int32, dtypes.int64})
@@ -40,7 +41,7 @@ def make_reverse(attrs: Attrs) -> Kernel:
         if values.shape[:1] == (0,):
             raise InvalidArgumentError("Invalid input first dimension. Found 0.")
         index = tuple(_BACKWARDS if marked else slice(None) for marked in dims.tolist())
-        return as_value(values[index])
+        return as_value(gathered(values[index]))
 
     return boxing(attrs, "T", reverse)
 
@@ -64,7 +65,7 @@ def make_reverse_v2(attrs: Attrs) -> Kernel:
             if index[axis] is _BACKWARDS:
                 raise InvalidArgumentError(f"axis {axis % rank} specified more than once.")
             index[axis] = _BACKWARDS
-        return values[tuple(index)]
+        return gathered(values[tuple(index)])
 
     return boxing(attrs, "T", reverse_v2)
 

@@ -164,12 +164,21 @@ def make_one_hot(attrs: Attrs) -> Kernel:
         else:
             # Itself, and no view of it, which might have to be copied when it is fetched.
             shaped = full((*indices.shape, count), off_value, dtype)
-            flat, rows = indices.reshape(-1), shaped.reshape(indices.size, count)
-            (inside,) = np.nonzero((flat >= 0) & (flat < count))
-            rows[inside, flat[inside]] = on_value
+            shaped.reshape(-1)[_places_of(indices.reshape(-1), count)] = on_value
         return shaped if axis in {-1, rank} else np.moveaxis(shaped, -1, axis)
 
     return one_hot
+
+
+def _places_of(indices: Array, count: int) -> Array:
+    """Where the indices that there are stand, in rows of so many elements one after the other."""
+    starts = np.arange(indices.size) * count
+    if not indices.size or (indices.min() >= 0 and indices.max() < count):
+        starts += indices.astype(np.intp, copy=False)
+        return starts
+    is_inside = (indices >= 0) & (indices < count)
+    places: Array = starts[is_inside] + indices[is_inside].astype(np.intp)
+    return places
 
 
 @lru_cache(maxsize=64)

@@ -63,11 +63,19 @@ def _top_k(x: Value, k: int, index_type: np.dtype[Any]) -> tuple[Array, Array]:
         places = _best_places(keys, k)
         return x.take(places), places.astype(index_type)
     rows = keys.reshape((math.prod(x.shape[:-1]), size))
-    places = _best_places_of_rows(rows, k) if _is_long(size, k) else _falling(rows)[:, :k]
+    places = _best_places_of_all(rows, k)
     starts = np.arange(len(rows))[:, None] * size
     shape = (*x.shape[:-1], k)
     best = x.reshape(-1).take(places + starts).reshape(shape)
     return best, places.astype(index_type).reshape(shape)
+
+
+def _best_places_of_all(rows: Array, k: int) -> Array:
+    """Positions of the k largest elements of rows, in falling order."""
+    if k == 1 <= rows.size:
+        best: Array = rows.argmax(1)[:, None]
+        return best
+    return _best_places_of_rows(rows, k) if _is_long(rows.shape[1], k) else _falling(rows)[:, :k]
 
 
 def _is_long(size: int, k: int) -> bool:
