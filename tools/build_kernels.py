@@ -39,7 +39,7 @@ _OPTIONS += ["-ffp-contract=fast", "-fno-math-errno"]
 _ONCE = ["library", "programs", "pool", "cores", "boxes", "machine", "blocks"]
 _FOR_EACH_KIND = ["tiles", "winograd", "elements", "pooling", "softmax", "moments", "segments"]
 _FOR_EACH_KIND += ["philox", "resizing", "operations", "narrow", "columns", "optimisers"]
-_FOR_EACH_KIND += ["extremes", "short_rows", "crops", "colors"]
+_FOR_EACH_KIND += ["extremes", "short_rows", "crops", "colors", "weighing"]
 
 
 #: Of a source of those compiled once, or of a kind: its name, that of its object, and options.

@@ -14,6 +14,7 @@
 #include "resizing.h"
 #include "rows.h"
 #include "segments.h"
+#include "weighing.h"
 #include "winograd.h"
 
 /* By which tools/build_kernels.py knows that there is nothing to do; nothing calls for it. */
@@ -25,7 +26,7 @@ EACH_KIND(Winograd, winograd)
 PUBLIC int64_t penstock_layout(void) {
   const size_t others = sizeof(Packing) + sizeof(Pooling) + sizeof(Rows) + sizeof(Segments) + sizeof(Philox) +
                         sizeof(Resizing) + sizeof(Conversion) + sizeof(Columns) + sizeof(Extremes) + sizeof(Crops) +
-                        sizeof(Colors);
+                        sizeof(Colors) + sizeof(Weighing);
   return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)others;
 }
 
@@ -153,3 +154,5 @@ BY_KIND(extremes, FindExtremes, Extremes)
 BY_KIND(crop, Crop, Crops)
 /* Pixels with other colours. */
 BY_KIND(recolor, Recolor, Colors)
+/* Rows that are weighed and added up. */
+BY_KIND(weigh, Weigh, Weighing)

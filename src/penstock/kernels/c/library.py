@@ -172,10 +172,19 @@ class Colors(ctypes.Structure):
     )
 
 
+class Weighing(ctypes.Structure):
+    """The structure of that name in ``weighing.h``."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("from_", "to", "sources", "weights")),
+        *((name, ctypes.c_int64) for name in ("outer", "before", "after", "taps", "length")),
+    )
+
+
 #: Those whose sizes tell whether a library is of these sources.
 _STRUCTURES: Final = (
     *(Convolution, Packing, Pooling, Rows, Columns, Segments, Philox, Resizing, Conversion),
-    *(Extremes, Crops, Colors),
+    *(Extremes, Crops, Colors, Weighing),
 )
 
 
@@ -228,6 +237,7 @@ class Library:
         self._narrow: Final = working("narrow", Conversion)
         self._extremes: Final = working("extremes", Extremes)
         self._crop: Final = working("crop", Crops)
+        self._weigh: Final = working("weigh", Weighing)
         self._recolor: Final = working("recolor", Colors)
 
     def packed_bytes(self, elements: int, count: int) -> int:
@@ -329,6 +339,10 @@ class Library:
     def recolor(self, colors: Colors, helpers: int) -> None:
         """Pixels with other colours."""
         self._recolor(self._kind, colors, helpers)
+
+    def weigh(self, weighing: Weighing, helpers: int) -> None:
+        """Rows that are weighed and added up."""
+        self._weigh(self._kind, weighing, helpers)
 
     def slide(self, convolution: Convolution, helpers: int) -> None:
         """Windows of one channel each, with filters as they are."""

@@ -33,6 +33,12 @@ class Line(NamedTuple):
     #: Of no meaning where both elements are the same.
     parts: Array
 
+    def of_seen(self) -> tuple[Array, Line]:
+        """The elements that are taken from, in order, and the same line among these alone."""
+        seen, numbers = np.unique(np.stack([self.first, self.second]), return_inverse=True)
+        first, second = numbers.reshape(2, -1)
+        return seen, Line(first.copy(), second.copy(), self.parts)
+
     def in_c(self) -> Blend:
         """The same for the library, as long as this lives."""
         return Blend(address(self.first), address(self.second), address(self.parts))

@@ -24,8 +24,8 @@ from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, REALS
-from penstock.kernels.c.resizing import Line, line_in_c, resized
 from penstock.kernels.image.linear_resize import AxisBlend, blend, line_of
+from penstock.kernels.image.resize_in_c import line_by, resized_in_c, weighed_in_c
 from penstock.kernels.image.resize_methods import (
     HALF,
     Blend,
@@ -89,14 +89,14 @@ def make_resize_bilinear(attrs: Attrs) -> Kernel:
     _check_centres(attrs)
     method = bilinear_method(attrs)
     lines_of = functools.lru_cache(maxsize=64)(functools.partial(_lines, method))
-    line_of_c = functools.lru_cache(maxsize=64)(functools.partial(_line_in_c, method))
+    line_of_c = functools.lru_cache(maxsize=64)(functools.partial(line_by, method))
 
     def resize(images: Value, size: Value) -> Array:
         rows, columns = _sizes(images, size)
         batch, height, width, depth = images.shape
         if attrs.accelerate:
             by = line_of_c(height, rows), line_of_c(width, columns)
-            in_c = resized(images.astype(np.float32, copy=False), *by)
+            in_c = resized_in_c(images, *by)
             if in_c is not None:
                 return in_c
         result = np.empty((batch, rows, columns, depth), np.float32)
@@ -112,11 +112,6 @@ def make_resize_bilinear(attrs: Attrs) -> Kernel:
         return result
 
     return resize
-
-
-def _line_in_c(method: Method, before: int, after: int) -> Line:
-    by = method(before, after)
-    return line_in_c(by.sources, by.weights[:, 1], before)
 
 
 def _lines(
@@ -163,6 +158,9 @@ def make_resize(attrs: Attrs) -> Kernel:
         rows, columns = _sizes(images, size)
         batch, before_rows, before_columns, depth = images.shape
         by_row, by_column = method(before_rows, rows), method(before_columns, columns)
+        in_c = weighed_in_c(images, by_row, by_column) if attrs.accelerate else None
+        if in_c is not None:
+            return in_c
 
         def of_some(images: Array) -> Array:
             wide: Array = images.astype(np.float32, copy=False)
