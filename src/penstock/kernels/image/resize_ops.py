@@ -24,6 +24,7 @@ from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS, REALS
+from penstock.kernels.c.weighing import weighed
 from penstock.kernels.image.linear_resize import AxisBlend, blend, line_of
 from penstock.kernels.image.resize_in_c import line_by, resized_in_c, weighed_in_c
 from penstock.kernels.image.resize_methods import (
@@ -335,7 +336,8 @@ def make_scale_and_translate(attrs: Attrs) -> Kernel:
         result: Array = images.astype(np.float32, copy=False)
         for axis, after in enumerate(_sizes(images, size)):
             by = blend_for(images.shape[1 + axis], after, scale[axis], moved[axis])
-            result = _blend(result, 1 + axis, by)
+            in_c = weighed(result, 1 + axis, *by) if attrs.accelerate else None
+            result = _blend(result, 1 + axis, by) if in_c is None else in_c
         return result
 
     return scale_and_translate

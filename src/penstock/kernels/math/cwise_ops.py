@@ -23,6 +23,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS, NUMBERS, REALS, SIGNED
 from penstock.kernels.c.functions import in_c
+from penstock.kernels.narrow.precision import many_in_float32
 from penstock.kernels.values.arrays import as_array
 from penstock.kernels.values.complex_arithmetic import product, reciprocal, square
 
@@ -127,8 +128,10 @@ def _complex_sign(z: Value) -> Value:
 @kernel(*_BINARY, types={"T": NUMBERS})
 def make_binary(attrs: Attrs) -> Kernel:
     """Sum, difference or product; integers wrap around."""
-    is_product = attrs.op.name == "Mul"
-    return product if is_product and attrs.dtype("T").is_complex else _BINARY[attrs.op.name]
+    name, dtype = attrs.op.name, attrs.dtype("T")
+    if name == "Mul" and dtype.is_complex:
+        return product
+    return many_in_float32(_BINARY[name], dtype)
 
 
 @kernel("Add", types={"T": {dtypes.string}})
@@ -154,10 +157,10 @@ def _complex_pow(x: Value, y: Value) -> Value:
 @kernel("Maximum", "Minimum", types={"T": REALS})
 def make_extremum(attrs: Attrs) -> Kernel:
     """The larger or the smaller of two numbers; NaN if one of them is."""
-    kind = attrs.dtype("T").numpy.type
+    dtype = attrs.dtype("T")
     if attrs.op.name == "Maximum":
-        return _extremum(kind, operator.gt, np.maximum)
-    return _extremum(kind, operator.lt, np.minimum)
+        return _extremum(dtype.numpy.type, operator.gt, many_in_float32(np.maximum, dtype))
+    return _extremum(dtype.numpy.type, operator.lt, many_in_float32(np.minimum, dtype))
 
 
 def _extremum(kind: type, beats: Kernel, extremum: Kernel) -> Kernel:

@@ -21,6 +21,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.constants import remembering
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS, INTEGERS, NUMBERS, REALS
+from penstock.kernels.narrow.precision import many_in_float32
 from penstock.kernels.values.complex_arithmetic import quotient
 
 
@@ -109,7 +110,8 @@ def _check_empty(x: Value, y: Value) -> None:
 @kernel("RealDiv", types={"T": FLOATS | COMPLEX})
 def make_real_div(attrs: Attrs) -> Kernel:
     """The quotient x / y."""
-    return quotient if attrs.dtype("T").is_complex else operator.truediv
+    dtype = attrs.dtype("T")
+    return quotient if dtype.is_complex else many_in_float32(operator.truediv, dtype)
 
 
 @kernel("DivNoNan", types={"T": FLOATS | COMPLEX})

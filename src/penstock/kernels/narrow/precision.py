@@ -30,6 +30,8 @@ Step: TypeAlias = Callable[[Value], Value]
 #: Given both, the formula.
 MakeFormula: TypeAlias = Callable[[Kind, Step], Callable[..., Value]]
 
+#: Of fewer elements, numpy's own loops over narrow types take no longer.
+_MANY: Final = 4096
 #: Types whose formulas are computed in float32.
 NARROW: Final[frozenset[DType]] = frozenset({dtypes.float16, dtypes.bfloat16})
 
@@ -57,3 +59,21 @@ def in_float32(function: Callable[..., Value], dtype: DType) -> Callable[..., Va
     """The function with its inputs widened to float32 and its result rounded to ``dtype``."""
     narrow, widen = narrowing(dtype), widening(dtype)
     return lambda *inputs: narrow(function(*[widen(x) for x in inputs]))
+
+
+def many_in_float32(function: Callable[..., Value], dtype: DType) -> Callable[..., Value]:
+    """The same of many numbers of a narrow type; of others it is the function itself.
+
+    For one operation, such as a sum or a quotient: to round twice gives what to round once does,
+    since float32 has more than twice as many digits (Figueroa, When is double rounding innocuous?,
+    1995).
+    """
+    if dtype not in NARROW:
+        return function
+    of_many = in_float32(function, dtype)
+
+    def of_any(*inputs: Value) -> Value:
+        is_many = any(np.size(x) >= _MANY for x in inputs)
+        return of_many(*inputs) if is_many else function(*inputs)
+
+    return of_any

@@ -17,7 +17,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS
 from penstock.kernels.c.channels import column_sums
-from penstock.kernels.narrow.precision import NARROW
+from penstock.kernels.narrow.precision import NARROW, many_in_float32
 from penstock.kernels.values.arrays import shape_text
 
 #: From so many values on the library in C adds up; and, of so few channels, more than one bias is
@@ -31,15 +31,16 @@ _TOGETHER: Final = 64
 @kernel("BiasAdd", "BiasAddV1", types={"T": NUMBERS})
 def make_bias_add(attrs: Attrs) -> Kernel:
     """Add to each value the bias of its channel."""
+    dtype = attrs.dtype("T")
     if "data_format" in attrs.values and attrs.str("data_format") == "NCHW":
-        return _bias_add_second
+        return many_in_float32(_bias_add_second, dtype)
 
     def bias_add(values: Array, bias: Array) -> Array:
         if values.ndim < 2 or bias.shape != values.shape[-1:]:
             raise _mismatch(values, bias, "last")
         return _added(values, bias)
 
-    return bias_add
+    return many_in_float32(bias_add, dtype)
 
 
 def _added(values: Array, bias: Array) -> Array:
