@@ -9,6 +9,7 @@ from penstock.core.values import Array
 from penstock.kernels.c import segments as module
 from penstock.kernels.c.library import library
 from penstock.kernels.c.segments import sum_segments
+from support.ops import both
 from support.shared_library import each_way
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
@@ -46,6 +47,52 @@ def test_rows_of_all_lengths_and_segments_of_all_sizes(
     sums = [wanted(table[part]) if len(part) else np.zeros(length) for part in parts]
     for _ in each_way(monkeypatch, module):
         np.testing.assert_array_equal(sum_segments(table, gathered, sizes), sums)
+
+
+@pytest.mark.parametrize("length", [1, 5, 33, 64])
+def test_rows_with_weights_are_added_up_in_order(
+    length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each product is rounded, and each sum."""
+    table = RNG.normal(size=(300, length)).astype(np.float32)
+    sizes = np.array([0, *range(28), 0, 100, 1, 0])
+    gathered = RNG.integers(0, len(table), sizes.sum())
+    weights = RNG.normal(size=len(gathered)).astype(np.float32)
+    products = np.split(table[gathered] * weights[:, None], np.cumsum(sizes)[:-1])
+    sums = [in_order(part) if len(part) else np.zeros(length) for part in products]
+    for _ in each_way(monkeypatch, module):
+        np.testing.assert_array_equal(sum_segments(table, gathered, sizes, weights), sums)
+
+
+@pytest.mark.parametrize("adjoint_a", [False, True])
+@pytest.mark.parametrize("adjoint_b", [False, True])
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_products_of_sparse_and_dense_matrices(
+    adjoint_a: bool, adjoint_b: bool, is_sorted: bool
+) -> None:
+    """Elements in any order, some in one place, and rows without any."""
+    places = RNG.integers(0, (50, 40), (300, 2))
+    if is_sorted:
+        places = places[np.lexsort(places.T[::-1])]
+    values = RNG.normal(size=300).astype(np.float32)
+    inner = 50 if adjoint_a else 40
+    dense = RNG.normal(size=(17, inner) if adjoint_b else (inner, 17)).astype(np.float32)
+    attrs = {"adjoint_a": adjoint_a, "adjoint_b": adjoint_b}
+    given = places, values, np.int64([50, 40]), dense
+    plain, fast = both("SparseTensorDenseMatMul", *given, **attrs)
+    np.testing.assert_array_equal(fast, plain)
+    none = places[:0], values[:0], np.int64([50, 40]), dense
+    np.testing.assert_array_equal(*both("SparseTensorDenseMatMul", *none, **attrs))
+
+
+@pytest.mark.parametrize("op", ["SegmentSum", "SegmentMean"])
+def test_sorted_segments(op: str) -> None:
+    """Some of which have no rows, and many of which have one."""
+    ids = np.sort(RNG.integers(0, 700, 900))
+    rows = RNG.normal(size=(900, 3, 5)).astype(np.float32)
+    plain, fast = both(op, rows, ids)
+    np.testing.assert_allclose(fast, plain, rtol=1e-5, atol=1e-6)
+    assert fast.shape == plain.shape == (ids[-1] + 1, 3, 5)
 
 
 def test_tables_of_any_rank() -> None:

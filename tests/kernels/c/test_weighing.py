@@ -50,6 +50,15 @@ def test_images(op: str, size: tuple[int, int], kind: Any) -> None:
         np.testing.assert_array_equal(fast, plain)
 
 
+@np.errstate(all="ignore")
+@pytest.mark.parametrize("kernel_type", ["lanczos3", "triangle", "box"])
+def test_images_that_are_scaled_and_moved(kernel_type: str) -> None:
+    """In any direction."""
+    images = RNG.normal(size=(2, 31, 29, 3)).astype(np.float32)
+    given = images, np.int32([17, 40]), np.float32([0.6, 1.3]), np.float32([-2, 3])
+    np.testing.assert_array_equal(*both("ScaleAndTranslate", *given, kernel_type=kernel_type))
+
+
 def test_the_rest_is_for_numpy() -> None:
     """Other types, and places that take nothing."""
     sources, weights = np.zeros((4, 1), int), np.ones((4, 1), np.float32)

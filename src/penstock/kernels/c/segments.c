@@ -3,7 +3,8 @@
  * ``_segments`` after it.
  *
  * They are rounded where TensorFlow rounds: of a segment, what is more than a multiple of eight rows is added up
- * first, and then the sum of eight rows at a time; a single row is no sum, and goes with the first eight.
+ * first, and then the sum of eight rows at a time; a single row is no sum, and goes with the first eight.  Rows with
+ * weights are added up first to last.
  */
 
 #include "convolution.h"
@@ -47,7 +48,29 @@ static void sum_segment(const Segments *s, int64_t segment) {
   }
 }
 
-static void some_segments(const void *work, int64_t segment) { sum_segment(work, segment); }
+static void sum_weighed(const Segments *s, int64_t segment) {
+  const int64_t first = s->starts[segment], end = s->starts[segment + 1];
+  float *to = s->sums + segment * s->length;
+  for (int64_t at = 0; at < s->length; at += BLOCK * LANES) {
+    const int64_t left = s->length - at;
+    vec sum[BLOCK];
+    for (int i = 0; i < BLOCK; i++) sum[i] = all(0);
+    for (int64_t n = first; n < end; n++) {
+      const float *row = s->rows + s->gathered[n] * s->length + at;
+      for (int i = 0; i < BLOCK && i * LANES < left; i++)
+        sum[i] += rounded(load_some(row + i * LANES, left - i * LANES) * all(s->weights[n]));
+    }
+    for (int i = 0; i < BLOCK && i * LANES < left; i++) store_some(to + at + i * LANES, sum[i], left - i * LANES);
+  }
+}
+
+static void some_segments(const void *work, int64_t segment) {
+  const Segments *s = work;
+  if (s->weights)
+    sum_weighed(s, segment);
+  else
+    sum_segment(s, segment);
+}
 
 static void segments(const Segments *s, int helpers) {
   const int64_t numbers = (s->starts[s->count] / s->count + 1) * s->length;

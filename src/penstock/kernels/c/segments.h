@@ -9,6 +9,8 @@ typedef struct {
   /* A table of rows, and those of them that are gathered. */
   const float *rows;
   const int64_t *gathered;
+  /* What each of these is multiplied by; NULL for nothing. */
+  const float *weights;
   /* Where each segment begins in ``gathered``, and where the last one ends. */
   const int64_t *starts;
   /* A row for each segment. */

@@ -22,13 +22,17 @@ from penstock.kernels.parallel.intra_op import HELPERS
 _SHARED: Final = 1 << 16
 
 
-def sum_segments(table: Array, gathered: Array, sizes: Array) -> Array | None:
+def sum_segments(
+    table: Array, gathered: Array, sizes: Array, weights: Array | None = None
+) -> Array | None:
     """The sums of gathered rows; None if that is for others to do.
 
     Args:
         table: [rows, ...] of float32.
         gathered: the numbers of rows, segment by segment, in int64; nobody else writes to them.
         sizes: how many of them each segment has; where there are none, the sum is 0.
+        weights: what each gathered row is multiplied by, in float32; these are then added up first
+            to last.
 
     """
     with_c = library()
@@ -44,6 +48,8 @@ def sum_segments(table: Array, gathered: Array, sizes: Array) -> Array | None:
         rows=address(table), gathered=address(gathered), starts=address(starts),
         sums=address(result), count=len(sizes), length=length,
     )  # fmt: skip
+    if weights is not None:
+        segments.weights = address(weights)
     helps = gathered.size * length >= _SHARED
     with_c.sum_segments(segments, contention.helpers(HELPERS) if helps else 0)
     return result

@@ -28,7 +28,14 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS, REALS
 from penstock.kernels.math.reduction_ops import worst
-from penstock.kernels.math.segments import check_sorted, fold, fold_extrema, fold_sorted, sizes_of
+from penstock.kernels.math.segments import (
+    check_sorted,
+    fold,
+    fold_extrema,
+    fold_sorted,
+    sizes_of,
+    sorted_sums,
+)
 from penstock.kernels.values.arrays import shape_text
 
 _UFUNCS: Final[dict[str, np.ufunc]] = {
@@ -46,10 +53,13 @@ def make_segment_sum(attrs: Attrs) -> Kernel:
     """The sum or product of each run of rows with the same id; ids must be sorted."""
     ufunc = _UFUNCS[attrs.op.name.removeprefix("Segment")]
     default = ufunc.identity
+    is_in_c = attrs.accelerate and ufunc is np.add
 
     def compute(data: Value, ids: Value) -> Value:
         _check_rows(data, ids)
-        return fold_sorted(ufunc, data, ids, check_sorted(ids), default)
+        count = check_sorted(ids)
+        in_c = sorted_sums(data, ids, count) if is_in_c else None
+        return fold_sorted(ufunc, data, ids, count, default) if in_c is None else in_c
 
     return compute
 
@@ -82,7 +92,9 @@ def make_segment_mean(attrs: Attrs) -> Kernel:
     def compute(data: Value, ids: Value) -> Value:
         _check_rows(data, ids)
         count = check_sorted(ids)
-        total = fold_sorted(np.add, data, ids, count, 0)
+        total = sorted_sums(data, ids, count) if attrs.accelerate else None
+        if total is None:
+            total = fold_sorted(np.add, data, ids, count, 0)
         sizes = sizes_of(ids, count, data.ndim).astype(size_type)
         # Where complex numbers are infinite, not even division by one leaves them alone.
         return np.where(sizes == 1, total, divide(total, sizes)).astype(narrow, copy=False)

@@ -4,7 +4,8 @@ In:   rows, the number of the segment that each belongs to, and how two rows are
 Out:  one row per segment.
 Not:  registers no kernel; checks no shape.
 
-Rows are combined in their order, so sums are rounded as a loop would round them.
+Rows are combined in their order, so sums are rounded as a loop would round them; but sums in C
+have eight rows added up at a time.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ import numpy as np
 from penstock.core.values import Array
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.array.scatter_ops import accumulating
+from penstock.kernels.c.segments import sum_segments
 from penstock.kernels.values.arrays import full
 
 #: A sorted segment of this many elements on average is worth a call of numpy of its own.
 _LONG_SEGMENT: Final = 500
+#: Of fewer elements numpy has the sums as soon.
+_MANY: Final = 1 << 12
 #: Types whose sums numpy's own reductions keep in float32.
 _HALVES: Final = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 
@@ -50,6 +54,14 @@ def fold_sorted(ufunc: np.ufunc, rows: Array, ids: Array, count: int, neutral: f
     for segment, start, end in zip(ids[starts].tolist(), starts.tolist(), ends, strict=True):
         folded[segment] = ufunc.reduce(rows[start:end], 0, rows.dtype)
     return folded
+
+
+def sorted_sums(rows: Array, ids: Array, count: int) -> Array | None:
+    """Sums of float32 for ids that never decrease, in C; None if that is for numpy."""
+    if rows.dtype != np.float32 or rows.size < _MANY:
+        return None
+    sizes = np.bincount(ids, minlength=count)
+    return sum_segments(rows, np.arange(len(rows)), sizes)
 
 
 def fold_extrema(ufunc: np.ufunc, rows: Array, ids: Array, count: int, neutral: float) -> Array:

@@ -18,6 +18,7 @@ import numpy as np
 from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.parallel.tiles import by_elements
 from penstock.kernels.values.arrays import shape_text
 
 
@@ -55,12 +56,18 @@ class _Nudge:
 
 def _above(values: Value, nudged: _Nudged) -> Value:
     """How far numbers, or the ends of the range for those outside, are above its start."""
-    return np.maximum(np.minimum(values, nudged.high), nudged.low) - nudged.low
+    above = np.maximum(np.minimum(values, nudged.high), nudged.low)
+    above -= nudged.low
+    return above
 
 
 def _rounded(steps: Value, nudged: _Nudged) -> Value:
-    """The numbers nearest to so many steps above the start of the range."""
-    return np.floor(steps - nudged.zero + np.float32(0.5)) * nudged.step
+    """The numbers nearest to so many steps above the start of the range, in place of these."""
+    steps -= nudged.zero
+    steps += np.float32(0.5)
+    rounded = np.floor(steps, out=steps) if isinstance(steps, np.ndarray) else np.floor(steps)
+    rounded *= nudged.step
+    return rounded
 
 
 def _constant_range(attrs: Attrs) -> _Nudged:
@@ -74,11 +81,19 @@ def _constant_range(attrs: Attrs) -> _Nudged:
 def make_fake_quant_args(attrs: Attrs) -> Kernel:
     """Numbers rounded to the nearest of those possible in a constant range."""
     nudged = _constant_range(attrs)
+    return by_elements(lambda values: _by_factor(values, nudged))
 
-    def fake_quant(values: Value) -> Value:
-        return _rounded(_above(values, nudged) * nudged.per_step, nudged)
 
-    return fake_quant
+def _by_factor(values: Value, nudged: _Nudged) -> Value:
+    steps = _above(values, nudged)
+    steps *= nudged.per_step
+    return _rounded(steps, nudged)
+
+
+def _by_quotient(values: Value, nudged: _Nudged) -> Value:
+    steps = _above(values, nudged)
+    steps /= nudged.step
+    return _rounded(steps, nudged)
 
 
 @kernel("FakeQuantWithMinMaxArgsGradient")
@@ -112,7 +127,7 @@ def make_fake_quant_vars(attrs: Attrs) -> Kernel:
         if low == 0 and high == 0:
             return np.zeros_like(values)[()]
         nudged = nudge(low, high)
-        return _rounded(_above(values, nudged) / nudged.step, nudged)
+        return by_elements(lambda some: _by_quotient(some, nudged))(values)
 
     return fake_quant
 
@@ -125,7 +140,7 @@ def make_fake_quant_channels(attrs: Attrs) -> Kernel:
     def fake_quant(values: Array, low: Array, high: Array) -> Array:
         _check_channels(values, low, high)
         nudged = nudge(low, high)
-        rounded = _rounded(_above(values, nudged) * nudged.per_step, nudged)
+        rounded = _by_factor(values, nudged)
         return np.where(_is_zero(low, high), np.float32(0), rounded)
 
     return fake_quant

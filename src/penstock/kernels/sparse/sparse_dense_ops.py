@@ -18,6 +18,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS
+from penstock.kernels.c.segments import sum_segments
 from penstock.kernels.narrow.precision import NARROW
 from penstock.kernels.parallel.products import matrix_product
 from penstock.kernels.sparse.sparse_tensor import (
@@ -108,6 +109,7 @@ def make_sparse_tensor_dense_mat_mul(attrs: Attrs) -> Kernel:
     dtype = attrs.dtype("T")
     narrow = dtype.numpy
     wide: np.dtype[Any] = np.dtype(np.float32) if dtype in NARROW else narrow
+    is_in_c = attrs.accelerate and dtype is dtypes.float32
 
     def multiply(indices: Value, values: Value, shape: Value, b: Value) -> Array:
         tensor = sparse(indices, values, shape)
@@ -128,12 +130,29 @@ def make_sparse_tensor_dense_mat_mul(attrs: Attrs) -> Kernel:
             )
         _check_matrix(tensor, rows, inner)
         check_new((tensor.shape[rows], right.shape[1]), wide)
+        in_c = _product_in_c(tensor, right, rows) if is_in_c else None
+        if in_c is not None:
+            return in_c
         product = np.zeros((tensor.shape[rows], right.shape[1]), wide)
         scaled = elements.astype(wide)[:, None] * right[tensor.indices[:, inner]].astype(wide)
         np.add.at(product, tensor.indices[:, rows], scaled)
         return product.astype(narrow, copy=False)
 
     return multiply
+
+
+def _product_in_c(tensor: Sparse, right: Array, rows: int) -> Array | None:
+    """The product of float32 by the library: each row is the sum of some, which are weighed."""
+    if not right.size:
+        return None
+    numbers, inner = tensor.indices[:, rows], tensor.indices[:, 1 - rows]
+    weights = tensor.values
+    if (numbers[1:] < numbers[:-1]).any():
+        order = numbers.argsort(kind="stable")
+        inner, weights = inner[order], weights[order]
+    sizes = np.bincount(numbers, minlength=tensor.shape[rows])
+    gathered, weights = np.ascontiguousarray(inner, np.int64), np.ascontiguousarray(weights)
+    return sum_segments(np.ascontiguousarray(right), gathered, sizes, weights)
 
 
 def _check_matrix(tensor: Sparse, rows: int, inner: int) -> None:
