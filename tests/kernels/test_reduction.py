@@ -291,3 +291,35 @@ def test_long_products_know_zero_and_nan() -> None:
     x = np.ones((16, 1000), np.float32)
     x[1, 999], x[2, 0] = 0, NAN
     np.testing.assert_array_equal(run_op("Prod", x, axes(1)), [1, 0, NAN, *[1] * 13])
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 8])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int32, np.uint8, np.complex64])
+@pytest.mark.parametrize("op", ["Sum", "Prod", "Max", "Min", "Mean"])
+def test_many_short_rows(op: str, kind: Any, count: int, keep: bool) -> None:
+    """Are joined as numpy joins each of them."""
+    if kind is np.complex64 and op in {"Max", "Min"}:
+        return
+    join = {"Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}.get(op, np.add)
+    x = np.random.default_rng(count).normal(size=(90, 100, count)) * 3 + 9
+    x = x.astype(kind)
+    for axis in (-1, 2):
+        found = run_op(op, x, np.int32([axis]), keep_dims=keep)
+        wanted = join.reduce(x, -1, x.dtype, keepdims=keep)
+        if op == "Mean":
+            wide = x.astype(np.int64) if x.dtype.kind in "iu" else x
+            wanted = wide.sum(-1, keepdims=keep) / count
+            wanted = np.floor(wanted) if x.dtype.kind in "iu" else wanted
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+        assert found.dtype == x.dtype
+
+
+@pytest.mark.parametrize("op", ["All", "Any"])
+def test_truth_of_many_short_rows(op: str) -> None:
+    """The same of truth values."""
+    x = np.random.default_rng(7).random((9000, 5)) < (0.1 if op == "Any" else 0.9)
+    wanted = x.any(-1) if op == "Any" else x.all(-1)
+    found = run_op(op, x, np.int32([1]))
+    np.testing.assert_array_equal(found, wanted)
+    assert found.dtype == np.bool_

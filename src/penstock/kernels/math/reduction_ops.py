@@ -36,6 +36,8 @@ _Reduce = Callable[..., Any]
 
 #: Arrays of so many elements are worth a look at the order of their axes.
 _LARGE: Final = 1 << 14
+#: Up to so many elements, numpy joins them first to last.
+_FEW: Final = 7
 _EXTREMA: Final[dict[str, _Reduce]] = {"Max": np.maximum.reduce, "Min": np.minimum.reduce}
 _TRUTHS: Final[dict[str, _Reduce]] = {"All": np.logical_and.reduce, "Any": np.logical_or.reduce}
 
@@ -90,6 +92,22 @@ def _by_axis(
     return x
 
 
+def _by_columns(reduce: _Reduce, x: Value, axes: tuple[int, ...], *, keep: bool) -> Value | None:
+    """The reduction of a large array along its last axis, which is short: all rows at once.
+
+    None if it is not such a one.  numpy joins so few elements in the same order, but begins anew
+    with each row.
+    """
+    join, count = getattr(reduce, "__self__", None), x.shape[-1]
+    is_last = len(axes) == 1 and axes[0] in (-1, x.ndim - 1)
+    if not is_last or not 1 < count <= _FEW or not isinstance(join, np.ufunc):
+        return None
+    total = join(x[..., 0], x[..., 1])
+    for column in range(2, count):
+        join(total, x[..., column], out=total)
+    return total[..., np.newaxis] if keep else total
+
+
 def _reducer(reduce: _Reduce, dtype: np.dtype[Any], *, keep: bool) -> Kernel:
     """The reduction as a kernel, with sums kept in ``dtype``."""
     last: tuple[Value, tuple[int, ...]] = (_reducer, ())
@@ -104,6 +122,10 @@ def _reducer(reduce: _Reduce, dtype: np.dtype[Any], *, keep: bool) -> Kernel:
         try:
             if x.size > _LARGE and len(axes) > 1:
                 return _by_axis(reduce, x, axes, dtype, keep=keep)
+            if x.size > _LARGE and x.ndim > 1 and x.dtype == dtype:
+                total = _by_columns(reduce, x, axes, keep=keep)
+                if total is not None:
+                    return total
             return reduce(x, axes, dtype, None, keep)
         except ValueError as cause:
             raise _complaint(axes, x.ndim) or cause from None
