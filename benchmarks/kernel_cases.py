@@ -118,23 +118,23 @@ def _input(value: Any, place: int, feeds: dict[str, Any]) -> Any:
     return ps.ops.placeholder(array.dtype, array.shape, name=f"x{place}")
 
 
-def all_kernel_cases(words: Sequence[str] = ()) -> list[KernelCase]:
-    """The cases of the table, or those whose family or name has one of the words in it."""
+def chosen(words: Sequence[str], families: Sequence[Callable[[], Cases]]) -> list[KernelCase]:
+    """The cases of families, or those whose family or name has one of the words in it."""
     return [
         case
-        for family in _FAMILIES
+        for family in families
         for case in family()
         if not words or any(word in f"{case.family} {case.name}" for word in words)
     ]
 
 
-_Cases: TypeAlias = Iterator[KernelCase]
+Cases: TypeAlias = Iterator[KernelCase]
 _Settings: TypeAlias = dict[str, Any]
 _SAME: Final[_Settings] = {"strides": [1, 1, 1, 1], "padding": "SAME"}
 _BY_TWO: Final[_Settings] = {"strides": [1, 2, 2, 1], "padding": "SAME"}
 
 
-class _Family:
+class KernelFamily:
     """Makes the cases of one family."""
 
     def __init__(self, name: str) -> None:
@@ -143,11 +143,12 @@ class _Family:
     def __call__(
         self, op: str, what: str, *inputs: Any, outputs: int = 1, **attrs: Any
     ) -> KernelCase:
+        """One case: an op, what sets it apart, inputs and attributes."""
         return KernelCase(self._name, what, op, inputs, attrs, outputs)
 
 
-def _products() -> _Cases:
-    case = _Family("matmul")
+def _products() -> Cases:
+    case = KernelFamily("matmul")
     yield case("MatMul", "512", f32(512, 512), f32(512, 512))
     yield case("MatMul", "64x512 transposed", f32(64, 512), f32(512, 512), transpose_b=True)
     yield case("MatMul", "8", f32(8, 8), f32(8, 8))
@@ -166,8 +167,8 @@ def _products() -> _Cases:
         yield case("Einsum", what, [a, b], equation=equation)
 
 
-def _convolutions() -> _Cases:
-    case, images = _Family("conv"), f32(8, 56, 56, 64)
+def _convolutions() -> Cases:
+    case, images = KernelFamily("conv"), f32(8, 56, 56, 64)
     yield case("Conv2D", "1x1 56x56x64", images, f32(1, 1, 64, 64), **_SAME)
     yield case("Conv2D", "3x3 56x56x64", images, f32(3, 3, 64, 64), **_SAME)
     yield case("Conv2D", "3x3 stride 2", images, f32(3, 3, 64, 64), **_BY_TWO)
@@ -190,8 +191,8 @@ def _convolutions() -> _Cases:
     yield case("Conv3D", "3x3x3", cubes, f32(3, 3, 3, 16, 16), strides=ones, padding="SAME")
 
 
-def _convolution_gradients() -> _Cases:
-    case = _Family("conv_grad")
+def _convolution_gradients() -> Cases:
+    case = KernelFamily("conv_grad")
     for what, images, filters, attrs in (
         ("1x1 56x56x64", (8, 56, 56, 64), (1, 1, 64, 64), _SAME),
         ("3x3 28x28x64", (8, 28, 28, 64), (3, 3, 64, 64), _SAME),
@@ -210,13 +211,13 @@ def _convolution_gradients() -> _Cases:
 
 
 def _both_gradients(
-    case: _Family,
+    case: KernelFamily,
     op: str,
     what: str,
     images: tuple[int, ...],
     filters: tuple[int, ...],
     attrs: _Settings,
-) -> _Cases:
+) -> Cases:
     step = attrs["strides"][1]
     count = filters[3] * (filters[2] if "Depthwise" in op else 1)
     grads = f32(images[0], -(-images[1] // step), -(-images[2] // step), count)
@@ -224,8 +225,8 @@ def _both_gradients(
     yield case(f"{op}BackpropFilter", what, f32(*images), fixed(*filters), grads, **attrs)
 
 
-def _pools() -> _Cases:
-    case, images = _Family("pool"), f32(8, 56, 56, 64)
+def _pools() -> Cases:
+    case, images = KernelFamily("pool"), f32(8, 56, 56, 64)
     for name, size, step in (("2x2/2", 2, 2), ("3x3/2", 3, 2), ("3x3/1", 3, 1)):
         attrs: _Settings = {
             "ksize": [1, size, size, 1],
@@ -256,8 +257,8 @@ def _pooled(images: Any, size: int, step: int) -> Any:
     return np.ascontiguousarray(windows[:, ::step, ::step].max((-1, -2)))
 
 
-def _networks() -> _Cases:
-    case, images, of = _Family("nn"), f32(8, 56, 56, 64), f32(64)
+def _networks() -> Cases:
+    case, images, of = KernelFamily("nn"), f32(8, 56, 56, 64), f32(64)
     statistics = (positive(64), of, of, positive(64))
     yield case("FusedBatchNormV3", "infer", images, *statistics, is_training=False)
     yield case("FusedBatchNormV3", "train", images, *statistics, is_training=True, outputs=5)
@@ -290,8 +291,8 @@ def _networks() -> _Cases:
                    fixed(28, 28) if "Near" in op else f32(8, 28, 28, 64))  # fmt: skip
 
 
-def _reductions() -> _Cases:
-    case, matrix, images = _Family("reduce"), f32(1000, 1000), f32(8, 56, 56, 64)
+def _reductions() -> Cases:
+    case, matrix, images = KernelFamily("reduce"), f32(1000, 1000), f32(8, 56, 56, 64)
     for op in ("Sum", "Mean", "Max", "Prod"):
         yield case(op, "all", matrix, fixed(0, 1))
         yield case(op, "rows", matrix, fixed(1))
@@ -311,8 +312,8 @@ def _reductions() -> _Cases:
     yield case("AddN", "3 of 1e6", [matrix, f32(1000, 1000), positive(1000, 1000)])
 
 
-def _elements() -> _Cases:
-    case = _Family("elements")
+def _elements() -> Cases:
+    case = KernelFamily("elements")
     for what, x in (("1e6", f32(1000, 1000)), ("16", f32(16))):
         y = positive(*x.shape)
         for op in ("AddV2", "Mul", "RealDiv", "Maximum", "SquaredDifference", "Pow"):
@@ -330,8 +331,8 @@ def _elements() -> _Cases:
     yield case("Mul", "1e6 int", ints(1000, 1000, 1000), ints(9, 1000, 1000))
 
 
-def _arrays() -> _Cases:
-    case, matrix, images = _Family("arrays"), f32(1000, 1000), f32(8, 56, 56, 64)
+def _arrays() -> Cases:
+    case, matrix, images = KernelFamily("arrays"), f32(1000, 1000), f32(8, 56, 56, 64)
     yield case("Transpose", "1000x1000", matrix, fixed(1, 0))
     yield case("Transpose", "NHWC to NCHW", images, fixed(0, 3, 1, 2))
     yield case("Transpose", "heads", f32(8, 64, 8, 32), fixed(0, 2, 1, 3))
@@ -371,8 +372,8 @@ def _arrays() -> _Cases:
     yield case("DepthToSpace", "2", images, block_size=2)
 
 
-def _orders() -> _Cases:
-    case, matrix = _Family("order"), f32(1000, 1000)
+def _orders() -> Cases:
+    case, matrix = KernelFamily("order"), f32(1000, 1000)
     yield case("TopKV2", "10 of 1000", matrix, Fixed(np.int32(10)), outputs=2)
     yield case("TopKV2", "100 of 1e6", matrix.reshape(-1), Fixed(np.int32(100)), outputs=2)
     yield case("TopKV2", "all of 1e5", f32(100_000), Fixed(np.int32(100_000)), outputs=2)
@@ -388,8 +389,8 @@ def _orders() -> _Cases:
                one(0.5), one(-9))  # fmt: skip
 
 
-def _decompositions() -> _Cases:
-    case = _Family("linalg")
+def _decompositions() -> Cases:
+    case = KernelFamily("linalg")
     for what, x in (("256", f32(256, 256)), ("64x8", f32(64, 8, 8))):
         square = x @ x.swapaxes(-1, -2) + np.eye(x.shape[-1], dtype=np.float32) * 9
         yield case("MatrixInverse", what, square)
@@ -402,8 +403,8 @@ def _decompositions() -> _Cases:
         yield case("Qr", what, x, outputs=1)
 
 
-def _random() -> _Cases:
-    case, seeds = _Family("random"), np.array([3, 5], np.int32)
+def _random() -> Cases:
+    case, seeds = KernelFamily("random"), np.array([3, 5], np.int32)
     for what, shape in (("1e6", fixed(1000, 1000)), ("256", fixed(256))):
         for op in ("RandomUniform", "RandomNormal", "TruncatedNormal"):
             yield case(f"Stateless{op}", what, shape, seeds, dtype=np.float32)
@@ -411,8 +412,8 @@ def _random() -> _Cases:
                Fixed(np.int32(0)), Fixed(np.int32(1000)), dtype=np.int32)  # fmt: skip
 
 
-def _optimisers() -> _Cases:
-    case = _Family("training")
+def _optimisers() -> Cases:
+    case = KernelFamily("training")
     rates = (one(0.9), one(0.999), one(1e-3), one(0.9), one(0.999), one(1e-8))
     for what, x in (("1e6", f32(1000, 1000)), ("256x64", f32(256, 64)), ("10", f32(10))):
         zero, grad = State(np.zeros_like(x)), positive(*x.shape)
@@ -429,7 +430,7 @@ def _optimisers() -> _Cases:
     yield case("ResourceScatterAdd", "256 rows", table, rows, f32(256, 64), outputs=0)
 
 
-_FAMILIES: Final[tuple[Callable[[], _Cases], ...]] = (
+FAMILIES: Final[tuple[Callable[[], Cases], ...]] = (
     _products,
     _convolutions,
     _convolution_gradients,

@@ -19,7 +19,8 @@ from pathlib import Path
 
 from benchmarks.cases import Case, agree, read_arrays
 from benchmarks.compare import geometric_mean
-from benchmarks.kernel_cases import KernelCase, all_kernel_cases, write_case
+from benchmarks.kernel_cases import FAMILIES, KernelCase, chosen, write_case
+from benchmarks.kernel_shapes import FAMILIES as MORE_FAMILIES
 from benchmarks.measure import Client, WorkerError
 
 HEAD = """\
@@ -95,7 +96,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.1, help="steps per round, in seconds")
     parser.add_argument("--json", type=Path, help="where to write the numbers")
     args = parser.parse_args()
-    cases = all_kernel_cases(args.words)
+    cases = chosen(args.words, (*FAMILIES, *MORE_FAMILIES))
     clients = start({"tensorflow": args.tensorflow, "penstock": args.penstock}, cases[0])
     print(HEAD, flush=True)
     try:

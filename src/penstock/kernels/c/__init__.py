@@ -1,8 +1,9 @@
 """Kernels in C, for what numpy has no function for, or only in many passes over memory.
 
 ``tiles.c`` has convolutions, products and gradients of filters, ``pooling.c`` what sees one channel
-at a time, ``softmax.c`` and ``moments.c`` rows, ``columns.c`` channels, ``extremes.c`` positions
-along an axis, ``narrow.c`` numbers of 16 bits, ``resizing.c`` images of another size, ``philox.c``
+at a time, ``softmax.c``, ``moments.c`` and ``short_rows.c`` rows, ``columns.c`` channels,
+``extremes.c`` positions along an axis, ``segments.c`` gathered rows, ``weighing.c`` weighed ones,
+``narrow.c`` numbers of 16 bits, ``resizing.c``, ``crops.c`` and ``colors.c`` images, ``philox.c``
 random numbers, ``optimisers.c`` steps of training, ``boxes.c`` boxes that cover each other, and
 ``elements.c`` programs of functions of single elements, which numpy calls as its own
 (``programs.py``).  All but boxes are compiled once for each kind of vectors (``vectors.h``).
