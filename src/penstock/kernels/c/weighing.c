@@ -13,7 +13,7 @@
 
 /* Numbers from a place on: some, or as many as a vector has, if there are so many before the end. */
 static inline vec load_before(const float *end, const float *from, int64_t some) {
-  return from + LANES <= end ? load(from) : load_some(from, some);
+  return end - from >= LANES ? load(from) : load_some(from, some);
 }
 
 static void weigh_one(const void *work, int64_t number) {
