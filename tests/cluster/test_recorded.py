@@ -90,7 +90,9 @@ def test_our_master_asks_tensorflow() -> None:
             with ps.Session(str(HERE / "graph.pb"), target=server.target) as session:
                 ask(session, ps.errors.OpError)
         assert worker.strange == []
-        assert set(worker.left) <= {"GetStatus"}  # who waited longer asked whether it is there
+        # Who waited longer asked whether it is there; and the step whose own part failed at once
+        # may be over before the other one is asked.
+        assert not Counter(worker.left) - Counter(["GetStatus", "RunGraph", "RecvTensor"])
 
 
 @pytest.mark.parametrize("name", ["tensorflows_client", "our_client"])

@@ -198,6 +198,7 @@ class StandIn:
                 continue
             if event.is_answer:
                 self._answers.setdefault(asked[event.number], []).append(event)
+                _name(event, names)
             else:
                 asked[event.number] = _key(event.method, event.message, names)
         self._names = Names()
@@ -224,6 +225,7 @@ class StandIn:
                 self.strange.append(key)
                 context.abort(grpc.StatusCode.DATA_LOSS, f"nobody had recorded {key[:2000]}")
             event = answers.pop(0)
+            _name(event, self._names)
         if event.code:
             status = {one.value[0]: one for one in grpc.StatusCode}[event.code]
             context.abort(status, "as recorded")
@@ -233,6 +235,12 @@ class StandIn:
         """Answer no more."""
         self._server.stop(0).wait()
         self._threads.shutdown(wait=True)
+
+
+def _name(answer: Event, names: Names) -> None:
+    """Name what an answer hands out, whether or not somebody asks for it."""
+    if not answer.code:
+        meaning(answer.message, names)
 
 
 def _key(method: str, message: Any, names: Names) -> str:

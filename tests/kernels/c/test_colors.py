@@ -65,7 +65,16 @@ def test_other_types_are_for_numpy() -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [(8, 9, 3), (3, 8, 9, 3), (2, 7, 9, 3), (64, 64, 1), (0, 8, 8, 3), (2, 16, 16, 5)]
+    "shape",
+    [
+        (8, 9, 3),
+        (3, 8, 9, 3),
+        (2, 7, 9, 3),
+        (64, 64, 1),
+        (0, 8, 8, 3),
+        (2, 0, 8, 3),
+        (2, 16, 16, 5),
+    ],
 )
 def test_contrast_is_distance_from_the_mean(shape: tuple[int, ...]) -> None:
     """Of each image and channel; by the library where pixels are whole eights."""

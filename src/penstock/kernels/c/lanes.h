@@ -11,12 +11,9 @@
 /* Rows that follow each other, LANES at most; what is in lanes without a row is of no use. */
 static inline void take_rows(vec *x, const float *from, int64_t rows, int64_t length) {
   float *to = (float *)x;
-  if (rows == LANES) {
-    for (int i = 0; i < LANES; i++)
-      for (int64_t k = 0; k < length; k++) to[k * LANES + i] = from[i * length + k];
-  } else {
-    for (int i = 0; i < LANES; i++)
-      for (int64_t k = 0; k < length; k++) to[k * LANES + i] = from[(i < rows ? i : 0) * length + k];
+  for (int i = 0; i < LANES; i++) {
+    const float *row = from + (i < rows ? i : 0) * length;
+    for (int64_t k = 0; k < length; k++) to[k * LANES + i] = row[k];
   }
 }
 

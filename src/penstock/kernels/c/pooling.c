@@ -169,7 +169,19 @@ static inline Places places_of(int64_t element, int64_t before, int64_t window, 
 }
 
 /* What an element gets of all places that see it, which are those of some rows and columns. */
-#define COLLECTED(NAME, VECS)                                                                     ALWAYS_INLINE void NAME(const Pooling *p, int64_t image, Places rows, Places columns, int64_t channel, float *to,                           int64_t count) {                                                          vec sum[VECS];                                                                                  for (int i = 0; i < VECS; i++) sum[i] = all(0);                                                 for (int64_t row = rows.first; row < rows.end; row++) {                                           const int64_t place = (image * p->rows + row) * p->columns + columns.first;                     const float *from = p->parts + place * p->depth + channel;                                      for (int64_t column = columns.first; column < columns.end; column++, from += p->depth)            for (int i = 0; i < VECS; i++) sum[i] += VECS > 1 ? load(from + i * LANES) : load_some(from, count);     }                                                                                               for (int i = 0; i < VECS; i++) store_some(to + channel + i * LANES, sum[i], count - i * LANES);   }
+#define COLLECTED(NAME, VECS)                                                                               \
+  ALWAYS_INLINE void NAME(const Pooling *p, int64_t image, Places rows, Places columns, int64_t channel,    \
+                          float *to, int64_t count) {                                                       \
+    vec sum[VECS];                                                                                          \
+    for (int i = 0; i < VECS; i++) sum[i] = all(0);                                                         \
+    for (int64_t row = rows.first; row < rows.end; row++) {                                                 \
+      const int64_t place = (image * p->rows + row) * p->columns + columns.first;                           \
+      const float *from = p->parts + place * p->depth + channel;                                            \
+      for (int64_t column = columns.first; column < columns.end; column++, from += p->depth)                \
+        for (int i = 0; i < VECS; i++) sum[i] += VECS > 1 ? load(from + i * LANES) : load_some(from, count);\
+    }                                                                                                       \
+    for (int i = 0; i < VECS; i++) store_some(to + channel + i * LANES, sum[i], count - i * LANES);         \
+  }
 COLLECTED(collected_1, 1)
 COLLECTED(collected_4, 4)
 

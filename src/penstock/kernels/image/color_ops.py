@@ -163,9 +163,11 @@ def make_adjust_contrast_v2(attrs: Attrs) -> Kernel:
 
 def _stretched_in_c(images: Array, factor: np.float32) -> Array | None:
     """The same by the library; None if that is for numpy."""
+    if not images.size:
+        return None
     found = [_one_stretched(image, factor) for image in images.reshape(-1, *images.shape[-3:])]
     made = [image for image in found if image is not None]
-    if not made or len(made) < len(found):
+    if len(made) < len(found):
         return None
     return (made[0] if len(made) == 1 else np.stack(made)).reshape(images.shape)
 
@@ -174,7 +176,7 @@ def _one_stretched(image: Array, factor: np.float32) -> Array | None:
     """An image of which some neighbouring pixels are one, of more channels."""
     rows, columns, depth = image.shape
     pixels = rows * columns
-    if not image.size or pixels % _TOGETHER:
+    if pixels % _TOGETHER:
         return None
     wide = image.reshape(-1, _TOGETHER * depth)
     sums = column_sums(wide)
@@ -186,7 +188,9 @@ def _one_stretched(image: Array, factor: np.float32) -> Array | None:
 
 
 def _stretched(images: Value, factor: np.float32) -> Array:
-    wide = images.astype(np.float32, copy=False)
+    wide: Array = images.astype(np.float32, copy=False)
+    if not wide.size:
+        return wide
     mean = wide.mean((-3, -2), dtype=np.float64, keepdims=True).astype(np.float32)
     stretched: Array = (wide - mean) * factor + mean
     return stretched

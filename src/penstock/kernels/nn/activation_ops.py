@@ -17,20 +17,12 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.core import dtypes
-from penstock.core.dtypes import DType
 from penstock.core.values import Value, as_value, shape_of
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import COMPLEX, FLOATS, REALS
 from penstock.kernels.c.functions import in_c, leaky_relu
-from penstock.kernels.narrow.precision import (
-    NARROW,
-    Kind,
-    MakeFormula,
-    Step,
-    formula,
-    in_float32,
-)
+from penstock.kernels.narrow.precision import Kind, MakeFormula, Step, formula, many_in_float32
 from penstock.kernels.parallel.tiles import by_elements
 from penstock.kernels.values.arrays import shape_text
 from penstock.kernels.values.complex_arithmetic import product, quotient, square
@@ -249,12 +241,8 @@ _GRADS_OF_OUTPUTS: Final[dict[str, tuple[MakeFormula, Kernel]]] = {
 @kernel(*_RECTIFIERS, types={"T": REALS})
 def make_rectifier(attrs: Attrs) -> Kernel:
     """The number clipped to 0 and above, or to 0 and 6; NaN stays."""
-    return in_c(attrs) or _rectified(_RECTIFIERS[attrs.op.name], attrs.dtype("T"))
-
-
-def _rectified(make: Callable[[Kind], Kernel], dtype: DType) -> Kernel:
-    """What is exact in every type, so that float32 will do for narrow ones."""
-    return in_float32(make(np.float32), dtype) if dtype in NARROW else make(dtype.numpy.type)
+    dtype = attrs.dtype("T")
+    return in_c(attrs) or many_in_float32(_RECTIFIERS[attrs.op.name](dtype.numpy.type), dtype)
 
 
 @kernel(*_ACTIVATIONS, types={"T": FLOATS})
@@ -286,7 +274,8 @@ def make_leaky_relu(attrs: Attrs) -> Kernel:
 @kernel(*_RECTIFIER_GRADS, types={"T": REALS})
 def make_rectifier_grad(attrs: Attrs) -> Kernel:
     """The gradient where the features are inside the range, 0 elsewhere."""
-    compute = _rectified(_RECTIFIER_GRADS[attrs.op.name], attrs.dtype("T"))
+    dtype = attrs.dtype("T")
+    compute = many_in_float32(_RECTIFIER_GRADS[attrs.op.name](dtype.numpy.type), dtype)
     return _same_shape(in_c(attrs) or by_elements(compute), attrs.op.name)
 
 
