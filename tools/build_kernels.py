@@ -38,7 +38,7 @@ _OPTIONS += ["-ffp-contract=fast", "-fno-math-errno"]
 #: Sources that are compiled once, and those that are compiled for each kind of vectors.
 _ONCE = ["library", "programs", "pool", "cores", "boxes", "machine", "blocks"]
 _FOR_EACH_KIND = ["tiles", "winograd", "elements", "pooling", "softmax", "moments", "segments"]
-_FOR_EACH_KIND += ["philox", "resizing", "operations", "narrow", "columns", "optimisers"]
+_FOR_EACH_KIND += ["philox", "resizing", "operations", "factors", "narrow", "columns", "optimisers"]
 _FOR_EACH_KIND += ["extremes", "short_rows", "crops", "colors", "weighing"]
 
 

@@ -16,6 +16,7 @@ _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
 REPLACED_ON_PURPOSE = {
     # What a program may do before it asks whether to go on: some milliseconds otherwise.
     "passes/native/test_compile_regions.py": {"BUDGET"},
+    "passes/native/test_random_numbers.py": {"BUDGET"},
     # How many cores there are is the machine's to say, as the time is.
     "kernels/test_intra_op.py": {"HELPERS"},
     "kernels/test_products.py": {"HELPERS"},

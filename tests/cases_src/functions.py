@@ -409,18 +409,39 @@ def queues_in_loops(tf: Any) -> Any:
 
 
 def random_in_loops(tf: Any) -> Any:
-    """Random numbers go on from turn to turn, and from run to run."""
+    """Random numbers go on from turn to turn, each after the last one, and from run to run."""
     tf.set_random_seed(3)
 
     @tf.function
     def run() -> Any:
         total = tf.zeros([2])
         for _ in tf.range(3):
-            total = total * 10.0 + tf.round(tf.random.uniform([2], seed=5) * 9.0)
+            with tf.control_dependencies([total]):
+                drawn = tf.random.uniform([2], seed=5)
+            total = total * 10.0 + tf.round(drawn * 9.0)
         return total
 
     found = [run()]
     return steps(found, found)
+
+
+def dropout_in_loops(tf: Any, name: str) -> Any:
+    """A recurrence with noise of some kind, of which each row goes on as long as it is told."""
+    tf.set_random_seed(4)
+    lengths, limit = tf.placeholder(tf.int32, [3]), tf.placeholder(tf.int32, [])
+    draw = getattr(tf.raw_ops, name)
+
+    def turn(i: Any, state: Any, seen: Any) -> Any:
+        with tf.control_dependencies([state]):
+            noise = draw(shape=[3, 5], dtype=tf.float32, seed=8, seed2=9)
+        after = tf.tanh(state * 0.5 + noise)
+        state = tf.where(i < lengths, after, state)
+        return i + 1, state, seen.write(i, state)
+
+    seen = tf.TensorArray(tf.float32, limit, element_shape=[3, 5])
+    ends = tf.while_loop(lambda i, *_: i < limit, turn, (0, tf.zeros([3, 5]), seen))
+    found = [ends[1], ends[2].stack()]
+    return steps(*(({limit: np.int32(n), lengths: np.int32([n, 2, 1])}, found) for n in (4, 2, 3)))
 
 
 def conditions(tf: Any, kind: str, lowered: str) -> Any:
@@ -472,6 +493,10 @@ CASES = [
     *(graph(checked, last, says="too far" if last > 3 else "") for last in (3, 5)),
     graph(waiting_for_a_loop),
     graph(random_in_loops),
+    *(
+        graph(dropout_in_loops, name)
+        for name in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
+    ),
     graph(datasets_in_loops),
     graph(queues_in_loops),
     graph(conditions, "bool", "lowered", says="The second input must be a scalar"),

@@ -29,8 +29,8 @@ def watched() -> Iterator[list[Any]]:
     given: list[Any] = []
     run = ReadyProgram.__call__
 
-    def noted(self: Any, values: Any, interrupt: Any) -> Any:
-        given.append(run(self, values, interrupt))
+    def noted(self: Any, *args: Any) -> Any:
+        given.append(run(self, *args))
         return given[-1]
 
     with pytest.MonkeyPatch.context() as patch:

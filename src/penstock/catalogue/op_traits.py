@@ -58,6 +58,8 @@ class OpTraits:
     keeps_nothing: bool = False
     #: Gives a variable's own array, which is read-only; an object is not.
     reads_variable: bool = False
+    #: Does nothing but raise an error where something does not hold, however often it is run.
+    only_checks: bool = False
     #: Calls the user's code, which may keep what it gets.
     calls_user_code: bool = False
     #: Its output stands for the resource that its input is a handle of.
@@ -117,6 +119,7 @@ _TABLES: Final = {
     RandomUniformInt TruncatedNormal
     """,
     "reads_variable": "ReadVariableOp Variable VariableV2",
+    "only_checks": "Assert",
     "calls_user_code": "PyFuncStateless",
     "stands_for_input": "MutexLock",
 }

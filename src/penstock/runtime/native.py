@@ -8,6 +8,7 @@ Not:  writes no program: the kernel of such a node does when it sees shapes.
 from __future__ import annotations
 
 import importlib
+from itertools import product
 from threading import Lock
 from typing import Final
 
@@ -53,8 +54,11 @@ def with_programs(graph: Graph, min_nodes: int | None) -> Graph | None:
         native = importlib.import_module("penstock.passes.native.compile_regions")
     if min_nodes is None and not native.has_such_loops(graph):
         return None
-    for goes_inside in (True, False):
+    ways = (True, False) if native.has_random_numbers(graph) else (False,)
+    for draws, goes_inside in product(ways, (True, False)):
         copy, _ = extract(graph, list(graph))
-        if native.compile_regions(GraphRewriter(copy, {}), min_nodes, goes_inside=goes_inside):
+        if native.compile_regions(
+            GraphRewriter(copy, {}), min_nodes, goes_inside=goes_inside, draws=draws
+        ):
             return copy
     return None

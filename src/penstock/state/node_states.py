@@ -10,8 +10,9 @@ yet waits for it; what is there and is not restored begins anew.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from penstock.core import trees
 from penstock.core.trees import Tree
@@ -26,6 +27,9 @@ class Keeping(Protocol):
 
     def restore(self, state: Tree) -> None:
         """Keep that from now on; None is to begin anew."""
+
+
+_Kept = TypeVar("_Kept", bound=Keeping)
 
 
 class Place(NamedTuple):
@@ -102,19 +106,34 @@ class NodeStates:
             one.restore(wanted.get(place))
 
 
-class Keeper(NamedTuple):
+class Keeper:
     """The part of a session's ``NodeStates`` that is about one device, or a function on it."""
 
-    states: NodeStates
-    name: str
+    def __init__(self, states: NodeStates, name: str) -> None:
+        """Say of which device or function it is."""
+        self._states: Final = states
+        self._name: Final = name
+        #: What several kernels of a node share, by the node, what it is, and of what kind.  Grows,
+        #: each item at once; of two that are made at the same time, one stays.
+        self._shared: Final[dict[tuple[str, str, Hashable], Any]] = {}
 
     def keep(self, node: str, what: str, kept: Keeping) -> None:
         """Note what keeps something of a node."""
-        self.states.keep(Place(self.name, node, what), kept)
+        self._states.keep(Place(self._name, node, what), kept)
+
+    def shared(self, node: str, what: str, kind: Hashable, make: Callable[[], _Kept]) -> _Kept:
+        """What all kernels of a node share; made, and kept, for the first of them."""
+        found: _Kept | None = self._shared.get((node, what, kind))
+        if found is None:
+            made = make()
+            found = self._shared.setdefault((node, what, kind), made)
+            if found is made:
+                self.keep(node, what, made)
+        return found
 
     def chance(self, node: str) -> Chance:
         """Where a node draws from."""
-        return self.states.chance(Place(self.name, node, "chance"))
+        return self._states.chance(Place(self._name, node, "chance"))
 
 
 def _placed(row: Tree) -> tuple[Place, Tree]:

@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.core import dtypes
 from penstock.kernels.c.library import loaded
 from penstock.kernels.native.emitter import Emitter
 from penstock.kernels.native.parts import Known, Traced, UnsupportedError
 from penstock.kernels.native.products import product
 from penstock.kernels.native.program import Program
 from penstock.kernels.native.ready_program import ReadyProgram
+from penstock.kernels.random.philox import Philox
+from penstock.kernels.random.random_numbers import normal, truncated_normal, uniform
 from penstock.state.interrupt import NEVER
 from support.native import WITHOUT, watched
 
@@ -272,6 +275,36 @@ def test_products_of_all_shapes(columns: int, kind: int) -> None:
                 turns = {"is_x_turned": turn_x, "is_y_turned": turn_y}
                 got = one(product, *given, kind=kind, **turns)
                 np.testing.assert_allclose(got, x @ y, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("columns", [64, 95, 2047, 2048, 4170])
+def test_one_row_by_wide_matrices(columns: int, kind: int) -> None:
+    """Some rows of which are read at a time, band by band."""
+    for inner in (3, 4, 23):
+        x, y = floats(1, inner), floats(inner, columns)
+        got = one(product, x, y, kind=kind)
+        np.testing.assert_allclose(got, x @ y, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("counter", [0, (5 << 64) + 9, (1 << 64) - 1, (1 << 128) - 3])
+def test_random_streams(counter: int, kind: int) -> None:
+    """Numbers as kernels draw them, and where the stream goes on, whatever carries over."""
+    stream = Philox(0xFEDCBA9876543210, counter)
+    words = [stream.key, counter & (1 << 64) - 1, counter >> 64]
+    place = np.array(words, np.uint64).view(np.int64)
+    for what, draw, apart in (
+        ("draw_fractions", uniform, 1), ("draw_normal", normal, 1),
+        ("draw_cut_normal", truncated_normal, 256),
+    ):  # fmt: skip
+        drawn = one(
+            lambda e, s, w=what, a=apart: e.op(w, [s], np.float32, [20], [5, a]), place, kind=kind
+        )
+        np.testing.assert_array_equal(drawn, draw(dtypes.float32)(stream, 20))
+    later = one(lambda e, s: e.op("draw_later", [s], np.int64, [3], [7]), place, kind=kind)
+    key, low, high = later.view(np.uint64).tolist()
+    assert Philox(key, low | high << 64) == stream.skip(7)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

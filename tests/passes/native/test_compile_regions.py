@@ -233,6 +233,48 @@ def test_a_message_may_ask_for_it() -> None:
         assert options.global_jit_level is getattr(ps.OptimizerOptions, level)
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (3, 4)])
+def test_a_choice_for_all_for_each_row_and_for_each_number(shape: tuple[int, ...]) -> None:
+    """What the older op chooses, which broadcasts to the right; other conditions are refused."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x, y = (ps.placeholder("float32", [3, 4], name=name) for name in "xy")
+        where = ps.placeholder("bool", None, name="where")
+        ps.ops.select(where, ps.ops.neg(x), y, name="z")
+    x, y = RANDOM.standard_normal((2, 3, 4), np.float32)
+    condition = RANDOM.random(shape) < 0.5
+    with watched() as given, ps.Session(graph, config=NATIVE) as session:
+        got = session.run("z:0", {"x:0": x, "y:0": y, "where:0": condition})
+        np.testing.assert_array_equal(
+            got, np.where(condition.reshape(*shape, *[1] * (2 - len(shape))), -x, y)
+        )
+        with pytest.raises(errors.InvalidArgumentError):
+            session.run("z:0", {"x:0": x, "y:0": y, "where:0": np.ones(4, bool)})
+    assert len(given) == 1
+    assert None not in given
+
+
+@pytest.mark.parametrize("index", [2, [1, 1], 5])
+def test_rows_by_their_numbers(index: Any) -> None:
+    """By the older op, too; a number that is too large is TensorFlow's error."""
+    graph = ps.Graph()
+    with graph.as_default():
+        x, at = (
+            ps.placeholder("float32", [3, 4], name="x"),
+            ps.placeholder("int32", None, name="at"),
+        )
+        ps.ops.neg(ps.ops.gather(x, at), name="y")
+    x = RANDOM.standard_normal((3, 4), np.float32)
+    with watched() as given, ps.Session(graph, config=NATIVE) as session:
+        if index == 5:
+            with pytest.raises(errors.InvalidArgumentError, match="= 5 is not in"):
+                session.run("y:0", {"x:0": x, "at:0": index})
+        else:
+            got = session.run("y:0", {"x:0": x, "at:0": index})
+            np.testing.assert_array_equal(got, -x[index])
+    assert [one is None for one in given] == [index == 5]
+
+
 # -- when a program is used ----------------------------------------------------------------------
 
 

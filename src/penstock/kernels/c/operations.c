@@ -12,6 +12,7 @@
 #include "elements.h"
 #include "kinds.h"
 #include "machine.h"
+#include "philox.h"
 #include "vectors.h"
 
 #define UNROLL _Pragma("GCC unroll 16")
@@ -284,99 +285,30 @@ REDUCED_IN_VECTORS(min, INFINITY, lowest, LEAST)
 PLACES_OF_MOST(float32, float)
 PLACES_OF_MOST(float64, double)
 
-/* -- products: [batch, m, k] by [batch, k, n] ---------------------------------------------------- */
+/* -- products ------------------------------------------------------------------------------------ */
 
-/* Numbers: batch, m, n, k; steps of the first by batch, row and column; of the other by batch and row. */
-typedef struct {
-  int64_t batch, m, n, k, a_batch, a_row, a_column, b_batch, b_row;
-} Shapes;
+void OF_KIND(KIND, product_float32)(Registers r, const Instruction *i);
+void OF_KIND(KIND, product_float64)(Registers r, const Instruction *i);
 
-/* Some rows by some vectors of columns; the last may have fewer columns. */
-static inline __attribute__((always_inline)) void part(const int ROWS, const int VECS, float *to, const float *a,
-                                                       const float *b, const Shapes *s, int64_t columns) {
-  vec sum[4][8];
-  UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int j = 0; j < VECS; j++) sum[i][j] = all(0);
-  for (int64_t k = 0; k < s->k; k++, a += s->a_column, b += s->b_row) {
-    vec right[8];
-    UNROLL for (int j = 0; j < VECS; j++) right[j] = load(b + j * LANES);
-    UNROLL for (int i = 0; i < ROWS; i++) {
-      vec left = all(a[i * s->a_row]);
-      UNROLL for (int j = 0; j < VECS; j++) sum[i][j] += left * right[j];
-    }
-  }
-  UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int j = 0; j < VECS; j++)
-    store_some(to + i * s->n + j * LANES, sum[i][j], columns - j * LANES);
+/* -- random numbers: a stream is its key and a counter of two words ------------------------------ */
+
+extern const DrawNumbers OF_KIND(KIND, philox);
+
+/* Numbers: how many counters, and how far apart they are.  Each gives four results. */
+static void draw(Registers r, const Instruction *i, Made way) {
+  const uint64_t *stream = (const uint64_t *)r[i->first];
+  const Philox philox = {0, r[i->to], i->numbers[0], i->numbers[1], way, stream[0], stream[1], stream[2]};
+  OF_KIND(KIND, philox)(&philox, 0);
 }
+static void draw_fractions(Registers r, const Instruction *i) { draw(r, i, FRACTIONS); }
+static void draw_normal(Registers r, const Instruction *i) { draw(r, i, NORMAL); }
+static void draw_cut_normal(Registers r, const Instruction *i) { draw(r, i, CUT_NORMAL); }
 
-/* One row by one vector or two: four sums of each, since a sum waits for the one before. */
-static inline __attribute__((always_inline)) void few(const int VECS, float *to, const float *a, const float *b,
-                                                      const Shapes *s, int64_t columns) {
-  vec sum[4][2];
-  UNROLL for (int i = 0; i < 4; i++) UNROLL for (int j = 0; j < VECS; j++) sum[i][j] = all(0);
-  int64_t k = 0;
-  for (; k + 4 <= s->k; k += 4, a += 4 * s->a_column, b += 4 * s->b_row)
-    UNROLL for (int i = 0; i < 4; i++) UNROLL for (int j = 0; j < VECS; j++)
-      sum[i][j] += all(a[i * s->a_column]) * load(b + i * s->b_row + j * LANES);
-  for (; k < s->k; k++, a += s->a_column, b += s->b_row)
-    UNROLL for (int j = 0; j < VECS; j++) sum[0][j] += all(*a) * load(b + j * LANES);
-  UNROLL for (int j = 0; j < VECS; j++)
-    store_some(to + j * LANES, (sum[0][j] + sum[1][j]) + (sum[2][j] + sum[3][j]), columns - j * LANES);
-}
-
-/* With one row, so many sums as processors add up at a time. */
-#define MANY 8
-#if LANES == 16
-#define SOME 4
-#else
-#define SOME 2
-#endif
-
-static void some_rows(int64_t rows, float *to, const float *a, const float *b, const Shapes *s) {
-  int64_t at = 0;
-#define PARTS(ROWS, VECS)                                                                             \
-  for (; s->n - at > (VECS - 1) * LANES; at += VECS * LANES)                                          \
-    part(ROWS, VECS, to + at, a, b + at, s, least(s->n - at, VECS * LANES))
-  if (rows == 4) {
-    PARTS(4, SOME);
-    PARTS(4, 2);
-    PARTS(4, 1);
-  } else if (rows == 2) {
-    PARTS(2, 4);
-    PARTS(2, 2);
-    PARTS(2, 1);
-  } else {
-    PARTS(1, MANY);
-    PARTS(1, 4);
-    for (; s->n - at > LANES; at += 2 * LANES) few(2, to + at, a, b + at, s, least(s->n - at, 2 * LANES));
-    for (; s->n - at > 0; at += LANES) few(1, to + at, a, b + at, s, least(s->n - at, LANES));
-  }
-}
-
-static void product_float32(Registers r, const Instruction *i) {
-  const Shapes *s = (const Shapes *)i->numbers;
-  float *to = (float *)r[i->to];
-  for (int64_t batch = 0; batch < s->batch; batch++) {
-    const float *a = (const float *)r[i->first] + batch * s->a_batch;
-    const float *b = (const float *)r[i->second] + batch * s->b_batch;
-    for (int64_t m = 0, rows; m < s->m; m += rows) {
-      rows = s->m - m >= 4 ? 4 : s->m - m >= 2 ? 2 : 1;
-      some_rows(rows, to, a + m * s->a_row, b, s);
-      to += rows * s->n;
-    }
-  }
-}
-
-static void product_float64(Registers r, const Instruction *i) {
-  const Shapes *s = (const Shapes *)i->numbers;
-  double *to = (double *)r[i->to];
-  for (int64_t batch = 0; batch < s->batch; batch++)
-    for (int64_t m = 0; m < s->m; m++, to += s->n) {
-      const double *a = (const double *)r[i->first] + batch * s->a_batch + m * s->a_row;
-      const double *b = (const double *)r[i->second] + batch * s->b_batch;
-      for (int64_t n = 0; n < s->n; n++) to[n] = 0;
-      for (int64_t k = 0; k < s->k; k++)
-        for (int64_t n = 0; n < s->n; n++) to[n] += a[k * s->a_column] * b[k * s->b_row + n];
-    }
+/* The stream from so many counters later on. */
+static void draw_later(Registers r, const Instruction *i) {
+  const uint64_t *stream = (const uint64_t *)r[i->first], low = stream[1] + (uint64_t)i->numbers[0];
+  const uint64_t later[] = {stream[0], low, stream[2] + (low < stream[1])};
+  memcpy(r[i->to], later, sizeof later);
 }
 
 /* -- all of them -------------------------------------------------------------------------------- */
@@ -402,7 +334,9 @@ static const Operation OPERATIONS[] = {
     NAME_EXACTLY(int64) NAME_EXACTLY(bool) NAME_SIZE(1) NAME_SIZE(4) NAME_SIZE(8)
     OPERATION(row) OPERATION(rows) OPERATION(put_row) OPERATION(in_range)
     NAME_FLOATS(sum) NAME_FLOATS(prod) NAME_FLOATS(max) NAME_FLOATS(min) OPERATION(all_bool) OPERATION(any_bool)
-    NAME_PLACES(argmax_float32) NAME_PLACES(argmax_float64) NAME_FLOATS(product)
+    NAME_PLACES(argmax_float32) NAME_PLACES(argmax_float64)
+    {"product_float32", OF_KIND(KIND, product_float32)}, {"product_float64", OF_KIND(KIND, product_float64)},
+    OPERATION(draw_fractions) OPERATION(draw_normal) OPERATION(draw_cut_normal) OPERATION(draw_later)
 };
 
 const Operations OF_KIND(KIND, operations) = {OPERATIONS, sizeof OPERATIONS / sizeof *OPERATIONS};

@@ -20,9 +20,9 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.context import OpKernelContext
 from penstock.kernels.api.registry import Kernel, context_kernel
 from penstock.kernels.api.traits import KernelTraits
+from penstock.kernels.random.node_stream import stream_of
 from penstock.kernels.random.philox import Philox
 from penstock.kernels.random.plain_random import PlainRandom
-from penstock.kernels.random.random_ops import NodeStream
 from penstock.kernels.random.stateless_random_ops import stream_of_seed
 from penstock.kernels.values.arrays import as_array, shape_text
 from penstock.state.interrupt import Interrupt
@@ -60,7 +60,7 @@ def _wanted(attrs: Attrs) -> _BoxBounds:
 @context_kernel("SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2")
 def make_sample_distorted_bounding_box(attrs: Attrs) -> Kernel:
     """Another part each time."""
-    wanted, generator = _wanted(attrs), NodeStream(attrs)
+    wanted, generator = _wanted(attrs), stream_of(attrs)
     fixed = attrs.float("min_object_covered") if "min_object_covered" in attrs.values else None
 
     def sample(

@@ -12,15 +12,15 @@ from penstock.errors import FailedPreconditionError, InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import REALS
+from penstock.kernels.random.node_stream import stream_of
 from penstock.kernels.random.plain_random import PlainRandom
-from penstock.kernels.random.random_ops import NodeStream
 from penstock.kernels.values.arrays import shape_text
 
 
 @kernel("RandomCrop", types={"T": REALS})
 def make_random_crop(attrs: Attrs) -> Kernel:
     """A part that begins anywhere; its column is drawn before its row."""
-    generator = NodeStream(attrs)
+    generator = stream_of(attrs)
 
     def random_crop(image: Value, size: Value) -> Value:
         height, width = _size_in(image, size)

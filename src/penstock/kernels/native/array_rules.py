@@ -30,7 +30,11 @@ def _axis(node: Written, number: Any, rank: int) -> int:
 # -- shapes --------------------------------------------------------------------------------------
 
 
-@rule("Shape", "Size", "Rank", admits=lambda _a, _i, outputs: outputs[0] in INTEGERS)
+#: What only looks at a shape.
+SIZES: Final = frozenset({"Shape", "Size", "Rank"})
+
+
+@rule(*SIZES, admits=lambda _a, _i, outputs: outputs[0] in INTEGERS)
 def _metadata(node: Written) -> Known:
     shape = node.array(0).shape
     value = {"Shape": shape, "Size": prod(shape), "Rank": len(shape)}[node.op]
@@ -237,9 +241,20 @@ def _static(node: Written, number: Operand) -> int:
 
 
 @rule("GatherV2", admits=lambda attrs, _i, _o: not attrs["batch_dims"])
+def _gather_along(node: Written) -> Operand:
+    axis = node.known(2)
+    node.need(axis.ndim == 0 and not axis.item())
+    return _gathered(node)
+
+
+@rule("Gather")
 def _gather(node: Written) -> Operand:
-    x, indices, axis = node.array(0), node.array(1), node.known(2)
-    node.need(axis.ndim == 0 and len(x.shape) and not axis.item())
+    return _gathered(node)
+
+
+def _gathered(node: Written) -> Operand:
+    x, indices = node.array(0), node.array(1)
+    node.need(len(x.shape))
     node.emitter.need_index(indices, x.shape[0])
     node.need(x.shape[0])
     return node.emitter.rows(x, indices)

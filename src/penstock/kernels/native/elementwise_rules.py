@@ -144,9 +144,18 @@ def _cast(node: Written) -> Operand:
 def _select(node: Written) -> Operand:
     condition, x, y = node.inputs
     if node.op == "Select":
-        node.need(condition.shape == x.shape == y.shape)
+        return _select_alike(node)
     shape = broadcast_shape(condition.shape, x.shape, y.shape)
     return node.emitter.select(*[node.emitter.broadcast(one, shape) for one in node.inputs])
+
+
+def _select_alike(node: Written) -> Operand:
+    """Two of one shape; the condition has it, too, or says one thing for each row, or for all."""
+    condition, x, y = node.inputs
+    by_row = len(condition.shape) == 1 and condition.shape == x.shape[:1]
+    node.need(x.shape == y.shape and (by_row or condition.shape in (x.shape, ())))
+    axes = [0] if by_row else None
+    return node.emitter.select(node.emitter.broadcast(condition, x.shape, axes), x, y)
 
 
 @rule(

@@ -56,8 +56,10 @@ class Emitter:
         self.turns: int | None = 1
         #: The numbers of which vectors are made, by the vector.
         self.numbers_of: dict[Operand, list[Operand]] = {}
-        #: Which elements of arrays of tensors are gone, since they were read, by the array.
-        self.cleared: dict[int, Operand] = {}
+        #: What changes from node to node though it is nobody's output: which elements of an array
+        #: of tensors are gone, since they were read, by the array's number; and where a random
+        #: stream has come to, by the name of its node.
+        self.states: dict[int | str, Operand] = {}
 
     @property
     def block(self) -> Block:
@@ -299,14 +301,14 @@ class Emitter:
     @contextmanager
     def inside(self) -> Iterator[Block]:
         """Write into a block of its own, one level deeper."""
-        kept, block = self.cleared, Block()
-        self.cleared = dict(kept)
+        kept, block = self.states, Block()
+        self.states = dict(kept)
         self._blocks.append(block)
         try:
             yield block
         finally:
             self._blocks.pop()
-            self.cleared = kept
+            self.states = kept
 
     def mark(self) -> list[tuple[int, int]]:
         """How far all blocks have come."""

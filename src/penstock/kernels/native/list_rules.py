@@ -236,8 +236,8 @@ def _tensor_array(node: Written) -> list[Any]:
         Known(np.zeros(size, np.bool_)),
     )
     if node.attrs["clear_after_read"]:
-        number = len(node.emitter.cleared)
-        node.emitter.cleared[number] = Known(np.zeros(size, np.bool_))
+        number = len(node.emitter.states)
+        node.emitter.states[number] = Known(np.zeros(size, np.bool_))
         made = replace(made, clearing=number)
     if shape.is_fully_defined:
         made = made.with_shape(node.emitter, shape.as_tuple())
@@ -287,9 +287,9 @@ def _read(node: Written) -> Operand:
 
 def _clear(emitter: Emitter, number: int, index: Operand) -> None:
     """Take an element away, which must still be there."""
-    gone = emitter.cleared[number]
+    gone = emitter.states[number]
     emitter.need(emitter.same("not", emitter.row(gone, index)))
-    emitter.cleared[number] = emitter.with_row(gone, index, Known(np.asarray(np.True_)))
+    emitter.states[number] = emitter.with_row(gone, index, Known(np.asarray(np.True_)))
 
 
 @rule("TensorArrayGatherV3", admits=lambda attrs, _i, _o: attrs["dtype"] in TYPES)
@@ -317,12 +317,12 @@ def _gather(node: Written) -> Operand:
 def _clear_all(node: Written, number: int, indices: Array) -> None:
     """The same for several elements."""
     emitter = node.emitter
-    gone, mask = emitter.cleared[number], np.zeros(emitter.cleared[number].shape, np.bool_)
+    gone, mask = emitter.states[number], np.zeros(emitter.states[number].shape, np.bool_)
     node.need(len(set(indices.tolist())) == indices.size)
     mask[indices] = True
     both = emitter.same("and", gone, Known(mask))
     emitter.need(emitter.same("not", emitter.reduce("any", both, [0])))
-    emitter.cleared[number] = emitter.same("or", gone, Known(mask))
+    emitter.states[number] = emitter.same("or", gone, Known(mask))
 
 
 @rule("TensorArraySizeV3")

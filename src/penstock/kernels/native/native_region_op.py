@@ -11,7 +11,7 @@ that gives the result, or an error in TensorFlow's words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from penstock.kernels.native.parts import UnsupportedError
 from penstock.kernels.native.program import Spec, program_of
 from penstock.kernels.native.ready_program import ReadyProgram
 from penstock.kernels.native.traced_nodes import TracedNodes
+from penstock.kernels.random.node_stream import NodeStream, borrowed, stream_of_node
 from penstock.state.interrupt import Interrupt
 from penstock.tracing.watching import is_close, noted, watching
 
@@ -35,13 +36,17 @@ _MAX_PROGRAMS: Final = 64
 class _RegionKernel(LongKernel):
     """The kernel of one region."""
 
-    __slots__ = ("_lock", "_nodes", "_programs", "_title")
+    __slots__ = ("_lock", "_names", "_nodes", "_programs", "_streams", "_title")
 
     def __init__(self, attrs: Attrs) -> None:
         self._nodes: Final = TracedNodes(
             attrs.bytes("nodes"), attrs.list("reads"), attrs.list("gives")
         )
         self._title: Final = attrs.node_name
+        draws = self._nodes.draws()
+        #: The nodes that draw from random streams, and these.
+        self._names: Final = sorted(draws)
+        self._streams: Final = [stream_of_node(attrs, name, draws[name]) for name in self._names]
         #: Held while a program is kept; innermost.
         self._lock: Final = Lock()
         #: By the types and shapes of inputs; None where there is none.  Grows under the lock, and
@@ -65,23 +70,47 @@ class _RegionKernel(LongKernel):
             program = self._programs[specs]
         except KeyError:
             program = self._meet(specs)
-        results = None if program is None else program(values, interrupt)
+        if program is None:
+            raise NoProgramError
+        results = (
+            self._drawn(program, values, interrupt) if self._streams else program(values, interrupt)
+        )
         if results is None:
             raise NoProgramError
         return results
+
+    def _drawn(
+        self, program: ReadyProgram, values: Sequence[Any], interrupt: Interrupt
+    ) -> tuple[Value, ...] | None:
+        """The results of a program that draws: the streams go on once it is known to be right."""
+        streams = self._streams
+        with borrowed(streams, interrupt):
+            places = [stream.place() for stream in streams]
+            results = program([*values, *places], interrupt, _any_wanted(streams))
+            if results is None:
+                return None
+            for stream, place in zip(streams, results[-len(streams) :], strict=True):
+                stream.go_on_from(place)
+        return results[: -len(streams)]
 
     def _meet(self, specs: tuple[Spec, ...]) -> ReadyProgram | None:
         """Write a program for values of such types and shapes; of two that are equal, one stays."""
         if len(self._programs) >= _MAX_PROGRAMS:
             return None
-        made = _written(self._nodes, specs)
+        made = _written(self._nodes, specs, self._names)
         with self._lock:
             return self._programs.setdefault(specs, made)
 
 
-def _written(nodes: TracedNodes, specs: Sequence[Spec]) -> ReadyProgram | None:
+def _any_wanted(streams: Sequence[NodeStream]) -> Callable[[], bool]:
+    return lambda: any(stream.is_wanted for stream in streams)
+
+
+def _written(
+    nodes: TracedNodes, specs: Sequence[Spec], streams: Sequence[str]
+) -> ReadyProgram | None:
     try:
-        return ReadyProgram(program_of(nodes, specs))
+        return ReadyProgram(program_of(nodes, specs, streams))
     except UnsupportedError:
         return None
 

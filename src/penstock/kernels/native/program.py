@@ -17,6 +17,7 @@ from penstock.dataclass import dataclass
 from penstock.kernels.native import written_loop
 from penstock.kernels.native.emitter import Emitter
 from penstock.kernels.native.parts import NUMBERS, Block, Known, Traced, UnsupportedError
+from penstock.kernels.native.random_rules import STREAM
 from penstock.kernels.native.traced_nodes import TracedNodes
 
 assert written_loop  # its import has made the rule of loops known
@@ -35,14 +36,19 @@ class Program:
     results: tuple[Traced, ...]
 
 
-def program_of(nodes: TracedNodes, specs: Sequence[Spec]) -> Program:
-    """The program for inputs of such types and shapes; raises UnsupportedError."""
+def program_of(nodes: TracedNodes, specs: Sequence[Spec], streams: Sequence[str] = ()) -> Program:
+    """The program for inputs of such types and shapes; raises UnsupportedError.
+
+    After these it gets, and after its results it gives, where the random streams of some nodes are.
+    """
     emitter = Emitter()
     if not NUMBERS.issuperset(dtype for dtype, _ in specs):
         raise UnsupportedError
-    inputs = tuple(Traced(*spec) for spec in specs)
+    inputs = [Traced(*spec) for spec in specs]
+    begins = {name: Traced(*STREAM) for name in streams}
+    emitter.states.update(begins)
     results = nodes.write(emitter, inputs)
     if not all(isinstance(result, Known | Traced) for result in results):
         raise UnsupportedError
-    given = tuple(map(emitter.traced, results))
-    return Program(inputs, emitter.constants, emitter.block, given)
+    given = map(emitter.traced, [*results, *(emitter.states[name] for name in streams)])
+    return Program((*inputs, *begins.values()), emitter.constants, emitter.block, tuple(given))

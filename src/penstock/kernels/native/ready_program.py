@@ -11,7 +11,7 @@ step must end.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import Any, Final
 
@@ -59,8 +59,19 @@ class ReadyProgram:
         #: Memory that no call uses just now.  Taken and given back by any thread, each at once.
         self._free: Final[list[_CallMemory]] = []
 
-    def __call__(self, values: Sequence[Value], interrupt: Interrupt) -> tuple[Value, ...] | None:
+    def __call__(
+        self,
+        values: Sequence[Value],
+        interrupt: Interrupt,
+        gives_up: Callable[[], bool] | None = None,
+    ) -> tuple[Value, ...] | None:
         """The results; None if something does not hold that the program needs.
+
+        Args:
+            values: the inputs.
+            interrupt: whether the step must end.
+            gives_up: is asked now and then whether somebody else should compute all anew; so there
+                are no results, either.
 
         Raises:
             OpError: the reason why the step must end.
@@ -84,14 +95,16 @@ class ReadyProgram:
         place.value = 0
         outcome = self._machine.run(registers, place, BUDGET)
         if outcome == Outcome.PAUSED:
-            outcome = self._go_on(frame, interrupt)
+            outcome = self._go_on(frame, interrupt, gives_up)
         if self._assembled.bytes <= MOST_KEPT:
             self._free.append(frame)
         if outcome == Outcome.FAILED:
             return None
         return tuple([result if result.ndim else result[()] for result in results])
 
-    def _go_on(self, frame: _CallMemory, interrupt: Interrupt) -> int:
+    def _go_on(
+        self, frame: _CallMemory, interrupt: Interrupt, gives_up: Callable[[], bool] | None
+    ) -> int:
         """Run what takes long, and let others see where it is."""
         thread = get_ident()
         places[thread] = lambda: self._place(frame)
@@ -102,6 +115,8 @@ class ReadyProgram:
                     raise interrupt.reason or CancelledError(
                         "Loop execution was cancelled.", derived=True
                     )
+                if gives_up is not None and gives_up():
+                    return Outcome.FAILED
                 outcome = self._machine.run(frame.registers, frame.place, BUDGET)
             return outcome
         finally:

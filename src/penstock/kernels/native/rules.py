@@ -38,6 +38,7 @@ class Written:
     #: Arrays; and what stands for lists and arrays of tensors, which only their rules look at.
     inputs: Sequence[Any]
     types: Sequence[DType]
+    name: str = ""
 
     def known(self, slot: int) -> Array:
         """The value of an input; raises UnsupportedError if only a step knows it."""

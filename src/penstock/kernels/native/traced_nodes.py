@@ -35,7 +35,9 @@ from penstock.kernels.native import (
 from penstock.kernels.native.emitter import Emitter
 from penstock.kernels.native.list_rules import Elements
 from penstock.kernels.native.parts import Known, UnsupportedError
+from penstock.kernels.native.random_rules import RANDOM
 from penstock.kernels.native.rules import RULES, TYPES, Written
+from penstock.kernels.random.node_stream import Seeds
 
 # Their import has made the rules known.
 assert array_rules
@@ -53,12 +55,15 @@ _WRITERS: Final = {"TensorArrayScatterV3": (3,), "TensorArrayWriteV3": (3,)}
 _GROWS: Final = frozenset({"Fill"})
 #: The op of a loop.
 LOOP: Final = "_NativeLoop"
+#: Ops whose results do not follow from their inputs alone, or are for rules to make.
+_UNFOLDED: Final = RANDOM | {LOOP}
 
 
 @dataclass(frozen=True, slots=True)
 class ListedNode:
     """One node of a GraphDef."""
 
+    name: str
     op: str
     attrs: Mapping[str, Any]
     inputs: tuple[str, ...]
@@ -88,6 +93,17 @@ class TracedNodes:
     def constant(node: ListedNode) -> Known | None:
         """The value of a Const; None for other nodes."""
         return _constant(node.attrs["value"].value) if node.op == "Const" else None
+
+    def draws(self) -> dict[str, Seeds]:
+        """The seeds of all nodes that draw from a stream, also those in loops, by their names."""
+        found = {}
+        for node in self._nodes:
+            if node.op in RANDOM:
+                found[node.name] = node.attrs["seed"], node.attrs["seed2"]
+            elif node.op == LOOP:
+                for what in ("cond", "body"):
+                    found.update(TracedNodes(node.attrs[what], (), ()).draws())
+        return found
 
     def write(self, emitter: Emitter, values: Sequence[Any]) -> list[Any]:
         """What the nodes give for some values."""
@@ -128,18 +144,18 @@ def _listed(proto: Any) -> ListedNode:
     inputs, outputs = op.types(attrs)
     names = [str(Endpoint(proto.name, slot)) for slot in range(len(outputs))]
     return ListedNode(
-        proto.op, attrs, tuple(map(_name, proto.input)), tuple(names), inputs, outputs
+        proto.name, proto.op, attrs, tuple(map(_name, proto.input)), tuple(names), inputs, outputs
     )
 
 
 def _outputs(emitter: Emitter, node: ListedNode, inputs: Sequence[Any]) -> Sequence[Any]:
     if node.op == "Const":
         return [_constant(node.attrs["value"].value)]
-    if inputs and all(isinstance(value, Known) for value in inputs) and node.op != LOOP:
+    if inputs and all(isinstance(value, Known) for value in inputs) and node.op not in _UNFOLDED:
         folded = _folded(node, inputs)
         if folded is not None:
             return folded
-    written = Written(emitter, node.op, node.attrs, inputs, node.output_types)
+    written = Written(emitter, node.op, node.attrs, inputs, node.output_types, node.name)
     write = RULES.get(node.op)
     if write is None:
         raise UnsupportedError

@@ -61,14 +61,14 @@ class _WrittenLoop:
         self._body: Final = body
         self._fixed: Final = fixed
         self._frame: Final = frame
-        #: Arrays of tensors from which the body reads.
-        self._cleared: list[int] = []
+        #: What else the body changes: which of the emitter's states.
+        self._changed: list[int | str] = []
 
     def write(self, start: list[Any]) -> list[Any]:
         """The variables after the loop."""
         emitter = self._emitter
         start = [_settled(emitter, value) for value in start]
-        for _ in range(len(start) + len(emitter.cleared) + 2):
+        for _ in range(len(start) + len(emitter.states) + 2):
             mark = emitter.mark()
             written = self._try(start)
             if isinstance(written, Loop):
@@ -88,7 +88,7 @@ class _WrittenLoop:
         with emitter.inside() as body:
             variables = [Traced(one.dtype, one.shape, emitter.level) for one in starts]
             values = self._rebuilt(start, variables)
-            entered = dict(emitter.cleared)
+            entered = dict(emitter.states)
             ends = self._body.write(emitter, [*values, *self._fixed])
             known = [
                 begin.like(emitter, end)
@@ -97,9 +97,9 @@ class _WrittenLoop:
                 for begin, end in zip(start, ends, strict=True)
             ]
             is_new = any(a is not b for a, b in zip(known, start, strict=True))
-            changed = self._newly_cleared(entered)
+            changed = self._newly_changed(entered)
             if is_new or changed:
-                self._cleared += changed
+                self._changed += changed
                 return known
             flat = [emitter.traced(one) for one in self._flat(ends)]
         _check(starts, flat)
@@ -107,35 +107,35 @@ class _WrittenLoop:
         results = [Traced(one.dtype, one.shape, emitter.level) for one in starts]
         return Loop(variables, starts, cond, test, body, flat, results, self._frame)
 
-    def _newly_cleared(self, before: Mapping[int, Operand]) -> list[int]:
+    def _newly_changed(self, before: Mapping[int | str, Operand]) -> list[int | str]:
         return [
-            number
-            for number, mask in self._emitter.cleared.items()
-            if number in before and mask is not before[number] and number not in self._cleared
+            which
+            for which, state in self._emitter.states.items()
+            if which in before and state is not before[which] and which not in self._changed
         ]
 
     def _flat(self, values: Sequence[Any]) -> list[Operand]:
         """All arrays of which the loop's state consists."""
         flat = [part for value in values for part in _parts(value)]
-        return [*flat, *(self._emitter.cleared[number] for number in self._cleared)]
+        return [*flat, *(self._emitter.states[which] for which in self._changed)]
 
     def _rebuilt(self, like: Sequence[Any], flat: Sequence[Traced]) -> list[Any]:
         """Values of the same kinds, of arrays as ``_flat`` gives them."""
         emitter, left = self._emitter, list(flat)
         values = [_rebuilt(value, left) for value in like]
-        emitter.cleared.update(zip(self._cleared, left, strict=True))
+        emitter.states.update(zip(self._changed, left, strict=True))
         return [_settled(emitter, value) for value in values]
 
     def _condition(self, start: Sequence[Any], variables: Sequence[Traced]) -> tuple[Block, Traced]:
         emitter = self._emitter
         with emitter.inside() as cond:
             values = self._rebuilt(start, variables)
-            entered = dict(emitter.cleared)
+            entered = dict(emitter.states)
             (holds,) = self._cond.write(emitter, [*values, *self._fixed])
             if not isinstance(holds, Known | Traced) or holds.shape or holds.dtype != np.bool_:
                 raise UnsupportedError
-            if emitter.cleared != entered:
-                raise UnsupportedError  # what is gone after this could not be told
+            if emitter.states != entered:
+                raise UnsupportedError  # what is so after this could not be told
             return cond, emitter.traced(holds)
 
 

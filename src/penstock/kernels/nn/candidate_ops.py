@@ -18,8 +18,8 @@ from penstock.dataclass import dataclass
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.random.node_stream import stream_of
 from penstock.kernels.random.plain_random import PlainRandom
-from penstock.kernels.random.random_ops import NodeStream
 from penstock.kernels.values.arrays import check_room, shape_text
 
 #: So many counters are reserved for each candidate, however many its draws need.
@@ -61,7 +61,7 @@ _DISTRIBUTIONS: Final[dict[str, Callable[[int], Distribution]]] = {
 def make_candidate_sampler(attrs: Attrs) -> Kernel:
     """Classes drawn from a distribution, each at most once if they are to be unique."""
     size, count = attrs.int("range_max"), attrs.int("num_sampled")
-    is_unique, generator = attrs.bool("unique"), NodeStream(attrs)
+    is_unique, generator = attrs.bool("unique"), stream_of(attrs)
     distribution = _DISTRIBUTIONS[attrs.op.name](size)
     if is_unique and count > size:
         raise InvalidArgumentError("Sampler's range is too small.")

@@ -24,6 +24,7 @@ from penstock.core.values import Array, Value, as_value
 from penstock.errors import InternalError, InvalidArgumentError
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
+from penstock.kernels.random.node_stream import stream_of
 from penstock.kernels.random.philox import Philox
 from penstock.kernels.random.random_numbers import (
     normal_float32,
@@ -31,7 +32,6 @@ from penstock.kernels.random.random_numbers import (
     uniform_float32,
     uniform_float64,
 )
-from penstock.kernels.random.random_ops import NodeStream
 from penstock.kernels.random.stateless_random_ops import sizes_in, stream_of_seed
 from penstock.kernels.values.arrays import shape_text
 
@@ -173,7 +173,7 @@ def _bounds(parameters: Sequence[Array]) -> list[_Bounds]:
 @kernel("ParameterizedTruncatedNormal", types={"dtype": _TYPES})
 def make_bounded_normal(attrs: Attrs) -> Kernel:
     """Other numbers each time; the parameters have one number, or one per row."""
-    dtype, generator = attrs.dtype("dtype"), NodeStream(attrs)
+    dtype, generator = attrs.dtype("dtype"), stream_of(attrs)
 
     def compute(shape: Value, *parameters: Value) -> Value:
         sizes = sizes_in(shape, dtype)

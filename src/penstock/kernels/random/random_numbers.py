@@ -35,6 +35,8 @@ _CUT: Final = 2.0
 #: Cut normal numbers come in groups, as many as a counter gives; for each number of a
 #: group so many counters are kept free, so that there is always one more candidate.
 _RESERVED: Final = 64
+#: So many counters lie between those with which groups of four float32 begin.
+FOR_EACH_CUT: Final = 4 * _RESERVED
 #: The smallest fraction whose logarithm is taken.
 _EPSILON: Final = 1e-7
 

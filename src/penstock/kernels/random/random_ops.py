@@ -12,17 +12,15 @@ candidates were rejected.
 from __future__ import annotations
 
 import math
-from threading import Lock
 from typing import Any, Final
 
-from penstock.core import dtypes, trees
-from penstock.core.trees import Tree
+from penstock.core import dtypes
 from penstock.core.values import Array, Value, as_value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
 from penstock.kernels.random import random_samplers as samplers
-from penstock.kernels.random.philox import Philox
+from penstock.kernels.random.node_stream import stream_of
 from penstock.kernels.random.random_numbers import normal, truncated_normal, uniform
 from penstock.kernels.random.stateless_random_ops import (
     between,
@@ -34,7 +32,6 @@ from penstock.kernels.random.stateless_random_ops import (
 )
 from penstock.kernels.values.arrays import as_array
 
-_WORD: Final = (1 << 64) - 1
 #: So many counters are reserved for each number.
 _RESERVED: Final = samplers.RESERVED
 _SIGNED: Final = frozenset({dtypes.int32, dtypes.int64})
@@ -48,49 +45,10 @@ _DRAWS: Final[dict[str, Any]] = {
 }
 
 
-class NodeStream:
-    """The stream of one node, and how far it has come."""
-
-    def __init__(self, attrs: Attrs) -> None:
-        self._seeds: Final = attrs.int("seed") & _WORD, attrs.int("seed2") & _WORD
-        self._chance: Final = None if any(self._seeds) else attrs.chance()
-        #: Held while ``_rest`` is replaced.
-        self._lock = Lock()
-        #: What no call has reserved yet.
-        self._rest = self._whole()
-        attrs.keep("stream", self)
-
-    def _whole(self) -> Philox:
-        seed, seed2 = self._seeds if self._chance is None else self._chance.fixed_seeds()
-        return Philox(seed, seed2 << 64)
-
-    def reserve(self, count: int) -> Philox:
-        """The stream from where it is now; later calls begin ``count`` counters further."""
-        with self._lock:
-            stream = self._rest
-            self._rest = stream.skip(count)
-        return stream
-
-    def state(self) -> Tree:
-        """The stream's key, and where it has come to."""
-        with self._lock:
-            return self._rest.key, self._rest.counter
-
-    def restore(self, state: Tree) -> None:
-        """Go on from there; or, from None, begin anew."""
-        if state is None:
-            rest = self._whole()
-        else:
-            key, counter = map(trees.number, trees.parts(state, 2))
-            rest = Philox(key & _WORD, counter)
-        with self._lock:
-            self._rest = rest
-
-
 @kernel(*_DRAWS, types={"dtype": FLOATS})
 def make_random(attrs: Attrs) -> Kernel:
     """Numbers of the kind that the op is named after."""
-    dtype, generator = attrs.dtype("dtype"), NodeStream(attrs)
+    dtype, generator = attrs.dtype("dtype"), stream_of(attrs)
     draw = _DRAWS[attrs.op.name](dtype)
 
     def compute(shape: Value) -> Value:
@@ -103,7 +61,7 @@ def make_random(attrs: Attrs) -> Kernel:
 @kernel("RandomUniformInt", types={"Tout": _SIGNED})
 def make_random_int(attrs: Attrs) -> Kernel:
     """Integers between two limits."""
-    dtype, generator = attrs.dtype("Tout"), NodeStream(attrs)
+    dtype, generator = attrs.dtype("Tout"), stream_of(attrs)
 
     def compute(shape: Value, low: Value, high: Value) -> Value:
         sizes = sizes_in(shape, dtype)
@@ -116,7 +74,7 @@ def make_random_int(attrs: Attrs) -> Kernel:
 @kernel("RandomShuffle")
 def make_random_shuffle(attrs: Attrs) -> Kernel:
     """The slices along the first axis in random order."""
-    generator = NodeStream(attrs)
+    generator = stream_of(attrs)
 
     def compute(value: Value) -> Value:
         value = as_array(value)
@@ -131,7 +89,7 @@ def make_random_shuffle(attrs: Attrs) -> Kernel:
 @kernel("Multinomial", types={"T": FLOATS, "output_dtype": _SIGNED})
 def make_multinomial(attrs: Attrs) -> Kernel:
     """For each row of logits random classes, each as likely as its exponential says."""
-    dtype, generator = attrs.dtype("output_dtype").numpy, NodeStream(attrs)
+    dtype, generator = attrs.dtype("output_dtype").numpy, stream_of(attrs)
 
     def compute(logits: Value, num_samples: Value) -> Array:
         count = samples_in(logits, num_samples)
@@ -145,7 +103,7 @@ def make_multinomial(attrs: Attrs) -> Kernel:
 @kernel("RandomGamma", types={"T": FLOATS})
 def make_random_gamma(attrs: Attrs) -> Kernel:
     """Gamma variables of shapes alpha: a sample of each of them for each place of a shape."""
-    dtype, generator = attrs.dtype("T"), NodeStream(attrs)
+    dtype, generator = attrs.dtype("T"), stream_of(attrs)
 
     def compute(shape: Value, alpha: Value) -> Value:
         sizes = (*sizes_in(shape, dtype), *alpha.shape)
@@ -159,7 +117,7 @@ def make_random_gamma(attrs: Attrs) -> Kernel:
 @kernel("RandomPoissonV2", types={"R": _RATES, "dtype": _RATES})
 def make_random_poisson(attrs: Attrs) -> Kernel:
     """Poisson variables: a sample of each of the rates for each place of a shape."""
-    dtype, generator = attrs.dtype("dtype"), NodeStream(attrs)
+    dtype, generator = attrs.dtype("dtype"), stream_of(attrs)
 
     def compute(shape: Value, rate: Value) -> Value:
         sizes = (*sizes_in(shape, dtype), *rate.shape)

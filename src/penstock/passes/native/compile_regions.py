@@ -16,6 +16,8 @@ from penstock.core import dtypes
 from penstock.core.values import size_in_bytes
 from penstock.graph.graph import Graph, Node
 from penstock.graph.roles import CONTROL_FLOW, Role
+from penstock.kernels.native.array_rules import SIZES
+from penstock.kernels.native.random_rules import RANDOM
 from penstock.kernels.native.rules import TYPES, may_be_written
 from penstock.kernels.native.traced_nodes import MAX_CONSTANT
 from penstock.passes.graph_rewriter import GraphRewriter, value_of
@@ -44,7 +46,11 @@ def has_such_loops(graph: Graph) -> bool:
 
 
 def compile_regions(
-    draft: GraphRewriter, min_nodes: int | None = None, *, goes_inside: bool = False
+    draft: GraphRewriter,
+    min_nodes: int | None = None,
+    *,
+    goes_inside: bool = False,
+    draws: bool = False,
 ) -> int:
     """Make single nodes of regions with loops, or of so many nodes; returns how many went.
 
@@ -54,6 +60,8 @@ def compile_regions(
         draft: the graph.
         min_nodes: of straight regions; None if there are to be none.
         goes_inside: whether loops in loops go, too; then they all must.
+        draws: whether loops may draw random numbers.  Then there is one region at most: where a
+            program does not know, text computes all anew, and what was drawn would be drawn twice.
 
     """
     arrays = _own_arrays(draft)
@@ -61,15 +69,24 @@ def compile_regions(
     def may_go(node: Node) -> bool:
         return _may_go(draft, node, arrays)
 
-    replace_loops(draft, may_go, lambda form, sure: _may_stand(form, sure, may_go, goes_inside))
+    def may_be_inside(node: Node) -> bool:
+        return _can_be_written(node) if draws and node.op.name in RANDOM else may_go(node)
+
+    replace_loops(
+        draft, may_be_inside, lambda form, sure: _may_stand(form, sure, may_go, goes_inside)
+    )
     _free_lists(draft, may_go)
-    count = 0
-    for part in _regions(draft, may_go, min_nodes):
-        is_long = min_nodes is not None and len(part) >= min_nodes
-        if (is_long or _has_loops(part)) and not _hides(part):
-            _put_in_place(draft, part)
-            count += len(part)
-    return 0 if _has_loops(draft.graph) else count
+    found = [
+        part
+        for part in _regions(draft, may_go, min_nodes)
+        if ((min_nodes is not None and len(part) >= min_nodes) or _has_loops(part))
+        and not _hides(part)
+    ]
+    if draws and len(found) > 1:
+        return 0
+    for part in found:
+        _put_in_place(draft, [*_told_by_shapes(draft, part, may_go), *part], part)
+    return 0 if _has_loops(draft.graph) else sum(map(len, found))
 
 
 def _free_lists(draft: GraphRewriter, may_go: Callable[[Node], bool]) -> None:
@@ -92,10 +109,12 @@ def _regions(
         return _belongs_to_loops(node) and may_go(node)
 
     if min_nodes is None:
-        found = find_regions(draft, may_go_along, _is_free)
+        found = find_regions(draft, may_go_along, _is_free, late=True)
         if not any(_has_loops(nodes) and _hides(nodes) for nodes in found):
             return found
-    return [part for nodes in find_regions(draft, may_go, _is_free) for part in _parts(nodes)]
+    return [
+        part for nodes in find_regions(draft, may_go, _is_free, late=True) for part in _parts(nodes)
+    ]
 
 
 def _has_loops(nodes: Iterable[Node]) -> bool:
@@ -142,6 +161,11 @@ def _may_go(draft: GraphRewriter, node: Node, arrays: Collection[Node]) -> bool:
         and known.issuperset(node.input_types)
         and known.issuperset(node.output_types)
     )
+
+
+def has_random_numbers(graph: Graph) -> bool:
+    """Whether there are random numbers that programs can draw."""
+    return any(node.op.name in RANDOM for node in graph)
 
 
 def _can_be_written(node: Node) -> bool:
@@ -220,8 +244,41 @@ def _users(array: Node) -> set[Node] | None:
     return users
 
 
-def _put_in_place(draft: GraphRewriter, nodes: Sequence[Node]) -> None:
-    """One node, under the name of the last of the region that others read."""
+def _told_by_shapes(
+    draft: GraphRewriter, nodes: Sequence[Node], may_go: Callable[[Node], bool]
+) -> list[Node]:
+    """What a region reads, directly or not, and shapes tell, of which it knows more than values.
+
+    A size is known while a program is written, and with it how long a list is.  Others may need it
+    before they have the region run, so that it cannot go: the region computes it again.
+    """
+    inside = set(nodes)
+    read = [edge.src for node in nodes for edge in node.in_edges() if edge.src not in inside]
+    if not any(src.op.name != "Const" and _COUNTS.issuperset(src.output_types) for src in read):
+        return []
+    told: set[Node] = set()
+    order = [node for node in in_order(draft.graph) if node not in inside]
+    for node in order:
+        if _COUNTS.issuperset(node.output_types) and may_go(node) and _is_free(draft, node):
+            srcs = [edge.src for edge in node.in_edges() if edge.src.role is not Role.CONSTANT]
+            if node.op.name in SIZES or (srcs and told.issuperset(srcs)):
+                told.add(node)
+    wanted = set(read) & told
+    for node in reversed(order):
+        if node in wanted:
+            wanted.update(edge.src for edge in node.in_edges() if edge.src in told)
+    return [node for node in order if node in wanted]
+
+
+def _put_in_place(draft: GraphRewriter, computed: Sequence[Node], nodes: Sequence[Node]) -> None:
+    """One node, under the name of the last of the region that others read.
+
+    Args:
+        draft: the graph.
+        computed: what the new node computes.
+        nodes: those of it whose place it takes.
+
+    """
     inside = set(nodes)
     gives = {
         (node, edge.src_slot): None
@@ -233,13 +290,14 @@ def _put_in_place(draft: GraphRewriter, nodes: Sequence[Node]) -> None:
         return
     constants: dict[Node, None] = {}
     reads: dict[Output, None] = {}
-    for edge in (edge for node in nodes for edge in node.in_edges() if edge.src not in inside):
+    known = set(computed)
+    for edge in (edge for node in computed for edge in node.in_edges() if edge.src not in known):
         value = value_of(edge.src)
         if value is not None and size_in_bytes(value) <= _SMALL:
             constants[edge.src] = None
         else:
             reads[edge.src, edge.src_slot] = None
-    attrs = _attrs([*constants, *nodes], list(reads), list(gives))
+    attrs = _attrs([*constants, *computed], list(reads), list(gives))
     draft.release(nodes)
     made = draft.take_name(next(reversed(gives))[0], _OP, attrs)
     put_in_place(draft, nodes, made, reads, gives)

@@ -12,7 +12,7 @@ time that a path to it changes between nodes that may go and others, or from one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from penstock.graph.graph import Graph, Node
@@ -37,8 +37,19 @@ def find_regions(
     draft: GraphRewriter,
     may_go: Callable[[Node], bool],
     is_free: Callable[[GraphRewriter, Node], bool] = is_free,
+    *,
+    late: bool = False,
 ) -> list[list[Node]]:
-    """Regions; the nodes of each in an order in which they can run."""
+    """Regions; the nodes of each in an order in which they can run.
+
+    Args:
+        draft: the graph.
+        may_go: whether a node may be in a region.
+        is_free: whether a node only computes, and nobody waits for it or has it wait.
+        late: whether each node is to be in the last region that it can be in, next to who reads it;
+            otherwise it is in the first, but for what depends on constants only.
+
+    """
     order = in_order(draft.graph)
     going = {node for node in order if is_free(draft, node) and may_go(node)}
     level: dict[Node, int] = {}
@@ -49,19 +60,25 @@ def find_regions(
             default=0,
         )
     ordered = [node for node in order if node in going]
-    _put_off(ordered, level)
+    _put_off(ordered, level, [] if late else _fixed(ordered))
     return _joined(ordered, level)
 
 
-def _put_off(nodes: Sequence[Node], level: dict[Node, int]) -> None:
-    """Let what depends on constants only run when it is first read, and not before all else."""
-    going, free = set(nodes), set[Node]()
+def _fixed(nodes: Sequence[Node]) -> set[Node]:
+    """What depends on more than constants."""
+    free = set[Node]()
     for node in nodes:
         if free.issuperset(_sources(node)):
             free.add(node)
+    return set(nodes) - free
+
+
+def _put_off(nodes: Sequence[Node], level: dict[Node, int], fixed: Collection[Node]) -> None:
+    """Let nodes run when they are first read, and not before all else, but for some."""
+    going = set(nodes)
     for node in reversed(nodes):
         readers = [edge.dst for edge in node.out_edges]
-        if node in free and readers and all(reader in going for reader in readers):
+        if node not in fixed and readers and all(reader in going for reader in readers):
             level[node] = max(level[node], min(level[reader] for reader in readers))
 
 

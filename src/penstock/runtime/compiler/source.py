@@ -126,7 +126,7 @@ class Source:
     needs_context: bool
     #: Whether it does nothing but compute.
     is_pure: bool
-    #: Whether it does nothing but compute, and look at variables.
+    #: Whether it does nothing but compute, check, and look at variables.
     only_reads: bool = False
     #: The names of variables in the code, if it may have to wait: then it is left, and somebody
     #: else goes on with their values.

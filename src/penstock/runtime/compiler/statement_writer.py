@@ -212,9 +212,9 @@ class StatementWriter(Branches):
 
     def _note_effects(self, call: KernelCall) -> None:
         """See whether a kernel does nothing but compute."""
-        is_pure = call.kernel.is_pure
+        is_pure, traits = call.kernel.is_pure, call.node.op.traits
         self.text.is_pure &= is_pure
-        self.text.only_reads &= is_pure or call.node.op.traits.reads_variable
+        self.text.only_reads &= is_pure or traits.reads_variable or traits.only_checks
 
     def _write_row(self, row: UnaryChain) -> None:
         """Many functions in one line."""
