@@ -23,7 +23,7 @@ from penstock.kernels.api.traits import KernelTraits
 from penstock.kernels.native.parts import UnsupportedError
 from penstock.kernels.native.program import Spec, program_of
 from penstock.kernels.native.ready_program import ReadyProgram
-from penstock.kernels.native.traced_nodes import TracedNodes
+from penstock.kernels.native.traced_nodes import TracedNodes, seeds_in
 from penstock.kernels.random.node_stream import NodeStream, borrowed, stream_of_node
 from penstock.state.interrupt import Interrupt
 from penstock.tracing.watching import is_close, noted, watching
@@ -43,10 +43,10 @@ class _RegionKernel(LongKernel):
             attrs.bytes("nodes"), attrs.list("reads"), attrs.list("gives")
         )
         self._title: Final = attrs.node_name
-        draws = self._nodes.draws()
+        seeds = seeds_in(attrs.bytes("nodes"))
         #: The nodes that draw from random streams, and these.
-        self._names: Final = sorted(draws)
-        self._streams: Final = [stream_of_node(attrs, name, draws[name]) for name in self._names]
+        self._names: Final = sorted(seeds)
+        self._streams: Final = [stream_of_node(attrs, name, seeds[name]) for name in self._names]
         #: Held while a program is kept; innermost.
         self._lock: Final = Lock()
         #: By the types and shapes of inputs; None where there is none.  Grows under the lock, and

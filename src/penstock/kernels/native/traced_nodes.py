@@ -57,6 +57,7 @@ _GROWS: Final = frozenset({"Fill"})
 LOOP: Final = "_NativeLoop"
 #: Ops whose results do not follow from their inputs alone, or are for rules to make.
 _UNFOLDED: Final = RANDOM | {LOOP}
+_RANDOM_NAMES: Final = [op.encode() for op in RANDOM]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +95,6 @@ class TracedNodes:
         """The value of a Const; None for other nodes."""
         return _constant(node.attrs["value"].value) if node.op == "Const" else None
 
-    def draws(self) -> dict[str, Seeds]:
-        """The seeds of all nodes that draw from a stream, also those in loops, by their names."""
-        found = {}
-        for node in self._nodes:
-            if node.op in RANDOM:
-                found[node.name] = node.attrs["seed"], node.attrs["seed2"]
-            elif node.op == LOOP:
-                for what in ("cond", "body"):
-                    found.update(TracedNodes(node.attrs[what], (), ()).draws())
-        return found
-
     def write(self, emitter: Emitter, values: Sequence[Any]) -> list[Any]:
         """What the nodes give for some values."""
         known = dict(zip(self.reads, values, strict=True))
@@ -132,6 +122,19 @@ class TracedNodes:
             for slot in slots:
                 times[node.inputs[slot]] = times.get(node.inputs[slot], 0) + 1
         return times
+
+
+def seeds_in(content: bytes) -> dict[str, Seeds]:
+    """The seeds of all nodes that draw from a stream, also those in loops, by their names."""
+    found: dict[str, Seeds] = {}
+    # Hardly any region draws, and no node draws whose op is not named.
+    if any(op in content for op in _RANDOM_NAMES):
+        for proto in GraphDef.FromString(content).node:
+            if proto.op in RANDOM:
+                found[proto.name] = proto.attr["seed"].i, proto.attr["seed2"].i
+            elif proto.op == LOOP:
+                found |= seeds_in(proto.attr["cond"].s) | seeds_in(proto.attr["body"].s)
+    return found
 
 
 def _name(text: str) -> str:
