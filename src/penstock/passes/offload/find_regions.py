@@ -60,7 +60,7 @@ def find_regions(
             default=0,
         )
     ordered = [node for node in order if node in going]
-    _put_off(ordered, level, [] if late else _fixed(ordered))
+    _put_off(draft, ordered, level, [] if late else _fixed(ordered))
     return _joined(ordered, level)
 
 
@@ -73,12 +73,19 @@ def _fixed(nodes: Sequence[Node]) -> set[Node]:
     return set(nodes) - free
 
 
-def _put_off(nodes: Sequence[Node], level: dict[Node, int], fixed: Collection[Node]) -> None:
-    """Let nodes run when they are first read, and not before all else, but for some."""
+def _put_off(
+    draft: GraphRewriter, nodes: Sequence[Node], level: dict[Node, int], fixed: Collection[Node]
+) -> None:
+    """Let nodes run when they are first read, and not before all else, but for some.
+
+    Only nodes whose readers may go, on the same device: others are on a level of their own.
+    """
     going = set(nodes)
     for node in reversed(nodes):
-        readers = [edge.dst for edge in node.out_edges]
-        if node not in fixed and readers and all(reader in going for reader in readers):
+        readers, device = [edge.dst for edge in node.out_edges], draft.device(node)
+        if node in fixed or not readers:
+            continue
+        if all(reader in going and draft.device(reader) == device for reader in readers):
             level[node] = max(level[node], min(level[reader] for reader in readers))
 
 
