@@ -48,6 +48,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are cores: many tests wait for processes that they start."""
+    is_known = hasattr(os, "sched_getaffinity")
+    return (len(os.sched_getaffinity(0)) if is_known else os.cpu_count() or 1) + 1
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Choose how many examples random tests try."""
     default = "quick" if config.getoption("--all") or config.getoption("--rest") else "short"

@@ -39,6 +39,18 @@ def test_gathered_and_put_back(view: Any, dtype: Any, depth: int) -> None:
     np.testing.assert_array_equal(target, expected)
 
 
+@pytest.mark.parametrize("shape", [(1, 700, 601, 3), (3, 900, 300, 3), (300_001, 2, 3)])
+def test_many_runs_are_shared_among_threads(shape: tuple[int, ...]) -> None:
+    """Piece by piece, along whichever axis is longest, and whatever is left of it."""
+    array = np.random.default_rng(1).random(shape, np.float32)
+    turned = array[..., ::-1, :]
+    target = np.zeros((*shape[:-1], 5), np.float32)[..., :3]
+    put(target, turned)
+    np.testing.assert_array_equal(target, turned)
+    np.testing.assert_array_equal(gathered(turned), turned)
+    assert not target.base[..., 3:].any()
+
+
 FLOATS = np.zeros((8, 8, 64), np.float32)
 #: Views, and whether the elements of their last axis follow each other in memory, and no more.
 RUNS = {

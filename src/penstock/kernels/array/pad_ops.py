@@ -20,6 +20,7 @@ from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.constants import is_constant
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS, PLAIN
+from penstock.kernels.parallel.strided_copies import put
 from penstock.kernels.values.arrays import as_array, boxing, check_new, shape_text, zeros
 
 _QUANTIZED: Final = frozenset({dtypes.qint8, dtypes.quint8, dtypes.qint32})
@@ -61,8 +62,7 @@ def _padding() -> Kernel:
             margins = _margins(values, paddings)
             sizes = _padded_shape(values.shape, margins)
             check_new(sizes, values.dtype)
-            pairs = zip(values.shape, margins, strict=True)
-            inside = tuple([slice(before, before + n) for n, (before, _) in pairs])
+            inside = _inside(values.shape, margins)
             if is_constant(paddings):
                 last = paddings, values.shape, sizes, inside
         padded = np.empty(sizes, values.dtype)
@@ -75,6 +75,12 @@ def _padding() -> Kernel:
 
 def _padded_shape(shape: tuple[int, ...], margins: list[tuple[int, int]]) -> list[int]:
     return [before + n + after for n, (before, after) in zip(shape, margins, strict=True)]
+
+
+def _inside(shape: tuple[int, ...], margins: list[tuple[int, int]]) -> tuple[slice, ...]:
+    """Where the input is in the padded array."""
+    pairs = zip(shape, margins, strict=True)
+    return tuple([slice(before, before + n) for n, (before, _) in pairs])
 
 
 def _margins(values: Array, paddings: Value) -> list[tuple[int, int]]:
@@ -113,12 +119,16 @@ def make_mirror_pad(attrs: Attrs) -> Kernel:
         margins = _margins(values, paddings)
         for length, (before, after) in zip(values.shape, margins, strict=True):
             _check_mirror(length, before, after, skipped, "")
-        check_new(_padded_shape(values.shape, margins), values.dtype)
-        padded: Value = values
-        for axis, (before, after) in enumerate(margins):
-            sources = _mirrored(values.shape[axis], before, after, skipped)
-            if before or after:
-                padded = padded.take(sources, axis)
+        sizes = _padded_shape(values.shape, margins)
+        if tuple(sizes) == values.shape:
+            return as_value(values)
+        check_new(sizes, values.dtype)
+        padded = np.empty(sizes, values.dtype)
+        inside = _inside(values.shape, margins)
+        padded[inside] = values
+        # What is beside an end along later dimensions is there when earlier ones are reflected.
+        for axis in reversed(range(len(sizes))):
+            _reflect(padded[inside[:axis]], axis, *margins[axis], skipped)
         return as_value(padded)
 
     return boxing(attrs, "T", mirror_pad)
@@ -134,12 +144,12 @@ def _check_mirror(length: int, before: int, after: int, skipped: int, kind: str)
         )
 
 
-def _mirrored(length: int, before: int, after: int, skipped: int) -> Array:
-    """For each element of the padded dimension, which element of the inner one it shows."""
-    inner = np.arange(length)
-    in_front = inner[skipped : skipped + before][::-1]
-    at_end = inner[length - skipped - after : length - skipped][::-1]
-    return np.concatenate((in_front, inner, at_end))
+def _reflect(padded: Array, axis: int, before: int, after: int, skipped: int) -> None:
+    """Put the mirror images of what is inside at both ends of a dimension."""
+    along, end = _along(axis), padded.shape[axis] - after
+    copy = put if axis < padded.ndim - 1 else np.copyto
+    for size, to, from_ in ((before, 0, before + skipped), (after, end, end - skipped - after)):
+        copy(padded[along(to, to + size)], np.flip(padded[along(from_, from_ + size)], axis))
 
 
 @kernel("MirrorPadGrad", types={"T": NUMBERS, "Tpaddings": _INDEX})
