@@ -21,8 +21,11 @@ from support.surroundings import folder, python_functions  # noqa: F401
 
 #: Families of cases of many steps, which take long.
 _LONG = {"fifty_steps", "saved_training"}
-#: Cases that take long, or cannot be recorded.
-_LEFT_OUT = ("long_loop_20000", "long_loop_functional_5000", "table_dense_of_tensors")
+#: Cases that take long, or cannot be recorded, or tell the time.
+_LEFT_OUT = (
+    *("long_loop_20000", "long_loop_functional_5000", "table_dense_of_tensors"),
+    "odds_and_ends/timestamp",
+)
 
 
 def racy(count: int = 6) -> ps.Graph:

@@ -396,3 +396,26 @@ def test_products_in_c_are_no_reason_for_a_region(*, has_convolution: bool) -> N
 
     assert ("_OnnxRegion" in ops) == has_convolution
     assert ("MatMul" in ops) != has_convolution
+
+
+@pytest.mark.skipif(library_in_c() is None, reason="there was no C compiler")
+@pytest.mark.parametrize(
+    ("window", "others", "is_region"),
+    [((7, 9), 0, True), ((8, 8), 0, False), ((3, 39), 0, False), ((8, 8), 10, True)],
+)
+def test_large_windows_are_left_to_kernels_in_c(
+    window: tuple[int, int], others: int, is_region: bool
+) -> None:
+    """These are faster; most of a region's products decide."""
+    x = numbers(1, 12, 40, 4)
+    with ps.Graph().as_default() as graph:
+        y = ps.placeholder("float32", [1, 12, 40, 4], name="x")
+        for sizes in (window, *[(3, 3)] * others):
+            y = ps.ops.conv2_d(y, numbers(*sizes, 4, 4), strides=[1] * 4, padding="SAME")
+        ps.identity(y, name="y")
+    config = ps.Config(limits=Limits(region_products=1000))
+    with ps.Session(graph, config=config) as session:
+        ops = ops_of(session, "y:0", {"x:0": x})
+    assert ("_OnnxRegion" in ops) == is_region
+    with ps.Session(graph, config=ps.Config(limits=Limits(region_products=0))) as session:
+        assert "_OnnxRegion" in ops_of(session, "y:0", {"x:0": x})

@@ -38,6 +38,7 @@ class Written:
     #: Arrays; and what stands for lists and arrays of tensors, which only their rules look at.
     inputs: Sequence[Any]
     types: Sequence[DType]
+    #: The node's own; what goes on from step to step is known by it.
     name: str = ""
 
     def known(self, slot: int) -> Array:

@@ -5,8 +5,9 @@ Out:  the GraphRewriter, in which such regions are single nodes; how many nodes 
 Not:  asks nobody whether ONNX Runtime is there, and runs nothing.
 
 What decides is how many products a region takes, as far as shapes are known before a step: below
-some number, handing arrays over costs more than is saved.  Products of matrices do not count where
-they are computed in C, which is faster.
+some number, handing arrays over costs more than is saved.  Where there are kernels in C, these are
+faster for products of matrices, which do not count, and for windows of many places: a region of
+mostly such convolutions is left to them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from penstock.shapes.infer import Shapes
 _OP: Final = "_OnnxRegion"
 #: How many rows a matrix may well have.
 _ROWS: Final = 8
+#: Windows of so many places take three quarters of the time by the kernels in C.
+_LARGE_WINDOW: Final = 64
 
 
 def offload_regions(
@@ -38,7 +41,7 @@ def offload_regions(
     Args:
         draft: the graph.
         min_products: of numbers; with 0, whatever can be in a region is.
-        are_in_c: whether products of matrices are computed in C; asked if there are some.
+        are_in_c: whether there are kernels in C; asked if there may be something for them.
 
     """
     heavy = {node.op.name for node in draft.graph if node.op.name in HEAVY}
@@ -50,7 +53,12 @@ def offload_regions(
     exporter = Exporter(draft.graph)
     regions = find_regions(draft, exporter.can_write)
     worthy = [
-        nodes for nodes in regions if _products(nodes, exporter.shapes, counted) >= min_products
+        nodes
+        for nodes in regions
+        if _products(nodes, exporter.shapes, counted) >= min_products
+        and not (
+            min_products and _has_large_windows(nodes, exporter.shapes, counted) and are_in_c()
+        )
     ]
     models = [(nodes, exporter.model_of(nodes)) for nodes in worthy]
     return sum(_put_in_place(draft, nodes, model) for nodes, model in models)
@@ -70,6 +78,20 @@ def _may_be_worth_it(draft: GraphRewriter, min_products: int, ops: Set[str]) -> 
 def _products(nodes: Sequence[Node], shapes: Shapes, ops: Set[str]) -> int:
     """How many products of numbers some ops take in a region; sizes not known count as 1."""
     return sum(_products_of(node, shapes) for node in nodes if node.op.name in ops)
+
+
+def _has_large_windows(nodes: Sequence[Node], shapes: Shapes, ops: Set[str]) -> bool:
+    """Whether most products of a region are those of convolutions with large windows."""
+    large = [node for node in nodes if math.prod(_window_of(node, shapes)) >= _LARGE_WINDOW]
+    return 2 * _products(large, shapes, ops) > _products(nodes, shapes, ops)
+
+
+def _window_of(node: Node, shapes: Shapes) -> Sequence[int]:
+    """The sizes of a convolution's window; none of other nodes, or if they are not known."""
+    if "Conv" not in node.op.name:
+        return ()
+    *window, _, _ = shapes.shape(node.input(1).src, node.input(1).src_slot).dims or (None,) * 2
+    return [size or 1 for size in window]
 
 
 def _products_of(node: Node, shapes: Shapes) -> int:
