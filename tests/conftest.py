@@ -20,6 +20,8 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+from penstock.core.limits import DEFAULT_LIMITS, Limits
+
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 #: Examples of each random test, by profile.
 _EXAMPLES = {"short": 10, "quick": 100, "thorough": 2000}
@@ -56,7 +58,14 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose how many examples random tests try."""
+    """Choose how many examples random tests try, and have all requests compiled at once.
+
+    Most tests run a request once, and those of the dataflow tier say so: the others are about what
+    comes of later steps.  What becomes of the first ones is for tests that ask for them.
+    """
+    assert Limits.__init__.__kwdefaults__ is not None
+    Limits.__init__.__kwdefaults__["uncompiled_steps"] = 0
+    object.__setattr__(DEFAULT_LIMITS, "uncompiled_steps", 0)
     default = "quick" if config.getoption("--all") or config.getoption("--rest") else "short"
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", default))
 

@@ -187,7 +187,7 @@ class MasterSession(Session):
     def _begun(self, asked: Asked, options: RunOptions, call: Call) -> Job:
         plan, _ = self._plan_of(asked)
         job = self._job(plan, asked.feeds, options)
-        self._set_step(job, self._prepared_for(job, call))
+        self._set_step(job, self._prepared_for(job, call), call)
         call.turn_to(job.step)
         return job
 

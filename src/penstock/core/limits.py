@@ -32,6 +32,9 @@ class Limits(Options):
     #: Statements per generated function: more are split, since Python compiles, and people
     #: read, several functions more easily than a huge one.
     statements: int = field(default=2_000, metadata=_POSITIVE)
+    #: Steps that a request without loops makes node by node before it is compiled, unless it is fed
+    #: long arrays: many requests are run only once.  With 0, all are compiled first.
+    uncompiled_steps: int = field(default=1, metadata=_NOT_NEGATIVE)
     #: Seconds: requests whose steps take fewer are not tuned.  For a text of more than two thousand
     #: lines, fewer than this for each hundred, since all of it is compiled twice more.
     slow_step: float = field(default=1e-4, metadata=_NOT_NEGATIVE)

@@ -88,6 +88,7 @@ class InstanceMaker:
         part = Partition(device, body.graph)
         params = self._own_params(device, title)
         runnable = Runnable((part,), lambda _device: params, self._config.tier, _ends_of(body))
+        runnable.compile()
         return FunctionInstance(body.arg_types, body.ret_types, runnable)
 
     def _on_several(
@@ -106,6 +107,7 @@ class InstanceMaker:
                 made, self._config, self._devices, device, lambda name: params[name].make_kernel
             )
         runnable = Runnable(partitions, params.__getitem__, tier, ends, joined=joined)
+        runnable.compile()
         return FunctionInstance(body.arg_types, body.ret_types, runnable, pinned)
 
     def _placed(self, body: FunctionBody, device: str, pinned: Mapping[int, str]) -> Pruned:

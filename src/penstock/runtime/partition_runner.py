@@ -8,7 +8,7 @@ Not:  runs nothing, and knows no other partition.
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from functools import partial
 from threading import Lock
 
@@ -37,7 +37,7 @@ class PartitionRunner:
     def __init__(
         self, params: LocalExecutorParams, graph: Graph, tier: Tier, ends: tuple[int, int]
     ) -> None:
-        """Compile what can be compiled, and get ready to run the rest.
+        """Note what is to be run.
 
         Args:
             params: what all runs on the device have in common.
@@ -45,13 +45,11 @@ class PartitionRunner:
             tier: whether anything is to be compiled.
             ends: how many arguments and results whoever runs the graph has for it.
 
-        Raises:
-            OpError: a frame is malformed, or a kernel cannot be made; the node is named.
-
         """
         #: What all runs on the device have in common.
         self.params = params
         self._graph = graph
+        self._tier = tier
         self._compiler = Compiler(
             device=params.device,
             make_kernel=params.make_kernel,
@@ -68,8 +66,8 @@ class PartitionRunner:
         #: and once more when a profile says how it is better; read without, but to make it.
         self._without: Region | None = None
         #: The graph as it is compiled: with nodes for loops that are programs, if there are any.
-        self._native = self._with_programs() if tier is Tier.COMPILED else None
-        compiled = self._compiled() if tier is Tier.COMPILED else None
+        #: This and the next three are set by ``compile``, and None before.
+        self._native: Graph | None = None
         #: The graph with regions for the executor; None if there are none, as long as all of
         #: it is one function.  Set once more, when a profile says so.
         self._parts: Compiled | None = None
@@ -77,13 +75,34 @@ class PartitionRunner:
         self.trials: Trials | None = None
         #: All of the partition as one function, and what makes that better; None if it is none.
         self.tuner: Tuner | None = None
+
+    def compile(self) -> None:
+        """Compile what can be compiled, and get ready to run the rest; done once.
+
+        Raises:
+            OpError: a frame is malformed, or a kernel cannot be made; the node is named.
+
+        """
+        is_compiled = self._tier is Tier.COMPILED
+        self._executors.clear()  # what ran the first steps takes memory, and may not be needed
+        self._native = self._with_programs() if is_compiled else None
+        compiled = self._compiled() if is_compiled else None
         if compiled is not None and compiled.whole is not None:
-            self.tuner = self._new_tuner(compiled.whole, len(graph))
-        else:
-            self._parts = compiled
-            is_wanted = tier is Tier.COMPILED and params.adaptive
-            self.trials = Trials(self._new_trial, params.limits, is_wanted=is_wanted)
-            self._made_executor(self._tier_of(tier))
+            self.tuner = self._new_tuner(compiled.whole, len(self._graph))
+            return
+        self._parts = compiled
+        is_wanted = is_compiled and self.params.adaptive
+        self.trials = Trials(self._new_trial, self.params.limits, is_wanted=is_wanted)
+        self._made_executor(self._tier_of(self._tier))
+
+    def bind(self) -> None:
+        """Get ready to run it by an executor, which is made for the first step.
+
+        Raises:
+            OpError: a frame is malformed, or a kernel cannot be made; the node is named.
+
+        """
+        self._compiler.bind(self._graph)
 
     def _with_programs(self) -> Graph | None:
         params = self.params
@@ -138,9 +157,7 @@ class PartitionRunner:
 
     def give_up(self) -> None:
         """Let go of all that runs the graph, which cannot be run any more."""
-        with self._lock:
-            while self._executors:
-                self._executors.popitem()[1].view.let_go()
+        self._executors.clear()
         if self._parts is not None:
             self._parts.graph.clear()
         if self._native is not None:
@@ -162,7 +179,9 @@ class PartitionRunner:
         if tier is Tier.COMPILED and self._parts is not None:
             params = _with_regions(self.params, self._parts)
             return new_local_executor(params, self._parts.graph)
-        return new_local_executor(self.params, self._graph)
+        kernel_of, function = self._compiler.kernel_of, self._graph.function
+        make_kernel = partial(kernel_of, function=function)
+        return new_local_executor(replace(self.params, make_kernel=make_kernel), self._graph)
 
     def _new_trial(self, interrupt: Interrupt, profile: Profile, probes: bool) -> Trial | None:  # noqa: FBT001
         compiler = TrialCompiler.like(self._compiler)
@@ -213,4 +232,4 @@ def _with_regions(params: LocalExecutorParams, compiled: Compiled) -> LocalExecu
             explain=region.explain,
         )
 
-    return dataclasses.replace(params, make_kernel=make_kernel)
+    return replace(params, make_kernel=make_kernel)

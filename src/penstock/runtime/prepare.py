@@ -9,11 +9,15 @@ Not:  runs nothing, and caches nothing; the session keeps what this makes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
+import numpy as np
+
+from penstock.config import Tier
 from penstock.core.collector import collector_paused
 from penstock.core.denormals import is_supported
+from penstock.core.values import Value
 from penstock.graph.check import check_partitions, check_placed
 from penstock.graph.extract import extract
 from penstock.graph.graph import Graph
@@ -34,6 +38,7 @@ from penstock.runtime.cost_model import CostModel
 from penstock.runtime.environment import Environment
 from penstock.runtime.flushing import Flushing
 from penstock.runtime.join_devices import join_devices
+from penstock.runtime.native import asks_for_jit
 from penstock.runtime.optimize_request import UNWATCHED, Watch, lower_request, optimize_request
 from penstock.runtime.runnable import Runnable
 from penstock.runtime.workers import EndableStep, RemoteGraph, Workers
@@ -80,10 +85,15 @@ class PreparedRequest:
         self._max_memory = environment.config.max_memory_in_bytes
         #: Whether a step's tensors may take only so much memory.
         self.is_bounded = self._max_memory > 0
+        limits = environment.config.limits
         self.feed_types = pruned.feed_types
         self.fetch_types = pruned.fetch_types
         #: Whether somebody may look at it when its session is closed.  Only becomes true.
         self.is_lent = False
+        #: Steps that it makes before it is compiled, as long as it is not.  Only gets less; one
+        #: too many or few, when threads meet, does no harm.
+        self._first_steps = limits.uncompiled_steps
+        self._long_array = limits.long_array
         graph_options = environment.config.graph_options
         #: What the nodes cost, as far as steps were watched.
         self.costs = CostModel(
@@ -105,6 +115,18 @@ class PreparedRequest:
         self.params = environment.params_of(
             partitions[0].device if len(partitions) == 1 else environment.client.name
         )
+
+    def takes_step(self, fed: Iterable[Value]) -> bool:
+        """Whether a step with such feeds may be made now; False if it is to be compiled first.
+
+        Where arrays are long, compiled text that works them off in pieces is worth it at once.
+        """
+        if self.runnable.is_compiled:
+            return True
+        if not self._first_steps or any(np.size(value) >= self._long_array for value in fed):
+            return False
+        self._first_steps -= 1
+        return True
 
     @property
     def is_straight(self) -> bool:
@@ -157,6 +179,17 @@ class PreparedRequest:
         return Rendezvous(self._client.name, self._client.incarnation)
 
 
+def _may_wait(environment: Environment, runnable: Runnable) -> bool:
+    """Whether the first steps of a request may be made before it is compiled.
+
+    Programs for straight lines, where these are asked for, differ in the last bits of numbers.
+    """
+    config = environment.config
+    is_wanted = config.limits.uncompiled_steps > 0 and config.tier is Tier.COMPILED
+    is_alike = config.adaptive and not asks_for_jit(config)
+    return is_wanted and is_alike and environment.workers is None and runnable.is_straight
+
+
 def _at(places: Collection[int], names: Sequence[str]) -> frozenset[str]:
     """The names at some places; a graph may have nodes for places that there are not."""
     return frozenset(name for place, name in enumerate(names) if place in places)
@@ -164,7 +197,11 @@ def _at(places: Collection[int], names: Sequence[str]) -> frozenset[str]:
 
 @collector_paused
 def prepare(
-    request: Request, environment: Environment, watch: Watch = UNWATCHED
+    request: Request,
+    environment: Environment,
+    watch: Watch = UNWATCHED,
+    *,
+    at_once: bool = True,
 ) -> PreparedRequest:
     """Turn a request into what runs it, any number of times; the caller holds the graph's lock.
 
@@ -172,6 +209,7 @@ def prepare(
         request: what is fed, fetched and run.
         environment: the session's.
         watch: who is shown what becomes of the graph, if all of it runs in this process.
+        at_once: whether it is compiled even if its first steps can do without.
 
     Raises:
         OpError: the request does not fit the graph, the graph cannot be run, or whoever waits
@@ -188,7 +226,7 @@ def prepare(
         return prune(placed, request, environment.client)
 
     if environment.workers is None:
-        return prepare_part(request, pruned, environment, watch=watch)
+        return prepare_part(request, pruned, environment, watch=watch, at_once=at_once)
     return _prepare_with(environment.workers, request, pruned, environment)
 
 
@@ -238,6 +276,7 @@ def prepare_part(
     *,
     is_exchanged: bool = False,
     watch: Watch = UNWATCHED,
+    at_once: bool = True,
 ) -> PreparedRequest:
     """Get ready to run what lies on devices of this process.
 
@@ -248,6 +287,7 @@ def prepare_part(
         remote: the parts of the request's graph that other tasks run.
         is_exchanged: whether all values of these go along with calls.
         watch: who is shown what becomes of the graph.
+        at_once: whether it is compiled even if its first steps can do without.
 
     """
     config = environment.config
@@ -257,7 +297,15 @@ def prepare_part(
     if config.check_graphs:
         check_partitions(partitions)
     begin("choosing tiers")
-    return _prepared(request, made, partitions, environment, remote, is_exchanged=is_exchanged)
+    return _prepared(
+        request,
+        made,
+        partitions,
+        environment,
+        remote,
+        is_exchanged=is_exchanged,
+        at_once=at_once,
+    )
 
 
 def _prepared(
@@ -268,13 +316,18 @@ def _prepared(
     remote: Sequence[RemoteGraph] = (),
     *,
     is_exchanged: bool = False,
+    at_once: bool = True,
 ) -> PreparedRequest:
-    """On the compiled tier what can be, and the rest on the executor."""
+    """On the compiled tier what can be, at once or later, and the rest on the executor."""
     ends = len(pruned.feed_types), len(pruned.fetch_types)
     is_here = is_exchanged or not remote
     joined = _joined(pruned, environment) if len(partitions) > 1 and is_here else None
     tier, params_of = environment.config.tier, environment.params_of
     runnable = Runnable(partitions, params_of, tier, ends, joined=joined)
+    if at_once or not _may_wait(environment, runnable):
+        runnable.compile()
+    else:
+        runnable.bind()
     return PreparedRequest(
         request, pruned, partitions, runnable, environment, remote, is_exchanged=is_exchanged
     )

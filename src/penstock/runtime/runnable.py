@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 
 from penstock.config import Tier
+from penstock.graph.roles import Role
 from penstock.graph.stages import Partition
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.executor.executor import Executor
@@ -34,7 +35,7 @@ class Runnable:
         *,
         joined: Region | None = None,
     ) -> None:
-        """Compile what can be compiled, and get ready to run the rest.
+        """Note what is to be run; ``compile`` or ``bind`` gets ready for it.
 
         Args:
             partitions: what is to be run, one for each device.
@@ -42,9 +43,6 @@ class Runnable:
             tier: whether anything is to be compiled.
             ends: how many arguments and results whoever runs the graph has for it.
             joined: all partitions as one function; None if they cannot be that, or are one.
-
-        Raises:
-            OpError: a frame is malformed, or a kernel cannot be made; the node is named.
 
         """
         self._partitions = partitions
@@ -55,14 +53,43 @@ class Runnable:
         self._lock = Lock()
         #: One per partition; none before they are needed.
         self._runners: tuple[PartitionRunner, ...] = ()
-        #: The function that is all of it, and what makes that better; None if it is none.
-        self._tuner: Tuner | None = None
-        if joined is not None:
-            self._tuner = Tuner.settled(joined)
-        else:
-            runners = self._made_runners()
+        #: The function that is all of it, and what makes that better; None if it is none, or not
+        #: compiled yet.
+        self._tuner = Tuner.settled(joined) if joined is not None else None
+        #: Whether ``compile`` has done its work.  Set once, after all else.
+        self.is_compiled = joined is not None
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether each of its nodes runs at most once."""
+        return not any(node.role is Role.ENTER for part in self._partitions for node in part.graph)
+
+    def compile(self) -> None:
+        """Compile what can be compiled, and get ready to run the rest; again, that is nothing.
+
+        Raises:
+            OpError: a frame is malformed, or a kernel cannot be made; the node is named.
+
+        """
+        runners = self._made_runners() if not self.is_compiled else ()
+        with holding(self._lock, "functions, which another thread makes"):
+            if self.is_compiled:
+                return
+            for runner in runners:
+                runner.compile()
             if len(runners) == 1:
                 self._tuner = runners[0].tuner
+            self.is_compiled = True
+
+    def bind(self) -> None:
+        """Get ready to run all nodes one by one, until it is compiled.
+
+        Raises:
+            OpError: a frame is malformed, or a kernel cannot be made; the node is named.
+
+        """
+        for runner in self._made_runners():
+            runner.bind()
 
     @property
     def whole(self) -> Region | None:
@@ -112,4 +139,8 @@ class Runnable:
             return self._runners
 
     def _new_runner(self, part: Partition) -> PartitionRunner:
-        return PartitionRunner(self._params_of(part.device), part.graph, self._tier, self._ends)
+        params = self._params_of(part.device)
+        runner = PartitionRunner(params, part.graph, self._tier, self._ends)
+        if self.is_compiled:
+            runner.compile()
+        return runner

@@ -1,19 +1,21 @@
 """The partial runs of one session, by the handles that their callers have.
 
 In:   runs that are to be started.
-Out:  the same, as long as something can come of them.
-Not:  feeds and fetches nothing.
+Out:  the same, as long as something can come of them; what their steps give.
+Not:  knows no request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from threading import Lock
-from typing import Any
 
 from penstock.core.values import Value
-from penstock.errors import InvalidArgumentError
+from penstock.errors import InvalidArgumentError, OpError
+from penstock.graph.graph import Graph
 from penstock.runtime.partial_run import PartialRun
+from penstock.session.advise import advise
+from penstock.session.fetches import copies
 
 
 class PartialRuns:
@@ -52,20 +54,42 @@ class PartialRuns:
             raise InvalidArgumentError("Must run 'setup' before performing partial runs!")
         return run
 
-    def step(
+    def values(
         self,
         handle: str,
         run: PartialRun,
         fed: Mapping[str, Value],
-        wanted: Sequence[str],
+        endpoints: Iterable[str],
         timeout: int,
-    ) -> Sequence[Any]:
-        """Go on with a run: feed and fetch; it is forgotten if nothing more can come of it."""
+        graph: Graph,
+    ) -> dict[str, Value]:
+        """Go on with a run: what is fed and fetched, by endpoint.
+
+        It is forgotten if nothing more can come of it.
+
+        Args:
+            handle: the run's.
+            run: what goes on.
+            fed: values by endpoint.
+            endpoints: what is fetched; what is fed, too, need not be computed.
+            timeout: milliseconds that this may take; 0 means any time.
+            graph: the session's, which errors speak of.
+
+        Raises:
+            OpError: the step's error, or why it cannot go on like that.
+
+        """
+        wanted = [name for name in endpoints if name not in fed]
         try:
-            return run.step(fed, wanted, timeout)
+            results = run.step(fed, wanted, timeout)
+        except OpError as error:
+            advise(error, graph)
+            raise
         finally:
             if run.is_done:
                 self._forget(handle)
+        # The step goes on, and may yet read what was fetched.
+        return copies({**fed, **dict(zip(wanted, results, strict=True))}, wanted)
 
     def take_all(self) -> list[PartialRun]:
         """Forget all runs, and return them."""

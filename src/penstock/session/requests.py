@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from penstock.core.collector import collector_paused
 from penstock.graph.graph import Graph
 from penstock.passes.prune import Request
 from penstock.passes.split import colocate_loop_nodes
@@ -25,7 +26,7 @@ from penstock.runtime.prepare import PreparedRequest, place_and_prune, prepare, 
 from penstock.session.fetches import FetchPlan
 from penstock.session.run import Call
 from penstock.session.under_way import UnderWay
-from penstock.state.checkpoints import holding
+from penstock.state.checkpoints import begin, holding
 
 _PREPARING: Final = "the graph, which another thread prepares or extends"
 
@@ -101,7 +102,20 @@ class Requests:
 
     def _new(self, request: Request, watch: Watch = UNWATCHED) -> PreparedRequest:
         with holding(self._graph.lock, _PREPARING):
-            return prepare(request, self.environment, watch)
+            return prepare(request, self.environment, watch, at_once=False)
+
+    def compile(
+        self, prepared: PreparedRequest, deadline: float = math.inf, run: Call | None = None
+    ) -> None:
+        """Compile a request that made its first steps without; raises like ``prepared_for``."""
+        self._endable(partial(self._compiled, prepared), deadline, run)
+
+    @collector_paused
+    def _compiled(self, prepared: PreparedRequest) -> PreparedRequest:
+        with holding(self._graph.lock, _PREPARING):
+            begin("choosing tiers")
+            prepared.runnable.compile()
+        return prepared
 
     def give_up(self) -> None:
         """Let go of what was prepared, which nobody runs or will run; nor is more prepared."""

@@ -27,13 +27,12 @@ from penstock.runtime.prepare import PreparedRequest
 from penstock.runtime.step_factory import StepFactory
 from penstock.runtime.thread_pool import SessionPools
 from penstock.session import registry
-from penstock.session.advise import advise
 from penstock.session.claims import Claims
 from penstock.session.compiled_callable import CompiledCallable
 from penstock.session.extend import extend
 from penstock.session.factories import session_class
 from penstock.session.feeds import Feeds, kept, output_of
-from penstock.session.fetches import FetchPlan, copies, handed_out, plan_fetches
+from penstock.session.fetches import FetchPlan, handed_out, plan_fetches
 from penstock.session.graphs import DEFAULT, graph_of, opened
 from penstock.session.instruments import Instruments
 from penstock.session.job import Job
@@ -173,7 +172,7 @@ class Session(Instruments, Scoped):
         job.fed = kept(job.fed, job.fed)
 
         def work(run: Run) -> Any:
-            self._set_step(job, self._prepared_for(job, run))
+            self._set_step(job, self._prepared_for(job, run), run)
             job.step.is_async = True
             run.turn_to(job.step)
             return plan.rebuild(job.run(self._graph, self._under_way, run_metadata))
@@ -196,6 +195,7 @@ class Session(Instruments, Scoped):
         whole = self._whole_call(plan, prepared, keys, run_options)
 
         def call(*values: Any) -> Any:
+            nonlocal whole
             if len(values) != len(keys):
                 raise InvalidArgumentError(
                     f"Expected {len(keys)} feed tensors, but got {len(values)}"
@@ -203,7 +203,8 @@ class Session(Instruments, Scoped):
             if whole is not None:
                 return whole(values)
             job = self._job(plan, dict(zip(keys, values, strict=True)), run_options)
-            self._set_step(job, prepared)
+            if self._set_step(job, prepared):
+                whole = self._whole_call(plan, prepared, keys, run_options)
             return plan.rebuild(job.run(self._graph, self._under_way, None, allow_dead=True))
 
         return call
@@ -249,13 +250,17 @@ class Session(Instruments, Scoped):
         job = self._job(self._plan(fetches), feed_dict, RunOptions())
         prepared = self._requests.prepared_for(job.plan, tuple(sorted(job.fed)), watch=watch)
         prepared.is_lent = True
+        self._requests.compile(prepared)
         return prepared
 
     def _prepared_for(self, job: Job, run: Call | None = None) -> PreparedRequest:
         return self._requests.prepared_for(job.plan, tuple(sorted(job.fed)), job.deadline, run)
 
-    def _set_step(self, job: Job, prepared: PreparedRequest) -> None:
-        """Make the step of a job that is about to run."""
+    def _set_step(self, job: Job, prepared: PreparedRequest, run: Call | None = None) -> bool:
+        """Make the step of a job that is about to run; whether the request was compiled for it."""
+        is_new = not prepared.takes_step(job.fed.values())
+        if is_new:
+            self._requests.compile(prepared, job.deadline, run)
         if prepared.costs.every > 0:
             job.options = watched(job.options, prepared.costs)
         if prepared.shared_feeds:
@@ -263,6 +268,7 @@ class Session(Instruments, Scoped):
         pool = self._pools.runner(job.options.inter_op_thread_pool)
         job.prepared = prepared
         job.step = StepFactory(prepared, job.options, self._session_state, pool).new()
+        return is_new
 
     def _timeout_of(self, options: RunOptions) -> int:
         timeout = options.timeout_in_ms
@@ -317,15 +323,8 @@ class Session(Instruments, Scoped):
         self, handle: str, run: PartialRun, plan: FetchPlan, fed: Mapping[str, Value]
     ) -> dict[str, Value]:
         """What is fed and fetched in one call of a partial run, by endpoint."""
-        wanted = [name for name in plan.endpoints if name not in fed]
-        timeout = self.config.operation_timeout_in_ms
-        try:
-            results = self._under_way.partial_runs.step(handle, run, fed, wanted, timeout)
-        except OpError as error:
-            advise(error, self._graph)
-            raise
-        # The step goes on, and may yet read what was fetched.
-        return copies({**fed, **dict(zip(wanted, results, strict=True))}, wanted)
+        timeout, runs = self.config.operation_timeout_in_ms, self._under_way.partial_runs
+        return runs.values(handle, run, fed, plan.endpoints, timeout, self._graph)
 
     # -- life --------------------------------------------------------------------------
 

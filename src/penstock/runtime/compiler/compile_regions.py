@@ -16,12 +16,11 @@ from typing import Any, Final
 from penstock.core.limits import DEFAULT_LIMITS, Limits
 from penstock.dataclass import dataclass
 from penstock.errors import ResourceExhaustedError
-from penstock.graph.frames import build_control_flow_info
+from penstock.graph.frames import ControlFlowInfo, build_control_flow_info
 from penstock.graph.graph import Graph, Node
 from penstock.graph.references import References
-from penstock.graph.roles import LOOPS, Role
+from penstock.graph.roles import Role
 from penstock.kernels.api.bound_kernel import BoundKernel
-from penstock.kernels.api.registry import Calling
 from penstock.kernels.c.library import loaded
 from penstock.runtime.compiler.build import build_program, build_whole
 from penstock.runtime.compiler.build_body import NodeInfo
@@ -30,7 +29,7 @@ from penstock.runtime.compiler.explain import Explained, reasons_for
 from penstock.runtime.compiler.fused_groups import fuse_groups, fuse_long_groups
 from penstock.runtime.compiler.generate import generate
 from penstock.runtime.compiler.irregular_loops import leaving_what_must_be
-from penstock.runtime.compiler.loops import Irregular, LoopOrNode, LoopTree, RegularLoop, is_free
+from penstock.runtime.compiler.loops import Irregular, LoopOrNode, LoopTree, RegularLoop
 from penstock.runtime.compiler.partition_by_cost import partition_by_cost, seconds_of
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Program
@@ -39,6 +38,7 @@ from penstock.runtime.compiler.rewrite import RegionGroup, SurelyLive, outputs_o
 from penstock.runtime.compiler.sizes import spread_numbers
 from penstock.runtime.compiler.source import Source
 from penstock.runtime.compiler.unary_chains import join_unary_chains
+from penstock.runtime.compiler.units import can_be_line, is_boundary, is_constant, turns
 from penstock.runtime.kernel_binder import bind_at
 from penstock.runtime.outputs import checked_kernel
 from penstock.state.checkpoints import begin
@@ -47,8 +47,6 @@ from penstock.state.checkpoints import begin
 MAX_CUT: Final = 5_000
 #: A run that keeps more than this part of the cores busy is not cut, either.
 _BUSY: Final = 0.75
-#: A node of more outputs is no line of a text.
-_MOST_OUTPUTS: Final = 4096
 #: A region of fewer nodes gains nothing.
 _FEWEST: Final = 2
 #: Why something is left to the executor.
@@ -94,6 +92,15 @@ class Compiler:
         for source in [made() for made in self.made]:
             if source is not None:
                 source.give_up()
+
+    def bind(self, graph: Graph) -> None:
+        """Make the kernels of what may be compiled later.
+
+        Raises:
+            OpError: a frame is malformed, or a kernel cannot be made; the node is named.
+
+        """
+        self._bound(graph, build_control_flow_info(graph))
 
     def compile(self, graph: Graph) -> Compiled | None:
         """Compile as much of a partition as possible.
@@ -170,7 +177,7 @@ class Compiler:
         """
         levels, facts = self._look_at(graph)
         [units] = levels.units.values()
-        own = [unit for unit in units if not _is_boundary(unit) and not _is_free(unit)]
+        own = [unit for unit in units if not is_boundary(unit) and not is_constant(unit)]
         is_idle = profile.cores_used() < _BUSY * threads
         groups = []
         if is_idle and len(own) <= MAX_CUT:
@@ -191,25 +198,27 @@ class Compiler:
 
     def _look_at(self, graph: Graph) -> tuple[LoopTree, NodeInfo]:
         """Bind all kernels, and find the loops."""
-        begin("making kernels")
         info = build_control_flow_info(graph)
-        kernels = {
-            node: self._kernel_of(node, graph.function)
-            for node in graph
-            if node.id in info.frame_of
-        }
-
+        kernels = self._bound(graph, info)
         begin("finding loops and regions")
 
         def can_compile(node: Node) -> bool:
             # A result that is set in a loop may be set twice: the executor tells.
-            return not _is_boundary(node) and _can_compile(node, kernels[node])
+            return not is_boundary(node) and can_be_line(node, kernels[node])
 
         return LoopTree(graph, info, can_compile), NodeInfo(
             kernels, References(kernels), set(), set()
         )
 
-    def _kernel_of(self, node: Node, function: str) -> BoundKernel:
+    def _bound(self, graph: Graph, info: ControlFlowInfo) -> dict[Node, BoundKernel]:
+        """The kernels of all nodes that can run."""
+        begin("making kernels")
+        return {
+            node: self.kernel_of(node, graph.function) for node in graph if node.id in info.frame_of
+        }
+
+    def kernel_of(self, node: Node, function: str) -> BoundKernel:
+        """The kernel of a node, perhaps of a function's body; made when it is first needed."""
         kernel = self.kernels.get(node)
         if kernel is None:  # of two that are made at once, either will do
             device = self._device(node)
@@ -232,7 +241,7 @@ class Compiler:
         if self.ends is not None and not _has_ends(graph, *self.ends):
             return False
         [units] = levels.units.values()
-        return all(_is_boundary(unit) or self._understands(unit, levels, facts) for unit in units)
+        return all(is_boundary(unit) or self._understands(unit, levels, facts) for unit in units)
 
     def _understands(self, unit: LoopOrNode, levels: LoopTree, _facts: NodeInfo) -> bool:
         return levels.can_compile(unit)
@@ -270,7 +279,7 @@ class Compiler:
         return build_whole(
             graph.function or self.device,
             facts,
-            [unit for unit in units if not _is_boundary(unit)],
+            [unit for unit in units if not is_boundary(unit)],
             [args.get(index) for index in range(max(args, default=-1) + 1)],
             retvals,
         )
@@ -345,7 +354,7 @@ def _worthwhile(levels: LoopTree, facts: NodeInfo) -> list[list[LoopOrNode]]:
     """The groups that are more than a single node."""
 
     def is_outside(unit: LoopOrNode) -> bool:
-        return not levels.can_compile(unit) or (isinstance(unit, Node) and _turns(unit))
+        return not levels.can_compile(unit) or (isinstance(unit, Node) and turns(unit))
 
     def is_pure(unit: LoopOrNode) -> bool:
         return isinstance(unit, Node) and facts.kernels[unit].is_pure
@@ -357,42 +366,11 @@ def _worthwhile(levels: LoopTree, facts: NodeInfo) -> list[list[LoopOrNode]]:
     groups: list[list[LoopOrNode]] = []
     for frame in levels.frames():
         # Arguments are there from the start: nothing has to wait for them.
-        units = [u for u in levels.units[frame] if not _is_free(u) and not _is_boundary(u)]
+        units = [u for u in levels.units[frame] if not is_constant(u) and not is_boundary(u)]
         made = grouping.group(units)
         if not levels.is_odd(frame):
             groups += made
     return [g for g in groups if len(g) >= _FEWEST or isinstance(g[0], RegularLoop)]
-
-
-def _can_compile(node: Node, kernel: BoundKernel) -> bool:
-    is_understood = not _is_special(node) and len(node.output_types) <= _MOST_OUTPUTS
-    return is_understood and kernel.calling is not Calling.ASYNC
-
-
-def _is_special(node: Node) -> bool:
-    """Whether a node must not wait for the rest of a region, or predicates do not express it.
-
-    The one hands values to other partitions; the other is a Switch with a list of sides.
-    """
-    is_choice = node.role is Role.SWITCH and node.op.outputs[0].is_list
-    return is_choice or node.role is Role.SEND
-
-
-def _is_boundary(unit: LoopOrNode) -> bool:
-    return isinstance(unit, Node) and unit.role in {Role.ARG, Role.RETVAL}
-
-
-def _is_free(unit: LoopOrNode) -> bool:
-    """Constants belong to every region that uses them."""
-    return isinstance(unit, Node) and is_free(unit)
-
-
-def _turns(node: Node) -> bool:
-    """Whether a node in the frame of an irregular loop makes it iterate."""
-    # In a frame whose loop is not compiled, what makes it go on is outside as well.
-    if node.role is Role.MERGE:
-        return any(e is not None and e.src.role in LOOPS for e in node.inputs)
-    return node.role in LOOPS
 
 
 def _index(node: Node) -> int:

@@ -173,6 +173,10 @@ class GraphView:
             OpError: a frame is malformed, or a kernel cannot be made; the node is named.
 
         """
+        #: Every node that can run, in the graph's order; an item's id is its index.
+        self.items: list[NodeItem] = []
+        #: Static frames; the root comes first.
+        self.frames: dict[Frame, FrameInfo] = {}
         begin("making an executor")
         self.device = device
         #: The function whose body the graph is; empty if it is none's.
@@ -180,14 +184,9 @@ class GraphView:
         self._check_outputs = check_outputs
         self._patience = patience
         info = build_control_flow_info(graph)
-        #: Static frames; the root comes first.
-        self.frames: dict[Frame, FrameInfo] = {
-            frame: FrameInfo(frame.name) for frame in info.frames.values()
-        }
+        self.frames |= {frame: FrameInfo(frame.name) for frame in info.frames.values()}
         self.root = self.frames[info.root]
         reachable = [node for node in graph if node.id in info.frame_of]
-        #: Every node that can run, in the graph's order; an item's id is its index.
-        self.items: list[NodeItem] = []
         self._references = References(reachable)
         items: dict[Node, NodeItem] = {}
         for node in reachable:
@@ -204,8 +203,8 @@ class GraphView:
             item for node, item in items.items() if not any(True for _ in node.in_edges())
         ]
 
-    def let_go(self) -> None:
-        """Take items and frames, which hold each other, apart; they cannot be run any more."""
+    def __del__(self) -> None:
+        """Take items and frames apart, which hold each other, when no step needs them any more."""
         for item in self.items:
             item.data_edges = item.control_edges = item.in_edges = ()
         for frame in self.frames.values():
