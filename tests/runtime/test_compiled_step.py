@@ -288,7 +288,7 @@ def test_a_traced_run_shows_every_node() -> None:
 
 def test_a_traced_run_shows_nodes_inside_of_regions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where only parts of the graph are compiled."""
-    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out("b"))
+    monkeypatch.setattr(compile_regions, "can_be_line", leaving_out("b"))
     metadata = ps.RunMetadata()
     with ps.Session(sketch(COUNT)) as session:
         options = ps.RunOptions(trace_level=ps.TraceLevel.FULL_TRACE)

@@ -323,9 +323,9 @@ def test_a_request_that_is_one_function_is_one_region() -> None:
 
 def test_regions_stand_among_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where only parts are compiled, both are activations."""
-    original = compile_regions._can_compile
+    original = compile_regions.can_be_line
     monkeypatch.setattr(
-        compile_regions, "_can_compile", lambda n, *r, **k: n.name != "b" and original(n, *r, **k)
+        compile_regions, "can_be_line", lambda n, *r, **k: n.name != "b" and original(n, *r, **k)
     )
     text = "x = Placeholder\na = Neg(x)\na2 = Exp(a)\nb = Abs(a2)\nc = Neg(b)\nc2 = Exp(c)"
     with ps.Session(graph_def(text)) as session:

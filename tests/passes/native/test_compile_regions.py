@@ -314,12 +314,12 @@ def test_what_goes_on_without_a_program_learns_from_times(monkeypatch: pytest.Mo
 
 def test_loops_stay_nodes_where_no_text_could_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a program does not know would be lost if a node is for the executor."""
-    can_compile = compile_regions._can_compile
+    can_compile = compile_regions.can_be_line
 
     def spoilt(node: Any, kernel: Any) -> bool:
         return node.op.name != "MatMul" and can_compile(node, kernel)
 
-    monkeypatch.setattr(compile_regions, "_can_compile", spoilt)
+    monkeypatch.setattr(compile_regions, "can_be_line", spoilt)
     x = np.ones((100_000, 4), np.float32)
     with watched() as given, ps.Session(recurrence()) as session:
         y = session.run("y:0", {"x:0": x, "n:0": 2})

@@ -417,7 +417,7 @@ def test_irregular_frames(
     odd: str, limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whichever node of two loops is left to the executor, the loops count as far as before."""
-    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out(odd))
+    monkeypatch.setattr(compile_regions, "can_be_line", leaving_out(odd))
     outer, inner = limits
     got = answers(lambda: sketch(NESTED_LOOPS), "total:0", {"outer": outer, "inner": inner})
     assert got == [inner * sum(range(outer))] * 2
@@ -426,7 +426,7 @@ def test_irregular_frames(
 
 def test_an_inner_loop_is_a_region_of_an_irregular_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the frame that the executor iterations, an inner loop of one input is one node."""
-    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out("i_sum"))
+    monkeypatch.setattr(compile_regions, "can_be_line", leaving_out("i_sum"))
     graph = NESTED_LOOPS.replace("Placeholder() dtype=int32", "_Arg() T=int32 index=0", 1)
     graph = graph.replace("null = Const(^i_body) value=0", "null = Sub(t_body, t_body)")
     graph = graph.replace("Mul(i_body, inner_value)", "Mul(t_body, t_body)")
@@ -508,7 +508,7 @@ def test_a_control_input_does_not_make_a_merge_live(
         a = Neg(m)
         b = Exp(a)
     """
-    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out("m"))
+    monkeypatch.setattr(compile_regions, "can_be_line", leaving_out("m"))
     with ps.Session(sketch(text)) as session:
         got = session.make_callable("b:0", ["x", "p"])(0.0, p)
     assert np.shape(got) == (() if p else (0,))
@@ -520,7 +520,7 @@ def test_an_exit_may_be_dead_though_its_loop_was_entered(
     tier: ps.Tier, odd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A loop that starves has dead exits, and what comes after it is dead as well."""
-    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out(odd))
+    monkeypatch.setattr(compile_regions, "can_be_line", leaving_out(odd))
     text = counting_loop().replace(
         "sum = Add(body, one)",
         "stop = Less(body, one)\nonly = Switch(body, stop)\nsum = Add(only:1, one)",

@@ -794,7 +794,7 @@ def test_conds_as_deep_as_python_allows() -> None:
 
 def test_regions_around_a_node_of_the_executor(monkeypatch: pytest.MonkeyPatch) -> None:
     """What needs the odd node is one region, what does not is another."""
-    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out("mid"))
+    monkeypatch.setattr(compile_regions, "can_be_line", leaving_out("mid"))
     graph = (
         X
         + """
@@ -837,7 +837,7 @@ def test_regions_around_a_node_of_the_executor(monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_may_not_arrive_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """An input that may be dead is None then; what depends on it is in a branch."""
-    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out("mid"))
+    monkeypatch.setattr(compile_regions, "can_be_line", leaving_out("mid"))
     graph = (
         XP
         + """
@@ -887,7 +887,7 @@ def test_what_may_not_arrive_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_deadness_crosses_control_edges(monkeypatch: pytest.MonkeyPatch) -> None:
     """A control edge into a region, or out of one, carries a token if its source may be dead."""
-    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out("mid", "last"))
+    monkeypatch.setattr(compile_regions, "can_be_line", leaving_out("mid", "last"))
     graph = (
         XP
         + """
@@ -927,7 +927,7 @@ def test_deadness_crosses_control_edges(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_single_node_is_no_region(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call of a function costs more than one node saves."""
-    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out("b", "d"))
+    monkeypatch.setattr(compile_regions, "can_be_line", leaving_out("b", "d"))
     text = X + "a = Neg(x)\nb = Exp(a)\nc = Neg(b)\nd = Exp(c)\ne = Neg(d)\nr = _Retval(e) index=0"
     assert compiled(text) is None
 

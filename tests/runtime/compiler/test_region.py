@@ -89,7 +89,7 @@ def test_regions_in_a_loop_of_the_executor_know_their_iteration(
     odd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is compiled within an irregular loop names that loop's iteration in errors, too."""
-    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out(odd))
+    monkeypatch.setattr(compile_regions, "can_be_line", leaving_out(odd))
     text, fetch, feeds, value, frame, iteration = PLACES["nested"]
     with custom_kernels(FAIL) as register:
         register("ExFail", fail_at(value))
@@ -104,7 +104,7 @@ def test_kernels_are_told_their_frame(
     odd: str, tier: ps.Tier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A kernel with a context sees the same frame and iteration, whoever calls it."""
-    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out(odd))
+    monkeypatch.setattr(compile_regions, "can_be_line", leaving_out(odd))
     seen: set[tuple[str, str, int]] = set()
 
     def where(context: Any, x: Any) -> Any:
@@ -128,7 +128,7 @@ def test_temporary_variables_of_iterations_do_not_meet(
     odd: str, tier: ps.Tier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each iteration of each loop has a temporary variable of its own."""
-    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out(odd))
+    monkeypatch.setattr(compile_regions, "can_be_line", leaving_out(odd))
     text = NESTED_LOOPS.replace(
         "s_sum = Add(s_body, j_one)",
         """

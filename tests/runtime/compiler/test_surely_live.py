@@ -83,7 +83,7 @@ def test_who_waits_for_a_loop_that_is_not_entered_is_dead(
     tier: ps.Tier, is_entered: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the loop and what waits for it are in two regions."""
-    monkeypatch.setattr(compile_regions, "_can_compile", leaving_out("between"))
+    monkeypatch.setattr(compile_regions, "can_be_line", leaving_out("between"))
     text = (
         BRANCH
         + loop("s:1")
