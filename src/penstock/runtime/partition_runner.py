@@ -77,7 +77,7 @@ class PartitionRunner:
         self.tuner: Tuner | None = None
 
     def compile(self) -> None:
-        """Compile what can be compiled, and get ready to run the rest; done once.
+        """Compile what can be compiled, and get ready to run the rest; anew if that was ended.
 
         Raises:
             OpError: a frame is malformed, or a kernel cannot be made; the node is named.
