@@ -16,46 +16,50 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from penstock import errors
-from penstock.catalogue.registry import register_op
-from penstock.config import (
-    Config,
-    GraphOptions,
-    OptimizerOptions,
-    RewriterConfig,
-    RunMetadata,
-    RunOptions,
-    Tier,
-    TraceLevel,
-)
-from penstock.core import dtypes
-from penstock.core.dtypes import DType
-from penstock.core.limits import Limits
-from penstock.core.shapes import TensorShape
-from penstock.defs.codec import load_graph_def
-from penstock.graph.export import graph_to_def
-from penstock.graph.import_options import ImportOptions, ImportResults
-from penstock.kernels.api.registry import async_kernel, context_kernel, kernel
-from penstock.kernels.api.traits import KernelTraits
-from penstock.passes.graph_pass import GraphProperty
-from penstock.runtime.choose_passes import register_pass, unregister_pass
-from penstock.runtime.executor.barrier import ExecutorBarrier
-from penstock.runtime.executor.executor import Executor
-from penstock.runtime.executor.node_outputs import NodeOutputContext
-from penstock.runtime.executor.params import ExecutorArgs, LocalExecutorParams
-from penstock.runtime.local_executor import new_local_executor
-from penstock.session import Run, Session
-from penstock.state.call_frame import CallFrame
-from penstock.state.cancellation import CancellationManager
-from penstock.state.default_session import innermost as default_session
-from penstock.state.devices import Device, register_device_type
-from penstock.state.frame_and_iter import FrameAndIter
-from penstock.state.py_funcs import EagerCall, register_eager_caller, register_py_func
-from penstock.state.rendezvous import Rendezvous, RendezvousKey
-from penstock.state.resources import ResourceManager
-from penstock.state.step_state import StepState
-from penstock.tracing.recorder import Detail as TraceDetail
-from penstock.tracing.trace import Trace
+from penstock.core.collector import collector_pause
+
+# Thousands of objects are made that stay.
+with collector_pause():
+    from penstock import errors
+    from penstock.catalogue.registry import register_op
+    from penstock.config import (
+        Config,
+        GraphOptions,
+        OptimizerOptions,
+        RewriterConfig,
+        RunMetadata,
+        RunOptions,
+        Tier,
+        TraceLevel,
+    )
+    from penstock.core import dtypes
+    from penstock.core.dtypes import DType
+    from penstock.core.limits import Limits
+    from penstock.core.shapes import TensorShape
+    from penstock.defs.codec import load_graph_def
+    from penstock.graph.export import graph_to_def
+    from penstock.graph.import_options import ImportOptions, ImportResults
+    from penstock.kernels.api.registry import async_kernel, context_kernel, kernel
+    from penstock.kernels.api.traits import KernelTraits
+    from penstock.passes.graph_pass import GraphProperty
+    from penstock.runtime.choose_passes import register_pass, unregister_pass
+    from penstock.runtime.executor.barrier import ExecutorBarrier
+    from penstock.runtime.executor.executor import Executor
+    from penstock.runtime.executor.node_outputs import NodeOutputContext
+    from penstock.runtime.executor.params import ExecutorArgs, LocalExecutorParams
+    from penstock.runtime.local_executor import new_local_executor
+    from penstock.session import Run, Session
+    from penstock.state.call_frame import CallFrame
+    from penstock.state.cancellation import CancellationManager
+    from penstock.state.default_session import innermost as default_session
+    from penstock.state.devices import Device, register_device_type
+    from penstock.state.frame_and_iter import FrameAndIter
+    from penstock.state.py_funcs import EagerCall, register_eager_caller, register_py_func
+    from penstock.state.rendezvous import Rendezvous, RendezvousKey
+    from penstock.state.resources import ResourceManager
+    from penstock.state.step_state import StepState
+    from penstock.tracing.recorder import Detail as TraceDetail
+    from penstock.tracing.trace import Trace
 
 if TYPE_CHECKING:
     from penstock import checkpoint, formats, records, saved_model, training

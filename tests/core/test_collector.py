@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -110,3 +112,24 @@ def test_garbage_of_pauses_does_not_pile_up() -> None:
         most = max(most, alive[0])
 
     assert most < 1_500_000
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+@pytest.mark.parametrize("fails", [True, False])
+def test_imports_leave_the_collector_as_it_was(is_on: bool, fails: bool) -> None:
+    """Penstock is imported without collections, even if something that it needs is missing."""
+    code = f"""
+import gc, sys
+gc.{"enable" if is_on else "disable"}()
+if {fails}:
+    sys.modules["penstock.session"] = None
+started = []
+gc.callbacks.append(lambda phase, info: started.append(phase))
+try:
+    import penstock
+except ImportError:
+    pass
+print(gc.isenabled(), len(started) < 40, "penstock" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(is_on), "True", str(not fails)]

@@ -75,3 +75,38 @@ def test_what_is_kept_goes_back_before_something_is_refused(
     assert fits_memory(1 << 31)
     assert given == [1 << 30]
     assert not fits_memory(1 << 32)
+
+
+@pytest.mark.parametrize(
+    ("controller", "folders"),
+    [
+        ("memory", ["memory/docker/abc", "memory/docker", "memory", "system.slice", ""]),
+        ("cpu", ["cpu/docker/abc", "cpu/docker", "cpu", "system.slice", ""]),
+        ("pids", ["system.slice", ""]),
+    ],
+)
+def test_what_bounds_a_process_are_its_groups_and_those_around(
+    monkeypatch: pytest.MonkeyPatch, controller: str, folders: list[str]
+) -> None:
+    """Of both of Linux's kinds: one that has a controller, and one for all."""
+    told = "7:cpu:/docker/abc\n4:memory:/docker/abc\n0::/system.slice\n"
+    monkeypatch.setattr(memory, "text_of", {"/proc/self/cgroup": told}.get)
+    found = list(memory.control_group_folders(controller))
+    assert found == [f"/sys/fs/cgroup/{folder}".rstrip("/") for folder in folders]
+
+
+def test_what_a_group_leaves_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its limit less what it uses, but for what would be given back at once."""
+    group = "/sys/fs/cgroup/abc"
+    files = {
+        "/proc/self/cgroup": "0::/abc\n",
+        f"{group}/memory.max": "1000000\n",
+        f"{group}/memory.current": "300000\n",
+        f"{group}/memory.stat": "anon 7\ninactive_file 50000\n",
+    }
+    monkeypatch.setattr(memory, "text_of", lambda path: files.get(path, ""))
+    memory._groups.cache_clear()
+    try:
+        assert memory.available_memory() == 750_000
+    finally:
+        memory._groups.cache_clear()

@@ -6,13 +6,13 @@ Out:  the end of an error message, which may be empty.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from penstock import habits
 from penstock.builder.spelling import find_spelling, near_spellings, snake_case
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
+from penstock.core.similar import similar
 
 
 def hint_for(name: str, public: Sequence[str]) -> str:
@@ -26,7 +26,7 @@ def hint_for(name: str, public: Sequence[str]) -> str:
     op = find_spelling(habits.function_here(name) or name)
     if op is not None:
         return f"; use ps.ops.{snake_case(op)}"
-    near = difflib.get_close_matches(name, public, n=1)
+    near = similar(name, public, n=1)
     return f"; did you mean ps.{near[0]}?" if near else ""
 
 

@@ -12,13 +12,13 @@ understood too, as long as it can only mean one op.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 from typing import Final
 
 from penstock.catalogue.plugins import load_plugins
 from penstock.catalogue.registry import all_ops, count_ops, find_op, listed_ops
+from penstock.core.similar import similar
 
 _WORD_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z0-9])(?=[A-Z][a-z])")
 
@@ -48,7 +48,7 @@ def _meaning(text: str, _count: int) -> str | None:
 def near_spellings(text: str) -> list[str]:
     """A few snake-case names that resemble ``text``."""
     names = [snake_case(op) for op in listed_ops()]
-    return difflib.get_close_matches(text.lower(), names, n=3)
+    return similar(text.lower(), names)
 
 
 @functools.lru_cache(maxsize=2)

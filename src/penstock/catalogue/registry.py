@@ -12,7 +12,6 @@ do so are found when an op is missing (``plugins``).
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import pkgutil
 from typing import Final
@@ -21,6 +20,7 @@ from penstock.advice import RegisterOp
 from penstock.catalogue.op_def import OpDef, parse_row
 from penstock.catalogue.op_traits import traits_of
 from penstock.catalogue.plugins import load_plugins
+from penstock.core.similar import similar
 from penstock.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 
 #: How the row of an op ends that only TensorFlow's own tests use.
@@ -60,7 +60,7 @@ def get_op(name: str) -> OpDef:
     if found is None and load_plugins():
         found = find_op(name)
     if found is None:
-        near = difflib.get_close_matches(name, all_ops(), n=3)
+        near = similar(name, all_ops())
         raise NotFoundError(
             f"Op type not registered '{name}' in Penstock",
             next_step=RegisterOp(tuple(near)),

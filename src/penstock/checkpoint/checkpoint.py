@@ -7,7 +7,6 @@ Not:  knows no graph: it restores nothing.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -18,6 +17,7 @@ from penstock.checkpoint.state_file import latest
 from penstock.checkpoint.stores import Store, TensorSpec, open_store
 from penstock.core.dtypes import DType
 from penstock.core.files import FileSystem
+from penstock.core.similar import similar
 from penstock.core.values import Value
 from penstock.defs.tensor_bundle import index_path
 from penstock.defs.tensor_slices import TensorSlice, all_of
@@ -123,7 +123,7 @@ class Checkpoint(Mapping[str, Value]):
     def _key(self, name: str) -> bytes:
         key = self._keys.get(name)
         if key is None:
-            near = difflib.get_close_matches(name, list(self._keys)[:10_000], n=3)
+            near = similar(name, self._keys)
             raise NoSuchTensorError(
                 f"Key {name} not found in checkpoint {self.prefix}",
                 next_step=f"did you mean {' or '.join(near)}?" if near else "",
@@ -169,7 +169,7 @@ def _advice(folder: str, name: str) -> str:
         return ""
     names = _FILES.names(folder or ".")
     prefixes = [one.removesuffix(".index") for one in names if one.endswith(".index")]
-    near = difflib.get_close_matches(name, prefixes, n=3, cutoff=0) if name else prefixes[:3]
+    near = similar(name, prefixes, cutoff=0) if name else prefixes[:3]
     paths = [os.path.join(folder, one) for one in near]
     return f"did you mean {' or '.join(paths)}?" if paths else ""
 

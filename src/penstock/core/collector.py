@@ -1,7 +1,7 @@
 """Python's cyclic garbage collector, paused while much is built that will stay.
 
-In:   a function that makes many objects and little garbage.
-Out:  the same function, run without collections.
+In:   a function, or lines, that make many objects and little garbage.
+Out:  the same, run without collections.
 Not:  decides nothing about what else the process does with its collector.
 
 A graph of ten thousands of nodes is a million objects, all of them alive.  The collector would
@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, ParamSpec, TypeVar
 
 from penstock.core.forks import in_children
@@ -37,25 +38,32 @@ _unnoted: Final = [0]
 _pauses: Final[dict[int, object]] = {}
 
 
+@contextmanager
+def collector_pause() -> Iterator[None]:
+    """Go without garbage collections."""
+    was_enabled = gc.isenabled()
+    before = gc.get_count()[0]
+    pause = object()
+    try:
+        if was_enabled:
+            _pauses[id(pause)] = pause
+            gc.disable()
+        yield
+    finally:
+        if was_enabled:
+            try:
+                _resume(gc.get_count()[0] - before)
+            finally:  # a child of a fork that comes before has the collector turned on
+                _pauses.pop(id(pause), None)
+
+
 def collector_paused(function: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
     """Run ``function`` without garbage collections."""
 
     @functools.wraps(function)
     def paused(*args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
-        was_enabled = gc.isenabled()
-        before = gc.get_count()[0]
-        pause = object()
-        try:
-            if was_enabled:
-                _pauses[id(pause)] = pause
-                gc.disable()
+        with collector_pause():
             return function(*args, **kwargs)
-        finally:
-            if was_enabled:
-                try:
-                    _resume(gc.get_count()[0] - before)
-                finally:  # a child of a fork that comes before has the collector turned on
-                    _pauses.pop(id(pause), None)
 
     return paused
 

@@ -27,8 +27,8 @@ def _shares() -> Iterator[float]:
     """How many cores' time each of the process's control groups leaves it, where that is bound."""
     for folder in control_group_folders("cpu"):
         # The newer kind of groups has both numbers in one file.
-        words = text_of(folder / "cpu.max").split() or [
-            text_of(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")
+        words = text_of(f"{folder}/cpu.max").split() or [
+            text_of(f"{folder}/cpu.cfs_{name}_us").strip() for name in ("quota", "period")
         ]
         if len(words) == 2 and all(word.isdecimal() and int(word) for word in words):
             yield int(words[0]) / int(words[1])

@@ -17,7 +17,6 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Final, NamedTuple
 
 
@@ -103,7 +102,7 @@ def available_memory() -> int:
 
 def _system() -> Iterator[int]:
     """What new programs could use without swapping."""
-    found = re.search(r"^MemAvailable:\s*(\d+) kB", text_of(Path("/proc/meminfo")), re.MULTILINE)
+    found = re.search(r"^MemAvailable:\s*(\d+) kB", text_of("/proc/meminfo"), re.MULTILINE)
     if found is not None:
         yield int(found[1]) << 10
 
@@ -116,15 +115,16 @@ def _own_limit() -> Iterator[int]:
         return
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY:
-        pages = text_of(Path("/proc/self/statm")).split()
+        pages = text_of("/proc/self/statm").split()
         yield limit - (int(pages[0]) * os.sysconf("SC_PAGE_SIZE") if pages else 0)
 
 
 class _ControlGroup(NamedTuple):
     """The files in which a control group of Linux says what it may use, and what it does."""
 
-    limit: Path
-    usage: Path
+    limit: str
+    usage: str
+    statistics: str
     #: A pattern for the line of the group's statistics about what would be given back at once.
     cache: str
 
@@ -132,9 +132,7 @@ class _ControlGroup(NamedTuple):
         """Bytes that the group's processes could still use; nothing if there is no limit."""
         limit, usage = text_of(self.limit).strip(), text_of(self.usage).strip()
         if limit.isdecimal() and usage.isdecimal() and int(limit) < PHYSICAL_MEMORY:
-            found = re.search(
-                self.cache, text_of(self.limit.with_name("memory.stat")), re.MULTILINE
-            )
+            found = re.search(self.cache, text_of(self.statistics), re.MULTILINE)
             yield int(limit) - int(usage) + (int(found[1]) if found else 0)
 
 
@@ -151,33 +149,34 @@ def _groups() -> tuple[_ControlGroup, ...]:
         ("memory.max", "memory.current", r"^inactive_file (\d+)"),
     )
     return tuple(
-        _ControlGroup(folder / limit, folder / usage, cache)
+        _ControlGroup(f"{folder}/{limit}", f"{folder}/{usage}", f"{folder}/memory.stat", cache)
         for folder in control_group_folders("memory")
         for limit, usage, cache in kinds
-        if (folder / limit).exists()
+        if text_of(f"{folder}/{limit}")
     )
 
 
-def control_group_folders(controller: str) -> Iterator[Path]:
+def control_group_folders(controller: str) -> Iterator[str]:
     """Where the control groups that this process is in, and those around them, say what they bound.
 
     Groups of both of Linux's kinds: those of one controller, and those of all.
     """
-    for line in text_of(Path("/proc/self/cgroup")).splitlines():
+    for line in text_of("/proc/self/cgroup").splitlines():
         _number, controllers, path = line.split(":", 2)
         if controller in controllers.split(","):
-            root = Path("/sys/fs/cgroup") / controller
+            root = f"/sys/fs/cgroup/{controller}"
         elif not controllers:
-            root = Path("/sys/fs/cgroup")
+            root = "/sys/fs/cgroup"
         else:
             continue
-        own = root / path.lstrip("/")
-        yield from (folder for folder in (own, *own.parents) if folder.is_relative_to(root))
+        names = [name for name in path.split("/") if name]
+        yield from ("/".join([root, *names[:depth]]) for depth in range(len(names), -1, -1))
 
 
-def text_of(path: Path) -> str:
+def text_of(path: str) -> str:
     """The text of one of the system's own files; empty if it cannot be read."""
     try:
-        return path.read_text("ascii", "replace")
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read()
     except OSError:
         return ""

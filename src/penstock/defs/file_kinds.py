@@ -11,7 +11,6 @@ wrong: a download that failed is an HTML page called ``model.pb``.
 
 from __future__ import annotations
 
-import difflib
 import io
 import os
 import re
@@ -19,6 +18,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from penstock.core.similar import similar
 from penstock.dataclass import dataclass
 from penstock.defs import wire
 from penstock.defs.crc32c import crc32c, mask
@@ -109,8 +109,6 @@ _TEXTS: Final[tuple[tuple[re.Pattern[bytes], FileKind], ...]] = tuple(
         (rb"(model_checkpoint_path|all_model_checkpoint_paths)\s*:", CHECKPOINT),
     )
 )
-#: So many names of a folder are compared with a wrong one.
-_MAX_COMPARED: Final = 10_000
 _COMMENT: Final = re.compile(rb"\s*(#[^\n]*\n\s*)*")
 _SHARD: Final = re.compile(r"\.data-\d{5}-of-\d{5}$")
 #: What lies in the folder of a SavedModel beside the graph.
@@ -150,7 +148,7 @@ def kind_of_nothing(path: str, names: Sequence[str]) -> FileKind:
     folder, name = os.path.split(path)
     if {f"{name}.index", f"{name}.meta"} & set(names):
         return CHECKPOINT_PREFIX
-    near = difflib.get_close_matches(name, names[:_MAX_COMPARED], n=3)
+    near = similar(name, names)
     paths = [os.path.join(folder, one) for one in near]
     return FileKind("", f"did you mean {' or '.join(paths)}?" if paths else "")
 

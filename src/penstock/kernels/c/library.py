@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from pathlib import Path
+import os
 from typing import Any, Final
 
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
 _LAYOUT: Final = 18
-_LIBRARY: Final = Path(__file__).with_name("kernels.clib")
+_LIBRARY: Final = os.path.join(os.path.dirname(__file__), "kernels.clib")
 #: The library, once it was asked for.  Only grows; each access is one operation of the list.
 _loaded: Final[list[Any]] = []
 
@@ -371,10 +371,10 @@ def is_loaded() -> bool:
     return bool(_loaded)
 
 
-def load(path: Path, layout: int = _LAYOUT) -> Any:
+def load(path: str | os.PathLike[str], layout: int = _LAYOUT) -> Any:
     """A library at a path; None if there is none, or one of other sources."""
     try:
-        functions = ctypes.CDLL(str(path))
+        functions = ctypes.CDLL(os.fspath(path))
         ask = functions.penstock_layout
     except (OSError, AttributeError):
         return None
