@@ -13,12 +13,19 @@ import pytest
 import penstock as ps
 from penstock.core.collector import collector_paused
 
+knows_ages = pytest.mark.skipif(
+    "t" in getattr(sys, "abiflags", ""), reason="without a GIL, objects have no ages"
+)
+
 
 @pytest.fixture(autouse=True)
 def _collector_as_before() -> Iterator[None]:
-    was_enabled = gc.isenabled()
+    was_enabled, has_frozen = gc.isenabled(), gc.get_freeze_count() > 0
+    gc.unfreeze()  # the tests themselves are frozen
     yield
     (gc.enable if was_enabled else gc.disable)()
+    if has_frozen:
+        gc.freeze()
 
 
 @pytest.mark.parametrize("is_on", [True, False])
@@ -86,6 +93,65 @@ def test_loading_a_graph_collects_nothing() -> None:
 
     # Between the two pauses, reading and preparing, and after them, Python may catch up.
     assert collections.count("start") <= 6
+
+
+@knows_ages
+def test_what_a_pause_made_is_old() -> None:
+    """The next collections of young objects do not look through it, and find nothing to do."""
+    gc.enable()
+    made: list[list[object]] = []
+
+    @collector_paused
+    def make() -> None:
+        made.extend([] for _ in range(50_000))
+
+    make()
+
+    assert gc.get_count()[0] < 1000
+    assert not any(one is made for age in (0, 1) for one in gc.get_objects(age))
+    assert gc.get_freeze_count() == 0
+
+
+@knows_ages
+def test_what_somebody_froze_stays_frozen() -> None:
+    """A server freezes what it has before it forks; a pause does not undo that."""
+    gc.enable()
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        collector_paused(list)()
+        assert gc.get_freeze_count() == frozen > 0
+    finally:
+        gc.unfreeze()
+
+
+@knows_ages
+@pytest.mark.parametrize("count", [600, 6000, 60_000])
+def test_garbage_of_others_does_not_pile_up(count: int) -> None:
+    """What a program makes between pauses, and drops, is found as well, though it gets old.
+
+    Be it too little for collections, or in use when these come.
+    """
+    alive = [0]
+
+    class Loop:
+        def __init__(self) -> None:
+            self.itself = self
+            alive[0] += 1
+
+        def __del__(self) -> None:
+            alive[0] -= 1
+
+    nothing = collector_paused(list)
+    gc.enable()
+    most = 0
+    for _ in range(3_200_000 // count):
+        in_use = [Loop() for _ in range(count)]
+        del in_use
+        nothing()
+        most = max(most, alive[0])
+
+    assert most < 1_500_000
 
 
 def test_garbage_of_pauses_does_not_pile_up() -> None:

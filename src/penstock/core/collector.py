@@ -5,7 +5,9 @@ Out:  the same, run without collections.
 Not:  decides nothing about what else the process does with its collector.
 
 A graph of ten thousands of nodes is a million objects, all of them alive.  The collector would
-look through them again and again while they are made, which takes longer than making them.
+look through them again and again while they are made, which takes longer than making them.  Nor
+does it look through them once more when the pause ends: by then they are as old as objects get,
+which it looks through when a quarter has been added to them, and not before.
 
 The collector belongs to the whole process, and so does a pause.  Every call turns it on again
 if it was on when the call began, whether it returns or raises; so calls may overlap on any
@@ -13,14 +15,15 @@ threads, at worst one of them goes on with the collector running, and a program 
 without it keeps doing so.  The child of a fork goes on with the collector running.
 
 What is built in pauses becomes garbage some day, all of it cyclic.  So that a program which
-opens and closes one graph after the other does not drown in it, the collector hears about
-every hundred thousand objects; about ten such notes make it look through all that there is.
+opens and closes one graph after the other does not drown in it, the collector looks through all
+that there is after every million objects that got old like that.
 """
 
 from __future__ import annotations
 
 import functools
 import gc
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, ParamSpec, TypeVar
@@ -30,10 +33,12 @@ from penstock.core.forks import in_children
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
 
-_OBJECTS_PER_NOTE: Final = 100_000
-#: Objects made in pauses since the last note, in its one element.  A number that is lost in a
-#: race between threads does no harm.
-_unnoted: Final = [0]
+#: Whether the collector knows how old objects are; in a Python without a GIL it does not.
+_KNOWS_AGES: Final = hasattr(gc, "freeze") and "t" not in getattr(sys, "abiflags", "")
+_OBJECTS_PER_LOOK: Final = 1_000_000
+#: Objects that got old by a pause since it last looked for that, in its one element.  A number
+#: that is lost in a race between threads does no harm.
+_aged: Final = [0]
 #: Pauses under way that turned the collector off.  Each operation on it is atomic.
 _pauses: Final[dict[int, object]] = {}
 
@@ -42,7 +47,6 @@ _pauses: Final[dict[int, object]] = {}
 def collector_pause() -> Iterator[None]:
     """Go without garbage collections."""
     was_enabled = gc.isenabled()
-    before = gc.get_count()[0]
     pause = object()
     try:
         if was_enabled:
@@ -52,7 +56,7 @@ def collector_pause() -> Iterator[None]:
     finally:
         if was_enabled:
             try:
-                _resume(gc.get_count()[0] - before)
+                _resume()
             finally:  # a child of a fork that comes before has the collector turned on
                 _pauses.pop(id(pause), None)
 
@@ -78,15 +82,37 @@ def _end_pauses() -> None:
 in_children(_end_pauses)
 
 
-def _resume(made: int) -> None:
-    """Turn the collector on, and tell it of new objects by collecting young ones.
-
-    That comes first: turned on, it would look through them by itself, and then once more.
-    """
+def _resume() -> None:
+    """Turn the collector on; what there is by now is old, or is looked through."""
     try:
-        _unnoted[0] += max(0, made)
-        while _unnoted[0] >= _OBJECTS_PER_NOTE:
-            _unnoted[0] -= _OBJECTS_PER_NOTE
-            gc.collect(1)
+        # What is frozen already is somebody else's, who would not have it thawed.
+        if _KNOWS_AGES and not gc.get_freeze_count():
+            _aged[0] += _count_young()
+            if _aged[0] < _OBJECTS_PER_LOOK:
+                _make_old()
+            else:
+                _aged[0] = 0
+                gc.collect()
     finally:
         gc.enable()
+
+
+def _count_young() -> int:
+    """About how many objects were made since the collector last looked through all of them."""
+    (new, collections, larger_ones), (per_collection, per_larger, _) = (
+        gc.get_count(),
+        gc.get_threshold(),
+    )
+    return new + per_collection * (collections + per_larger * larger_ones)
+
+
+def _make_old() -> None:
+    """Make all objects as old as they can be, which takes no time.
+
+    Frozen and thawed, they are among the old ones; for as long as that takes, they are not
+    looked through.
+    """
+    try:
+        gc.freeze()
+    finally:  # Ctrl-C may come before this, and not within
+        gc.unfreeze()
