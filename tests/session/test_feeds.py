@@ -283,3 +283,25 @@ def test_inner_tensors_are_fed_what_fits_them() -> None:
                 run()
             assert "Cannot feed value of shape (3, 5) for Tensor Neg:0" in caught.value.message
             assert "which has shape [2,?]" in caught.value.message
+
+
+def test_a_callable_takes_arrays_without_dimensions() -> None:
+    """As numbers, where they fit, which do not change when the caller's array does."""
+    with ps.Graph().as_default() as graph:
+        number = ps.placeholder("float32", [], name="number")
+        pair = ps.placeholder("float32", [2], name="pair")
+        kept = ps.Variable(0.0, name="kept")
+        stored, doubled = kept.assign(number), pair * 2.0
+        read = kept.read_value()
+    given = np.array(3.0, np.float32)
+    with ps.Session(graph) as session:
+        twice = session.make_callable(doubled, [pair])
+        store = session.make_callable(stored, [number])
+        for expected in (3.0, 4.0, 5.0):  # by the short way at last
+            assert store(given) == expected
+            given += 1
+            assert session.run(read) == expected
+        with pytest.raises(errors.InvalidArgumentError, match=r"shape \(\) for Tensor pair:0"):
+            twice(given)
+        with pytest.raises(errors.InvalidArgumentError, match=r"shape \(2,\) for Tensor number:0"):
+            store(np.zeros(2, np.float32))

@@ -245,13 +245,16 @@ def make_feeder(endpoint: str, dtype: DType, shape: TensorShape, held: Held) -> 
     def feed_array(value: Any) -> Value:
         nonlocal fitting
         kind = type(value)
-        if kind is np.ndarray and value.dtype is exact and value.ndim:
+        if kind is np.ndarray and value.dtype is exact:
             given = value.shape
-            if given == fitting or accepts(given):
+            if given and (given == fitting or accepts(given)):
                 fitting = given
                 view = value.view()
                 view.setflags(0)  # write=False; by keyword it takes twice as long
                 return view
+            if not given and takes_scalars:
+                number: Value = value[()]
+                return number
         elif kind is scalar and takes_scalars:
             return value
         return as_fed(value, dtype, shape, endpoint, held)
