@@ -54,7 +54,7 @@ def test_import_is_light() -> None:
     Nor what only some graphs, or mistakes, need of Python's own.
     """
     heavy = ["click", "rich", "scipy", "PIL", "tensorflow", "onnxruntime"]
-    rare = ["concurrent.futures", "difflib", "hashlib", "logging", "pathlib"]
+    rare = ["difflib", "hashlib", "pathlib"]
     code = (
         "import numpy, sys; numpys = set(sys.modules); import penstock; "
         f"print([m for m in {heavy + rare} if m in sys.modules and m not in numpys])"

@@ -341,7 +341,7 @@ def test_a_fork_while_a_pause_of_the_collector_ends() -> None:
 
         @collector.collector_paused
         def pause():
-            collector._unnoted[0] = collector._OBJECTS_PER_NOTE
+            collector._aged[0] = collector._OBJECTS_PER_LOOK
 
         def child():
             assert gc.isenabled()
@@ -357,7 +357,7 @@ def test_a_fork_while_a_pause_of_the_collector_ends() -> None:
         thread = threading.Thread(target=pause)
         thread.start()
         thread.join()
-        assert good == [1] and gc.isenabled()
+        assert good == [2] and gc.isenabled()
     """)
 
 

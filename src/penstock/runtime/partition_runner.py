@@ -13,6 +13,7 @@ from functools import partial
 from threading import Lock
 
 from penstock.config import Tier
+from penstock.core.collector import collector_paused
 from penstock.errors import InternalError
 from penstock.graph.graph import Graph, Node
 from penstock.kernels.api.bound_kernel import BoundKernel
@@ -168,6 +169,7 @@ class PartitionRunner:
         """The same, or the other one if they do not differ."""
         return tier if self._parts is not None else Tier.DATAFLOW
 
+    @collector_paused
     def _made_executor(self, tier: Tier) -> Executor:
         with holding(self._lock, "an executor, which another thread makes"):
             made = self._executors.get(tier)

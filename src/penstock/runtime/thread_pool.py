@@ -8,8 +8,9 @@ Not:  closures must not raise; kernels' errors are caught by the executor.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor  # not when it is wanted: it hooks into forks
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from weakref import WeakSet
 
 from penstock.config import Config, ThreadPoolOption
@@ -19,9 +20,6 @@ from penstock.core.forks import in_children, process_lock
 from penstock.errors import InvalidArgumentError
 from penstock.kernels.parallel.contention import contention
 from penstock.state.step_state import Runner
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
 
 
 class Pool:
@@ -56,9 +54,6 @@ class Pool:
     def _start(self) -> ThreadPoolExecutor:
         with self._lock:
             if self._executor is None:
-                # It brings the modules of logging, and many steps need no thread.
-                from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
-
                 self._executor = ThreadPoolExecutor(
                     self.count, thread_name_prefix="penstock", initializer=settle
                 )

@@ -45,6 +45,9 @@ _Make = TypeVar("_Make", bound=MakeKernel)
 class Calling(enum.Enum):
     """How a kernel is called."""
 
+    #: There is one of each, so identity will do, and is faster than a hash of the name.
+    __hash__ = object.__hash__
+
     PLAIN = enum.auto()
     CONTEXT = enum.auto()
     ASYNC = enum.auto()

@@ -398,7 +398,9 @@ static void correlate(const Convolution *c, int helpers) {
   f.runs_in_row = is_row ? 1 : c->window_columns;
   f.tiles_in_run = (f.run + WIDEST - 1) / WIDEST;
   f.blocks = (c->count + BLOCK - 1) / BLOCK;
-  penstock_share(filters_piece, &f, c->window_rows * f.runs_in_row * f.tiles_in_run * f.blocks, 1, helpers);
+  int64_t products = c->batch * c->rows * c->columns * (f.run / f.tiles_in_run) * BLOCK;
+  penstock_share(filters_piece, &f, c->window_rows * f.runs_in_row * f.tiles_in_run * f.blocks,
+                 penstock_together(products, WORTH_A_PIECE), helpers);
 }
 
 /* -- windows of one channel each -------------------------------------------------------------- */

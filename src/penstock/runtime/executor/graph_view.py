@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
 from penstock.core.limits import DEFAULT_LIMITS
+from penstock.core.names import CONTROL_SLOT
 from penstock.dataclass import dataclass
 from penstock.errors import Where
 from penstock.graph.frames import Frame, build_control_flow_info
@@ -155,6 +156,10 @@ _DISPATCH_OF_ROLE: Final[Mapping[Role, DispatchKind]] = {
 }
 
 
+#: They may hand on fewer outputs than they declare.
+_OMITTING: Final = frozenset({Role.SWITCH, Role.REGION})
+
+
 class GraphView:
     """A partition as flat records."""
 
@@ -200,7 +205,9 @@ class GraphView:
             _join(node, items)
         #: Nodes without inputs: where every step starts.
         self.roots = [
-            item for node, item in items.items() if not any(True for _ in node.in_edges())
+            item
+            for node, item in items.items()
+            if node.inputs.count(None) == len(node.inputs) and not node.control_inputs
         ]
 
     def __del__(self) -> None:
@@ -216,20 +223,20 @@ class GraphView:
         return f"{self.device}, function {self.function}" if self.function else self.device
 
     def _add_item(self, node: Node, frame: FrameInfo, kernel: BoundKernel) -> NodeItem:
-        references = self._references
-        is_merge = node.role is Role.MERGE
+        references, role, inputs = self._references, node.role, node.inputs
+        is_merge = role is Role.MERGE
         counts = frame.pending_counts
         if is_merge:
             pending_id = counts.add_merge(len(node.control_inputs))
         else:
-            in_edges = sum(edge is not None for edge in node.inputs)
+            in_edges = len(inputs) - inputs.count(None)
             pending_id = counts.add_ordinary(in_edges + len(node.control_inputs))
         is_nothing = node.op.name == "NoOp"
-        step = _DISPATCH_OF_ROLE.get(node.role, _DISPATCH_OF_CALLING[kernel.calling])
-        flow = _FLOW_OF_ROLE.get(node.role, Flow.ORDINARY)
+        step = _DISPATCH_OF_ROLE.get(role, _DISPATCH_OF_CALLING[kernel.calling])
+        flow = _FLOW_OF_ROLE.get(role, Flow.ORDINARY)
         if flow is Flow.ENTER and node.attrs["is_constant"]:
             flow = Flow.CONSTANT_ENTER
-        is_recv = node.role is Role.RECV
+        is_recv = role is Role.RECV
         derefs, initialized_refs = references.derefs(node), references.initialized(node)
         item = NodeItem(
             id=len(self.items),
@@ -240,23 +247,23 @@ class GraphView:
             flow=int(flow),
             frame=frame,
             input_start=frame.total_inputs,
-            num_inputs=len(node.inputs),
+            num_inputs=len(inputs),
             pending_id=pending_id,
             output_types=node.output_types,
             has_bare_output=node.op.has_bare_output,
             is_merge=is_merge,
-            is_enter=node.role is Role.ENTER,
-            is_control_trigger=node.role is Role.CONTROL_TRIGGER,
-            is_transfer=is_recv or node.role is Role.SEND,
-            takes_dead=node.role is Role.REGION,
+            is_enter=role is Role.ENTER,
+            is_control_trigger=role is Role.CONTROL_TRIGGER,
+            is_transfer=is_recv or role is Role.SEND,
+            takes_dead=role is Role.REGION,
             takes_locks=any(kind is dtypes.variant for kind in node.input_types),
-            may_omit_outputs=is_recv or node.role in {Role.SWITCH, Role.REGION},
+            may_omit_outputs=is_recv or role in _OMITTING,
             # The kernel of a Recv is ours, but what it hands on is somebody else's.
             is_checked=(self._check_outputs or is_recv or not kernel.is_builtin)
             and not references.is_read(node),
             # Others have effects, and may not be safe beside one another.
             is_measured=kernel.cost is Cost.MEASURED
-            and (step is DispatchKind.PLAIN or node.role is Role.REGION),
+            and (step is DispatchKind.PLAIN or role is Role.REGION),
             patience=patience_of(kernel, self._patience),
             derefs=derefs,
             initialized_refs=initialized_refs,
@@ -264,10 +271,10 @@ class GraphView:
             try_compute=kernel.compute.try_compute
             if isinstance(kernel.compute, TryKernel)
             else None,
-            no_inputs=(None,) * len(node.inputs),
+            no_inputs=(None,) * len(inputs),
             explain=kernel.explain,
             function=node.function or self.function,
-            key_prefix=_key_prefix(node) if is_recv or node.role is Role.SEND else "",
+            key_prefix=_key_prefix(node) if is_recv or role is Role.SEND else "",
         )
         frame.total_inputs += item.num_inputs
         frame.nodes.append(item)
@@ -297,14 +304,16 @@ def _text(attr: Any) -> str:
 def _join(node: Node, items: Mapping[Node, NodeItem]) -> None:
     """Give an item its edges; those to nodes that can never run are left out."""
     item = items[node]
-    out_edges = [edge for edge in node.out_edges if edge.dst in items]
-    item.data_edges = tuple(
-        (edge.src_slot, dst, dst.input_start + edge.dst_slot)
-        for edge in out_edges
-        if not edge.is_control
-        for dst in [items[edge.dst]]
-    )
-    item.control_edges = tuple(items[edge.dst] for edge in out_edges if edge.is_control)
+    data_edges, control_edges = [], []
+    for _, src_slot, dst, dst_slot in node.out_edges:
+        reached = items.get(dst)
+        if reached is None:
+            continue
+        if src_slot == CONTROL_SLOT:
+            control_edges.append(reached)
+        else:
+            data_edges.append((src_slot, reached, reached.input_start + dst_slot))
+    item.data_edges, item.control_edges = tuple(data_edges), tuple(control_edges)
     item.in_edges = tuple(
-        (items[edge.src], edge.src_slot) for edge in node.in_edges() if edge.src in items
+        [(items[edge.src], edge.src_slot) for edge in node.in_edges() if edge.src in items]
     )
