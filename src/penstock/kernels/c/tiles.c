@@ -307,41 +307,47 @@ static void pack(const Packing *p, int helpers) {
 
 /* -- gradients of filters --------------------------------------------------------------------- */
 
-/* Places whose products are added up before their sum is added to that of all. */
+/* Places whose products are added up before their sum is added to that of all: what they saw, and their
+   gradients, stay in a cache meanwhile. */
 #define PLACES 256
+/* So many groups of tiles for each thread. */
+#define GROUPS 2
+
+/* Some rows of places, whole ones or a part of each. */
+typedef struct {
+  int64_t row, end_row, column, columns;
+} Places;
 
 /*
- * What WIDE neighbouring numbers of the images saw at all places, times VECS vectors of gradients.  Where
+ * What WIDE neighbouring numbers of the images saw at some places, times VECS vectors of gradients.  Where
  * there are fewer gradients than a vector has, those of the next place are beside them, and not stored.
  */
 #define GRADIENT(WIDE, VECS)                                                                        \
-  static void gradient_##WIDE##_##VECS(const Convolution *c, const char *seen, const float *grads,  \
-                                       float *out, int64_t count) {                                 \
+  static void gradient_##WIDE##_##VECS(const Convolution *c, const char *seen, const Places *at,    \
+                                       int64_t filter, float *out, int64_t count) {                 \
     const float *end = c->filters + c->batch * c->rows * c->columns * c->count;                     \
-    vec total[WIDE][VECS], sum[WIDE][VECS];                                                         \
-    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                     \
-      total[i][j] = sum[i][j] = all(0);                                                             \
-    for (int64_t row = 0, summed = 0; row < c->batch * c->rows; row++) {                            \
-      const char *p = seen + row / c->rows * c->seen_image_step + row % c->rows * c->seen_row_step; \
-      for (int64_t left = c->columns, some; left; left -= some) {                                   \
-        some = least(left, PLACES);                                                                 \
-        for (int64_t i = 0; i < some; i++, p += c->seen_column_step, grads += c->count) {           \
-          vec grad[VECS];                                                                           \
-          UNROLL for (int j = 0; j < VECS; j++)                                                     \
-            grad[j] = VECS > 1 ? load(grads + j * LANES) : load_some(grads, end - grads);           \
-          UNROLL for (int k = 0; k < WIDE; k++) {                                                   \
-            vec value = all(*(const float *)(p + 4 * k));                                           \
-            UNROLL for (int j = 0; j < VECS; j++) sum[k][j] += value * grad[j];                     \
-          }                                                                                         \
+    vec sum[WIDE][VECS];                                                                            \
+    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++) sum[i][j] = all(0); \
+    for (int64_t row = at->row; row < at->end_row; row++) {                                         \
+      const char *p = seen + row / c->rows * c->seen_image_step + row % c->rows * c->seen_row_step + \
+                      at->column * c->seen_column_step;                                             \
+      const float *grads = c->filters + (row * c->columns + at->column) * c->count + filter;        \
+      for (int64_t i = 0; i < at->columns; i++, p += c->seen_column_step, grads += c->count) {      \
+        vec grad[VECS];                                                                             \
+        UNROLL for (int j = 0; j < VECS; j++)                                                       \
+          grad[j] = VECS > 1 ? load(grads + j * LANES) : load_some(grads, end - grads);             \
+        UNROLL for (int k = 0; k < WIDE; k++) {                                                     \
+          vec value = all(*(const float *)(p + 4 * k));                                             \
+          UNROLL for (int j = 0; j < VECS; j++) sum[k][j] += value * grad[j];                       \
         }                                                                                           \
-        if ((summed += some) < PLACES) continue;                                                    \
-        UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                 \
-          total[i][j] += sum[i][j], sum[i][j] = all(0);                                             \
-        summed = 0;                                                                                 \
       }                                                                                             \
     }                                                                                               \
-    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                     \
-      store_some(out + i * c->count + j * LANES, total[i][j] + sum[i][j], count - j * LANES);       \
+    const int is_first = at->row == 0 && at->column == 0;                                           \
+    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++) {                   \
+      float *to = out + i * c->count + j * LANES;                                                   \
+      int64_t some = count - j * LANES;                                                             \
+      store_some(to, is_first ? sum[i][j] : load_some(to, some) + sum[i][j], some);                 \
+    }                                                                                               \
   }
 
 #define GRADIENTS(WIDE) GRADIENT(WIDE, 1) GRADIENT(WIDE, 2)
@@ -350,7 +356,7 @@ GRADIENTS(1) GRADIENTS(2) GRADIENTS(3) GRADIENTS(4) GRADIENTS(5) GRADIENTS(6)
 GRADIENTS(7) GRADIENTS(8) GRADIENTS(9) GRADIENTS(10) GRADIENTS(11) GRADIENTS(12) GRADIENTS(13) GRADIENTS(14)
 #endif
 
-typedef void (*Gradient)(const Convolution *, const char *, const float *, float *, int64_t);
+typedef void (*Gradient)(const Convolution *, const char *, const Places *, int64_t, float *, int64_t);
 #define GRADIENT_PAIR(WIDE) {gradient_##WIDE##_1, gradient_##WIDE##_2}
 /* By width less one, and by vectors less one. */
 static const Gradient GRADIENT_OF[][2] = {
@@ -362,15 +368,15 @@ static const Gradient GRADIENT_OF[][2] = {
 #endif
 };
 
-/* How filters fall into pieces: numbers that lie side by side in images, some at a time, by vectors. */
+/* How filters fall into tiles, numbers that lie side by side in images, some at a time, by vectors; and these
+   into groups, of which each is a piece. */
 typedef struct {
   const Convolution *convolution;
   /* A run is what a window sees of a row of places, or of one if there are others between them. */
-  int64_t run, runs_in_row, tiles_in_run, blocks;
+  int64_t run, runs_in_row, tiles_in_run, blocks, tiles, tiles_in_group;
 } Filters;
 
-static void filters_piece(const void *work, int64_t number) {
-  const Filters *f = work;
+static void filters_tile(const Filters *f, int64_t number, const Places *places) {
   const Convolution *c = f->convolution;
   int64_t filter = number % f->blocks * BLOCK, tile = number / f->blocks;
   int64_t run = tile / f->tiles_in_run, in_run = tile % f->tiles_in_run;
@@ -379,17 +385,25 @@ static void filters_piece(const void *work, int64_t number) {
   const char *seen = seen_from(c) + run / f->runs_in_row * c->element_row_step +
                      run % f->runs_in_row * c->element_column_step + element * 4;
   float *out = c->out + (run * f->run + element) * c->count;
-  /* The last vector ends with the filters, if there are so many. */
-  int64_t left = c->count - filter;
   const Gradient *gradient = GRADIENT_OF[width + (in_run < wider) - 1];
-  if (left >= BLOCK) {
-    gradient[1](c, seen, c->filters + filter, out + filter, BLOCK);
-    return;
-  }
-  for (; left > 0; filter += LANES, left -= LANES) {
-    if (left < LANES && c->count >= LANES) filter = c->count - LANES, left = LANES;
-    gradient[0](c, seen, c->filters + filter, out + filter, least(left, LANES));
-  }
+  int64_t left = c->count - filter;
+  if (left >= BLOCK)
+    gradient[1](c, seen, places, filter, out + filter, BLOCK);
+  else
+    for (; left > 0; filter += LANES, left -= LANES)
+      gradient[0](c, seen, places, filter, out + filter, least(left, LANES));
+}
+
+static void filters_piece(const void *work, int64_t number) {
+  const Filters *f = work;
+  const Convolution *c = f->convolution;
+  const int64_t rows = c->batch * c->rows, begin = number * f->tiles_in_group;
+  const int64_t end = least(begin + f->tiles_in_group, f->tiles), rows_together = (PLACES - 1) / c->columns + 1;
+  for (int64_t row = 0; row < rows; row += rows_together)
+    for (int64_t column = 0; column < c->columns; column += PLACES) {
+      Places places = {row, least(row + rows_together, rows), column, least(c->columns - column, PLACES)};
+      for (int64_t tile = begin; tile < end; tile++) filters_tile(f, tile, &places);
+    }
 }
 
 static void correlate(const Convolution *c, int helpers) {
@@ -398,9 +412,13 @@ static void correlate(const Convolution *c, int helpers) {
   f.runs_in_row = is_row ? 1 : c->window_columns;
   f.tiles_in_run = (f.run + WIDEST - 1) / WIDEST;
   f.blocks = (c->count + BLOCK - 1) / BLOCK;
+  f.tiles = c->window_rows * f.runs_in_row * f.tiles_in_run * f.blocks;
   int64_t products = c->batch * c->rows * c->columns * (f.run / f.tiles_in_run) * BLOCK;
-  penstock_share(filters_piece, &f, c->window_rows * f.runs_in_row * f.tiles_in_run * f.blocks,
-                 penstock_together(products, WORTH_A_PIECE), helpers);
+  int64_t groups = least(f.tiles, GROUPS * (helpers + 1));
+  f.tiles_in_group = (f.tiles + groups - 1) / groups;
+  if (f.tiles_in_group < penstock_together(products, WORTH_A_PIECE))
+    f.tiles_in_group = penstock_together(products, WORTH_A_PIECE);
+  penstock_share(filters_piece, &f, (f.tiles + f.tiles_in_group - 1) / f.tiles_in_group, 1, helpers);
 }
 
 /* -- windows of one channel each -------------------------------------------------------------- */
