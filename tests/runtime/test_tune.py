@@ -25,7 +25,7 @@ from penstock.runtime.compiler import profile
 from penstock.runtime.compiler.compile_regions import Compiled, Compiler
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
-from penstock.runtime.tune import Better, Tuner
+from penstock.runtime.tune import Better, Tuner, slow_step
 from penstock.state.checkpoints import checkpoint
 from penstock.state.interrupt import Interrupt
 from support.custom import custom_kernels
@@ -51,7 +51,8 @@ class Stages:
         self.asked: list[str] = []
         self.profiles: list[Profile] = []
         plain = cast("Region", "plain")
-        self.tuner = Tuner(plain, self._probing, self._improve, lines=lines)
+        slow = slow_step(lines, DEFAULT_LIMITS)
+        self.tuner = Tuner(plain, self._probing, self._improve, slow=slow)
 
     def _probing(self, profile: Profile) -> Region:
         self.asked.append("probing")
@@ -62,6 +63,15 @@ class Stages:
         self.asked.append("improve")
         self.profiles.append(profile)
         return self.better
+
+    def begin_with_probe(self) -> None:
+        """Have the plain region be one with probes, without which ``made`` is."""
+        self.profiles.append(Profile())
+        self.tuner.begin_with_probe(self.profiles[0], self._make_plain)
+
+    def _make_plain(self) -> Region:
+        self.asked.append("plain")
+        return cast("Region", "made")
 
     def step(self, seconds: float = 1.0, as_parts: float = 1.0) -> str:
         """Run one step, which as parts takes other times; returns with what."""
@@ -186,6 +196,59 @@ def test_eight_threads_probe_once() -> None:
     assert stages.step() == "better"
 
 
+@pytest.mark.parametrize(("better", "asked"), [("better", []), (None, ["plain"])])
+def test_what_begins_with_probes(better: str | None, asked: list[str]) -> None:
+    """Its first step fills the profile, and nothing is compiled that is not needed."""
+    stages = Stages(better)
+    stages.begin_with_probe()
+    assert cast("str", stages.tuner.region) == "plain"
+    assert [stages.step() for _ in range(6)] == ["plain", *[better or "made"] * 5]
+    assert stages.asked == ["improve", *asked]
+    first, second = stages.profiles
+    assert first is second
+
+
+@pytest.mark.parametrize(("as_parts", "best"), [(0.8, "parts"), (0.95, "better")])
+def test_what_began_with_probes_is_watched_before_parts(as_parts: float, best: str) -> None:
+    """Neither the probed step nor the one after it is one that parts are compared with."""
+    stages = Stages(has_parts=True)
+    stages.begin_with_probe()
+    assert [stages.step(seconds) for seconds in (9.0, 9.0, 1.0, 2.0)] == ["plain", *["better"] * 3]
+    compared = [stages.step(as_parts=as_parts) for _ in range(DEFAULT_LIMITS.compared_steps)]
+    assert set(compared) == {"parts"}
+    assert {stages.step() for _ in range(5)} == {best}
+    assert stages.asked == ["improve"]
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+def test_probes_are_for_one_step_alone(is_late: bool) -> None:
+    """Who comes while that is under way, or after it has failed, has a region without."""
+    stages = Stages()
+    stages.begin_with_probe()
+    assert cast("str", stages.tuner.take()) == "plain"
+    assert [stages.step() for _ in range(4)] == ["made"] * 4
+    assert stages.asked == ["plain"]
+    if is_late:
+        stages.tuner.note(cast("Region", "plain"), 1.0)
+        assert stages.step() == "better"
+
+
+def test_a_step_with_probes_that_is_ended_while_it_reports() -> None:
+    """The others do without probes, and nobody tries again."""
+    interrupt = Interrupt()
+
+    def late(_profile: Profile) -> Better:
+        interrupt.end(errors.DeadlineExceededError("late"))
+        checkpoint()
+        raise AssertionError("it goes on")
+
+    tuner = Tuner(cast("Region", "plain"), lambda _: cast("Region", "probe"), late)
+    tuner.begin_with_probe(Profile(), lambda: cast("Region", "made"))
+    tuner.note(tuner.take(), 1.0, interrupt)
+    assert [cast("str", tuner.take()) for _ in range(3)] == ["made"] * 3
+    assert cast("str", tuner.region) == "made"
+
+
 @pytest.mark.parametrize("stage", ["probing", "improve"])
 def test_nobody_waits_for_a_compilation(stage: str) -> None:
     """While one step's report compiles, others begin and report; nothing is compiled twice."""
@@ -263,6 +326,7 @@ def improved(monkeypatch: pytest.MonkeyPatch) -> list[Compiled | None]:
     improve = Compiler.improve
 
     def noted(self: Compiler, graph: Graph, profile: Profile, threads: int) -> Compiled | None:
+        assert profile.seconds  # the text had probes
         better = improve(self, graph, profile, threads)
         if graph not in cut_graphs:  # else this is what its parts compete with
             made.append(better)
@@ -336,6 +400,20 @@ def test_two_parts_are_cut(improved: Improved) -> None:
             assert len(improved) == (step + 1 >= STEPS)
     sides = [part & {"a", "b"} for part in parts_of(improved)]
     assert sorted(side for side in map(tuple, sides) if side) == [("a",), ("b",)]
+
+
+@pytest.mark.parametrize("is_slow", [True, False])
+def test_a_slow_first_step_has_the_second_one_probed(improved: Improved, is_slow: bool) -> None:
+    """It is compiled with probes then, and what is learnt serves the third step."""
+    limits = dataclasses.replace(EAGER, uncompiled_steps=1, slow_step=0.0 if is_slow else 1e3)
+    with ps.Session(sketch(ARMS + END), config=config(1, limits)) as session:
+        for step in range(1, 5):
+            got = session.run("end:0", {"x": V, "y": V + step})
+            np.testing.assert_array_equal(got, arm_of(V) - arm_of(V + np.float32(step)))
+            assert len(improved) == (is_slow and step >= 2)
+        whole = session.prepared("end:0", {"x": V, "y": V}).runnable.whole
+    assert whole is not None
+    assert not any("probe" in line.code for line in whole.source.lines)
 
 
 def test_numbers_beside_arrays_are_spread_in_each_part(improved: Improved) -> None:
@@ -831,7 +909,9 @@ def test_random_programs_have_the_same_bits(
     )
     with ps.Session(sketch(text), config=plain) as session:
         want = [value.copy() for value in session.run(fetches, feeds)]
-    tuned = config(threads, accelerate=accelerate)
+    # Some make their first step on the executor, unless arrays are long, and the next with probes.
+    late = dataclasses.replace(EAGER, uncompiled_steps=1, long_array=1 << 9)
+    tuned = config(threads, late if seed % 4 == 0 else EAGER, accelerate=accelerate)
     with ps.Session(sketch(text), config=tuned) as session:
         results = [session.run(fetches, feeds) for _ in range(STEPS + 2)]
     for got in results:

@@ -232,13 +232,13 @@ def test_ctrl_c_ends_a_step_without_an_answer(silent: Silent, place: str) -> Non
     with ps.Session(graph_at(place), config=ps.Config(limits=LITTLE)) as session:
         for _ in range(2):
             timer = threading.Timer(0.05, signal.raise_signal, [signal.SIGINT])
-            timer.start()
+            silent.start = lambda _context, _done, timer=timer: timer.start()
             with pytest.raises(KeyboardInterrupt) as caught:
                 session.run("y:0", {"x": 1})
             timer.join()
             assert "(ExSilent) has not called done" in "".join(caught.value.__notes__)
             assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        silent.is_silent = False
+        silent.is_silent, silent.start = False, lambda _context, _done: None
         assert session.run("y:0", {"x": 1}) == 1
 
 

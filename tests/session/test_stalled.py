@@ -209,7 +209,8 @@ def test_what_is_inside_of_a_function_is_told() -> None:
     proto = graph_def_with(GRAPH + call, function)
     proto.library.function[0].attr["_noinline"].b = True
     with ps.Session(proto) as session:
-        text = stalled(session, "call:0")
+        # The function is prepared within the step.
+        text = stalled(session, "call:0", options=ps.RunOptions(timeout_in_ms=500))
     assert "call (StatefulPartitionedCall), waits for the function Taker" in text
     assert ", function Taker:\n  running  inner (QueueDequeueV2), waits for an element" in text
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from threading import Lock
+from typing import Final
 
 from penstock.config import Tier
 from penstock.core.collector import collector_paused
@@ -27,9 +28,13 @@ from penstock.runtime.executor.executor import Executor, new_local_executor
 from penstock.runtime.executor.params import LocalExecutorParams
 from penstock.runtime.native import with_programs
 from penstock.runtime.trials import Trials
-from penstock.runtime.tune import Better, Tuner
+from penstock.runtime.tune import Better, Tuner, slow_step
 from penstock.state.checkpoints import heeding, holding
 from penstock.state.interrupt import Interrupt
+
+#: A first step, in which much is done that is done once, must take so many times as long as a slow
+#: one for the others to be slow as well.
+_SLOW_AT_FIRST: Final = 100
 
 
 class PartitionRunner:
@@ -77,8 +82,11 @@ class PartitionRunner:
         #: All of the partition as one function, and what makes that better; None if it is none.
         self.tuner: Tuner | None = None
 
-    def compile(self) -> None:
+    def compile(self, first_seconds: float = 0.0) -> None:
         """Compile what can be compiled, and get ready to run the rest; anew if that was ended.
+
+        Args:
+            first_seconds: how long a step took that was made before; 0 if none was.
 
         Raises:
             OpError: a frame is malformed, or a kernel cannot be made; the node is named.
@@ -87,9 +95,10 @@ class PartitionRunner:
         is_compiled = self._tier is Tier.COMPILED
         self._executors.clear()  # what ran the first steps takes memory, and may not be needed
         self._native = self._with_programs() if is_compiled else None
-        compiled = self._compiled() if is_compiled else None
+        profile = Profile() if self._is_slow(first_seconds) else None
+        compiled = self._compiled(profile) if is_compiled else None
         if compiled is not None and compiled.whole is not None:
-            self.tuner = self._new_tuner(compiled.whole, len(self._graph))
+            self.tuner = self._new_tuner(compiled.whole, profile)
             return
         self._parts = compiled
         is_wanted = is_compiled and self.params.adaptive
@@ -105,11 +114,16 @@ class PartitionRunner:
         """
         self._compiler.bind(self._graph)
 
+    def _is_slow(self, first_seconds: float) -> bool:
+        """Whether compiled steps will be slow, too, so that the next one may as well be probed."""
+        least = _SLOW_AT_FIRST * slow_step(len(self._graph), self.params.limits)
+        return self.params.adaptive and self._native is None and first_seconds > least
+
     def _with_programs(self) -> Graph | None:
         params = self.params
         return with_programs(self._graph, params.native_nodes) if params.native_loops else None
 
-    def _compiled(self) -> Compiled | None:
+    def _compiled(self, profile: Profile | None) -> Compiled | None:
         """The graph with programs as one function, if that has no effects; or else as it is."""
         if self._native is not None:
             made = self._compiler.compile(self._native)
@@ -118,7 +132,7 @@ class PartitionRunner:
             if whole and whole.source.only_reads and self._compiler.is_function(self._graph):
                 return Compiled(self._or_without(whole), self._native, {})
             self._native = None
-        return self._compiler.compile(self._graph)
+        return self._compiler.compile(self._graph, profile)
 
     def _or_without(self, region: Region) -> Region:
         """A region which can do without programs if it has some."""
@@ -128,22 +142,25 @@ class PartitionRunner:
         """All as one function without programs; made when a program does not know."""
         with holding(self._lock, "a function, which another thread makes"):
             if self._without is None:
-                made = self._compiler.compile(self._graph)
-                if made is None or made.whole is None:
-                    raise InternalError("A graph without programs in C is no function")
-                self._without = made.whole
+                self._without = self._made_whole()
             return self._without
 
-    def _new_tuner(self, whole: Region, nodes: int) -> Tuner:
+    def _made_whole(self) -> Region:
+        """All as one function, without programs and probes."""
+        made = self._compiler.compile(self._graph)
+        if made is None or made.whole is None:
+            raise InternalError("A graph that was a function is none any more")
+        return made.whole
+
+    def _new_tuner(self, whole: Region, profile: Profile | None) -> Tuner:
+        limits = self.params.limits
         if not self.params.adaptive:
             return Tuner.settled(whole)
-        return Tuner(
-            whole,
-            self._probing,
-            self._improve,
-            lines=max(len(whole.source.lines), nodes),
-            limits=self.params.limits,
-        )
+        slow = slow_step(max(len(whole.source.lines), len(self._graph)), limits)
+        tuner = Tuner(whole, self._probing, self._improve, slow=slow, limits=limits)
+        if profile is not None:
+            tuner.begin_with_probe(profile, self._made_whole)
+        return tuner
 
     def executor(self, interrupt: Interrupt, tier: Tier = Tier.COMPILED) -> Executor:
         """What runs the graph where one function does not; made when first asked for.

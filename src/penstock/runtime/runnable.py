@@ -56,6 +56,8 @@ class Runnable:
         #: The function that is all of it, and what makes that better; None if it is none, or not
         #: compiled yet.
         self._tuner = Tuner.settled(joined) if joined is not None else None
+        #: Seconds that a step took before it was compiled.  A number that is lost does no harm.
+        self._first_seconds = 0.0
         #: Whether ``compile`` has done its work.  Set once, after all else.
         self.is_compiled = joined is not None
 
@@ -76,7 +78,7 @@ class Runnable:
             if self.is_compiled:
                 return
             for runner in runners:
-                runner.compile()
+                runner.compile(self._first_seconds)
             if len(runners) == 1:
                 self._tuner = runners[0].tuner
             self.is_compiled = True
@@ -109,6 +111,8 @@ class Runnable:
             self._tuner.note(region, seconds, interrupt)
         elif self.trials is not None:
             self.trials.note_untried(seconds)
+        else:
+            self._first_seconds = seconds
 
     @property
     def trials(self) -> Trials | None:

@@ -9,7 +9,8 @@ every statement; then it is compiled again with what was learnt: long arrays are
 pieces, and expensive parts that do not need each other become regions of their own, for the
 pool to run side by side.  Whether that is faster nobody knows beforehand, since kernels may
 have kept all cores busy as it was: so some steps are run as parts, and if none of them was
-much faster than those before, that was all.
+much faster than those before, that was all.  What is known to be slow when it is compiled has
+its probes at once; then steps are watched only if they are to be compared with parts.
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ _WATCHED: Final = 3
 _GAIN: Final = 0.9
 
 
+def slow_step(lines: int, limits: Limits) -> float:
+    """From how many seconds on a step with a text of so many lines is slow."""
+    return limits.slow_step * (lines / _LINES if lines > _SHORT else 1.0)
+
+
 class Better(NamedTuple):
     """What a profile has led to."""
 
@@ -52,7 +58,7 @@ Improve = Callable[[Profile], Better]
 
 
 class _Stage(enum.Enum):
-    #: Steps are timed.
+    #: Steps are timed: to learn whether they are slow, or to compare parts with them.
     WATCHING = enum.auto()
     #: A step that has ended compiles something; the others go on as before.
     COMPILING = enum.auto()
@@ -72,15 +78,14 @@ class Tuner:
         probing: Probing,
         improve: Improve,
         *,
-        lines: int = 0,
+        slow: float = DEFAULT_LIMITS.slow_step,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        """Begin with a region whose text has so many lines, or which has more nodes."""
+        """Begin with a region of which a step is slow from so many seconds on."""
         #: None once parts have proved to be faster.
         self._region: Region | None = region
         self._compared_steps = limits.compared_steps
-        #: A step that takes as many seconds is slow.
-        self._slow = limits.slow_step * (lines / _LINES if lines > _SHORT else 1.0)
+        self._slow = slow
         self._probing = probing
         self._improve = improve
         #: Guards what follows, but for reading ``_stage``.  Not held while a region is compiled:
@@ -94,6 +99,10 @@ class Tuner:
         self._probe: Region | None = None
         #: Whether some step has taken it.
         self._is_probing = False
+        #: What makes a region without probes, if there is only one with them; or None.
+        self._make_plain: Callable[[], Region] | None = None
+        #: Whether it can be run as parts, too.
+        self._has_parts = False
         #: The fewest seconds of steps as one region, and of each step as parts.
         self._whole = math.inf
         self._parts: list[float] = []
@@ -105,6 +114,17 @@ class Tuner:
         made._settle()
         return made
 
+    def begin_with_probe(self, profile: Profile, make_plain: Callable[[], Region]) -> None:
+        """Take the region for one that fills a profile; before the first step.
+
+        Args:
+            profile: what it fills.
+            make_plain: makes one that does not, if nothing better comes of it.
+
+        """
+        self._probe, self._profile, self._make_plain = self._region, profile, make_plain
+        self._stage = _Stage.PROBING
+
     @property
     def region(self) -> Region | None:
         """The best region so far; None if it is best to run parts."""
@@ -114,14 +134,25 @@ class Tuner:
         """The region for one step, or None for parts; that step must report by ``note``."""
         if self._stage is _Stage.COMPARING:
             return None
-        if self._stage is not _Stage.PROBING:
-            return self._region
-        with self._lock:
-            probe = self._probe
-            if probe is None or self._is_probing:
-                return self._region
-            self._is_probing = True
-            return probe
+        if self._stage is _Stage.PROBING:
+            with self._lock:
+                if self._probe is not None and not self._is_probing:
+                    self._is_probing = True
+                    return self._probe
+        return self._region if self._make_plain is None else self._plain()
+
+    def _plain(self) -> Region | None:
+        """The region, which must have no probes.
+
+        Several steps may come before the first one is done; or that has failed, or been ended.
+        """
+        make_plain = self._make_plain
+        if make_plain is not None:
+            plain = make_plain()
+            with self._lock:
+                if self._make_plain is not None:
+                    self._region, self._make_plain = plain, None
+        return self._region
 
     def note(self, region: Region | None, seconds: float, interrupt: Interrupt = NEVER) -> None:
         """A step with ``region`` has succeeded, or one as parts.
@@ -148,7 +179,12 @@ class Tuner:
     def _noted(self, region: Region | None, seconds: float) -> Callable[[], None] | None:
         """Take a report; returns what compiles something now, if that is due."""
         if self._stage is _Stage.WATCHING:
-            return self._compile_probe if self._is_slow(seconds) else None
+            if not self._is_slow(seconds):
+                return None
+            if not self._has_parts:
+                return self._compile_probe
+            self._compare()
+            return None
         if self._stage is _Stage.COMPARING and region is None:
             self._parts.append(seconds)
             self._choose()
@@ -174,13 +210,21 @@ class Tuner:
 
     def _compile_better(self) -> None:
         better = self._improve(self._profile)
+        region = better.region or self._plain()
         with self._lock:
-            self._region = better.region or self._region
+            self._region, self._make_plain = region, None
+            self._has_parts = better.has_parts
             if not better.has_parts:
                 self._settle()
-                return
-            self._stage = _Stage.COMPARING
-            self._choose()
+            elif self._steps:
+                self._compare()
+            else:
+                self._stage = _Stage.WATCHING
+
+    def _compare(self) -> None:
+        """Run steps as parts from now on."""
+        self._stage = _Stage.COMPARING
+        self._choose()
 
     def _choose(self) -> None:
         """Settle for parts if they have proved faster, when there are enough steps to tell."""

@@ -102,15 +102,21 @@ class Compiler:
         """
         self._bound(graph, build_control_flow_info(graph))
 
-    def compile(self, graph: Graph) -> Compiled | None:
+    def compile(self, graph: Graph, profile: Profile | None = None) -> Compiled | None:
         """Compile as much of a partition as possible.
+
+        Args:
+            graph: the partition.
+            profile: where a run notes what each statement costs, if all of it is one region.
 
         Raises:
             OpError: a frame is malformed, or a kernel cannot be made; the node is named.
 
         """
         levels, facts = self._look_at(graph)
-        return leaving_what_must_be(levels, facts, lambda: self._compile(graph, levels, facts))
+        return leaving_what_must_be(
+            levels, facts, lambda: self._compile(graph, levels, facts, profile)
+        )
 
     def explain(self, graph: Graph) -> Explained:
         """The same, with the reasons why nodes are left to the executor.
@@ -158,9 +164,7 @@ class Compiler:
     def probing(self, graph: Graph, profile: Profile) -> Region:
         """A graph that is one region, noting in ``profile`` what each statement costs."""
         levels, facts = self._look_at(graph)
-        program = self._program(graph, levels, facts)
-        self._join_rows(program)
-        return self._region(graph, program, profile)
+        return self._whole(graph, levels, facts, profile)
 
     def improve(self, graph: Graph, profile: Profile, threads: int) -> Compiled | None:
         """A graph that is one region, compiled again with what a profile says of it.
@@ -228,9 +232,11 @@ class Compiler:
     def _device(self, node: Node) -> str:
         return self.device_of.get(node.id, self.device)
 
-    def _compile(self, graph: Graph, levels: LoopTree, facts: NodeInfo) -> Compiled | None:
+    def _compile(
+        self, graph: Graph, levels: LoopTree, facts: NodeInfo, profile: Profile | None = None
+    ) -> Compiled | None:
         if self._is_one_region(graph, levels, facts):
-            return Compiled(self._whole(graph, levels, facts), graph, {})
+            return Compiled(self._whole(graph, levels, facts, profile), graph, {})
         groups = _worthwhile(levels, facts)
         return self._regions(graph, groups, levels, facts) if groups else None
 
@@ -260,11 +266,16 @@ class Compiler:
         new, regions = rewrite(graph, made, facts.references, levels)
         return Compiled(None, new, regions)
 
-    def _whole(self, graph: Graph, levels: LoopTree, facts: NodeInfo) -> Region:
+    def _whole(
+        self, graph: Graph, levels: LoopTree, facts: NodeInfo, profile: Profile | None = None
+    ) -> Region:
         """The function of a partition that needs no executor."""
         program = self._program(graph, levels, facts)
-        self._fuse_unsized(program)
-        return self._region(graph, program)
+        if profile is None:
+            self._fuse_unsized(program)
+        else:
+            self._join_rows(program)
+        return self._region(graph, program, profile)
 
     def _region(self, graph: Graph, program: Program, profile: Profile | None = None) -> Region:
         """A program as a function."""
