@@ -99,4 +99,4 @@ def test_who_waits_in_vain_says_for_whom() -> None:
         ps.Session(graph, config=ps.Config(device_count={"CPU": 2})) as sess,
         pytest.raises(errors.DeadlineExceededError, match="members of group 1, which are 2, in in"),
     ):
-        sess.run(total, options=ps.RunOptions(timeout_in_ms=100))
+        sess.run(total, options=ps.RunOptions(timeout_in_ms=1000))

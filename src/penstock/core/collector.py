@@ -39,6 +39,8 @@ _OBJECTS_PER_LOOK: Final = 1_000_000
 #: Objects that got old by a pause since it last looked for that, in its one element.  A number
 #: that is lost in a race between threads does no harm.
 _aged: Final = [0]
+#: Whether somebody else was seen to have frozen objects, in its one element.  Only becomes true.
+_has_frozen: Final = [False]
 #: Pauses under way that turned the collector off.  Each operation on it is atomic.
 _pauses: Final[dict[int, object]] = {}
 
@@ -85,8 +87,7 @@ in_children(_end_pauses)
 def _resume() -> None:
     """Turn the collector on; what there is by now is old, or is looked through."""
     try:
-        # What is frozen already is somebody else's, who would not have it thawed.
-        if _KNOWS_AGES and not gc.get_freeze_count():
+        if _KNOWS_AGES and not _has_frozen_objects():
             _aged[0] += _count_young()
             if _aged[0] < _OBJECTS_PER_LOOK:
                 _make_old()
@@ -95,6 +96,13 @@ def _resume() -> None:
                 gc.collect()
     finally:
         gc.enable()
+
+
+def _has_frozen_objects() -> bool:
+    """Whether something is frozen: it is somebody else's, who would not have it thawed."""
+    if not _has_frozen[0]:  # they are counted one by one, be they millions
+        _has_frozen[0] = gc.get_freeze_count() > 0
+    return _has_frozen[0]
 
 
 def _count_young() -> int:
