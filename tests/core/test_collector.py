@@ -6,7 +6,7 @@ import gc
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -128,37 +128,8 @@ def test_what_somebody_froze_stays_frozen() -> None:
         gc.unfreeze()
 
 
-@knows_ages
-@pytest.mark.parametrize("count", [600, 6000, 60_000])
-def test_garbage_of_others_does_not_pile_up(count: int) -> None:
-    """What a program makes between pauses, and drops, is found as well, though it gets old.
-
-    Be it too little for collections, or in use when these come.
-    """
-    alive = [0]
-
-    class Loop:
-        def __init__(self) -> None:
-            self.itself = self
-            alive[0] += 1
-
-        def __del__(self) -> None:
-            alive[0] -= 1
-
-    nothing = collector_paused(list)
-    gc.enable()
-    most = 0
-    for _ in range(3_200_000 // count):
-        in_use = [Loop() for _ in range(count)]
-        del in_use
-        nothing()
-        most = max(most, alive[0])
-
-    assert most < 1_500_000
-
-
-def test_garbage_of_pauses_does_not_pile_up() -> None:
-    """What is made in one pause after the other, and dropped, is found without being asked."""
+def new_knots() -> tuple[Callable[[], object], list[int]]:
+    """What makes objects that hold themselves, and how many of them there are."""
     alive = [0]
 
     class Knot:
@@ -169,10 +140,37 @@ def test_garbage_of_pauses_does_not_pile_up() -> None:
         def __del__(self) -> None:
             alive[0] -= 1
 
+    return Knot, alive
+
+
+@knows_ages
+@pytest.mark.parametrize("count", [600, 6000, 60_000])
+def test_garbage_of_others_does_not_pile_up(count: int) -> None:
+    """What a program makes between pauses, and drops, is found as well, though it gets old.
+
+    Be it too little for collections, or in use when these come.
+    """
+    knot, alive = new_knots()
+    nothing = collector_paused(list)
+    gc.enable()
+    most = 0
+    for _ in range(3_200_000 // count):
+        in_use = [knot() for _ in range(count)]
+        del in_use
+        nothing()
+        most = max(most, alive[0])
+
+    assert most < 1_500_000
+
+
+def test_garbage_of_pauses_does_not_pile_up() -> None:
+    """What is made in one pause after the other, and dropped, is found without being asked."""
+    knot, alive = new_knots()
+
     @collector_paused
     def make() -> None:
         for _ in range(10_000):
-            Knot()
+            knot()
 
     gc.enable()
     most = 0

@@ -154,9 +154,7 @@ _DISPATCH_OF_ROLE: Final[Mapping[Role, DispatchKind]] = {
     Role.LOOP_COND: DispatchKind.LOOP_COND,
     Role.CONTROL_TRIGGER: DispatchKind.NOTHING,
 }
-
-
-#: They may hand on fewer outputs than they declare.
+#: They may hand on fewer outputs than they declare, and so may a Recv.
 _OMITTING: Final = frozenset({Role.SWITCH, Role.REGION})
 
 
