@@ -149,9 +149,20 @@ def test_a_probed_step_that_fails_changes_nothing() -> None:
     assert stages.asked == ["probing"]
 
 
-@pytest.mark.parametrize(("as_parts", "best"), [([3.0, 0.8, 3.0], "parts"), ([0.95] * 3, "better")])
-def test_parts_must_be_faster(as_parts: list[float], best: str) -> None:
-    """At their best they must take much less than the steps before; if not, all is as it was."""
+@pytest.mark.parametrize(
+    ("as_parts", "cores", "best"),
+    [
+        ([3.0, 0.8, 3.0], 1.0, "parts"),
+        ([0.95] * 3, 1.0, "better"),
+        ([3.0, 0.95, 3.0], 1.9, "parts"),
+        ([1.05] * 3, 1.9, "better"),
+    ],
+)
+def test_parts_must_be_faster(
+    as_parts: list[float], cores: float, best: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At their best they must take less than the steps before, or much less if cores were idle."""
+    monkeypatch.setattr(Profile, "end", lambda profile: setattr(profile, "cores_used", cores))
     stages = Stages(has_parts=True)
     for _ in range(4):
         stages.step()
@@ -434,15 +445,17 @@ def test_numbers_beside_arrays_are_spread_in_each_part(improved: Improved) -> No
     assert [numbers for numbers in spread if numbers] == [[0.5], [0.5]]
 
 
-def test_what_keeps_the_cores_busy_is_not_cut(
-    improved: Improved, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("after", [0, 2])
+def test_what_keeps_the_cores_busy_is_cut_if_its_parts_do(
+    improved: Improved, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
-    """Kernels with threads of their own gain nothing from running side by side."""
-    monkeypatch.setattr(Profile, "cores_used", lambda _self: 2.0)
-    with ps.Session(sketch(ARMS + END), config=config()) as session:
+    """Kernels with threads of their own gain from running side by side if they all can."""
+    monkeypatch.setattr(Profile, "end", lambda profile: setattr(profile, "cores_used", 2.0))
+    text = ARMS + END + arm("last", "end", ("Tanh", "Exp")[:after] or ("Neg",))
+    with ps.Session(sketch(text), config=config()) as session:
         for _ in range(STEPS + 1):
-            session.run("end:0", {"x": V, "y": V})
-    assert improved == [None]
+            session.run("last:0" if after else "end:0", {"x": V, "y": V})
+    assert (improved == [None]) is (after > 0)
 
 
 @pytest.mark.parametrize("threads", [-1, 1])

@@ -7,9 +7,9 @@ Not:  measures nothing itself, and never changes what a step computes.
 A request whose steps are fast is left as it is.  A slow one is run once with a probe behind
 every statement; then it is compiled again with what was learnt: long arrays are worked off in
 pieces, and expensive parts that do not need each other become regions of their own, for the
-pool to run side by side.  Whether that is faster nobody knows beforehand, since kernels may
-have kept all cores busy as it was: so some steps are run as parts, and if none of them was
-much faster than those before, that was all.  What is known to be slow when it is compiled has
+pool to run side by side.  Whether that is faster nobody knows beforehand: so some steps are run as
+parts, and if none of them was faster than those before, that was all; much faster, if they take
+cores that were idle, which others may want.  What is known to be slow when it is compiled has
 its probes at once; then steps are watched only if they are to be compared with parts.
 """
 
@@ -33,8 +33,9 @@ _SHORT: Final = 2_000
 _LINES: Final = 100
 #: Steps that are only timed; the first one fills caches and is not representative.
 _WATCHED: Final = 3
-#: Parts must take less than this much of the time.
+#: Parts must take less than this much of the time, unless so many cores were busy without them.
 _GAIN: Final = 0.9
+_BUSY: Final = 1.5
 
 
 def slow_step(lines: int, limits: Limits) -> float:
@@ -101,8 +102,9 @@ class Tuner:
         self._is_probing = False
         #: What makes a region without probes, if there is only one with them; or None.
         self._make_plain: Callable[[], Region] | None = None
-        #: Whether it can be run as parts, too.
+        #: Whether it can be run as parts, too; and how much of the time these may take.
         self._has_parts = False
+        self._gain = _GAIN
         #: The fewest seconds of steps as one region, and of each step as parts.
         self._whole = math.inf
         self._parts: list[float] = []
@@ -209,11 +211,13 @@ class Tuner:
             self._stage = _Stage.PROBING
 
     def _compile_better(self) -> None:
+        self._profile.end()
         better = self._improve(self._profile)
         region = better.region or self._plain()
         with self._lock:
             self._region, self._make_plain = region, None
             self._has_parts = better.has_parts
+            self._gain = _GAIN if self._profile.cores_used < _BUSY else 1.0
             if not better.has_parts:
                 self._settle()
             elif self._steps:
@@ -229,7 +233,7 @@ class Tuner:
     def _choose(self) -> None:
         """Settle for parts if they have proved faster, when there are enough steps to tell."""
         if len(self._parts) >= self._compared_steps:
-            if min(self._parts, default=0.0) < _GAIN * self._whole:
+            if min(self._parts, default=0.0) < self._gain * self._whole:
                 self._region = None
             self._settle()
 

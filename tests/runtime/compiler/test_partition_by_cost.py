@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,13 +17,16 @@ SLOW, QUICK = 10 * DEFAULT_LIMITS.heavy_part, DEFAULT_LIMITS.heavy_part / 1000
 Dag = Mapping[str, Sequence[str]]
 
 
-def groups(dag: Dag, seconds: Mapping[str, float], threads: int = 2) -> list[list[str]]:
+def groups(
+    dag: Dag, seconds: Mapping[str, float], threads: int = 2, cores: float = 1.0
+) -> list[list[str]]:
     """The groups of units that are known by name; in ``dag``, sources come first."""
     made = partition_by_cost(
         cast("list[LoopOrNode]", list(dag)),
         lambda unit: cast("Sequence[LoopOrNode]", dag[cast("str", unit)]),
         cast("Mapping[LoopOrNode, float]", seconds),
         threads,
+        cores,
     )
     return cast("list[list[str]]", made)
 
@@ -93,6 +97,20 @@ def test_one_thread_gains_nothing() -> None:
     dag: Dag = {"a": [], "b": []}
     assert groups(dag, heavy("a", "b"), threads=1) == []
     assert sorted(groups(dag, heavy("a", "b"), threads=2)) == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize(
+    ("cores", "threads", "least"),
+    [(0.2, 2, 1.25), (1.0, 2, 1.25), (1.2, 2, 1.5), (2.0, 2, 1.8), (2.0, 4, 2.5), (4.0, 4, 3.6)],
+)
+def test_busy_cores_are_cut_for_more(cores: float, threads: int, least: float) -> None:
+    """The more cores worked for each part, the more parts there must be; all cores are enough."""
+    sides = {f"side {i}": 1.0 for i in range(threads)}
+    dag: Dag = {**{name: [] for name in sides}, "end": list(sides)}
+    # So many seconds after the sides, and all is ``least`` times as fast with them side by side.
+    after = (threads - least) / (least - 1)
+    assert groups(dag, {**sides, "end": 0.95 * after}, threads, cores)
+    assert not groups(dag, {**sides, "end": 1.05 * after}, threads, cores)
 
 
 def test_sources_outside_do_not_matter() -> None:

@@ -45,8 +45,6 @@ from penstock.state.checkpoints import begin
 
 #: Regions of more units are not cut.
 MAX_CUT: Final = 5_000
-#: A run that keeps more than this part of the cores busy is not cut, either.
-_BUSY: Final = 0.75
 #: A region of fewer nodes gains nothing.
 _FEWEST: Final = 2
 #: Why something is left to the executor.
@@ -182,11 +180,11 @@ class Compiler:
         levels, facts = self._look_at(graph)
         [units] = levels.units.values()
         own = [unit for unit in units if not is_boundary(unit) and not is_constant(unit)]
-        is_idle = profile.cores_used() < _BUSY * threads
         groups = []
-        if is_idle and len(own) <= MAX_CUT:
+        if len(own) <= MAX_CUT:
             seconds = {unit: seconds_of(unit, profile) for unit in own}
-            groups = partition_by_cost(own, levels.sources, seconds, threads, self.limits)
+            cores = profile.cores_used
+            groups = partition_by_cost(own, levels.sources, seconds, threads, cores, self.limits)
         program = self._program(graph, levels, facts)  # which proves what its parts rely on
         if groups:
             try:

@@ -20,8 +20,12 @@ from penstock.dataclass import dataclass
 from penstock.runtime.compiler.loops import LoopOrNode, RegularLoop
 from penstock.runtime.compiler.profile import Profile
 
-#: How many times as fast the parts must be, side by side, as one after the other.
+#: How many times as fast the parts must be, side by side, as one after the other: for each core
+#: that is busy then, since a part that is alone on its core takes so many times as long.
 _GAIN: Final = 1.25
+#: Or they keep all cores busy but for a tenth of the time.  Then kernels that share their work are
+#: as fast in theory, and slower by what they wait for each other at the end of each.
+_FULL: Final = 0.9
 
 
 @dataclass(frozen=False, slots=True, eq=False)
@@ -44,6 +48,7 @@ def partition_by_cost(
     sources: Callable[[LoopOrNode], Iterable[LoopOrNode]],
     seconds: Mapping[LoopOrNode, float],
     threads: int,
+    cores: float = 1.0,
     limits: Limits = DEFAULT_LIMITS,
 ) -> list[list[LoopOrNode]]:
     """Groups of units, each sources first; none if nothing is gained.
@@ -53,12 +58,17 @@ def partition_by_cost(
         sources: what a unit depends on, inside or outside.
         seconds: what each unit took.
         threads: how many can run at the same time.
+        cores: how many were busy when they ran one after the other.
         limits: what is worth a thread.
 
     """
+    if threads < 2:
+        return []
     heavy = limits.heavy_part
     groups = _joined(_singles(units, sources, seconds), heavy)
-    if sum(group.seconds >= heavy for group in groups) < 2 or not _is_gain(groups, threads, limits):
+    if sum(group.seconds >= heavy for group in groups) < 2:
+        return []
+    if _times_as_fast(groups, threads, limits) < min(_GAIN * max(cores, 1.0), _FULL * threads):
         return []
     order = {unit: index for index, unit in enumerate(units)}
     return [sorted(group.members, key=order.__getitem__) for group in groups]
@@ -121,8 +131,8 @@ def _swallow(group: _CostGroup, other: _CostGroup) -> None:
     group.users = (group.users | other.users) - {group, other}
 
 
-def _is_gain(groups: Sequence[_CostGroup], threads: int, limits: Limits) -> bool:
-    """Whether the longest path through the groups is short enough."""
+def _times_as_fast(groups: Sequence[_CostGroup], threads: int, limits: Limits) -> float:
+    """How many times as fast the groups are side by side, going by the longest path."""
     done: dict[_CostGroup, float] = {}
     waiting = list(groups)
     while waiting:
@@ -136,4 +146,4 @@ def _is_gain(groups: Sequence[_CostGroup], threads: int, limits: Limits) -> bool
         done[group] = start + group.seconds + limits.thread_start
     total = sum(group.seconds for group in groups)
     # However short the path, the work must be done by the threads there are.
-    return total >= _GAIN * max(*done.values(), total / threads, limits.heavy_part)
+    return total / max(*done.values(), total / threads, limits.heavy_part)

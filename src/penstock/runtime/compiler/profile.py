@@ -16,7 +16,7 @@ from penstock.graph.graph import Node
 class Profile:
     """The record of one run; used by one thread."""
 
-    __slots__ = ("_began", "_last", "_nodes", "seconds", "sizes")
+    __slots__ = ("_began", "_last", "_nodes", "cores_used", "seconds", "sizes")
 
     def __init__(self) -> None:
         #: Nodes by the numbers that the text calls them.
@@ -25,6 +25,8 @@ class Profile:
         self._began = 0.0, 0.0
         #: When the statement before was done.
         self._last = 0.0
+        #: How many cores were at work on average; known when the run has ended.
+        self.cores_used = 1.0
         #: Seconds in all, and elements of the largest first output, by node.
         self.seconds: dict[Node, float] = {}
         self.sizes: dict[Node, int] = {}
@@ -41,13 +43,10 @@ class Profile:
         self._last = perf_counter()
         self._began = self._last, process_time()
 
-    def cores_used(self) -> float:
-        """How many cores were at work on average; to be asked when the run has just ended.
-
-        Kernels may share their work among threads of their own.
-        """
+    def end(self) -> None:
+        """The run has just ended; kernels may have shared their work among threads of their own."""
         start, worked = self._began
-        return (process_time() - worked) / max(perf_counter() - start, 1e-9)
+        self.cores_used = (process_time() - worked) / max(perf_counter() - start, 1e-9)
 
     def probe(self, number: int, value: Any = None) -> None:
         """A statement is done, and ``value`` is its first output."""
