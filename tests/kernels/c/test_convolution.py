@@ -16,7 +16,7 @@ from penstock.core.values import Array
 from penstock.kernels.c import convolution as module
 from penstock.kernels.c import filters as filters_module
 from penstock.kernels.c.convolution import Convolver, correlate
-from penstock.kernels.c.filters import packed
+from penstock.kernels.c.filters import factors_of
 from penstock.kernels.c.library import Library, library, loaded
 from penstock.kernels.values.windows import Window, pad, slide
 from support.convolutions import Watched, check, expected, floats, use
@@ -305,10 +305,10 @@ def test_constants_are_packed_once_and_for_all_nodes() -> None:
     filters = floats(3, 3, 2, 40)
     filters.flags.writeable = False
     before = len(filters_module._kept)
-    first = packed(filters)
-    assert packed(filters) is first
+    first = factors_of(filters).numbers
+    assert factors_of(filters).numbers is first
     square = filters[0, 0, :, :2]
-    assert packed(square) is not packed(square, is_turned=True)
+    assert factors_of(square).numbers is not factors_of(square, is_turned=True).numbers
     del square
     assert len(filters_module._kept) == before + 1
     del filters

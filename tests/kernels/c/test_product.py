@@ -8,6 +8,8 @@ import pytest
 from penstock.core.values import Array
 from penstock.kernels.c.library import library
 from penstock.kernels.c.product import Multiplier, batch_product
+from support.convolutions import Watched, use
+from support.shared_library import KINDS
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there was no C compiler")
 
@@ -80,6 +82,28 @@ def test_batches_of_products(x_shape: tuple[int, ...], y_shape: tuple[int, ...],
     x, y = made(x_shape), made(y_shape)
     got = batch_product(x, y)
     np.testing.assert_allclose(got, x.astype(np.float64) @ y, rtol=0, atol=1e-4)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("helpers", [0, 1, 2])
+@pytest.mark.parametrize(
+    "shape", [(64, 256, 256), (40, 600, 100), (33, 900, 600), (500, 70, 64), (32, 70, 2100)]
+)
+def test_what_may_change_is_packed_along_with_the_product(
+    shape: tuple[int, int, int], helpers: int, kind: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By whichever thread needs it, or before: the same bits as what was packed once."""
+    rows, depth, count = shape
+    x, y = matrix(rows, depth), matrix(depth, count)
+    again = y.copy()
+    again.flags.writeable = False
+    use(Watched(kind, helpers), monkeypatch)
+    got, wanted = batch_product(x, y), batch_product(x, again)
+    assert got is not None
+    np.testing.assert_array_equal(got, wanted)
+    np.testing.assert_allclose(got, x.astype(np.float64) @ y, rtol=0, atol=1e-4)
+    turned = batch_product(np.stack([x, x]), np.stack([y.T, again.T]).swapaxes(1, 2))
+    np.testing.assert_array_equal(turned, [got, got])
 
 
 def numbers(*shape: int) -> Array:

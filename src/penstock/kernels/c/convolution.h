@@ -6,7 +6,17 @@
 #include <stdint.h>
 
 /* Changes with the structure, so that a library of other sources is not used. */
-#define PENSTOCK_LAYOUT 18
+#define PENSTOCK_LAYOUT 19
+
+/* Filters that are put into the order in which they are read, or a batch of them.  Steps are in bytes. */
+typedef struct {
+  const float *filters;
+  float *packed;
+  /* The depth is that of the images; so many elements lie side by side in these. */
+  int64_t batch, elements, depth, count, batch_step, element_step, filter_step;
+  /* From batch to batch in what is packed. */
+  int64_t packed_step;
+} Packing;
 
 /*
  * Sums of products of windows and filters.  A step is a distance in bytes.  Numbers of one pixel lie
@@ -20,6 +30,8 @@ typedef struct {
   /* As ``pack`` leaves them; by channel, as they are: [window rows, window columns, depth].  To
      correlate, gradients: [batch, rows, columns, count]. */
   const float *filters;
+  /* Filters that are yet to be packed, to there; or NULL. */
+  const Packing *packing;
   /* A number for each filter, added to its sums; or NULL. */
   const float *bias;
   /* As large as the results, to which it is added after the bias; or NULL. */
@@ -40,16 +52,6 @@ typedef struct {
   /* From image to image and place to place in what windows see, and between elements of one. */
   int64_t seen_image_step, seen_row_step, seen_column_step, element_row_step, element_column_step;
 } Convolution;
-
-/* Filters that are put into the order in which they are read, or a batch of them.  Steps are in bytes. */
-typedef struct {
-  const float *filters;
-  float *packed;
-  /* The depth is that of the images; so many elements lie side by side in these. */
-  int64_t batch, elements, depth, count, batch_step, element_step, filter_step;
-  /* From batch to batch in what is packed. */
-  int64_t packed_step;
-} Packing;
 
 /* Does one piece of some work. */
 typedef void (*Piece)(const void *work, int64_t number);

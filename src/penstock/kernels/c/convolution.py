@@ -24,7 +24,7 @@ import numpy as np
 from penstock.core.values import Array
 from penstock.kernels.api.constants import is_constant
 from penstock.kernels.c.address import address
-from penstock.kernels.c.filters import FLOAT, packed, transformed
+from penstock.kernels.c.filters import FLOAT, Factors, factors_of, transformed
 from penstock.kernels.c.library import Convolution, library
 from penstock.kernels.c.sliding import Way, sliding
 from penstock.kernels.parallel.contention import contention
@@ -95,23 +95,23 @@ class Convolver:
             added = np.ascontiguousarray(added)
         helpers = contention.helpers(HELPERS) if facts.products >= _SHARED else 0
 
-        def run(way: Way, used: Array, function: Callable[[Convolution, int], _Done]) -> _Done:
+        def run(way: Way, factors: Factors, function: Callable[[Convolution, int], _Done]) -> _Done:
             work, _framed = way.work(images, result)
             work.low, work.high = self._limits
-            work.filters = address(used)
+            factors.give_to(work)
             work.bias = address(bias) if bias is not None else None
             work.added = address(added) if added is not None else None
             return function(work, helpers)
 
         result = np.empty(facts.shape, FLOAT)
         if self._is_by_channel:
-            run(facts.direct, np.ascontiguousarray(filters), with_c.slide)
+            run(facts.direct, Factors(np.ascontiguousarray(filters)), with_c.slide)
             return result
         fewer = facts.with_fewer_products
         if facts.is_for_constants and not is_constant(filters):
             fewer = None
-        if fewer is None or not run(fewer, transformed(filters), with_c.winograd):
-            run(facts.direct, packed(filters), with_c.convolve)
+        if fewer is None or not run(fewer, Factors(transformed(filters)), with_c.winograd):
+            run(facts.direct, factors_of(filters), with_c.convolve)
         return result
 
 

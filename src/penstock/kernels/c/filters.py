@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from ctypes import addressof
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from penstock.core.values import Array
 from penstock.kernels.api.constants import is_constant
 from penstock.kernels.c.address import address
-from penstock.kernels.c.library import Packing, library
+from penstock.kernels.c.library import Convolution, Packing, library
 from penstock.kernels.parallel.contention import contention
 from penstock.kernels.parallel.intra_op import HELPERS
 
@@ -35,9 +36,55 @@ _SHARED: Final = 1 << 16
 _kept: Final[dict[tuple[int, Callable[[Array], Array]], tuple[weakref.ref[Array], Array]]] = {}
 
 
-def packed(filters: Array, *, is_turned: bool = False) -> Array:
-    """What ``tiles.c`` reads for filters, [..., count], or [count, depth] if they are turned."""
-    return _made_once(_pack_turned if is_turned else _pack, filters)
+class Factors(NamedTuple):
+    """What a work multiplies by; all of it must stay until the work is done."""
+
+    #: As ``tiles.c`` reads them; or room for that.
+    numbers: Array
+    #: How the work itself puts them there, and from where; None if they are there.
+    packing: Packing | None = None
+    source: Array | None = None
+
+    def give_to(self, work: Convolution) -> None:
+        """Have a work use them."""
+        work.filters = address(self.numbers)
+        work.packing = None if self.packing is None else addressof(self.packing)
+
+
+def factors_of(filters: Array, *, is_turned: bool = False) -> Factors:
+    """Filters, [..., depth, count], or [count, depth] if turned; constants are packed only once."""
+    if is_constant(filters):
+        return Factors(_made_once(_pack_turned if is_turned else _pack, filters))
+    return _factors_turned(filters) if is_turned else _factors(filters)
+
+
+def factors_for(factors: Array, depth: int) -> Factors:
+    """The same for a batch of factors, [batch, elements, count], which may have any strides.
+
+    Args:
+        factors: of float32.
+        depth: so many elements come from one pixel.
+
+    """
+    with_c = library()
+    assert with_c is not None
+    batch, elements, count = factors.shape
+    size = with_c.packed_bytes(elements, count)
+    result = np.empty((batch, size // FLOAT.itemsize), FLOAT)
+    packing = Packing(
+        filters=address(factors), packed=address(result), packed_step=size,
+        batch=batch, elements=elements, depth=depth, count=count,
+    )  # fmt: skip
+    packing.batch_step, packing.element_step, packing.filter_step = factors.strides
+    return Factors(result, packing, factors)
+
+
+def _factors(filters: Array) -> Factors:
+    return factors_for(filters.reshape(1, -1, filters.shape[-1]), filters.shape[-2])
+
+
+def _factors_turned(filters: Array) -> Factors:
+    return factors_for(filters.T[np.newaxis], filters.shape[1])
 
 
 def transformed(filters: Array) -> Array:
@@ -62,11 +109,19 @@ def _made_once(make: Callable[[Array], Array], filters: Array) -> Array:
 
 
 def _pack(filters: Array) -> Array:
-    return pack(filters.reshape(1, -1, filters.shape[-1]), filters.shape[-2])
+    return _packed_now(_factors(filters))
 
 
 def _pack_turned(filters: Array) -> Array:
-    return pack(filters.T[np.newaxis], filters.shape[1])
+    return _packed_now(_factors_turned(filters))
+
+
+def _packed_now(factors: Factors) -> Array:
+    with_c = library()
+    assert with_c is not None
+    assert factors.packing is not None
+    with_c.pack(factors.packing, contention.helpers(HELPERS))
+    return factors.numbers
 
 
 def _transform(filters: Array) -> Array:
@@ -77,26 +132,4 @@ def _transform(filters: Array) -> Array:
     result = np.empty((_POINTS, depth, count), FLOAT)
     packing = Packing(filters=address(filters), packed=address(result), depth=depth, count=count)
     with_c.transform_filters(packing, contention.helpers(HELPERS) if filters.size >= _SHARED else 0)
-    return result
-
-
-def pack(factors: Array, depth: int) -> Array:
-    """The same for a batch of factors, [batch, elements, count], which may have any strides.
-
-    Args:
-        factors: of float32.
-        depth: so many elements come from one pixel.
-
-    """
-    with_c = library()
-    assert with_c is not None
-    batch, elements, count = factors.shape
-    size = with_c.packed_bytes(elements, count)
-    result = np.empty((batch, size // FLOAT.itemsize), FLOAT)
-    packing = Packing(
-        filters=address(factors), packed=address(result), packed_step=size,
-        batch=batch, elements=elements, depth=depth, count=count,
-    )  # fmt: skip
-    packing.batch_step, packing.element_step, packing.filter_step = factors.strides
-    with_c.pack(packing, contention.helpers(HELPERS) if factors.size >= _SHARED else 0)
     return result

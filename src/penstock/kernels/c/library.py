@@ -17,12 +17,12 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 18
+_LAYOUT: Final = 19
 _LIBRARY: Final = os.path.join(os.path.dirname(__file__), "kernels.clib")
 #: The library, once it was asked for.  Only grows; each access is one operation of the list.
 _loaded: Final[list[Any]] = []
 
-_POINTERS: Final = ("images", "framed", "filters", "bias", "added", "out")
+_POINTERS: Final = ("images", "framed", "filters", "packing", "bias", "added", "out")
 _LIMITS: Final = ("low", "high")
 _NUMBERS: Final = (
     *("batch", "image_rows", "image_columns", "depth"),

@@ -19,7 +19,7 @@ from penstock.core.values import Array
 from penstock.kernels.api.constants import is_constant
 from penstock.kernels.c.address import address
 from penstock.kernels.c.convolution import NO_LIMITS, Limits
-from penstock.kernels.c.filters import FLOAT, pack, packed
+from penstock.kernels.c.filters import FLOAT, factors_for, factors_of
 from penstock.kernels.c.library import Convolution, Library, library
 from penstock.kernels.c.spare import spare_numbers
 from penstock.kernels.parallel.contention import contention
@@ -63,12 +63,10 @@ class Multiplier:
         with_c = library()
         if with_c is None or (bias is not None and not _suits(bias, count)):
             return None
-        result, factor = np.empty((rows, count), FLOAT), packed(y, is_turned=self._is_turned)
-        work = Convolution(
-            filters=address(factor), out=address(result),
-            bias=None if bias is None else address(bias),
-        )  # fmt: skip
+        result, factors = np.empty((rows, count), FLOAT), factors_of(y, is_turned=self._is_turned)
+        work = Convolution(out=address(result), bias=None if bias is None else address(bias))
         work.low, work.high = self._limits
+        factors.give_to(work)
         _multiply(with_c, work, x[np.newaxis], count)
         return result
 
@@ -93,12 +91,11 @@ def batch_product(x: Array, y: Array) -> Array | None:
         return None
     if x.ndim == 2 and x.strides[0] == FLOAT.itemsize and y.size <= _MOST_TURNED:
         return _product_of_turned(with_c, x.T, y)
-    factors = pack(y.reshape(-1, depth, count), depth)
+    factors = factors_for(y.reshape(-1, depth, count), depth)
     result = np.empty((*batch, rows, count), FLOAT)
-    work = Convolution(
-        filters=address(factors), out=address(result), filters_step=factors.strides[0]
-    )
+    work = Convolution(out=address(result), filters_step=factors.numbers.strides[0])
     work.low, work.high = NO_LIMITS
+    factors.give_to(work)
     _multiply(with_c, work, x.reshape(-1, rows, depth), count)
     return result
 

@@ -22,6 +22,10 @@
 #define UNROLL _Pragma("GCC unroll 16")
 /* So many products are worth being a piece: some 15 microseconds. */
 #define WORTH_A_PIECE 500000
+/* Fewer numbers are packed by one thread; no more are packed by whoever needs them first, since weights
+   that are packed before come from far away, but in time. */
+#define SHARED 65536
+#define MOST_IN_PIECES 262144
 /* With fewer tiles than that, a block is one piece if there are so many for each thread: then each
    thread reads its weights once, and knows which come next. */
 #define FEW_TILES 24
@@ -191,67 +195,6 @@ static const FewTile FEW_TILE_OF[] = {
     0,
 };
 
-/* -- pieces ----------------------------------------------------------------------------------- */
-
-/* How the work falls into pieces: some tiles of a row of places or of several, for one block. */
-typedef struct {
-  const Convolution *convolution;
-  int64_t tiles_in_row, tiles, tiles_in_piece, pieces_in_block;
-  /* Bytes of a block's weights, from there to those that its thread wants next, and those of which a
-     tile asks for. */
-  int64_t weights, ahead, ahead_of_tile;
-} Dense;
-
-static void dense_piece(const void *work, int64_t number) {
-  const Dense *dense = work;
-  const Convolution *c = dense->convolution;
-  int64_t filter = number / dense->pieces_in_block * BLOCK, count = least(c->count - filter, BLOCK);
-  const float *filters = c->filters + filter * c->window_rows * c->window_columns * c->depth;
-  int64_t tile = number % dense->pieces_in_block * dense->tiles_in_piece;
-  int64_t end = least(tile + dense->tiles_in_piece, dense->tiles);
-  /* Tiles of a row are equally wide, but the first ones are wider by one if that does not work out. */
-  int64_t width = c->columns / dense->tiles_in_row, wider = c->columns % dense->tiles_in_row;
-  for (; tile < end; tile++) {
-    int64_t row = tile / dense->tiles_in_row, in_row = tile % dense->tiles_in_row;
-    int64_t column = in_row * width + least(in_row, wider);
-    const char *seen = seen_from(c) + row / c->rows * c->seen_image_step +
-                       row % c->rows * c->seen_row_step + column * c->seen_column_step;
-    const float *own = (const float *)((const char *)filters + row / c->rows * c->filters_step);
-    int64_t at = (row * c->columns + column) * c->count + filter;
-    /* Beyond the next weights there is nothing to be fetched. */
-    const char *ahead = (const char *)own;
-    if (tile * dense->ahead_of_tile < dense->weights) ahead += dense->ahead + tile * dense->ahead_of_tile;
-    int64_t wide = width + (in_row < wider);
-    if (is_few(c->depth, filter, c->count))
-      FEW_TILE_OF[wide - 1](c, seen, own, at, filter, count);
-    else
-      TILE_OF[wide - 1][count > LANES](c, seen, own, at, filter, count, ahead);
-  }
-}
-
-static void convolve(const Convolution *c, int helpers) {
-  Dense dense = {.convolution = c};
-  dense.tiles_in_row = (c->columns + WIDEST - 1) / WIDEST;
-  dense.tiles = c->batch * c->rows * dense.tiles_in_row;
-  int64_t elements = c->window_rows * c->window_columns * c->depth, blocks = (c->count + BLOCK - 1) / BLOCK;
-  int is_whole = dense.tiles <= FEW_TILES && blocks >= MANY_BLOCKS * (helpers + 1);
-  int64_t products = c->columns / dense.tiles_in_row * BLOCK * elements;
-  dense.tiles_in_piece = is_whole ? dense.tiles : 1 + WORTH_A_PIECE / (products + 1);
-  dense.pieces_in_block = (dense.tiles + dense.tiles_in_piece - 1) / dense.tiles_in_piece;
-  dense.weights = elements * BLOCK * (int64_t)sizeof(float);
-  dense.ahead = dense.weights * (is_whole ? helpers + 1 : 1);
-  dense.ahead_of_tile = elements * (LINE / BETWEEN_LINES);
-  penstock_share(dense_piece, &dense, dense.pieces_in_block * blocks, 1, helpers);
-}
-
-/* One tile of what has one window element: see winograd.h. */
-BLOCK_PRODUCT(OF_KIND(KIND, block_product)) {
-  Convolution c = {.out = out, .low = -INFINITY, .high = INFINITY, .depth = depth, .count = BLOCK};
-  c.window_rows = c.window_columns = 1, c.seen_column_step = row_step;
-  const float *ahead = weights + depth * BLOCK;
-  TILE_OF[count - 1][1](&c, (const char *)rows, weights, 0, 0, BLOCK, (const char *)ahead);
-}
-
 /* -- filters in the order in which tiles read them ------------------------------------------- */
 
 /* Vectors of the block that begins with a filter. */
@@ -301,8 +244,85 @@ static void pack_piece(const void *work, int64_t number) {
   }
 }
 
+/* One block of filters, of all in a batch. */
+static void pack_block(const Packing *p, int64_t block) {
+  const int64_t blocks = (p->count + BLOCK - 1) / BLOCK;
+  for (int64_t number = block; number < p->batch * blocks; number += blocks) pack_piece(p, number);
+}
+
 static void pack(const Packing *p, int helpers) {
-  penstock_share(pack_piece, p, p->batch * ((p->count + BLOCK - 1) / BLOCK), 1, helpers);
+  int64_t blocks = (p->count + BLOCK - 1) / BLOCK, numbers = p->batch * p->elements * p->count;
+  penstock_share(pack_piece, p, p->batch * blocks, 1, numbers < SHARED ? 0 : helpers);
+}
+
+/* -- pieces ----------------------------------------------------------------------------------- */
+
+/* How the work falls into pieces: some tiles of a row of places or of several, for one block. */
+typedef struct {
+  const Convolution *convolution;
+  int64_t tiles_in_row, tiles, tiles_in_piece, pieces_in_block;
+  /* Bytes of a block's weights, from there to those that its thread wants next, and those of which a
+     tile asks for. */
+  int64_t weights, ahead, ahead_of_tile;
+  /* Whether each piece is a block whose filters it packs first. */
+  int packs;
+} Dense;
+
+static void dense_piece(const void *work, int64_t number) {
+  const Dense *dense = work;
+  const Convolution *c = dense->convolution;
+  int64_t filter = number / dense->pieces_in_block * BLOCK, count = least(c->count - filter, BLOCK);
+  const float *filters = c->filters + filter * c->window_rows * c->window_columns * c->depth;
+  int64_t tile = number % dense->pieces_in_block * dense->tiles_in_piece;
+  int64_t end = least(tile + dense->tiles_in_piece, dense->tiles);
+  if (dense->packs) pack_block(c->packing, filter / BLOCK);
+  /* Tiles of a row are equally wide, but the first ones are wider by one if that does not work out. */
+  int64_t width = c->columns / dense->tiles_in_row, wider = c->columns % dense->tiles_in_row;
+  for (; tile < end; tile++) {
+    int64_t row = tile / dense->tiles_in_row, in_row = tile % dense->tiles_in_row;
+    int64_t column = in_row * width + least(in_row, wider);
+    const char *seen = seen_from(c) + row / c->rows * c->seen_image_step +
+                       row % c->rows * c->seen_row_step + column * c->seen_column_step;
+    const float *own = (const float *)((const char *)filters + row / c->rows * c->filters_step);
+    int64_t at = (row * c->columns + column) * c->count + filter;
+    /* Beyond the next weights there is nothing to be fetched. */
+    const char *ahead = (const char *)own;
+    if (!dense->packs && tile * dense->ahead_of_tile < dense->weights) ahead += dense->ahead + tile * dense->ahead_of_tile;
+    int64_t wide = width + (in_row < wider);
+    if (is_few(c->depth, filter, c->count))
+      FEW_TILE_OF[wide - 1](c, seen, own, at, filter, count);
+    else
+      TILE_OF[wide - 1][count > LANES](c, seen, own, at, filter, count, ahead);
+  }
+}
+
+static void convolve(const Convolution *c, int helpers) {
+  Dense dense = {.convolution = c};
+  dense.tiles_in_row = (c->columns + WIDEST - 1) / WIDEST;
+  dense.tiles = c->batch * c->rows * dense.tiles_in_row;
+  int64_t elements = c->window_rows * c->window_columns * c->depth, blocks = (c->count + BLOCK - 1) / BLOCK;
+  int is_few = dense.tiles <= FEW_TILES, is_even = blocks % (helpers + 1) == 0;
+  int is_whole = is_few && blocks >= MANY_BLOCKS * (helpers + 1);
+  if (c->packing) {
+    dense.packs = is_few && (is_whole || is_even) && elements * c->count <= MOST_IN_PIECES;
+    is_whole |= dense.packs;
+    if (!dense.packs) pack(c->packing, helpers);
+  }
+  int64_t products = c->columns / dense.tiles_in_row * BLOCK * elements;
+  dense.tiles_in_piece = is_whole ? dense.tiles : 1 + WORTH_A_PIECE / (products + 1);
+  dense.pieces_in_block = (dense.tiles + dense.tiles_in_piece - 1) / dense.tiles_in_piece;
+  dense.weights = elements * BLOCK * (int64_t)sizeof(float);
+  dense.ahead = dense.weights * (is_whole ? helpers + 1 : 1);
+  dense.ahead_of_tile = elements * (LINE / BETWEEN_LINES);
+  penstock_share(dense_piece, &dense, dense.pieces_in_block * blocks, 1, helpers);
+}
+
+/* One tile of what has one window element: see winograd.h. */
+BLOCK_PRODUCT(OF_KIND(KIND, block_product)) {
+  Convolution c = {.out = out, .low = -INFINITY, .high = INFINITY, .depth = depth, .count = BLOCK};
+  c.window_rows = c.window_columns = 1, c.seen_column_step = row_step;
+  const float *ahead = weights + depth * BLOCK;
+  TILE_OF[count - 1][1](&c, (const char *)rows, weights, 0, 0, BLOCK, (const char *)ahead);
 }
 
 /* -- gradients of filters --------------------------------------------------------------------- */
