@@ -37,9 +37,9 @@ _OPTIONS = ["-std=gnu11", "-O3", "-fPIC", "-fvisibility=hidden", "-pthread"]
 _OPTIONS += ["-ffp-contract=fast", "-fno-math-errno"]
 #: Sources that are compiled once, and those that are compiled for each kind of vectors.
 _ONCE = ["library", "programs", "pool", "cores", "boxes", "machine", "blocks"]
-_FOR_EACH_KIND = ["tiles", "winograd", "elements", "pooling", "softmax", "moments", "segments"]
-_FOR_EACH_KIND += ["philox", "resizing", "operations", "factors", "narrow", "columns", "optimisers"]
-_FOR_EACH_KIND += ["extremes", "short_rows", "crops", "colors", "weighing"]
+_FOR_EACH_KIND = ["tiles", "winograd", "correlation", "strips", "elements", "pooling", "softmax"]
+_FOR_EACH_KIND += ["moments", "segments", "philox", "resizing", "operations", "factors", "narrow"]
+_FOR_EACH_KIND += ["columns", "optimisers", "extremes", "short_rows", "crops", "colors", "weighing"]
 
 
 #: Of a source of those compiled once, or of a kind: its name, that of its object, and options.

@@ -30,7 +30,7 @@ typedef struct {
   /* As ``pack`` leaves them; by channel, as they are: [window rows, window columns, depth].  To
      correlate, gradients: [batch, rows, columns, count]. */
   const float *filters;
-  /* Filters that are yet to be packed, to there; or NULL. */
+  /* What is to be packed to there first, unless it may as well stay where it is; or NULL. */
   const Packing *packing;
   /* A number for each filter, added to its sums; or NULL. */
   const float *bias;
@@ -72,8 +72,9 @@ typedef struct {
   int64_t (*packed_bytes)(int64_t elements, int64_t count);
   void (*pack)(const Packing *packing, int helpers);
   void (*convolve)(const Convolution *convolution, int helpers);
-  void (*correlate)(const Convolution *convolution, int helpers);
-  void (*slide)(const Convolution *convolution, int helpers);
 } Kind;
+
+/* Does something with windows and what they see. */
+typedef void (*OfWindows)(const Convolution *windows, int helpers);
 
 #endif

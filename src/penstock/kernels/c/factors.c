@@ -9,7 +9,6 @@
 #include "machine.h"
 #include "vectors.h"
 
-#define UNROLL _Pragma("GCC unroll 16")
 
 /* Numbers: batch, m, n, k; steps of the first by batch, row and column; of the other by batch and row. */
 typedef struct {

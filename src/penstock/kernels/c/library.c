@@ -22,6 +22,8 @@ PUBLIC const char penstock_made_of[] = PENSTOCK_MADE_OF;
 
 EACH_KIND(Kind, tiles)
 EACH_KIND(Winograd, winograd)
+EACH_KIND(OfWindows, correlate)
+EACH_KIND(OfWindows, slide)
 
 PUBLIC int64_t penstock_layout(void) {
   const size_t others = sizeof(Packing) + sizeof(Pooling) + sizeof(Rows) + sizeof(Segments) + sizeof(Philox) +
@@ -104,13 +106,13 @@ PUBLIC void penstock_transform_filters(int kind, const Packing *packing, int hel
    depth, count].  Knows no bias, nothing added, and no limits. */
 PUBLIC void penstock_correlate(int kind, const Convolution *convolution, int helpers) {
   frame(convolution, helpers);
-  tiles_of[kind]->correlate(convolution, helpers);
+  (*correlate_of[kind])(convolution, helpers);
 }
 
 /* Windows of one channel each. */
 PUBLIC void penstock_slide(int kind, const Convolution *convolution, int helpers) {
   frame(convolution, helpers);
-  tiles_of[kind]->slide(convolution, helpers);
+  (*slide_of[kind])(convolution, helpers);
 }
 
 /* A function by its name and the kind of vectors, which does some work with so many threads besides. */

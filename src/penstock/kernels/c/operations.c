@@ -15,7 +15,6 @@
 #include "philox.h"
 #include "vectors.h"
 
-#define UNROLL _Pragma("GCC unroll 16")
 
 static inline int64_t between(int64_t low, int64_t number, int64_t high) {
   return number < low ? low : number > high ? high : number;

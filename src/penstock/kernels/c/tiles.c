@@ -11,17 +11,24 @@
  * read where they are, or where they were put first.  The processor's second cache keeps the weights of
  * a block from tile to tile; meanwhile those of the block that comes after it are fetched, of which each
  * tile asks for some.
+ *
+ * Weights are packed, so that those of a block lie side by side.  What may be others in the next work is
+ * packed by this one: by all threads first, or block by block by the thread that needs it; for few tiles
+ * it is read where it is.
  */
 
 #include <math.h>
 
 #include "finish.h"
 #include "kinds.h"
+#include "windows.h"
 #include "winograd.h"
 
-#define UNROLL _Pragma("GCC unroll 16")
-/* So many products are worth being a piece: some 15 microseconds. */
-#define WORTH_A_PIECE 500000
+/* Weights for so few tiles are read where they are, in blocks that are full whatever LANES is, unless their
+   elements are a page or more apart, which caches and address translation do not bear. */
+#define TILES_IN_PLACE 10
+#define FULL_BLOCKS 32
+#define PAGE 4096
 /* Fewer numbers are packed by one thread; no more are packed by whoever needs them first, since weights
    that are packed before come from far away, but in time. */
 #define SHARED 65536
@@ -30,21 +37,26 @@
    thread reads its weights once, and knows which come next. */
 #define FEW_TILES 24
 #define MANY_BLOCKS 8
-/* Bytes that are fetched at a time, and for how many elements once: the weights of a block are asked
-   for by eight of its tiles. */
+/* Bytes that are fetched at a time; and for each so many elements, the weights of one element: those of a
+   block are asked for by four tiles. */
 #define LINE 64
-#define BETWEEN_LINES 4
-
-static inline const char *seen_from(const Convolution *c) {
-  return (const char *)(c->framed ? c->framed : c->images);
-}
+#define BETWEEN_FETCHES 4
 
 /* -- windows over all of the depth ---------------------------------------------------------- */
 
+/* Where the weights of a block's elements begin, those that are fetched by the way, and bytes from element
+   to element in both. */
+typedef struct {
+  const char *own, *ahead;
+  int64_t step;
+} Weights;
+
 /* A function for WIDE places and VECS vectors of filters; three places share a pointer. */
 #define TILE(WIDE, VECS)                                                                            \
-  static void tile_##WIDE##_##VECS(const Convolution *c, const char *seen, const float *filters,    \
-                                   int64_t at, int64_t filter, int64_t count, const char *ahead) {  \
+  static void tile_##WIDE##_##VECS(const Convolution *c, const char *seen, const Weights *weights,   \
+                                   int64_t at, int64_t filter, int64_t count) {                     \
+    const char *own = weights->own, *ahead = weights->ahead;                                        \
+    const int64_t weights_step = weights->step;                                                     \
     const int64_t step = c->seen_column_step, depth = c->depth;                                     \
     vec sum[WIDE][VECS];                                                                            \
     UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++) sum[i][j] = all(0); \
@@ -54,10 +66,13 @@ static inline const char *seen_from(const Convolution *c) {
         const char *p3 = p0 + 3 * step, *p6 = p3 + 3 * step, *p9 = p6 + 3 * step;                   \
         const char *p12 = p9 + 3 * step;                                                            \
         for (int64_t d = 0; d < depth; d++) {                                                       \
-          if (d % BETWEEN_LINES == 0) __builtin_prefetch(ahead + d * (LINE / BETWEEN_LINES), 0, 2);  \
+          if (d % BETWEEN_FETCHES == 0) {                                                           \
+            UNROLL for (int j = 0; j < VECS * LANES * 4; j += LINE) __builtin_prefetch(ahead + j, 0, 2); \
+            ahead += weights_step;                                                                  \
+          }                                                                                         \
           vec weight[VECS];                                                                         \
-          UNROLL for (int j = 0; j < VECS; j++) weight[j] = load(filters + j * LANES);              \
-          filters += VECS * LANES;                                                                  \
+          UNROLL for (int j = 0; j < VECS; j++) weight[j] = load((const float *)own + j * LANES);   \
+          own += weights_step;                                                                      \
           UNROLL for (int i = 0; i < WIDE; i++) {                                                   \
             const char *near = i < 3 ? p0 : i < 6 ? p3 : i < 9 ? p6 : i < 12 ? p9 : p12;            \
             vec value = all(*(const float *)(near + i % 3 * step));                                 \
@@ -65,7 +80,6 @@ static inline const char *seen_from(const Convolution *c) {
           }                                                                                         \
           p0 += 4, p3 += 4, p6 += 4, p9 += 4, p12 += 4;                                             \
         }                                                                                           \
-        ahead += depth * (LINE / BETWEEN_LINES);                                                    \
       }                                                                                             \
     UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                     \
       if (count > j * LANES)                                                                        \
@@ -78,8 +92,7 @@ TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6)
 TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12) TILES(13) TILES(14)
 #endif
 
-typedef void (*Tile)(const Convolution *, const char *, const float *, int64_t, int64_t, int64_t,
-                     const char *);
+typedef void (*Tile)(const Convolution *, const char *, const Weights *, int64_t, int64_t, int64_t);
 #define PAIR(WIDE) {tile_##WIDE##_1, tile_##WIDE##_2}
 /* By width less one, and by vectors less one. */
 static const Tile TILE_OF[][2] = {
@@ -88,7 +101,7 @@ static const Tile TILE_OF[][2] = {
     PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12), PAIR(13), PAIR(14),
 #endif
 };
-#define WIDEST ((int64_t)(sizeof TILE_OF / sizeof *TILE_OF))
+_Static_assert(sizeof TILE_OF / sizeof *TILE_OF == WIDEST, "each width has its tiles");
 
 /* -- a few filters ---------------------------------------------------------------------------- */
 
@@ -261,9 +274,13 @@ static void pack(const Packing *p, int helpers) {
 typedef struct {
   const Convolution *convolution;
   int64_t tiles_in_row, tiles, tiles_in_piece, pieces_in_block;
-  /* Bytes of a block's weights, from there to those that its thread wants next, and those of which a
-     tile asks for. */
-  int64_t weights, ahead, ahead_of_tile;
+  /* Weights, packed or where they came from; bytes from block to block, from element to element of a full
+     block, and to those of the next image. */
+  const char *filters;
+  int64_t block_step, element_step, image_step;
+  /* Bytes from a block's weights to those that its thread wants next, and how many tiles ask for these;
+     each for so many bytes. */
+  int64_t ahead, tiles_ahead, ahead_of_tile;
   /* Whether each piece is a block whose filters it packs first. */
   int packs;
 } Dense;
@@ -272,10 +289,12 @@ static void dense_piece(const void *work, int64_t number) {
   const Dense *dense = work;
   const Convolution *c = dense->convolution;
   int64_t filter = number / dense->pieces_in_block * BLOCK, count = least(c->count - filter, BLOCK);
-  const float *filters = c->filters + filter * c->window_rows * c->window_columns * c->depth;
+  const char *filters = dense->filters + filter / BLOCK * dense->block_step;
   int64_t tile = number % dense->pieces_in_block * dense->tiles_in_piece;
   int64_t end = least(tile + dense->tiles_in_piece, dense->tiles);
   if (dense->packs) pack_block(c->packing, filter / BLOCK);
+  /* Only packed blocks may be the last and not full. */
+  Weights weights = {.step = count > LANES ? dense->element_step : LANES * (int64_t)sizeof(float)};
   /* Tiles of a row are equally wide, but the first ones are wider by one if that does not work out. */
   int64_t width = c->columns / dense->tiles_in_row, wider = c->columns % dense->tiles_in_row;
   for (; tile < end; tile++) {
@@ -283,37 +302,53 @@ static void dense_piece(const void *work, int64_t number) {
     int64_t column = in_row * width + least(in_row, wider);
     const char *seen = seen_from(c) + row / c->rows * c->seen_image_step +
                        row % c->rows * c->seen_row_step + column * c->seen_column_step;
-    const float *own = (const float *)((const char *)filters + row / c->rows * c->filters_step);
     int64_t at = (row * c->columns + column) * c->count + filter;
+    weights.own = weights.ahead = filters + row / c->rows * dense->image_step;
     /* Beyond the next weights there is nothing to be fetched. */
-    const char *ahead = (const char *)own;
-    if (!dense->packs && tile * dense->ahead_of_tile < dense->weights) ahead += dense->ahead + tile * dense->ahead_of_tile;
+    if (tile < dense->tiles_ahead) weights.ahead += dense->ahead + tile * dense->ahead_of_tile;
     int64_t wide = width + (in_row < wider);
     if (is_few(c->depth, filter, c->count))
-      FEW_TILE_OF[wide - 1](c, seen, own, at, filter, count);
+      FEW_TILE_OF[wide - 1](c, seen, (const float *)weights.own, at, filter, count);
     else
-      TILE_OF[wide - 1][count > LANES](c, seen, own, at, filter, count, ahead);
+      TILE_OF[wide - 1][count > LANES](c, seen, &weights, at, filter, count);
   }
 }
 
+/* Whether weights that are yet to be packed may stay where they are. */
+static int are_in_place(const Dense *dense) {
+  const Convolution *c = dense->convolution;
+  const Packing *p = c->packing;
+  int64_t tiles = p->batch > 1 ? dense->tiles / p->batch : dense->tiles;
+  return tiles <= TILES_IN_PLACE && c->count % FULL_BLOCKS == 0 && p->filter_step == sizeof(float) &&
+         p->element_step > 0 && p->element_step < PAGE;
+}
+
 static void convolve(const Convolution *c, int helpers) {
-  Dense dense = {.convolution = c};
-  dense.tiles_in_row = (c->columns + WIDEST - 1) / WIDEST;
+  const int64_t elements = c->window_rows * c->window_columns * c->depth, blocks = (c->count + BLOCK - 1) / BLOCK;
+  Dense dense = {.convolution = c, .tiles_in_row = (c->columns + WIDEST - 1) / WIDEST};
   dense.tiles = c->batch * c->rows * dense.tiles_in_row;
-  int64_t elements = c->window_rows * c->window_columns * c->depth, blocks = (c->count + BLOCK - 1) / BLOCK;
-  int is_few = dense.tiles <= FEW_TILES, is_even = blocks % (helpers + 1) == 0;
-  int is_whole = is_few && blocks >= MANY_BLOCKS * (helpers + 1);
-  if (c->packing) {
-    dense.packs = is_few && (is_whole || is_even) && elements * c->count <= MOST_IN_PIECES;
+  int is_few = dense.tiles <= FEW_TILES, is_whole = is_few && blocks >= MANY_BLOCKS * (helpers + 1);
+  if (c->packing && are_in_place(&dense)) {
+    dense.filters = (const char *)c->packing->filters;
+    dense.block_step = BLOCK * (int64_t)sizeof(float);
+    dense.element_step = c->packing->element_step;
+    dense.image_step = c->packing->batch_step;
+  } else {
+    dense.filters = (const char *)c->filters;
+    dense.block_step = elements * BLOCK * (int64_t)sizeof(float);
+    dense.element_step = BLOCK * (int64_t)sizeof(float);
+    dense.image_step = c->filters_step;
+    dense.packs = c->packing && is_few && (is_whole || blocks % (helpers + 1) == 0) &&
+                  elements * c->count <= MOST_IN_PIECES;
     is_whole |= dense.packs;
-    if (!dense.packs) pack(c->packing, helpers);
+    if (c->packing && !dense.packs) pack(c->packing, helpers);
   }
   int64_t products = c->columns / dense.tiles_in_row * BLOCK * elements;
   dense.tiles_in_piece = is_whole ? dense.tiles : 1 + WORTH_A_PIECE / (products + 1);
   dense.pieces_in_block = (dense.tiles + dense.tiles_in_piece - 1) / dense.tiles_in_piece;
-  dense.weights = elements * BLOCK * (int64_t)sizeof(float);
-  dense.ahead = dense.weights * (is_whole ? helpers + 1 : 1);
-  dense.ahead_of_tile = elements * (LINE / BETWEEN_LINES);
+  dense.ahead = dense.block_step * (is_whole ? helpers + 1 : 1);
+  dense.tiles_ahead = dense.packs ? 0 : BETWEEN_FETCHES;
+  dense.ahead_of_tile = elements / BETWEEN_FETCHES * dense.element_step;
   penstock_share(dense_piece, &dense, dense.pieces_in_block * blocks, 1, helpers);
 }
 
@@ -321,191 +356,9 @@ static void convolve(const Convolution *c, int helpers) {
 BLOCK_PRODUCT(OF_KIND(KIND, block_product)) {
   Convolution c = {.out = out, .low = -INFINITY, .high = INFINITY, .depth = depth, .count = BLOCK};
   c.window_rows = c.window_columns = 1, c.seen_column_step = row_step;
-  const float *ahead = weights + depth * BLOCK;
-  TILE_OF[count - 1][1](&c, (const char *)rows, weights, 0, 0, BLOCK, (const char *)ahead);
+  const int64_t step = BLOCK * (int64_t)sizeof(float);
+  const Weights own = {(const char *)weights, (const char *)weights + depth * step, step};
+  TILE_OF[count - 1][1](&c, (const char *)rows, &own, 0, 0, BLOCK);
 }
 
-/* -- gradients of filters --------------------------------------------------------------------- */
-
-/* Places whose products are added up before their sum is added to that of all: what they saw, and their
-   gradients, stay in a cache meanwhile. */
-#define PLACES 256
-/* So many groups of tiles for each thread. */
-#define GROUPS 2
-
-/* Some rows of places, whole ones or a part of each. */
-typedef struct {
-  int64_t row, end_row, column, columns;
-} Places;
-
-/*
- * What WIDE neighbouring numbers of the images saw at some places, times VECS vectors of gradients.  Where
- * there are fewer gradients than a vector has, those of the next place are beside them, and not stored.
- */
-#define GRADIENT(WIDE, VECS)                                                                        \
-  static void gradient_##WIDE##_##VECS(const Convolution *c, const char *seen, const Places *at,    \
-                                       int64_t filter, float *out, int64_t count) {                 \
-    const float *end = c->filters + c->batch * c->rows * c->columns * c->count;                     \
-    vec sum[WIDE][VECS];                                                                            \
-    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++) sum[i][j] = all(0); \
-    for (int64_t row = at->row; row < at->end_row; row++) {                                         \
-      const char *p = seen + row / c->rows * c->seen_image_step + row % c->rows * c->seen_row_step + \
-                      at->column * c->seen_column_step;                                             \
-      const float *grads = c->filters + (row * c->columns + at->column) * c->count + filter;        \
-      for (int64_t i = 0; i < at->columns; i++, p += c->seen_column_step, grads += c->count) {      \
-        vec grad[VECS];                                                                             \
-        UNROLL for (int j = 0; j < VECS; j++)                                                       \
-          grad[j] = VECS > 1 ? load(grads + j * LANES) : load_some(grads, end - grads);             \
-        UNROLL for (int k = 0; k < WIDE; k++) {                                                     \
-          vec value = all(*(const float *)(p + 4 * k));                                             \
-          UNROLL for (int j = 0; j < VECS; j++) sum[k][j] += value * grad[j];                       \
-        }                                                                                           \
-      }                                                                                             \
-    }                                                                                               \
-    const int is_first = at->row == 0 && at->column == 0;                                           \
-    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++) {                   \
-      float *to = out + i * c->count + j * LANES;                                                   \
-      int64_t some = count - j * LANES;                                                             \
-      store_some(to, is_first ? sum[i][j] : load_some(to, some) + sum[i][j], some);                 \
-    }                                                                                               \
-  }
-
-#define GRADIENTS(WIDE) GRADIENT(WIDE, 1) GRADIENT(WIDE, 2)
-GRADIENTS(1) GRADIENTS(2) GRADIENTS(3) GRADIENTS(4) GRADIENTS(5) GRADIENTS(6)
-#if LANES == 16
-GRADIENTS(7) GRADIENTS(8) GRADIENTS(9) GRADIENTS(10) GRADIENTS(11) GRADIENTS(12) GRADIENTS(13) GRADIENTS(14)
-#endif
-
-typedef void (*Gradient)(const Convolution *, const char *, const Places *, int64_t, float *, int64_t);
-#define GRADIENT_PAIR(WIDE) {gradient_##WIDE##_1, gradient_##WIDE##_2}
-/* By width less one, and by vectors less one. */
-static const Gradient GRADIENT_OF[][2] = {
-    GRADIENT_PAIR(1), GRADIENT_PAIR(2), GRADIENT_PAIR(3),
-    GRADIENT_PAIR(4), GRADIENT_PAIR(5), GRADIENT_PAIR(6),
-#if LANES == 16
-    GRADIENT_PAIR(7), GRADIENT_PAIR(8), GRADIENT_PAIR(9), GRADIENT_PAIR(10),
-    GRADIENT_PAIR(11), GRADIENT_PAIR(12), GRADIENT_PAIR(13), GRADIENT_PAIR(14),
-#endif
-};
-
-/* How filters fall into tiles, numbers that lie side by side in images, some at a time, by vectors; and these
-   into groups, of which each is a piece. */
-typedef struct {
-  const Convolution *convolution;
-  /* A run is what a window sees of a row of places, or of one if there are others between them. */
-  int64_t run, runs_in_row, tiles_in_run, blocks, tiles, tiles_in_group;
-} Filters;
-
-static void filters_tile(const Filters *f, int64_t number, const Places *places) {
-  const Convolution *c = f->convolution;
-  int64_t filter = number % f->blocks * BLOCK, tile = number / f->blocks;
-  int64_t run = tile / f->tiles_in_run, in_run = tile % f->tiles_in_run;
-  int64_t width = f->run / f->tiles_in_run, wider = f->run % f->tiles_in_run;
-  int64_t element = in_run * width + least(in_run, wider);
-  const char *seen = seen_from(c) + run / f->runs_in_row * c->element_row_step +
-                     run % f->runs_in_row * c->element_column_step + element * 4;
-  float *out = c->out + (run * f->run + element) * c->count;
-  const Gradient *gradient = GRADIENT_OF[width + (in_run < wider) - 1];
-  int64_t left = c->count - filter;
-  if (left >= BLOCK)
-    gradient[1](c, seen, places, filter, out + filter, BLOCK);
-  else
-    for (; left > 0; filter += LANES, left -= LANES)
-      gradient[0](c, seen, places, filter, out + filter, least(left, LANES));
-}
-
-static void filters_piece(const void *work, int64_t number) {
-  const Filters *f = work;
-  const Convolution *c = f->convolution;
-  const int64_t rows = c->batch * c->rows, begin = number * f->tiles_in_group;
-  const int64_t end = least(begin + f->tiles_in_group, f->tiles), rows_together = (PLACES - 1) / c->columns + 1;
-  for (int64_t row = 0; row < rows; row += rows_together)
-    for (int64_t column = 0; column < c->columns; column += PLACES) {
-      Places places = {row, least(row + rows_together, rows), column, least(c->columns - column, PLACES)};
-      for (int64_t tile = begin; tile < end; tile++) filters_tile(f, tile, &places);
-    }
-}
-
-static void correlate(const Convolution *c, int helpers) {
-  int is_row = c->element_column_step == c->depth * (int64_t)sizeof(float);
-  Filters f = {.convolution = c, .run = c->depth * (is_row ? c->window_columns : 1)};
-  f.runs_in_row = is_row ? 1 : c->window_columns;
-  f.tiles_in_run = (f.run + WIDEST - 1) / WIDEST;
-  f.blocks = (c->count + BLOCK - 1) / BLOCK;
-  f.tiles = c->window_rows * f.runs_in_row * f.tiles_in_run * f.blocks;
-  int64_t products = c->batch * c->rows * c->columns * (f.run / f.tiles_in_run) * BLOCK;
-  int64_t groups = least(f.tiles, GROUPS * (helpers + 1));
-  f.tiles_in_group = (f.tiles + groups - 1) / groups;
-  if (f.tiles_in_group < penstock_together(products, WORTH_A_PIECE))
-    f.tiles_in_group = penstock_together(products, WORTH_A_PIECE);
-  penstock_share(filters_piece, &f, (f.tiles + f.tiles_in_group - 1) / f.tiles_in_group, 1, helpers);
-}
-
-/* -- windows of one channel each -------------------------------------------------------------- */
-
-#define STRIP(WIDE, VECS)                                                                           \
-  static void strip_##WIDE##_##VECS(const Convolution *c, const char *seen, int64_t at,             \
-                                    int64_t channel) {                                              \
-    const float *weights = c->filters + channel;                                                    \
-    vec sum[WIDE][VECS];                                                                            \
-    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++) sum[i][j] = all(0); \
-    for (int64_t row = 0; row < c->window_rows; row++)                                              \
-      for (int64_t column = 0; column < c->window_columns; column++, weights += c->depth) {         \
-        const char *p = seen + row * c->element_row_step + column * c->element_column_step;         \
-        UNROLL for (int j = 0; j < VECS; j++) {                                                     \
-          vec weight = load(weights + j * LANES);                                                   \
-          UNROLL for (int i = 0; i < WIDE; i++)                                                     \
-            sum[i][j] += load((const float *)(p + i * c->seen_column_step) + j * LANES) * weight;   \
-        }                                                                                           \
-      }                                                                                             \
-    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                     \
-      finish(c, sum[i][j], at + i * c->count + j * LANES, channel + j * LANES, LANES);              \
-  }
-STRIP(1, 1) STRIP(1, 2) STRIP(4, 1) STRIP(4, 2)
-
-/* The same for one place and one channel, in the same order. */
-static void slide_one(const Convolution *c, const char *seen, int64_t at, int64_t channel) {
-  float sum = 0;
-  for (int64_t row = 0; row < c->window_rows; row++)
-    for (int64_t column = 0; column < c->window_columns; column++) {
-      const char *p = seen + row * c->element_row_step + column * c->element_column_step;
-      sum += *(const float *)p * c->filters[(row * c->window_columns + column) * c->depth + channel];
-    }
-  finish(c, all(sum), at, channel, 1);
-}
-
-/* Four places, or one, for all channels.  The last vector begins where it ends with the depth. */
-static void strip(const Convolution *c, const char *seen, int64_t at, int is_wide) {
-  int64_t channel = 0;
-  for (; channel + 2 * LANES <= c->depth; channel += 2 * LANES)
-    (is_wide ? strip_4_2 : strip_1_2)(c, seen + channel * 4, at + channel, channel);
-  for (; channel < c->depth; channel += LANES) {
-    if (channel + LANES > c->depth) channel = c->depth - LANES;
-    (is_wide ? strip_4_1 : strip_1_1)(c, seen + channel * 4, at + channel, channel);
-  }
-}
-
-static void slide_piece(const void *work, int64_t number) {
-  const Convolution *c = work;
-  const char *seen = seen_from(c) + number / c->rows * c->seen_image_step + number % c->rows * c->seen_row_step;
-  int64_t at = number * c->columns * c->count;
-  for (int64_t column = 0; column < c->columns;) {
-    int is_wide = column + 4 <= c->columns;
-    if (c->depth >= LANES)
-      strip(c, seen, at, is_wide);
-    else
-      for (int64_t i = 0; i < (is_wide ? 4 : 1); i++)
-        for (int64_t channel = 0; channel < c->depth; channel++)
-          slide_one(c, seen + i * c->seen_column_step + channel * 4, at + i * c->count + channel, channel);
-    column += is_wide ? 4 : 1;
-    seen += (is_wide ? 4 : 1) * c->seen_column_step;
-    at += (is_wide ? 4 : 1) * c->count;
-  }
-}
-
-static void slide(const Convolution *c, int helpers) {
-  int64_t products = c->columns * c->depth * c->window_rows * c->window_columns;
-  penstock_share(slide_piece, c, c->batch * c->rows, penstock_together(products, WORTH_A_PIECE / 8), helpers);
-}
-
-const Kind OF_KIND(KIND, tiles) = {WIDEST, packed_bytes, pack, convolve, correlate, slide};
+const Kind OF_KIND(KIND, tiles) = {WIDEST, packed_bytes, pack, convolve};

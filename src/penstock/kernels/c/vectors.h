@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Before a loop of so few turns that all of them are written out. */
+#define UNROLL _Pragma("GCC unroll 16")
+
 typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef float vec_anywhere __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef int32_t mask __attribute__((vector_size(4 * LANES)));

@@ -17,7 +17,6 @@
 #include "kinds.h"
 #include "winograd.h"
 
-#define UNROLL _Pragma("GCC unroll 16")
 #define A 0.70710678f
 #define B 1.41421356f
 /* Bytes that the numbers of a group of tiles may have to stay in the second cache. */
