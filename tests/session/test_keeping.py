@@ -7,6 +7,7 @@ the caller's arrays are overwritten, and the state is read.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.catalogue.registry import all_ops, get_op
 from penstock.passes.tell_apart import NOTHING, tell_apart
 from support.custom import custom_kernels
 from support.sketch import sketch
@@ -480,3 +482,67 @@ def test_what_is_kept_is_told_apart() -> None:
         of_z = _Retval(z) index=1
     """)
     assert tell_apart(graph) == (frozenset({0}), frozenset({0}))
+
+
+def test_what_is_computed_of_a_feed_may_be_kept_without_it() -> None:
+    """Behind a product nothing is left of its factors' memory, nor what is kept of its result."""
+    graph = sketch("""
+        a = _Arg() index=0 T=float32
+        w = _Arg() index=1 T=float32
+        v = VarHandleOp() dtype=float32 shape=[2,2] shared_name="v"
+        y = MatMul(a, w)
+        set = AssignVariableOp(v, y) dtype=float32
+        z = MatMul(y, w)
+        of_y = _Retval(y) index=0
+        of_z = _Retval(z) index=1
+    """)
+    assert tell_apart(graph) == (frozenset(), frozenset({0}))
+
+
+#: Attributes of nodes that make something new, and what they are given: of single elements, with
+#: which a kernel might do nothing, and of more.
+_IMAGE, _FILTER, _SLIDING = "[1,2,2,1]", "[1,1,1,1]", 'strides=[1,1,1,1] padding="SAME"'
+_VOLUME, _FILTER_3D = "[1,2,2,2,1]", "[1,1,1,1,1]"
+_SLIDING_3D = 'strides=[1,1,1,1,1] padding="SAME"'
+NEW = {
+    "BatchMatMul": [("(a, b)", "[2,1,1]", "[2,1,1]"), ("(a, b)", "[3,2,2]", "[3,2,2]")],
+    "BatchMatMulV2": [("(a, b)", "[2,1,1]", "[1,1]"), ("(a, b)", "[3,2,2]", "[2,2]")],
+    "BatchMatMulV3": [("(a, b) Ta=float32 Tb=float32 Tout=float32", "[2,1,1]", "[2,1,1]")],
+    "Conv2D": [(f"(a, b) {_SLIDING}", _IMAGE, _FILTER)],
+    "Conv2DBackpropFilter": [(f"(a, at, b) {_SLIDING}", _IMAGE, _IMAGE, _FILTER)],
+    "Conv2DBackpropInput": [(f"(at, a, b) {_SLIDING}", _FILTER, _IMAGE, _IMAGE)],
+    "Conv3D": [(f"(a, b) {_SLIDING_3D}", _VOLUME, _FILTER_3D)],
+    "Conv3DBackpropFilterV2": [(f"(a, at, b) {_SLIDING_3D}", _VOLUME, _VOLUME, _FILTER_3D)],
+    "Conv3DBackpropInputV2": [(f"(at, a, b) {_SLIDING_3D}", _FILTER_3D, _VOLUME, _VOLUME)],
+    "DepthwiseConv2dNative": [(f"(a, b) {_SLIDING}", _IMAGE, _FILTER)],
+    "DepthwiseConv2dNativeBackpropFilter": [(f"(a, at, b) {_SLIDING}", _IMAGE, _IMAGE, _FILTER)],
+    "DepthwiseConv2dNativeBackpropInput": [(f"(at, a, b) {_SLIDING}", _FILTER, _IMAGE, _IMAGE)],
+    "MatMul": [("(a, b)", "[1,1]", "[1,1]"), ("(a, b)", "[64,64]", "[64,64]")],
+    "_FusedConv2D": [(f" = Conv2D(a, b) {_SLIDING}\nnew = BiasAdd(new0, c)", _IMAGE, _FILTER)],
+    "_FusedMatMul": [(" = MatMul(a, b)\nnew = BiasAdd(new0, c)", "[1,1]", "[1,1]")],
+}
+
+
+@pytest.mark.parametrize("accelerate", [False, True])
+@pytest.mark.parametrize("tier", list(ps.Tier), ids=lambda tier: tier.name)
+@pytest.mark.parametrize("op", [op for op in all_ops() if get_op(op).traits.makes_new])
+def test_what_is_new_is_not_its_inputs_memory(op: str, tier: ps.Tier, accelerate: bool) -> None:
+    """Not even where it is equal: times one, or a bias of zero."""
+    for node, a, b, *at in NEW[op]:
+        text = f"""
+            a = Placeholder() dtype=float32
+            b = Placeholder() dtype=float32
+            c = Placeholder() dtype=float32
+            at = Const() value={(at or ["[1]"])[0]}
+            {"new0" if "new0" in node else f"new = {op}"}{node}
+        """
+        fed = [np.ones(json.loads(shape), np.float32) for shape in (a, b)]
+        fed.append(np.zeros(json.loads(b)[-1:], np.float32))
+        with ps.Session(
+            sketch(text), config=ps.Config(tier=tier, accelerate=accelerate)
+        ) as session:
+            call = session.make_callable("new:0", ["a", "b", "c"])
+            for _ in range(3):
+                made = call(*fed)
+                assert made.size
+                assert not any(np.shares_memory(made, given) for given in fed)

@@ -60,6 +60,8 @@ class OpTraits:
     reads_variable: bool = False
     #: Does nothing but raise an error where something does not hold, however often it is run.
     only_checks: bool = False
+    #: Its outputs are never memory of its inputs, nor any part of it.
+    makes_new: bool = False
     #: Calls the user's code, which may keep what it gets.
     calls_user_code: bool = False
     #: Its output stands for the resource that its input is a handle of.
@@ -120,6 +122,12 @@ _TABLES: Final = {
     """,
     "reads_variable": "ReadVariableOp Variable VariableV2",
     "only_checks": "Assert",
+    "makes_new": """
+    BatchMatMul BatchMatMulV2 BatchMatMulV3 Conv2D Conv2DBackpropFilter Conv2DBackpropInput Conv3D
+    Conv3DBackpropFilterV2 Conv3DBackpropInputV2 DepthwiseConv2dNative
+    DepthwiseConv2dNativeBackpropFilter DepthwiseConv2dNativeBackpropInput MatMul _FusedConv2D
+    _FusedMatMul
+    """,
     "calls_user_code": "PyFuncStateless",
     "stands_for_input": "MutexLock",
 }

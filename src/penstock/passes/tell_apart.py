@@ -9,8 +9,9 @@ The law: what is fed may be changed as soon as ``run`` has returned, and what is
 as it is there; neither changes anything else.  Kernels need not know it.  A value is kept by
 nodes that have state, call functions or the user's code, and by whoever fetches an object that
 it is part of; since kernels hand on views of their inputs, what is computed from a value
-may be that value still.  So a feed is shared if a way leads from it to a node that keeps;
-a fetch, if it or any value that it is computed from goes such a way, or comes from such a node.
+may be that value still, but not behind products and convolutions.  So a feed is shared if a way
+leads from it to a node that keeps; a fetch, if it or any value that it is computed from goes such
+a way, or comes from such a node.
 
 Feeds of graphs without state, as networks are, are never copied.
 """
@@ -51,7 +52,7 @@ def tell_apart(graph: Graph) -> Shared:
     giving = [node for node in lasting if _gives(node)]
     if not keeping and not giving:
         return NOTHING
-    kept = _reached((source for node in keeping for source in _values_of(node)), _values_of)
+    kept = _reached((source for node in keeping for source in _sources(node)), _values_of)
     # What is shared may be seen by whatever is computed from it.
     seen = _reached([*kept, *giving], _readers_of)
     return Shared(_places(Role.ARG, kept), _places(Role.RETVAL, seen))
@@ -98,17 +99,24 @@ def _is_value(kind: DType) -> bool:
     return not kind.is_ref and kind.base not in _PLACES
 
 
-def _values_of(node: Node) -> list[Node]:
+def _sources(node: Node) -> list[Node]:
     """The nodes whose values a node takes."""
     return [e.src for e in node.inputs if e is not None and _is_value(node.input_types[e.dst_slot])]
 
 
+def _values_of(node: Node) -> list[Node]:
+    """The nodes whose values a node may hand on."""
+    return [] if node.op.traits.makes_new else _sources(node)
+
+
 def _readers_of(node: Node) -> list[Node]:
-    """The nodes that take a node's values."""
+    """The nodes that may hand on a node's values."""
     return [
         e.dst
         for e in node.out_edges
-        if not e.is_control and _is_value(e.dst.input_types[e.dst_slot])
+        if not e.is_control
+        and _is_value(e.dst.input_types[e.dst_slot])
+        and not e.dst.op.traits.makes_new
     ]
 
 

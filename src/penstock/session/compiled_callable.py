@@ -33,6 +33,7 @@ class CompiledCallable:
         "_feeders",
         "_fetches",
         "_graph",
+        "_keeps",
         "_names",
         "_order",
         "_places",
@@ -88,6 +89,9 @@ class CompiledCallable:
         shared = prepared.shared_fetches
         self._shared = [(i, name) for i, name in enumerate(request.fetches) if name in shared]
         self._names = plan.endpoints
+        whole = prepared.runnable.whole
+        #: Whether what is fetched may be handles of tensors that the session is to keep.
+        self._keeps = whole is None or whole.needs_context
         self._steps = steps
         self._under_way = under_way
         self._graph = graph
@@ -110,6 +114,8 @@ class CompiledCallable:
             raise
         finally:
             self._under_way.remove_step(step)
+        if self._keeps:
+            step.keep_fetched(self._fetches)
         for result in results:
             if result is None:
                 results = self._without_dead(results)

@@ -60,9 +60,9 @@ class Feeds:
         self._held = held
         #: Classes whose objects name tensors.  Only grows.
         self._kinds: set[type[Any]] = set()
-        #: Endpoint, type and shape of what was fed before, by the caller's spelling.  Only
-        #: grows, and stays true, since nodes never change.
-        self._known: dict[str, tuple[str, DType, TensorShape]] = {}
+        #: Endpoints of what was fed before, and what takes their values, by the caller's spelling.
+        #: Only grows, and stays true, since nodes never change.
+        self._known: dict[str, tuple[str, Feeder]] = {}
 
     def endpoint(self, key: Any) -> str:
         """The canonical form of a key: ``x:0`` for ``x``, a Tensor, or ``x:0``."""
@@ -84,10 +84,10 @@ class Feeds:
         fed: dict[str, Value] = {}
         for key, value in feed_dict.items():
             text = key if type(key) is str else self._name(key)
-            name, dtype, shape = self._known.get(text) or self._learn(text)
+            name, feed = self._known.get(text) or self._learn(text)
             if name in fed:
                 raise InvalidArgumentError(f'Endpoint "{name}" fed more than once.')
-            fed[name] = as_fed(value, dtype, shape, name, self._held)
+            fed[name] = feed(value)
         return fed
 
     def feeder(self, key: Any, shared: Collection[str] = ()) -> tuple[str, Feeder]:
@@ -96,13 +96,13 @@ class Feeds:
         It copies them if the endpoint is one of those that are shared.
         """
         text = self._name(key)
-        name, dtype, shape = self._known.get(text) or self._learn(text)
-        feed = make_feeder(name, dtype, shape, self._held)
+        name, feed = self._known.get(text) or self._learn(text)
         return name, (lambda v: freeze(copy_of(feed(v), name))) if name in shared else feed
 
-    def _learn(self, text: str) -> tuple[str, DType, TensorShape]:
+    def _learn(self, text: str) -> tuple[str, Feeder]:
         name = _endpoint(text)
-        known = self._known[text] = (name, *signature_of(self._graph, name))
+        dtype, shape = signature_of(self._graph, name)
+        known = self._known[text] = name, make_feeder(name, dtype, shape, self._held)
         return known
 
     def _name(self, key: Any) -> str:

@@ -219,10 +219,8 @@ class Session(Instruments, Scoped):
         allow_dead: bool = True,
     ) -> CompiledCallable | None:
         """The short way, for what is one compiled function; None if that does not suit."""
-        whole = prepared.runnable.whole
-        is_suitable = whole is not None and not whole.needs_context
         fed = [self._feeds.feeder(key, shared=prepared.shared_feeds) for key in keys]
-        if not is_suitable or len(dict(fed)) < len(fed):
+        if prepared.runnable.whole is None or len(dict(fed)) < len(fed):
             return None
         pool = self._pools.runner(options.inter_op_thread_pool)
         maker = StepFactory(prepared, options, self._session_state, pool)

@@ -301,18 +301,49 @@ def test_what_is_added_is_as_large_as_the_result() -> None:
 
 
 def test_constants_are_packed_once_and_for_all_nodes() -> None:
-    """What was made of them goes with them."""
+    """For the second who asks, and what was made of them goes with them."""
     filters = floats(3, 3, 2, 40)
     filters.flags.writeable = False
     before = len(filters_module._kept)
-    first = factors_of(filters).numbers
+    assert factors_of(filters).packing is not None
+    first, packing, _ = factors_of(filters)
+    assert packing is None
     assert factors_of(filters).numbers is first
     square = filters[0, 0, :, :2]
-    assert factors_of(square).numbers is not factors_of(square, is_turned=True).numbers
+    for _ in range(2):
+        both = factors_of(square), factors_of(square, is_turned=True)
+    assert both[0].numbers is not both[1].numbers
     del square
     assert len(filters_module._kept) == before + 1
     del filters
     assert len(filters_module._kept) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batch", [1, 3])
+def test_filters_are_read_where_they_are_for_each_image(
+    batch: int, kind: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By few places; later, where they were packed: the same bits."""
+    use(Library(loaded(), kind), monkeypatch)
+    windows = windows_of((2, 3))
+    images, filters = floats(batch, 3, 7, 5), floats(2, 3, 5, 64)
+    again = filters.copy()
+    again.flags.writeable = False
+    convolver = Convolver(lambda _sizes: windows)
+    first = convolver(images, filters)
+    check(first, images, filters, expected(images, filters, windows))
+    for _ in range(3):
+        np.testing.assert_array_equal(convolver(images, again), first)  # type: ignore[arg-type]
+
+
+def test_large_constants_are_packed_at_once() -> None:
+    """To pack them takes long, and is not to be done twice."""
+    filters = floats(1, 1, 600, 500)
+    filters.flags.writeable = False
+    first, packing, _ = factors_of(filters)
+    assert packing is None
+    assert factors_of(filters).numbers is first
 
 
 def test_filters_that_may_change_are_packed_anew() -> None:

@@ -5,7 +5,9 @@ Out:  the same, in the order in which the library reads them.
 Not:  computes nothing.
 
 What was made of a constant is there as long as the constant, for all who ask: a request may have
-its kernels made anew, and its weights are not to be in memory once more for each of them.
+its kernels made anew, and its weights are not to be in memory once more for each of them.  It is
+made for the second who asks, unless it is large: of what changes with each step, as weights in
+training do, nobody asks twice.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from ctypes import addressof
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,10 +32,14 @@ _POINTS: Final = 36
 #: Fewer numbers are packed by one thread.
 _SHARED: Final = 1 << 16
 
-#: What was made of constants, by their identities, and who made it; each goes when the constant
-#: does.  Each access is one operation of the dictionary; of two that are made at once, either
-#: will do.
-_kept: Final[dict[tuple[int, Callable[[Array], Array]], tuple[weakref.ref[Array], Array]]] = {}
+#: More numbers are packed for the first work, and kept: to pack them takes long.
+_LARGE: Final = 1 << 18
+
+_Make: TypeAlias = Callable[[Array], Array]
+#: What was made of constants, by their identities, and who makes it; None if somebody asked once.
+#: Each goes when the constant does.  Each access is one operation of the dictionary; of two that
+#: are made at once, either will do.
+_kept: Final[dict[tuple[int, _Make], tuple[weakref.ref[Array], Array | None]]] = {}
 
 
 class Factors(NamedTuple):
@@ -54,7 +60,10 @@ class Factors(NamedTuple):
 def factors_of(filters: Array, *, is_turned: bool = False) -> Factors:
     """Filters, [..., depth, count], or [count, depth] if turned; constants are packed only once."""
     if is_constant(filters):
-        return Factors(_made_once(_pack_turned if is_turned else _pack, filters))
+        pack = _pack_turned if is_turned else _pack
+        if filters.size > _LARGE or _is_known(filters, pack):
+            return Factors(_made_once(pack, filters))
+        _keep(filters, pack, None)
     return _factors_turned(filters) if is_turned else _factors(filters)
 
 
@@ -92,20 +101,30 @@ def transformed(filters: Array) -> Array:
     return _made_once(_transform, filters)
 
 
-def _made_once(make: Callable[[Array], Array], filters: Array) -> Array:
+def _made_once(make: _Make, filters: Array) -> Array:
     """``make(filters)``, which constants are given only once."""
-    key = id(filters), make
-    known = _kept.get(key)
-    if known is not None and known[0]() is filters:
+    known = _kept.get((id(filters), make))
+    if known is not None and known[1] is not None and known[0]() is filters:
         return known[1]
     made = make(filters)
     if is_constant(filters):
-
-        def forget(_gone: Any) -> None:
-            _kept.pop(key, None)
-
-        _kept[key] = weakref.ref(filters, forget), made
+        _keep(filters, make, made)
     return made
+
+
+def _is_known(filters: Array, make: _Make) -> bool:
+    """Whether somebody has asked for this before."""
+    known = _kept.get((id(filters), make))
+    return known is not None and known[0]() is filters
+
+
+def _keep(filters: Array, make: _Make, made: Array | None) -> None:
+    key = id(filters), make
+
+    def forget(_gone: Any) -> None:
+        _kept.pop(key, None)
+
+    _kept[key] = weakref.ref(filters, forget), made
 
 
 def _pack(filters: Array) -> Array:

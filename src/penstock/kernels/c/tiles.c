@@ -332,7 +332,8 @@ static void convolve(const Convolution *c, int helpers) {
     dense.filters = (const char *)c->packing->filters;
     dense.block_step = BLOCK * (int64_t)sizeof(float);
     dense.element_step = c->packing->element_step;
-    dense.image_step = c->packing->batch_step;
+    dense.image_step = c->filters_step ? c->packing->batch_step : 0;
+    is_whole |= blocks % (helpers + 1) == 0;
   } else {
     dense.filters = (const char *)c->filters;
     dense.block_step = elements * BLOCK * (int64_t)sizeof(float);
