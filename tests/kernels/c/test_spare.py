@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -21,8 +20,9 @@ LINE, SETS, WAYS = 64, 64, 8
 
 
 def at_one_place(step: int, at_once: int) -> int:
-    """How many of the lines that pixels begin in must share the ways of one set."""
-    return max(Counter(place * step // LINE % SETS for place in range(at_once)).values())
+    """How many of the lines that pixels begin in, each once, must share the ways of one set."""
+    lines = np.unique(np.arange(at_once) * step // LINE)
+    return int(np.bincount(lines % SETS).max())
 
 
 @pytest.mark.parametrize("at_once", [1, 6, 14])
@@ -32,6 +32,12 @@ def test_pixels_leave_a_way_for_weights(at_once: int) -> None:
         spare = spare_numbers(4 * depth, at_once, 10_000)
         assert at_one_place(4 * (depth + spare), at_once) < WAYS
         assert (spare > 0) == (at_one_place(4 * depth, at_once) >= WAYS)
+
+
+def test_several_pixels_of_one_line_are_one() -> None:
+    """As those of one channel are."""
+    assert spare_numbers(4, 14, 10_000) == 0
+    assert spare_numbers(8, 14, 10_000) == 0
 
 
 def test_a_copy_must_be_worth_it() -> None:

@@ -41,6 +41,7 @@ def spare_numbers(step: int, at_once: int, uses: float) -> int:
 
 @functools.lru_cache(maxsize=1024)
 def _collide(step: int, at_once: int) -> bool:
-    """Whether more pixels begin at one place of the cache than stay there."""
-    taken = Counter(place * step % _PERIOD // _LINE for place in range(at_once))
+    """Whether more lines in which pixels begin have one place of the cache than stay there."""
+    lines = {place * step // _LINE for place in range(at_once)}
+    taken = Counter(line % (_PERIOD // _LINE) for line in lines)
     return max(taken.values()) > _WAYS
