@@ -30,6 +30,7 @@ from penstock.kernels.nn.depthwise import pieces_for, slide_weights, weight_grad
 from penstock.kernels.nn.stride_phases import SideBySide, StridePhase, side_by_side, ways_along
 from penstock.kernels.parallel.image_tiles import in_bands
 from penstock.kernels.parallel.products import matrix_product
+from penstock.kernels.parallel.strided_copies import put
 from penstock.kernels.values.arrays import check_new
 from penstock.kernels.values.windows import Fit, Window, cut, pad, tap
 
@@ -94,11 +95,12 @@ def _each_way(
     """What comes back to all elements, some of the ways along each dimension at a time."""
     if all(len(along) == 1 for along in ways):
         return np.ascontiguousarray(sent_back([along[0] for along in ways]))
-    result = np.zeros(shape, dtype)
+    is_all_seen = all(one.taps for one in itertools.chain(*ways))
+    result = (np.empty if is_all_seen else np.zeros)(shape, dtype)
     for way in itertools.product(*ways):
         if all(one.taps and one.size for one in way):
             where = (slice(None), *(slice(one.first, None, one.stride) for one in way))
-            result[where] = sent_back(way)
+            put(result[where], sent_back(way))
     return result
 
 
