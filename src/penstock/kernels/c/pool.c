@@ -5,6 +5,10 @@
  * wake a thread takes longer than most works; then they sleep.  The caller takes pieces as well, so
  * that it never waits for a thread to begin; it waits for pieces that others are at, like them.
  *
+ * Pieces fall into a part for each thread, which begins with its own and then helps the others: works that
+ * follow each other mostly go through the same arrays in the same order, so that each finds in its core's cache
+ * what it left there, and not in another's.
+ *
  * One work has the threads at a time.  Whoever comes meanwhile does its own alone.
  *
  * A thread whose core another process has got keeps its piece for as long as that process may run,
@@ -62,13 +66,18 @@ static int threads = 0;
 static APART struct {
   Piece piece;
   const void *work;
-  int64_t count, together;
+  int64_t together;
+  int parts;
   fenv_t rounding; /* the caller's, denormal numbers as zeros included */
 } given;
 /* Numbers of works so far, below which threads have seen all. */
 static atomic_long generation = 0;
-/* The piece that is taken next, threads that may still enter, and those that are at pieces. */
-static APART atomic_llong next = 0;
+/* The pieces fall into a part for each thread, of which one is taken next; written like ``given``. */
+static struct {
+  APART atomic_llong next;
+  int64_t end;
+} part[MOST_HELPERS + 1];
+/* Threads that may still enter, and those that are at pieces. */
 static APART atomic_int wanted = 0, at_work = 0;
 /* Each thread: the system's number for it, once it runs, and whether it is at pieces. */
 static struct {
@@ -103,12 +112,27 @@ static void rest(void) {
 #endif
 }
 
-static void take_pieces(void) {
-  const int64_t count = given.count, together = given.together;
-  int64_t number;
-  while ((number = atomic_fetch_add(&next, together)) < count)
-    for (int64_t end = number + together < count ? number + together : count; number < end; number++)
-      given.piece(given.work, number);
+/* Pieces of a thread's own part, and then of the others'. */
+static void take_pieces(int own) {
+  const int64_t together = given.together;
+  for (int i = 0; i < given.parts; i++) {
+    const int from = (own + i) % given.parts;
+    const int64_t last = part[from].end;
+    int64_t number;
+    while ((number = atomic_fetch_add(&part[from].next, together)) < last)
+      for (int64_t end = number + together < last ? number + together : last; number < end; number++)
+        given.piece(given.work, number);
+  }
+}
+
+/* Cut so many pieces into parts that are as long, of whole takes. */
+static void cut(int64_t count, int64_t together, int parts) {
+  const int64_t length = ((count + together - 1) / together + parts - 1) / parts * together;
+  for (int i = 0; i < parts; i++) {
+    const int64_t begin = i * length < count ? i * length : count;
+    atomic_store(&part[i].next, begin);
+    part[i].end = begin + length < count ? begin + length : count;
+  }
 }
 
 /* Look whether others want cores, of which so many have been lost by now, and so many are often. */
@@ -165,7 +189,7 @@ static void *help(void *place) {
     if (atomic_fetch_sub(&wanted, 1) > 0) {
       atomic_store(&each[own].is_at_pieces, 1);
       fesetenv(&given.rounding);
-      take_pieces();
+      take_pieces((own + 1) % given.parts);
       atomic_store(&each[own].is_at_pieces, 0);
     }
     if (atomic_fetch_sub(&at_work, 1) == 1 && atomic_load(&is_caller_asleep)) {
@@ -239,10 +263,10 @@ void penstock_share(Piece piece, const void *work, int64_t count, int64_t togeth
     if (there < helpers) helpers = there;
     given.piece = piece;
     given.work = work;
-    given.count = count;
     given.together = together;
+    given.parts = helpers + 1;
+    cut(count, together, given.parts);
     fegetenv(&given.rounding);
-    atomic_store(&next, 0);
     atomic_store(&wanted, helpers);
     atomic_fetch_add(&generation, 1);
     if (atomic_load(&asleep)) {
@@ -250,7 +274,7 @@ void penstock_share(Piece piece, const void *work, int64_t count, int64_t togeth
       pthread_cond_broadcast(&has_work);
       pthread_mutex_unlock(&lock);
     }
-    take_pieces();
+    take_pieces(0);
     atomic_store(&wanted, 0);
     int64_t ended = now();
     wait_for_others();

@@ -273,14 +273,16 @@ static void pack(const Packing *p, int helpers) {
 /* How the work falls into pieces: some tiles of a row of places or of several, for one block. */
 typedef struct {
   const Convolution *convolution;
-  int64_t tiles_in_row, tiles, tiles_in_piece, pieces_in_block;
+  int64_t tiles_in_row, tiles, tiles_in_piece, blocks;
+  /* Tiles fall into a group for each thread, which has all blocks of it, and so the same places of images in
+     its cache from work to work; and each block of a group into so many pieces. */
+  int64_t pieces_in_group;
   /* Weights, packed or where they came from; bytes from block to block, from element to element of a full
      block, and to those of the next image. */
   const char *filters;
   int64_t block_step, element_step, image_step;
-  /* Bytes from a block's weights to those that its thread wants next, and how many tiles ask for these;
-     each for so many bytes. */
-  int64_t ahead, tiles_ahead, ahead_of_tile;
+  /* How many tiles of a group ask for the weights of the next block, and each for so many bytes. */
+  int64_t tiles_ahead, ahead_of_tile;
   /* Whether each piece is a block whose filters it packs first. */
   int packs;
 } Dense;
@@ -288,9 +290,11 @@ typedef struct {
 static void dense_piece(const void *work, int64_t number) {
   const Dense *dense = work;
   const Convolution *c = dense->convolution;
-  int64_t filter = number / dense->pieces_in_block * BLOCK, count = least(c->count - filter, BLOCK);
+  int64_t in_group = dense->blocks * dense->pieces_in_group, group = number / in_group;
+  int64_t filter = number % in_group / dense->pieces_in_group * BLOCK, count = least(c->count - filter, BLOCK);
   const char *filters = dense->filters + filter / BLOCK * dense->block_step;
-  int64_t tile = number % dense->pieces_in_block * dense->tiles_in_piece;
+  int64_t first = group * dense->pieces_in_group * dense->tiles_in_piece;
+  int64_t tile = first + number % dense->pieces_in_group * dense->tiles_in_piece;
   int64_t end = least(tile + dense->tiles_in_piece, dense->tiles);
   if (dense->packs) pack_block(c->packing, filter / BLOCK);
   /* Only packed blocks may be the last and not full. */
@@ -305,7 +309,8 @@ static void dense_piece(const void *work, int64_t number) {
     int64_t at = (row * c->columns + column) * c->count + filter;
     weights.own = weights.ahead = filters + row / c->rows * dense->image_step;
     /* Beyond the next weights there is nothing to be fetched. */
-    if (tile < dense->tiles_ahead) weights.ahead += dense->ahead + tile * dense->ahead_of_tile;
+    if (tile - first < dense->tiles_ahead)
+      weights.ahead += dense->block_step + (tile - first) * dense->ahead_of_tile;
     int64_t wide = width + (in_row < wider);
     if (is_few(c->depth, filter, c->count))
       FEW_TILE_OF[wide - 1](c, seen, (const float *)weights.own, at, filter, count);
@@ -325,7 +330,7 @@ static int are_in_place(const Dense *dense) {
 
 static void convolve(const Convolution *c, int helpers) {
   const int64_t elements = c->window_rows * c->window_columns * c->depth, blocks = (c->count + BLOCK - 1) / BLOCK;
-  Dense dense = {.convolution = c, .tiles_in_row = (c->columns + WIDEST - 1) / WIDEST};
+  Dense dense = {.convolution = c, .blocks = blocks, .tiles_in_row = (c->columns + WIDEST - 1) / WIDEST};
   dense.tiles = c->batch * c->rows * dense.tiles_in_row;
   int is_few = dense.tiles <= FEW_TILES, is_whole = is_few && blocks >= MANY_BLOCKS * (helpers + 1);
   if (c->packing && are_in_place(&dense)) {
@@ -346,11 +351,12 @@ static void convolve(const Convolution *c, int helpers) {
   }
   int64_t products = c->columns / dense.tiles_in_row * BLOCK * elements;
   dense.tiles_in_piece = is_whole ? dense.tiles : 1 + WORTH_A_PIECE / (products + 1);
-  dense.pieces_in_block = (dense.tiles + dense.tiles_in_piece - 1) / dense.tiles_in_piece;
-  dense.ahead = dense.block_step * (is_whole ? helpers + 1 : 1);
+  const int64_t pieces = (dense.tiles + dense.tiles_in_piece - 1) / dense.tiles_in_piece;
+  const int64_t groups = least(pieces, helpers + 1);
+  dense.pieces_in_group = (pieces + groups - 1) / groups;
   dense.tiles_ahead = dense.packs ? 0 : BETWEEN_FETCHES;
   dense.ahead_of_tile = elements / BETWEEN_FETCHES * dense.element_step;
-  penstock_share(dense_piece, &dense, dense.pieces_in_block * blocks, 1, helpers);
+  penstock_share(dense_piece, &dense, groups * blocks * dense.pieces_in_group, 1, helpers);
 }
 
 /* One tile of what has one window element: see winograd.h. */
