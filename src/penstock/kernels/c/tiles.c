@@ -352,7 +352,9 @@ static void convolve(const Convolution *c, int helpers) {
   int64_t products = c->columns / dense.tiles_in_row * BLOCK * elements;
   dense.tiles_in_piece = is_whole ? dense.tiles : 1 + WORTH_A_PIECE / (products + 1);
   const int64_t pieces = (dense.tiles + dense.tiles_in_piece - 1) / dense.tiles_in_piece;
-  const int64_t groups = least(pieces, helpers + 1);
+  /* Unless there are more weights than numbers of images: then a thread has some blocks for all tiles. */
+  const int64_t places = c->batch * c->rows * c->columns;
+  const int64_t groups = elements * c->count > places * c->depth ? 1 : least(pieces, helpers + 1);
   dense.pieces_in_group = (pieces + groups - 1) / groups;
   dense.tiles_ahead = dense.packs ? 0 : BETWEEN_FETCHES;
   dense.ahead_of_tile = elements / BETWEEN_FETCHES * dense.element_step;
