@@ -458,6 +458,33 @@ def test_what_keeps_the_cores_busy_is_cut_if_its_parts_do(
     assert (improved == [None]) is (after > 0)
 
 
+@pytest.mark.parametrize("beside", ["begins", "ends", ""])
+def test_steps_beside_the_probed_one_are_noted(beside: str) -> None:
+    """Those that begin or end meanwhile: what kept the cores busy may have been theirs."""
+    stages = Stages()
+    for _ in range(3):
+        stages.step()
+    probe = stages.tuner.take()
+    assert cast("str", probe) == "probe"
+    if beside == "begins":
+        stages.tuner.take()
+    if beside == "ends":
+        stages.tuner.note(cast("Region", "plain"), 1.0)
+    stages.tuner.note(probe, 1.0)
+    assert [profile.has_others for profile in stages.profiles] == [bool(beside)] * 2
+
+
+def test_requests_with_several_steps_at_once_are_not_cut(
+    improved: Improved, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their steps keep the cores busy, and parts would only get into each other's way."""
+    monkeypatch.setattr(Profile, "end", lambda profile: setattr(profile, "has_others", True))
+    with ps.Session(sketch(ARMS + END), config=config()) as session:
+        for _ in range(STEPS + 1):
+            session.run("end:0", {"x": V, "y": V})
+    assert improved == [None]
+
+
 @pytest.mark.parametrize("threads", [-1, 1])
 def test_one_thread_is_not_cut(improved: Improved, threads: int) -> None:
     """Without a second thread the request stays one function."""

@@ -141,6 +141,7 @@ class Tuner:
                 if self._probe is not None and not self._is_probing:
                     self._is_probing = True
                     return self._probe
+                self._profile.has_others = True
         return self._region if self._make_plain is None else self._plain()
 
     def _plain(self) -> Region | None:
@@ -190,8 +191,12 @@ class Tuner:
         if self._stage is _Stage.COMPARING and region is None:
             self._parts.append(seconds)
             self._choose()
-        is_probed = self._stage is _Stage.PROBING and region is self._probe
-        return self._compile_better if is_probed else None
+        if self._stage is not _Stage.PROBING:
+            return None
+        if region is self._probe:
+            return self._compile_better
+        self._profile.has_others = True
+        return None
 
     def _is_slow(self, seconds: float) -> bool:
         """Whether enough steps have been watched, and none of them was fast."""

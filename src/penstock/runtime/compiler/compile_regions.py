@@ -181,7 +181,8 @@ class Compiler:
         [units] = levels.units.values()
         own = [unit for unit in units if not is_boundary(unit) and not is_constant(unit)]
         groups = []
-        if len(own) <= MAX_CUT:
+        # Steps side by side keep the cores busy whatever becomes of each.
+        if len(own) <= MAX_CUT and not profile.has_others:
             seconds = {unit: seconds_of(unit, profile) for unit in own}
             cores = profile.cores_used
             groups = partition_by_cost(own, levels.sources, seconds, threads, cores, self.limits)

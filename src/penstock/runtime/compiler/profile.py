@@ -16,7 +16,7 @@ from penstock.graph.graph import Node
 class Profile:
     """The record of one run; used by one thread."""
 
-    __slots__ = ("_began", "_last", "_nodes", "cores_used", "seconds", "sizes")
+    __slots__ = ("_began", "_last", "_nodes", "cores_used", "has_others", "seconds", "sizes")
 
     def __init__(self) -> None:
         #: Nodes by the numbers that the text calls them.
@@ -27,6 +27,9 @@ class Profile:
         self._last = 0.0
         #: How many cores were at work on average; known when the run has ended.
         self.cores_used = 1.0
+        #: Whether other steps of the request ran meanwhile, whose work counts there as well; set
+        #: by who knows.
+        self.has_others = False
         #: Seconds in all, and elements of the largest first output, by node.
         self.seconds: dict[Node, float] = {}
         self.sizes: dict[Node, int] = {}
