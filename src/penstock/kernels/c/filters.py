@@ -1,7 +1,7 @@
 """Filters, and factors, as the library in C takes them.
 
 In:   arrays of float32.
-Out:  the same, in the order in which the library reads them.
+Out:  the same, in the order in which the library reads them, or how it puts them there itself.
 Not:  computes nothing.
 
 What was made of a constant is there as long as the constant, for all who ask: a request may have
@@ -29,9 +29,8 @@ from penstock.kernels.parallel.intra_op import HELPERS
 FLOAT: Final = np.dtype(np.float32)
 #: What Winograd's way makes of the nine elements of a window.
 _POINTS: Final = 36
-#: Fewer numbers are packed by one thread.
+#: Fewer numbers are transformed by one thread.
 _SHARED: Final = 1 << 16
-
 #: More numbers are packed for the first work, and kept: to pack them takes long.
 _LARGE: Final = 1 << 18
 
@@ -45,7 +44,7 @@ _kept: Final[dict[tuple[int, _Make], tuple[weakref.ref[Array], Array | None]]] =
 class Factors(NamedTuple):
     """What a work multiplies by; all of it must stay until the work is done."""
 
-    #: As ``tiles.c`` reads them; or room for that.
+    #: As the library reads them; or room for that.
     numbers: Array
     #: How the work itself puts them there, and from where; None if they are there.
     packing: Packing | None = None

@@ -85,7 +85,7 @@ static void frame(const Convolution *c, int helpers) {
   penstock_share(frame_piece, c, c->batch * c->framed_rows, penstock_together(numbers, WORTH_A_TAKE), helpers);
 }
 
-/* Windows over all of the depth; filters are packed for this kind. */
+/* Windows over all of the depth; filters are packed for this kind, or are to be. */
 PUBLIC void penstock_convolve(int kind, const Convolution *convolution, int helpers) {
   frame(convolution, helpers);
   tiles_of[kind]->convolve(convolution, helpers);

@@ -250,7 +250,7 @@ class Library:
         self._pack(self._kind, packing, helpers)
 
     def convolve(self, convolution: Convolution, helpers: int) -> None:
-        """Windows over all of the depth, with packed filters."""
+        """Windows over all of the depth, with filters that are packed, or are to be."""
         self._convolve(self._kind, convolution, helpers)
 
     def transform_filters(self, packing: Packing, helpers: int) -> None:

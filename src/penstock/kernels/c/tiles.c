@@ -37,8 +37,8 @@
    thread reads its weights once, and knows which come next. */
 #define FEW_TILES 24
 #define MANY_BLOCKS 8
-/* Bytes that are fetched at a time; and for each so many elements, the weights of one element: those of a
-   block are asked for by four tiles. */
+/* Bytes that are fetched at a time.  A tile asks for the weights of one element while it goes through so many,
+   so that those of a block are asked for by four tiles. */
 #define LINE 64
 #define BETWEEN_FETCHES 4
 
@@ -332,20 +332,21 @@ static void convolve(const Convolution *c, int helpers) {
   const int64_t elements = c->window_rows * c->window_columns * c->depth, blocks = (c->count + BLOCK - 1) / BLOCK;
   Dense dense = {.convolution = c, .blocks = blocks, .tiles_in_row = (c->columns + WIDEST - 1) / WIDEST};
   dense.tiles = c->batch * c->rows * dense.tiles_in_row;
-  int is_few = dense.tiles <= FEW_TILES, is_whole = is_few && blocks >= MANY_BLOCKS * (helpers + 1);
+  const int has_few_tiles = dense.tiles <= FEW_TILES, is_even = blocks % (helpers + 1) == 0;
+  /* Whether a block is one piece. */
+  int is_whole = has_few_tiles && blocks >= MANY_BLOCKS * (helpers + 1);
   if (c->packing && are_in_place(&dense)) {
     dense.filters = (const char *)c->packing->filters;
     dense.block_step = BLOCK * (int64_t)sizeof(float);
     dense.element_step = c->packing->element_step;
     dense.image_step = c->filters_step ? c->packing->batch_step : 0;
-    is_whole |= blocks % (helpers + 1) == 0;
+    is_whole |= is_even;
   } else {
     dense.filters = (const char *)c->filters;
     dense.block_step = elements * BLOCK * (int64_t)sizeof(float);
     dense.element_step = BLOCK * (int64_t)sizeof(float);
     dense.image_step = c->filters_step;
-    dense.packs = c->packing && is_few && (is_whole || blocks % (helpers + 1) == 0) &&
-                  elements * c->count <= MOST_IN_PIECES;
+    dense.packs = c->packing && has_few_tiles && (is_whole || is_even) && elements * c->count <= MOST_IN_PIECES;
     is_whole |= dense.packs;
     if (c->packing && !dense.packs) pack(c->packing, helpers);
   }
