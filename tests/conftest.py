@@ -7,7 +7,8 @@ tests.  ``pytest --all`` runs all of them, ``pytest --rest`` those that ``pytest
 
 The examples of ``pytest`` are the same each time; those of ``--all``, ``--rest`` and ``thorough``
 are others each time.  One that fails is printed with the line ``@reproduce_failure(...)`` that
-brings it back, and is tried first by the next run.
+brings it back, and is tried first by the next run.  A generator of random numbers that belongs to
+a module gives each test the same ones, whichever tests ran before it in the same process.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator
+from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
@@ -89,13 +94,41 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Have the garbage collector pass over the tests, which stay to the end.
 
     There are so many that looking at them again took it a fifth of a run's time.
     """
+    _note_generators(session.items)
     gc.collect()
     gc.freeze()
+
+
+#: The generators of random numbers that the tests of a module use, and how each begins.
+_generators: dict[ModuleType, list[tuple[np.random.Generator, Any]]] = {}
+
+
+def _note_generators(items: list[pytest.Item]) -> None:
+    """Look for those of modules that have tests, and of what is there for all of them."""
+    support = [module for name, module in sys.modules.items() if name.startswith("support.")]
+    shared = [begun for module in support for begun in _generators_in(module)]
+    for module in {item.module for item in items if isinstance(item, pytest.Function)}:
+        _generators[module] = [*shared, *_generators_in(module)]
+
+
+def _generators_in(module: ModuleType) -> list[tuple[np.random.Generator, Any]]:
+    return [
+        (one, one.bit_generator.state)
+        for one in vars(module).values()
+        if isinstance(one, np.random.Generator)
+    ]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Have the random numbers of a module begin anew."""
+    if isinstance(item, pytest.Function):
+        for generator, state in _generators[item.module]:
+            generator.bit_generator.state = state
 
 
 def _is_quick(item: pytest.Item) -> bool:

@@ -14,12 +14,15 @@ import pytest
 import penstock as ps
 from penstock.config import Config, GraphOptions, Level, OptimizerOptions, RewriterConfig, Toggle
 from penstock.graph.graph import Graph
-from penstock.passes.graph_pass import GraphPass, GraphProperty, Phase
+from penstock.passes.graph_pass import GraphPass, GraphProperty, PassInput, PassSettings, Phase
 from penstock.passes.graph_rewriter import GraphRewriter
 from penstock.passes.pass_list import BUILTIN_PASSES, ordered_passes
 from penstock.runtime.choose_passes import TOGGLES, passes_of
+from penstock.session.graphs import graph_of
+from support.corpus import Case, all_cases
 from support.functions import functions
 from support.passes import custom_passes
+from support.sampling import sampled
 from support.sketch import sketch
 from tools.make_pass_tables import NOTES, parts, table
 
@@ -452,3 +455,26 @@ def test_a_deadline_is_told_before_the_pass_fails() -> None:
         pytest.raises(ps.errors.DeadlineExceededError),
     ):
         session.run("out:0", {"x": -2.0}, options)
+
+
+@pytest.mark.parametrize("case", sampled(all_cases()), ids=str)
+def test_a_pass_finds_nothing_where_it_does_not_start(case: Case) -> None:
+    """Where no node is of an op that it names, leaving it out leaves nothing out."""
+    try:
+        graph = graph_of(case.graph_bytes)
+    except ps.errors.OpError:
+        return  # a graph that nobody can load
+    given = PassInput(graph, {}, PassSettings(accelerate=True))
+    for one in BUILTIN_PASSES:
+        if one.starts_at is not None and not given.has_one_of(one.starts_at):
+            assert one.run(given) == 0, one.name
+
+
+def test_what_a_pass_makes_is_where_others_start() -> None:
+    """The ops of a graph are looked up again once a pass has changed it."""
+    given = PassInput(sketch(TEXT), {})
+    ops = frozenset({"NoOp"})
+    assert not given.has_one_of(ops)
+    given.draft.take_name(given.graph.node("inner"), "NoOp", {})
+    given.note_change()
+    assert given.has_one_of(ops)

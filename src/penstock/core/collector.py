@@ -68,6 +68,8 @@ def collector_paused(function: Callable[_Params, _Result]) -> Callable[_Params, 
 
     @functools.wraps(function)
     def paused(*args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
+        if not gc.isenabled():
+            return function(*args, **kwargs)
         with collector_pause():
             return function(*args, **kwargs)
 

@@ -193,7 +193,7 @@ def _numbers(field: str) -> Callable[[Message], Array]:
         values = getattr(proto, field)
         if dtype.names:
             return np.asarray(values, dtype[0]).view(dtype)
-        if dtype.kind == "V" or dtype.name.startswith(("int", "uint")):
+        if dtype.kind in "Viu":
             # Narrow integers are stored as 32-bit ones; their low bits count.
             return np.asarray(values, np.int64 if "u" not in dtype.name else None).astype(dtype)
         return np.asarray(values, dtype)

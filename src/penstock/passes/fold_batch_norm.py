@@ -22,7 +22,8 @@ from penstock.dataclass import dataclass
 from penstock.graph.graph import Node
 from penstock.passes.graph_rewriter import GraphRewriter, value_of
 
-_CONVOLUTIONS: Final = frozenset({"Conv2D", "DepthwiseConv2dNative"})
+#: Without one of these there is nothing to do.
+SCALED: Final = frozenset({"Conv2D", "DepthwiseConv2dNative"})
 _TYPES: Final = frozenset({dtypes.float32, dtypes.float64})
 _BATCH_NORMS: Final = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
 
@@ -67,9 +68,7 @@ class _FilterChannels:
 def fold_batch_norm(draft: GraphRewriter) -> int:
     """Fold what follows convolutions into them; returns how many nodes went."""
     convolutions = [
-        node
-        for node in draft.graph
-        if node.op.name in _CONVOLUTIONS and node.output_types[0] in _TYPES
+        node for node in draft.graph if node.op.name in SCALED and node.output_types[0] in _TYPES
     ]
     return sum(_fold(draft, node) for node in convolutions)
 

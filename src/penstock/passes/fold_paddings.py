@@ -17,14 +17,15 @@ import numpy as np
 from penstock.graph.graph import Node
 from penstock.passes.graph_rewriter import GraphRewriter, value_of
 
-_CONVOLUTIONS: Final = frozenset({"Conv2D", "_FusedConv2D", "DepthwiseConv2dNative"})
+#: Without one of these there is nothing to do.
+PADDED: Final = frozenset({"Conv2D", "_FusedConv2D", "DepthwiseConv2dNative"})
 #: Which dimensions may be padded, by layout.
 _SPATIAL: Final = {b"NHWC": (1, 2), b"NCHW": (2, 3)}
 
 
 def fold_paddings(draft: GraphRewriter) -> int:
     """Fold Pads into convolutions; returns how many nodes went."""
-    found = [node for node in draft.graph if node.op.name in _CONVOLUTIONS]
+    found = [node for node in draft.graph if node.op.name in PADDED]
     return sum(_fold(draft, node) for node in found)
 
 

@@ -19,8 +19,9 @@ from penstock.graph.graph import Edge, Node
 from penstock.kernels.api.registry import find_kernel
 from penstock.passes.graph_rewriter import GraphRewriter
 
-#: The op that stands for a convolution with what comes after it.
-_FUSED: Final = {
+#: The op that stands for a convolution with what comes after it.  Without one of the former there
+#: is nothing to do.
+FUSED: Final = {
     "Conv2D": "_FusedConv2D",
     "Conv3D": "_FusedConv3D",
     "DepthwiseConv2dNative": "_FusedDepthwiseConv2dNative",
@@ -62,7 +63,7 @@ def fuse_convolutions(
             fused; asked if there are convolutions.
 
     """
-    found = [node for node in draft.graph if node.op.name in _FUSED]
+    found = [node for node in draft.graph if node.op.name in FUSED]
     with_sums = bool(found) and are_sums_wanted()
     return sum(_fuse(draft, node, with_sums=with_sums) for node in found)
 
@@ -81,7 +82,7 @@ def _fuse(draft: GraphRewriter, node: Node, *, with_sums: bool) -> int:
         return 0
     if not all(draft.is_pure(other) for _, other in fusing.others):
         return 0
-    if find_kernel(_FUSED[node.op.name], "CPU", attrs) is None:
+    if find_kernel(FUSED[node.op.name], "CPU", attrs) is None:
         return 0
     _put_in_place(draft, fusing, attrs)
     return len(fusing.others)
@@ -159,7 +160,7 @@ def _put_in_place(draft: GraphRewriter, fusing: _Fusing, attrs: dict[str, Any]) 
     """One node, under the name of the last step, instead of all steps."""
     first, last = fusing.first, fusing.last
     waits = [edge.src for edge in first.control_inputs]
-    made = draft.take_name(last, _FUSED[first.op.name], attrs)
+    made = draft.take_name(last, FUSED[first.op.name], attrs)
     for slot, edge in enumerate([first.input(0), first.input(1), *fusing.args]):
         draft.graph.add_edge(edge.src, edge.src_slot, made, slot)
     draft.graph.add_control_edges(waits, made)

@@ -25,6 +25,8 @@ from penstock.graph.roles import Role
 from penstock.kernels.api.registry import find_kernel
 from penstock.passes.graph_rewriter import GraphRewriter, value_of
 
+#: Without one of these there is nothing to do.
+SPLITS: Final = frozenset({"Split"})
 _SUMS: Final = frozenset({"Add", "AddV2"})
 #: What the fused kernel can apply to a part.
 _FUNCTIONS: Final = frozenset({"Sigmoid", "Tanh", "Relu"})
@@ -54,7 +56,7 @@ class _Gates:
 
 def fuse_gates(draft: GraphRewriter) -> int:
     """Fuse gates; returns how many nodes went."""
-    found = [node for node in draft.graph if node.op.name == "Split"]
+    found = [node for node in draft.graph if node.op.name in SPLITS]
     return sum(_fuse(draft, node) for node in found)
 
 

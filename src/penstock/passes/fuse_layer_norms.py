@@ -22,6 +22,8 @@ from penstock.dataclass import dataclass
 from penstock.graph.graph import Edge, Node
 from penstock.passes.graph_rewriter import GraphRewriter, value_of
 
+#: Without one of these there is nothing to do.
+MOMENTS: Final = frozenset({"_Moments"})
 _OP: Final = "_LayerNorm"
 _SUMS: Final = frozenset({"Add", "AddV2"})
 _PRODUCT, _ROOT = frozenset({"Mul"}), frozenset({"Rsqrt"})
@@ -62,7 +64,7 @@ def fuse_layer_norms(draft: GraphRewriter, is_wanted: Callable[[], bool] = lambd
         is_wanted: asked if there may be some.
 
     """
-    moments = [node for node in draft.graph if node.op.name == "_Moments"]
+    moments = [node for node in draft.graph if node.op.name in MOMENTS]
     return sum(_fuse(draft, node) for node in moments) if moments and is_wanted() else 0
 
 

@@ -20,6 +20,8 @@ from penstock.core import dtypes
 from penstock.graph.graph import Edge, Node
 from penstock.passes.graph_rewriter import GraphRewriter, value_of
 
+#: Without one of these there is nothing to do.
+DISTANCES: Final = frozenset({"SquaredDifference"})
 _OP: Final = "_Moments"
 
 
@@ -31,7 +33,7 @@ def fuse_moments(draft: GraphRewriter, is_wanted: Callable[[], bool] = lambda: T
         is_wanted: asked if there may be some.
 
     """
-    found = [node for node in draft.graph if node.op.name == "SquaredDifference"]
+    found = [node for node in draft.graph if node.op.name in DISTANCES]
     return sum(_fuse(draft, node) for node in found) if found and is_wanted() else 0
 
 

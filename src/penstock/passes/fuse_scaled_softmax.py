@@ -19,6 +19,8 @@ from penstock.core import dtypes
 from penstock.graph.graph import Edge, Node
 from penstock.passes.graph_rewriter import GraphRewriter
 
+#: Without one of these there is nothing to do.
+SOFTMAXES: Final = frozenset({"Softmax"})
 _OP: Final = "_ScaledSoftmax"
 _QUOTIENTS: Final = frozenset({"Div", "RealDiv"})
 
@@ -31,7 +33,7 @@ def fuse_scaled_softmax(draft: GraphRewriter, is_wanted: Callable[[], bool] = la
         is_wanted: asked if there may be some.
 
     """
-    found = [node for node in draft.graph if node.op.name == "Softmax"]
+    found = [node for node in draft.graph if node.op.name in SOFTMAXES]
     return sum(_fuse(draft, node) for node in found) if found and is_wanted() else 0
 
 

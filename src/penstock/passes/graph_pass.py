@@ -95,6 +95,8 @@ class PassInput:
     #: What the request lowers, and how; None if that is nothing.
     lower: Lower | None = None
     _draft: GraphRewriter | None = None
+    #: The ops that the graph has; None if they have to be looked up.
+    _ops: set[str] | None = None
 
     @property
     def draft(self) -> GraphRewriter:
@@ -102,6 +104,16 @@ class PassInput:
         if self._draft is None:
             self._draft = GraphRewriter(self.graph, self.device_of)
         return self._draft
+
+    def has_one_of(self, ops: frozenset[str]) -> bool:
+        """Whether some node is of one of some ops."""
+        if self._ops is None:
+            self._ops = {node.op.name for node in self.graph}
+        return not ops.isdisjoint(self._ops)
+
+    def note_change(self) -> None:
+        """Take note that a pass has changed the graph."""
+        self._ops = None
 
 
 #: What a pass does: changes its input, and says at how many places.
@@ -118,6 +130,8 @@ class GraphPass:
     does: str
     #: What it leaves as it is.
     never: str = ""
+    #: Ops of which a graph must have one, or there is nothing to do; None if any may do.
+    starts_at: frozenset[str] | None = None
     #: The toggle of ``RewriterConfig`` that switches it; empty if the level alone does.
     option: str = ""
     #: What asks for it in ``OptimizerOptions`` at the lowest level, if something does.  Level 1

@@ -17,14 +17,15 @@ from typing import Final
 from penstock.graph.graph import Edge, Node
 from penstock.passes.graph_rewriter import GraphRewriter
 
-_MASKS: Final = frozenset({"ReluGrad", "Relu6Grad"})
+#: Without one of these there is nothing to do.
+MASKS: Final = frozenset({"ReluGrad", "Relu6Grad"})
 #: What a pooling and its gradient agree about.
 _FACTS: Final = ("T", "ksize", "strides", "padding", "explicit_paddings", "data_format")
 
 
 def mask_pooled_gradients(draft: GraphRewriter) -> int:
     """Change the order of such gradients; returns how many nodes changed."""
-    found = [node for node in draft.graph if node.op.name in _MASKS and _comes_after(draft, node)]
+    found = [node for node in draft.graph if node.op.name in MASKS and _comes_after(draft, node)]
     for mask in found:
         _swap(draft, mask)
     return 2 * len(found)

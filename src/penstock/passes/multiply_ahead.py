@@ -21,6 +21,8 @@ from penstock.graph.graph import Edge, Node
 from penstock.graph.roles import Role
 from penstock.passes.graph_rewriter import GraphRewriter
 
+#: Without one of these there is nothing to do.
+LIST_READERS: Final = frozenset({"TensorListGetItem"})
 _OP: Final = "_ItemMatMul"
 _TYPES: Final = frozenset({dtypes.float32, dtypes.float64})
 #: The output of a Switch that goes on with its loop.
@@ -29,8 +31,6 @@ _GOES_ON: Final = 1
 
 def multiply_ahead(draft: GraphRewriter) -> int:
     """Tell products where their factors come from; returns how many."""
-    if not any(node.op.name == "TensorListGetItem" for node in draft.graph):
-        return 0
     found = [node for node in draft.graph if node.op.name == "MatMul"]
     return sum(_tell(draft, node) for node in found)
 
@@ -38,7 +38,7 @@ def multiply_ahead(draft: GraphRewriter) -> int:
 def _tell(draft: GraphRewriter, product: Node) -> int:
     """Put a product that knows of the list in the place of one that does not."""
     item = _origin(product.input(0)).src
-    if item.op.name != "TensorListGetItem" or not _may_be_told(draft, product, item):
+    if item.op.name not in LIST_READERS or not _may_be_told(draft, product, item):
         return 0
     attrs = {name: product.attrs[name] for name in ("T", "transpose_b")}
     made = draft.take_name(product, _OP, attrs)

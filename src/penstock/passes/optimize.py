@@ -138,7 +138,9 @@ def _close(given: PassInput, passes: tuple[GraphPass, ...]) -> None:
 
 
 def _run(one: GraphPass, given: PassInput, doing: str) -> int:
-    """What a pass changes, unless it is not to begin."""
+    """What a pass changes, unless it is not to begin, or would find nothing."""
+    if one.starts_at is not None and not given.has_one_of(one.starts_at):
+        return 0
     if one.is_builtin:
         begin(doing)
         count = one.run(given)
@@ -148,6 +150,7 @@ def _run(one: GraphPass, given: PassInput, doing: str) -> int:
     if given.settings.checks_graphs and (count or not one.is_builtin):
         _check(one, given.draft)
     if count:
+        given.note_change()
         _tell(one, given)
     return count
 

@@ -24,28 +24,30 @@ from penstock.graph.graph import Node
 from penstock.kernels.c.library import library
 from penstock.kernels.onnx import library as onnx_library
 from penstock.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
-from penstock.passes.fold_batch_norm import fold_batch_norm
+from penstock.passes.fold_batch_norm import SCALED, fold_batch_norm
 from penstock.passes.fold_constants import fold_constants
-from penstock.passes.fold_paddings import fold_paddings
-from penstock.passes.fuse_convolutions import fuse_convolutions
-from penstock.passes.fuse_gates import fuse_gates
-from penstock.passes.fuse_layer_norms import fuse_layer_norms
-from penstock.passes.fuse_moments import fuse_moments
-from penstock.passes.fuse_scaled_softmax import fuse_scaled_softmax
+from penstock.passes.fold_paddings import PADDED, fold_paddings
+from penstock.passes.fuse_convolutions import FUSED, fuse_convolutions
+from penstock.passes.fuse_gates import SPLITS, fuse_gates
+from penstock.passes.fuse_layer_norms import MOMENTS, fuse_layer_norms
+from penstock.passes.fuse_moments import DISTANCES, fuse_moments
+from penstock.passes.fuse_scaled_softmax import SOFTMAXES, fuse_scaled_softmax
 from penstock.passes.graph_pass import REWRITING, GraphPass, GraphProperty, PassInput, rewriting
 from penstock.passes.graph_rewriter import GraphRewriter
-from penstock.passes.mask_pooled_gradients import mask_pooled_gradients
-from penstock.passes.multiply_ahead import multiply_ahead
+from penstock.passes.mask_pooled_gradients import MASKS, mask_pooled_gradients
+from penstock.passes.multiply_ahead import LIST_READERS, multiply_ahead
 from penstock.passes.offload.heavy_ops import HEAVY
 from penstock.passes.read_in_place import read_in_place
 from penstock.passes.remove_identities import remove_identities
 from penstock.passes.simplify_arithmetic import simplify_arithmetic
 from penstock.passes.skip_unread import skip_unread
-from penstock.passes.slice_directly import slice_directly
+from penstock.passes.slice_directly import SLICES, slice_directly
 
 _SETTLED: Final = frozenset({GraphProperty.SETTLED})
 #: What looks for chains of nodes that nobody else reads.
 _ALONE: Final = REWRITING | {GraphProperty.SETTLED, GraphProperty.SWEPT, GraphProperty.UNMERGED}
+#: Products of which some are flattened.
+_FLATTENED: Final = frozenset({"BatchMatMulV2", "MatMul"})
 
 
 def _lower(given: PassInput) -> int:
@@ -71,8 +73,6 @@ _importing: Final = held_at_forks(Lock(), order=3)
 
 def _offload_regions(given: PassInput) -> int:
     if not (given.settings.accelerate and onnx_library.is_installed()):
-        return 0
-    if not any(node.op.name in HEAVY for node in given.graph):
         return 0
     # Imported when it is first wanted: it looks at shapes, whose rules are many.
     with _importing:
@@ -169,6 +169,7 @@ BUILTIN_PASSES: Final = (
     GraphPass(
         name="fold_batch_norm",
         run=rewriting(fold_batch_norm),
+        starts_at=SCALED,
         does="scales and biases go into a constant filter",
         never="what somebody else reads",
         option="remapping",
@@ -179,6 +180,7 @@ BUILTIN_PASSES: Final = (
     GraphPass(
         name="slice_directly",
         run=rewriting(slice_directly),
+        starts_at=SLICES,
         does="`x[:, i]` reads `i`, and not two vectors that are packed of it",
         never="of which other places depend on a step, too",
         option="remapping",
@@ -187,6 +189,7 @@ BUILTIN_PASSES: Final = (
     GraphPass(
         name="mask_pooled_gradients",
         run=rewriting(mask_pooled_gradients),
+        starts_at=MASKS,
         does="the gradient of a Relu comes before that of a MaxPool, where there are fewer numbers",
         never="gradients that others read, too",
         option="remapping",
@@ -196,6 +199,7 @@ BUILTIN_PASSES: Final = (
     GraphPass(
         name="fuse_gates",
         run=rewriting(fuse_gates),
+        starts_at=SPLITS,
         does="the gates of a recurrent cell as one node: product, bias, parts, functions",
         never="what is no constant, or read by somebody else",
         option="remapping",
@@ -205,6 +209,7 @@ BUILTIN_PASSES: Final = (
     GraphPass(
         name="multiply_ahead",
         run=rewriting(multiply_ahead),
+        starts_at=LIST_READERS,
         does="a loop that multiplies a list's elements by a matrix multiplies many at once",
         never="elements of a list, or by a matrix, that changes in the loop; outside of loops",
         option="remapping",
@@ -214,6 +219,7 @@ BUILTIN_PASSES: Final = (
     GraphPass(
         name="fuse_moments",
         run=_with_c(fuse_moments),
+        starts_at=DISTANCES,
         does="the mean of something along an axis, and the mean square of the distances from it, "
         "as one node",
         never="without kernels in C, where others read the squares",
@@ -224,6 +230,7 @@ BUILTIN_PASSES: Final = (
     GraphPass(
         name="flatten_products",
         run=_flatten_products,
+        starts_at=_FLATTENED,
         does="a product of batches by one matrix is one of two matrices; what is added to its "
         "columns is added at once, and not after a Reshape",
         never="in branches and loops, where sizes are not known, what others read",
@@ -234,6 +241,7 @@ BUILTIN_PASSES: Final = (
     GraphPass(
         name="fuse_convolutions",
         run=_with_c(fuse_convolutions),
+        starts_at=frozenset(FUSED),
         does="convolution, bias and activation as one node; where kernels in C compute it, the sum "
         "with another result, too",
         never="what has no kernel",
@@ -244,6 +252,7 @@ BUILTIN_PASSES: Final = (
     GraphPass(
         name="fold_paddings",
         run=rewriting(fold_paddings),
+        starts_at=PADDED,
         does="a convolution puts zeros around what it sees, instead of a Pad before it",
         never="other paddings than of rows and columns, what others read",
         option="remapping",
@@ -265,6 +274,7 @@ BUILTIN_PASSES: Final = (
     GraphPass(
         name="offload_regions",
         run=_offload_regions,
+        starts_at=HEAVY,
         does="regions of heavy work as one node each, which ONNX Runtime computes",
         never="without the extra `accelerate`, in branches and loops, small work",
         option="remapping",
@@ -277,6 +287,7 @@ BUILTIN_PASSES: Final = (
     GraphPass(
         name="fuse_layer_norms",
         run=_with_c(fuse_layer_norms),
+        starts_at=MOMENTS,
         does="a normalisation by rows, the sum before it, its scale and offset as one node",
         never="without kernels in C, of which others read a part; regions of ONNX Runtime",
         option="remapping",
@@ -285,6 +296,7 @@ BUILTIN_PASSES: Final = (
     GraphPass(
         name="fuse_scaled_softmax",
         run=_with_c(fuse_scaled_softmax),
+        starts_at=SOFTMAXES,
         does="a softmax and the number that its input is multiplied by as one node",
         never="without kernels in C, products that others read; regions of ONNX Runtime",
         option="remapping",

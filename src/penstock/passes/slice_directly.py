@@ -18,13 +18,15 @@ from penstock.graph.graph import Edge, Node
 from penstock.graph.roles import Role
 from penstock.passes.graph_rewriter import GraphRewriter, value_of
 
+#: Without one of these there is nothing to do.
+SLICES: Final = frozenset({"StridedSlice"})
 _OP: Final = "_SliceAt"
 _SUMS: Final = frozenset({"Add", "AddV2"})
 
 
 def slice_directly(draft: GraphRewriter) -> int:
     """Have slices read their numbers; returns how many do."""
-    found = [node for node in draft.graph if node.op.name == "StridedSlice"]
+    found = [node for node in draft.graph if node.op.name in SLICES]
     return sum(_shorten(draft, node) for node in found)
 
 

@@ -12,8 +12,7 @@ prepare, and few of them take long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from typing import Final, Protocol, TypeVar
 
@@ -67,17 +66,24 @@ def checkpoint() -> None:
         raise interrupt.reason
 
 
-@contextmanager
-def holding(lock: Holdable, what: str) -> Iterator[None]:
-    """Hold a lock; or raise the reason, if that comes while another thread has it.
+class holding:  # noqa: N801  (it reads as a verb, like the functions of contextlib)
+    """Hold a lock in a ``with`` block; or raise the reason, if that comes while another has it.
 
     Only where Ctrl-C is noted: between any two lines it would leave the lock locked.
     """
-    if not lock.acquire(blocking=False):
-        begin(f"waiting for {what}")
-        while not lock.acquire(timeout=_PERIOD):
+
+    __slots__ = ("_lock", "_what")
+
+    def __init__(self, lock: Holdable, what: str) -> None:
+        self._lock = lock
+        self._what = what
+
+    def __enter__(self) -> None:
+        if self._lock.acquire(blocking=False):
+            return
+        begin(f"waiting for {self._what}")
+        while not self._lock.acquire(timeout=_PERIOD):
             checkpoint()
-    try:
-        yield
-    finally:
-        lock.release()
+
+    def __exit__(self, *_raised: object) -> None:
+        self._lock.release()

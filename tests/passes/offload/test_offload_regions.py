@@ -144,7 +144,9 @@ def test_a_model_that_cannot_be_built_is_computed_by_numpy(
             patch.setattr(library, name, stand_in)
             region_op._shared.clear()
             with ps.Session(graph, config=ps.Config(limits=ALL)) as session:
-                np.testing.assert_allclose(session.run("y:0", {"x:0": x}), plain, rtol=1e-5)
+                # What is next to nothing beside others is as exact as the exponent it is made of.
+                given = session.run("y:0", {"x:0": x})
+                np.testing.assert_allclose(given, plain, rtol=1e-5, atol=1e-9)
 
 
 # -- what stays outside --------------------------------------------------------------------------

@@ -74,7 +74,7 @@ class ExecutorState:
         self._interrupt = args.step.interrupt
         self._step = executor.params.context(args.step, args.call_frame, runner, args.call_depth)
         #: Kernels that finished elsewhere: (tagged node, start, result or exception).
-        self.inbox = Inbox[tuple[TaggedNode, float, object]]()
+        self.inbox: Inbox[tuple[TaggedNode, float, object]] = Inbox()
         # What follows belongs to the driver alone.
         self._ready: ReadyQueue = executor.params.make_ready_queue()
         self._propagator = Propagator(executor.view, self._ready, args.begun)
