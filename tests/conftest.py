@@ -29,7 +29,7 @@ from penstock.core.limits import DEFAULT_LIMITS, Limits
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 #: Examples of each random test, by profile.
-_EXAMPLES = {"short": 10, "quick": 100, "thorough": 2000}
+_EXAMPLES = {"short": 10, "quick": 60, "thorough": 2000}
 for _name, _count in _EXAMPLES.items():
     settings.register_profile(
         _name,

@@ -7,6 +7,7 @@ statement takes a second of a clock of its own.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,7 @@ from penstock.runtime.compiler import profile
 from penstock.runtime.compiler.compile_regions import Compiled, Compiler
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
-from penstock.runtime.tune import Better, Tuner, slow_step
+from penstock.runtime.tune import _FIRST_PAUSE, _LONGEST_PAUSE, Better, Tuner, slow_step
 from penstock.state.checkpoints import checkpoint
 from penstock.state.interrupt import Interrupt
 from support.custom import custom_kernels
@@ -149,47 +150,138 @@ def test_a_probed_step_that_fails_changes_nothing() -> None:
     assert stages.asked == ["probing"]
 
 
+def until_compared(stages: Stages) -> None:
+    """Make the steps before the first one in parts."""
+    for _ in range(STEPS):
+        stages.step()
+
+
+def compare(
+    stages: Stages, whole: Sequence[float], parts: Sequence[float], *, first: float = 9.0
+) -> list[str]:
+    """Make the steps of one comparison, ``first`` of each included; returns how they were run."""
+    times = {"parts": [first, *parts], "better": [first, *whole]}
+    taken = []
+    for _ in range(len(times["parts"]) + len(times["better"])):
+        way = cast("str", stages.tuner.take() or "parts")
+        region = None if way == "parts" else cast("Region", way)
+        stages.tuner.note(region, times[way].pop(0))
+        taken.append(way)
+    return taken
+
+
 @pytest.mark.parametrize(
-    ("as_parts", "cores", "best"),
+    ("whole", "parts", "cores", "best"),
     [
-        ([3.0, 0.8, 3.0], 1.0, "parts"),
-        ([0.95] * 3, 1.0, "better"),
-        ([3.0, 0.95, 3.0], 1.9, "parts"),
-        ([1.05] * 3, 1.9, "better"),
+        ([1.0, 1.0, 1.0], [3.0, 0.8, 3.0], 1.0, "parts"),
+        ([1.0, 1.0, 1.0], [0.95] * 3, 1.0, "better"),
+        ([1.0, 1.0, 1.0], [3.0, 0.95, 3.0], 1.9, "parts"),
+        ([1.0, 1.0, 1.0], [1.05] * 3, 1.9, "better"),
+        ([5.0, 1.0, 5.0], [2.0] * 3, 1.0, "better"),
     ],
 )
 def test_parts_must_be_faster(
-    as_parts: list[float], cores: float, best: str, monkeypatch: pytest.MonkeyPatch
+    whole: list[float], parts: list[float], cores: float, best: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At their best they must take less than the steps before, or much less if cores were idle."""
+    """At their best they take less than one function at its best; much less if cores were idle."""
     monkeypatch.setattr(Profile, "end", lambda profile: setattr(profile, "cores_used", cores))
     stages = Stages(has_parts=True)
-    for _ in range(4):
-        stages.step()
-    assert [stages.step(as_parts=seconds) for seconds in as_parts] == [
-        "parts"
-    ] * DEFAULT_LIMITS.compared_steps
+    until_compared(stages)
+    assert compare(stages, whole, parts) == ["parts", "better"] * (
+        1 + DEFAULT_LIMITS.compared_steps
+    )
     assert {stages.step() for _ in range(5)} == {best}
+    assert cast("str", stages.tuner.region or "parts") == best
+
+
+def test_the_first_step_of_either_way_says_nothing() -> None:
+    """Whatever it took."""
+    for first in (0.0, 9.0):
+        for parts, best in ((0.8, "parts"), (1.2, "better")):
+            stages = Stages(has_parts=True)
+            until_compared(stages)
+            compare(stages, [1.0] * 3, [parts] * 3, first=first)
+            assert stages.step() == best
 
 
 def test_parts_may_be_worse_than_what_there_was() -> None:
     """If only parts were found, they are compared with the plain region."""
     stages = Stages(better=None, has_parts=True)
-    taken = [stages.step(1.0, 2.0) for _ in range(6 + DEFAULT_LIMITS.compared_steps)]
-    assert taken[3:5] == ["probe", "parts"]
+    taken = [stages.step(1.0, 2.0) for _ in range(8 + 2 * DEFAULT_LIMITS.compared_steps)]
+    assert taken[3:6] == ["probe", "parts", "plain"]
     assert taken[-2:] == ["plain", "plain"]
 
 
 def test_steps_that_began_before_count_for_nothing() -> None:
-    """A step that ends while parts are timed is none of them."""
+    """A step with another region that ends during a comparison is none of either way."""
     stages = Stages(has_parts=True)
-    for _ in range(4):
-        stages.step()
+    until_compared(stages)
     for _ in range(2 * DEFAULT_LIMITS.compared_steps):
         stages.tuner.note(cast("Region", "plain"), 0.0)
-    assert [stages.step(as_parts=0.5) for _ in range(DEFAULT_LIMITS.compared_steps + 1)] == [
-        "parts"
-    ] * (DEFAULT_LIMITS.compared_steps + 1)
+    compare(stages, [1.0] * 3, [0.5] * 3)
+    assert stages.step() == "parts"
+
+
+def test_it_is_asked_again_which_way_is_faster() -> None:
+    """Of what has been faster once, another machine, or another hour, may make the slower one."""
+    stages = Stages(has_parts=True)
+    until_compared(stages)
+    compare(stages, [1.0] * 3, [0.5] * 3)
+    for slower in ("parts", "better", "parts"):
+        assert {stages.step() for _ in range(_FIRST_PAUSE)} == {slower}
+        seconds = {"parts": [0.5] * 3, "better": [0.5] * 3, slower: [1.0] * 3}
+        taken = compare(stages, seconds["better"], seconds["parts"])
+        assert taken == ["parts", "better"] * (1 + DEFAULT_LIMITS.compared_steps)
+
+
+def test_parts_that_run_need_not_be_much_faster() -> None:
+    """Who changed ways for a tenth of the time would do so back and forth."""
+    stages = Stages(has_parts=True)
+    until_compared(stages)
+    compare(stages, [1.0] * 3, [0.5] * 3)
+    for _ in range(_FIRST_PAUSE):
+        stages.step()
+    compare(stages, [1.0] * 3, [0.95] * 3)
+    assert stages.step() == "parts"
+
+
+def test_it_is_asked_less_and_less_often() -> None:
+    """As long as the answer is the same, so that a long run makes next to no step the slow way."""
+    stages = Stages(has_parts=True)
+    until_compared(stages)
+    taken = [stages.step(1.0, 2.0) for _ in range(80_000)]
+    runs = [(way, len(list(steps))) for way, steps in itertools.groupby(taken)]
+    # The last step of a comparison is run in the same way.
+    pauses = [length - 1 for way, length in runs if way == "better" and length > 1]
+    doubled = [_FIRST_PAUSE << number for number in range(len(pauses))]
+    assert pauses[:-1] == [min(pause, _LONGEST_PAUSE) for pause in doubled][:-1]
+    assert len(pauses) > 9
+
+
+def test_eight_threads_compare() -> None:
+    """However many make steps at once, both ways are tried, and the faster one goes on."""
+    stages, gate = Stages(has_parts=True), threading.Barrier(8)
+    until_compared(stages)
+
+    def work(_number: int) -> list[str]:
+        gate.wait(5.0)
+        return [stages.step(1.0, 0.5) for _ in range(50)]
+
+    with ThreadPoolExecutor(8) as pool:
+        taken = [way for ways in pool.map(work, range(8)) for way in ways]
+    assert 1 + DEFAULT_LIMITS.compared_steps <= taken.count("better") <= 200
+    assert stages.step(1.0, 0.5) == "parts"
+
+
+def test_a_step_that_fails_is_of_neither_way() -> None:
+    """It never reports; others take its turn."""
+    stages = Stages(has_parts=True)
+    until_compared(stages)
+    for _ in range(5):
+        stages.tuner.take()
+    taken = [stages.step(1.0, 0.5) for _ in range(20)]
+    assert taken.count("better") == 1 + DEFAULT_LIMITS.compared_steps
+    assert stages.step() == "parts"
 
 
 def test_eight_threads_probe_once() -> None:
@@ -219,14 +311,13 @@ def test_what_begins_with_probes(better: str | None, asked: list[str]) -> None:
     assert first is second
 
 
-@pytest.mark.parametrize(("as_parts", "best"), [(0.8, "parts"), (0.95, "better")])
-def test_what_began_with_probes_is_watched_before_parts(as_parts: float, best: str) -> None:
-    """Neither the probed step nor the one after it is one that parts are compared with."""
+@pytest.mark.parametrize(("parts", "best"), [(0.8, "parts"), (0.95, "better")])
+def test_what_began_with_probes_may_have_parts(parts: float, best: str) -> None:
+    """The probed step is none that they are compared with."""
     stages = Stages(has_parts=True)
     stages.begin_with_probe()
-    assert [stages.step(seconds) for seconds in (9.0, 9.0, 1.0, 2.0)] == ["plain", *["better"] * 3]
-    compared = [stages.step(as_parts=as_parts) for _ in range(DEFAULT_LIMITS.compared_steps)]
-    assert set(compared) == {"parts"}
+    assert stages.step(0.0) == "plain"
+    compare(stages, [1.0] * 3, [parts] * 3)
     assert {stages.step() for _ in range(5)} == {best}
     assert stages.asked == ["improve"]
 

@@ -41,7 +41,7 @@ class Limits(Options):
     #: Seconds: a function that takes the place of an executor whose kernels may have to wait is
     #: compared with it if some steps in a row take more.
     slow_trial: float = field(default=1e-3, metadata=_NOT_NEGATIVE)
-    #: Steps that are run as parts before it is decided whether to go on like that.
+    #: Steps as one function, and as parts, that are compared before it is decided which goes on.
     compared_steps: int = field(default=3, metadata=_NOT_NEGATIVE)
     #: Steps of a request whose kernels may have to wait before it is tried as one function.
     untried_steps: int = field(default=2, metadata=_NOT_NEGATIVE)

@@ -131,8 +131,8 @@ class Runnable:
 
     def give_up(self) -> None:
         """Let go of all that runs the partitions; they cannot be run any more."""
-        if self.whole is not None:
-            self.whole.give_up()
+        if self._tuner is not None:
+            self._tuner.give_up()
         for runner in self._runners:
             runner.give_up()
 

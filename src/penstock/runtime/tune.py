@@ -7,16 +7,16 @@ Not:  measures nothing itself, and never changes what a step computes.
 A request whose steps are fast is left as it is.  A slow one is run once with a probe behind
 every statement; then it is compiled again with what was learnt: long arrays are worked off in
 pieces, and expensive parts that do not need each other become regions of their own, for the
-pool to run side by side.  Whether that is faster nobody knows beforehand: so some steps are run as
-parts, and if none of them was faster than those before, that was all; much faster, if they take
-cores that were idle, which others may want.  What is known to be slow when it is compiled has
-its probes at once; then steps are watched only if they are to be compared with parts.
+pool to run side by side.  Whether that is faster nobody knows beforehand, and it depends on who
+else wants the cores, other steps of the request included.  So some steps are run in both ways by
+turns (``turns.py``); again after some more, and after ever more as long as that changes nothing.
+Parts must be faster, and much faster if they take cores that were idle, which others may want.
+What is known to be slow when it is compiled has its probes at once.
 """
 
 from __future__ import annotations
 
 import enum
-import math
 from collections.abc import Callable
 from threading import Lock
 from typing import Final, NamedTuple
@@ -25,6 +25,7 @@ from penstock.core.limits import DEFAULT_LIMITS, Limits
 from penstock.errors import OpError
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.region import Region
+from penstock.runtime.turns import Turns
 from penstock.state.checkpoints import heeding
 from penstock.state.interrupt import NEVER, Interrupt
 
@@ -36,6 +37,9 @@ _WATCHED: Final = 3
 #: Parts must take less than this much of the time, unless so many cores were busy without them.
 _GAIN: Final = 0.9
 _BUSY: Final = 1.5
+#: Steps between two comparisons: at first, and at most.
+_FIRST_PAUSE: Final = 128
+_LONGEST_PAUSE: Final = 1 << 14
 
 
 def slow_step(lines: int, limits: Limits) -> float:
@@ -59,14 +63,16 @@ Improve = Callable[[Profile], Better]
 
 
 class _Stage(enum.Enum):
-    #: Steps are timed: to learn whether they are slow, or to compare parts with them.
+    #: Steps are timed, to learn whether they are slow.
     WATCHING = enum.auto()
     #: A step that has ended compiles something; the others go on as before.
     COMPILING = enum.auto()
     #: One step is, or is to be, probed.
     PROBING = enum.auto()
-    #: Steps are run as parts, and timed.
+    #: Steps are run as one region and as parts by turns, and timed.
     COMPARING = enum.auto()
+    #: Steps are run in the way that was faster, and counted.
+    CHOSEN = enum.auto()
     SETTLED = enum.auto()
 
 
@@ -83,8 +89,10 @@ class Tuner:
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         """Begin with a region of which a step is slow from so many seconds on."""
-        #: None once parts have proved to be faster.
-        self._region: Region | None = region
+        #: The best region so far.
+        self._region = region
+        #: Whether parts are faster than that.  Read without the lock, like the region.
+        self._as_parts = False
         self._compared_steps = limits.compared_steps
         self._slow = slow
         self._probing = probing
@@ -92,7 +100,7 @@ class Tuner:
         #: Guards what follows, but for reading ``_stage``.  Not held while a region is compiled:
         #: the stage says so, and nobody waits for it.
         self._lock = Lock()
-        #: Each once but for COMPILING.  Read without the lock.
+        #: Read without the lock.
         self._stage = _Stage.WATCHING
         self._steps = 0
         self._profile = Profile()
@@ -102,12 +110,12 @@ class Tuner:
         self._is_probing = False
         #: What makes a region without probes, if there is only one with them; or None.
         self._make_plain: Callable[[], Region] | None = None
-        #: Whether it can be run as parts, too; and how much of the time these may take.
-        self._has_parts = False
+        #: How much of the time parts may take.
         self._gain = _GAIN
-        #: The fewest seconds of steps as one region, and of each step as parts.
-        self._whole = math.inf
-        self._parts: list[float] = []
+        #: The comparison under way, if COMPARING.
+        self._turns = Turns(0)
+        #: How many steps come before the next comparison, and came before the last one.
+        self._pause = self._last_pause = 0
 
     @classmethod
     def settled(cls, region: Region) -> Tuner:
@@ -130,21 +138,26 @@ class Tuner:
     @property
     def region(self) -> Region | None:
         """The best region so far; None if it is best to run parts."""
-        return self._region
+        return None if self._as_parts else self._region
+
+    def give_up(self) -> None:
+        """Let go of what the region holds, which no step may need any more."""
+        self._region.give_up()
 
     def take(self) -> Region | None:
         """The region for one step, or None for parts; that step must report by ``note``."""
         if self._stage is _Stage.COMPARING:
-            return None
+            with self._lock:
+                return None if self._turns.take_parts() else self._region
         if self._stage is _Stage.PROBING:
             with self._lock:
                 if self._probe is not None and not self._is_probing:
                     self._is_probing = True
                     return self._probe
                 self._profile.has_others = True
-        return self._region if self._make_plain is None else self._plain()
+        return self.region if self._make_plain is None else self._plain()
 
-    def _plain(self) -> Region | None:
+    def _plain(self) -> Region:
         """The region, which must have no probes.
 
         Several steps may come before the first one is done; or that has failed, or been ended.
@@ -181,30 +194,26 @@ class Tuner:
 
     def _noted(self, region: Region | None, seconds: float) -> Callable[[], None] | None:
         """Take a report; returns what compiles something now, if that is due."""
-        if self._stage is _Stage.WATCHING:
-            if not self._is_slow(seconds):
-                return None
-            if not self._has_parts:
+        match self._stage:
+            case _Stage.WATCHING if self._is_slow(seconds):
                 return self._compile_probe
-            self._compare()
-            return None
-        if self._stage is _Stage.COMPARING and region is None:
-            self._parts.append(seconds)
-            self._choose()
-        if self._stage is not _Stage.PROBING:
-            return None
-        if region is self._probe:
-            return self._compile_better
-        self._profile.has_others = True
+            case _Stage.PROBING if region is self._probe:
+                return self._compile_better
+            case _Stage.PROBING:
+                self._profile.has_others = True
+            case _Stage.COMPARING if region is None or region is self._region:
+                self._turns.note(seconds, as_parts=region is None)
+                self._choose()
+            case _Stage.CHOSEN:
+                self._pause -= 1
+                if self._pause <= 0:
+                    self._compare()
         return None
 
     def _is_slow(self, seconds: float) -> bool:
         """Whether enough steps have been watched, and none of them was fast."""
         self._steps += 1
-        if self._steps == 1:
-            return False
-        self._whole = min(self._whole, seconds)
-        if seconds < self._slow:
+        if self._steps > 1 and seconds < self._slow:
             self._settle()
             return False
         return self._steps >= _WATCHED
@@ -221,26 +230,27 @@ class Tuner:
         region = better.region or self._plain()
         with self._lock:
             self._region, self._make_plain = region, None
-            self._has_parts = better.has_parts
-            self._gain = _GAIN if self._profile.cores_used < _BUSY else 1.0
-            if not better.has_parts:
-                self._settle()
-            elif self._steps:
+            if self._profile.cores_used >= _BUSY:
+                self._gain = 1.0
+            self._settle()
+            if better.has_parts:
                 self._compare()
-            else:
-                self._stage = _Stage.WATCHING
 
     def _compare(self) -> None:
-        """Run steps as parts from now on."""
-        self._stage = _Stage.COMPARING
+        """Run steps in both ways from now on, by turns."""
+        self._stage, self._turns = _Stage.COMPARING, Turns(self._compared_steps)
         self._choose()
 
     def _choose(self) -> None:
-        """Settle for parts if they have proved faster, when there are enough steps to tell."""
-        if len(self._parts) >= self._compared_steps:
-            if min(self._parts, default=0.0) < self._gain * self._whole:
-                self._region = None
-            self._settle()
+        """Go on with the faster way, when there are enough steps to tell."""
+        if not self._turns.are_over:
+            return
+        before, ratio = self._as_parts, self._turns.ratio
+        # What runs as parts already need not be much faster.
+        self._as_parts = ratio < (1.0 if before else self._gain)
+        is_new = self._as_parts is not before or not self._last_pause
+        self._last_pause = _FIRST_PAUSE if is_new else min(2 * self._last_pause, _LONGEST_PAUSE)
+        self._pause, self._stage = self._last_pause, _Stage.CHOSEN
 
     def _settle(self) -> None:
         """Stay with what is best, and forget how that was found."""
