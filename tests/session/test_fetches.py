@@ -94,6 +94,30 @@ def test_nestings_keep_their_form(session: ps.Session, fetches: Any, want: Any) 
         assert list(got) == list(fetches)
 
 
+@pytest.mark.parametrize(
+    ("fetches", "want"),
+    [
+        (["zero:0", "a:0"], [0, 1.0]),
+        (["a:0", "a:0"], [1.0, 1.0]),
+        ([["a:0", "zero:0"], []], [[1.0, 0], []]),
+        ([("a:0",), {"zero": "zero:0"}], [(1.0,), {"zero": 0}]),
+        ([["a:0", "zero:0"], "nothing"], [[1.0, 0], None]),
+        (["a:0", "nothing"], [1.0, None]),
+        (["nothing", "a:0", "nothing"], [None, 1.0, None]),
+        (["nothing"], [None]),
+        ([], []),
+    ],
+)
+def test_lists_of_one_thing_and_another(session: ps.Session, fetches: Any, want: Any) -> None:
+    """As many values may be fetched as a list has items without being those items."""
+    assert session.run(fetches) == want
+    call = session.make_callable(fetches)
+    first = call()
+    assert first == want
+    first.clear()
+    assert call() == want
+
+
 def test_a_default_dictionary_comes_back_as_one(session: ps.Session) -> None:
     """A defaultdict keeps its factory."""
     fetches: Any = collections.defaultdict(list, x="a:0")

@@ -15,9 +15,8 @@ from threading import get_ident
 from time import monotonic, perf_counter, perf_counter_ns
 from typing import Any
 
-import numpy as np
-
 from penstock.core.denormals import flushing
+from penstock.core.quiet import mute, unmute
 from penstock.core.values import Value
 from penstock.dataclass import dataclass
 from penstock.errors import CancelledError, OpError
@@ -96,19 +95,21 @@ class CompiledStep:
             return self._run_for(feeds, timeout_in_ms)
         self._thread = get_ident()
         keep_large_memory()
+        complaints = mute()
         try:
-            with np.errstate(all="ignore"):
-                start = perf_counter()
-                if self._facts.flushes(feeds):
-                    with flushing(True):  # noqa: FBT003  (the only thing to say)
-                        results = self._run(feeds, flush=True)
-                else:
-                    results = self._run(feeds)
-                seconds = perf_counter() - start
+            start = perf_counter()
+            if self._facts.flushes(feeds):
+                with flushing(True):  # noqa: FBT003  (the only thing to say)
+                    results = self._run(feeds, flush=True)
+            else:
+                results = self._run(feeds)
+            seconds = perf_counter() - start
         except OpError:
             if self.interrupt.escaping is not None:
                 raise self.interrupt.escaping from None
             raise
+        finally:
+            unmute(complaints)
         if self.interrupt.reason is not None:
             raise self.interrupt.reason
         self._facts.note(self._region, seconds, self.interrupt)

@@ -15,10 +15,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-import numpy as np
-
 from penstock.config import Tier
 from penstock.core.dtypes import DType
+from penstock.core.quiet import quiet
 from penstock.dataclass import dataclass
 from penstock.errors import CancelledError
 from penstock.kernels.api.context import StepContext
@@ -77,7 +76,7 @@ def _run_whole(region: Region, step: StepContext, frame: CallFrame, done: Finish
 
     def run() -> None:
         try:
-            with np.errstate(all="ignore"):
+            with quiet():
                 results = (
                     region.run(step, *args)
                     if recorder is None

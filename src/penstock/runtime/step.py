@@ -16,10 +16,9 @@ from functools import partial
 from threading import current_thread, main_thread
 from time import perf_counter
 
-import numpy as np
-
 from penstock.config import Tier
 from penstock.core.denormals import flushing
+from penstock.core.quiet import quiet
 from penstock.core.values import Value
 from penstock.errors import CancelledError, FailedPreconditionError, OpError
 from penstock.runtime.compiler.suspended import Suspended
@@ -155,7 +154,7 @@ class Step:
         interrupt.activities[id(activity)] = activity
         start = perf_counter()
         try:
-            with flushing(self._state.flush), np.errstate(all="ignore"):
+            with flushing(self._state.flush), quiet():
                 context = self._prepared.params.context(self._state)
                 run, recorder = trial.region.run, self._state.recorder
                 if recorder is None:

@@ -32,8 +32,8 @@ class StepFactory:
     """Makes the steps of one request."""
 
     __slots__ = (
-        "_facts", "_is_watched", "_new_rendezvous", "_options", "_pool", "_prepared",
-        "_session_state",
+        "_facts", "_is_exchanged", "_is_watched", "_may_be_whole", "_new_rendezvous", "_options",
+        "_pool", "_prepared", "_session_state",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +61,9 @@ class StepFactory:
         self._options = options
         #: Whether somebody may want to look; hardly any step is watched.
         self._is_watched = options is not NO_OPTIONS or prepared.is_bounded
+        #: Whether a step may be one function: it meets no part in another task.
+        self._may_be_whole = not prepared.meets_others
+        self._is_exchanged = prepared.is_exchanged
         self._facts = CompiledStepFacts(
             prepared.params,
             self._compiled_state,
@@ -71,16 +74,15 @@ class StepFactory:
 
     def new(self) -> AnyStep:
         """One run of the request, ready to start."""
-        own = self._new_own()
-        return self._prepared.exchanged(own) if self._prepared.is_exchanged else own
-
-    def _new_own(self) -> Step | CompiledStep:
-        """One run of what this process does itself."""
         if self._is_watched:
-            return self._new_watched()
-        region = None if self._prepared.meets_others else self._prepared.runnable.take()
-        if region is not None:
-            return CompiledStep(region, self._facts)
+            own = self._new_watched()
+        else:
+            region = self._prepared.runnable.take() if self._may_be_whole else None
+            own = CompiledStep(region, self._facts) if region is not None else self._new_step()
+        return self._prepared.exchanged(own) if self._is_exchanged else own
+
+    def _new_step(self) -> Step:
+        """One run by executors, at which nobody looks."""
         return Step(self._prepared, self._state(), self._facts.flushes)
 
     def _new_watched(self) -> Step | CompiledStep:
@@ -91,7 +93,7 @@ class StepFactory:
             recording = Recording()
         is_by_node = options.is_by_node or prepared.is_bounded
         is_close = is_by_node or (recording is not None and recording.detail.is_by_node)
-        may_be_whole = not (is_close or prepared.meets_others)
+        may_be_whole = self._may_be_whole and not is_close
         region = prepared.runnable.take() if may_be_whole else None
         if region is not None:
             if recording is None:

@@ -146,6 +146,8 @@ class Tuner:
 
     def take(self) -> Region | None:
         """The region for one step, or None for parts; that step must report by ``note``."""
+        if self._stage is _Stage.SETTLED and self._make_plain is None:
+            return self._region
         if self._stage is _Stage.COMPARING:
             with self._lock:
                 return None if self._turns.take_parts() else self._region

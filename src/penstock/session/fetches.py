@@ -46,6 +46,8 @@ def plan_fetches(fetches: Any, graph: Graph) -> FetchPlan:
     """Flatten ``fetches``; raises InvalidArgumentError for what names nothing in ``graph``."""
     planner = _Planner(graph)
     rebuild = planner.visit(fetches)
+    if type(fetches) is list and planner.has_each_once(fetches):
+        rebuild = list
     return FetchPlan(tuple(planner.endpoints), tuple(planner.targets), rebuild)
 
 
@@ -183,6 +185,11 @@ class _Planner:
         if isinstance(fetches, (list, tuple)):
             return self._visit_sequence(fetches)
         return self._visit_element(name_of(fetches, self._graph))
+
+    def has_each_once(self, visited: Sequence[Any]) -> bool:
+        """Whether what was visited are single tensors, of which no two are the same."""
+        is_flat = not any(isinstance(item, (Mapping, list, tuple)) for item in visited)
+        return is_flat and len(self.endpoints) == len(visited)
 
     def _visit_mapping(self, fetches: Mapping[Any, Any]) -> _Rebuild:
         parts = {key: self.visit(item) for key, item in fetches.items()}

@@ -36,7 +36,8 @@ class UnderWay:
     def add_step(self, step: Endable) -> None:
         """Note what begins, so that it can be ended; raises CancelledError if all has been."""
         with self._lock:
-            self.check_open()
+            if self.is_closed or self._is_lost:
+                self.check_open()
             self.steps.add(step)
 
     def remove_step(self, step: Endable) -> None:

@@ -19,11 +19,10 @@ from threading import Lock, Thread
 from time import perf_counter
 from typing import Final
 
-import numpy as np
-
 from penstock.core.cores import CORES
 from penstock.core.denormals import flushing, is_flushing, settle
 from penstock.core.forks import in_children, process_lock
+from penstock.core.quiet import quiet
 from penstock.kernels.parallel.contention import contention
 
 #: Does the piece of a number.
@@ -143,7 +142,7 @@ def _start() -> None:
 def _help() -> None:
     """The life of a helper; numpy's warnings are each thread's own."""
     settle()
-    with np.errstate(all="ignore"):
+    with quiet():
         while True:
             loop = _wanted.get()
             with flushing(loop.is_flushing):

@@ -26,9 +26,8 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, Final, Protocol
 
-import numpy as np
-
 from penstock.core.denormals import flushing
+from penstock.core.quiet import quiet
 from penstock.core.values import Value
 from penstock.errors import CancelledError, OpError, Where
 from penstock.kernels.api.context import OpKernelContext, Waiting
@@ -136,7 +135,7 @@ class ExecutorState:
         inbox, is_finished = self.inbox, False
         inbox.begin()
         keep_large_memory()
-        with flushing(self._args.step.flush), np.errstate(all="ignore"):
+        with flushing(self._args.step.flush), quiet():
             while True:
                 try:
                     self._take_completions()
@@ -287,7 +286,7 @@ class ExecutorState:
             begin = perf_counter()
             keep_large_memory()
             try:
-                with flushing(flush), np.errstate(all="ignore"):
+                with flushing(flush), quiet():
                     result = compute(*inputs)
             except BaseException as cause:  # noqa: BLE001  (the one border of kernels)
                 result = self.failure(tagged, cause)
