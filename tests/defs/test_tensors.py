@@ -68,6 +68,28 @@ def test_lists_repeat_their_last_element(
     assert got.tolist() == want
 
 
+@pytest.mark.parametrize("count", [7, 8, 9, 40])
+@pytest.mark.parametrize(
+    ("dtype", "field", "first"),
+    [
+        (dtypes.float32, "float_val", 0.5),
+        (dtypes.float64, "double_val", 0.5),
+        (dtypes.int32, "int_val", -20),
+        (dtypes.int8, "int_val", -20),
+        (dtypes.uint16, "int_val", 65000),
+        (dtypes.int64, "int64_val", -20),
+        (dtypes.uint64, "uint64_val", 1 << 63),
+        (dtypes.bool_, "bool_val", False),
+    ],
+)
+def test_lists_of_numbers_may_be_long(dtype: DType, field: str, first: Any, count: int) -> None:
+    """Short ones are read in another way, to the same end."""
+    numbers = [type(first)(first + place) for place in range(count)]
+    got = tensors.from_proto(proto(dtype, [count], **{field: numbers}))
+    assert got.dtype == dtype.numpy
+    assert got.tolist() == numbers
+
+
 @pytest.mark.parametrize(
     ("message", "want"),
     [

@@ -48,19 +48,15 @@ _pauses: Final[dict[int, object]] = {}
 @contextmanager
 def collector_pause() -> Iterator[None]:
     """Go without garbage collections."""
-    was_enabled = gc.isenabled()
+    if not gc.isenabled():
+        yield
+        return
     pause = object()
     try:
-        if was_enabled:
-            _pauses[id(pause)] = pause
-            gc.disable()
+        _begin(pause)
         yield
     finally:
-        if was_enabled:
-            try:
-                _resume()
-            finally:  # a child of a fork that comes before has the collector turned on
-                _pauses.pop(id(pause), None)
+        _end(pause)
 
 
 def collector_paused(function: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
@@ -70,10 +66,28 @@ def collector_paused(function: Callable[_Params, _Result]) -> Callable[_Params, 
     def paused(*args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         if not gc.isenabled():
             return function(*args, **kwargs)
-        with collector_pause():
+        pause = object()
+        try:
+            _begin(pause)
             return function(*args, **kwargs)
+        finally:
+            _end(pause)
 
     return paused
+
+
+def _begin(pause: object) -> None:
+    """Turn the collector off."""
+    _pauses[id(pause)] = pause
+    gc.disable()
+
+
+def _end(pause: object) -> None:
+    """Turn it on, as it was."""
+    try:
+        _resume()
+    finally:  # a child of a fork that comes before has the collector turned on
+        _pauses.pop(id(pause), None)
 
 
 def _end_pauses() -> None:

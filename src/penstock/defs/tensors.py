@@ -52,6 +52,8 @@ MAX_BYTES: Final = PHYSICAL_MEMORY // 4
 _IS_LITTLE: Final = sys.byteorder == "little"
 #: How many variants may stand in each other; a message of some bytes may hold thousands.
 _MAX_DEPTH: Final = 100
+#: Numbers that are a list sooner than numpy has found out how to read them where they are.
+_FEW: Final = 8
 
 
 def shape_from_proto(proto: Message) -> TensorShape:
@@ -191,6 +193,8 @@ def _numbers(field: str) -> Callable[[Message], Array]:
     def read(proto: Message) -> Array:
         dtype = dtypes.of_number(proto.dtype).base.numpy
         values = getattr(proto, field)
+        if len(values) <= _FEW:
+            values = values[:]
         if dtype.names:
             return np.asarray(values, dtype[0]).view(dtype)
         if dtype.kind in "Viu":
