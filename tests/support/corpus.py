@@ -82,7 +82,7 @@ class Case:
             array = np.empty(len(items), object)
             array[:] = items
             return array.reshape(strings[key]["shape"]), "string"
-        stored = np.load(self.path / "tensors.npz", allow_pickle=False)[key]
+        stored = _read_tensors(self.path)[key].copy()
         return stored, self.meta.get("dtypes", {}).get(key, stored.dtype.name)
 
     def feeds(self, step: Mapping[str, Any], folder: bytes = b"") -> dict[str, Any]:
@@ -115,6 +115,12 @@ class Case:
 def _read_meta(path: Path) -> dict[str, Any]:
     meta: dict[str, Any] = json.loads((path / "case.json").read_text("utf-8"))
     return meta
+
+
+@functools.lru_cache(maxsize=8)  # one test of a case mostly follows another
+def _read_tensors(path: Path) -> dict[str, Array]:
+    with np.load(path / "tensors.npz", allow_pickle=False) as stored:
+        return dict(stored)
 
 
 def _numpy_type(name: str, array: Array) -> Any:

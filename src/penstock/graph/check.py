@@ -110,11 +110,12 @@ def edges_stand_on_both_sides(graph: Graph) -> Iterator[str]:
 
 def edges_stay_inside(graph: Graph) -> Iterator[str]:
     """Both ends of every edge are nodes of the graph."""
+    inside = set(graph)
     for node in graph:
         for edge in (*node.in_edges(), *node.out_edges):
-            for end in (edge.src, edge.dst):
-                if graph.find(end.name) is not end:
-                    yield f"{edge} leads out of the graph at '{end.name}'"
+            if edge.src not in inside or edge.dst not in inside:
+                end = edge.src if edge.src not in inside else edge.dst
+                yield f"{edge} leads out of the graph at '{end.name}'"
 
 
 def edges_have_their_slots(graph: Graph) -> Iterator[str]:
@@ -139,14 +140,16 @@ def types_fit(graph: Graph) -> Iterator[str]:
             yield f"'{node.name}' has output types {node.output_types}, which its op does not say"
         if len(node.inputs) != len(node.input_types):
             yield f"'{node.name}' has {len(node.inputs)} inputs of {len(node.input_types)} types"
-        yield from (f"{edge} joins types that do not fit" for edge in node.inputs if _misfits(edge))
+        for edge in node.inputs:
+            if edge is not None and _misfits(edge):
+                yield f"{edge} joins types that do not fit"
 
 
-def _misfits(edge: Edge | None) -> bool:
-    if edge is None or not edge.dst_slot < len(edge.dst.input_types):
+def _misfits(edge: Edge) -> bool:
+    given, taken = edge.src.output_types, edge.dst.input_types
+    if not (0 <= edge.src_slot < len(given) and edge.dst_slot < len(taken)):
         return False
-    given = edge.src.output_types[edge.src_slot : edge.src_slot + 1]
-    return any(not dtype.may_feed(edge.dst.input_types[edge.dst_slot]) for dtype in given)
+    return not given[edge.src_slot].may_feed(taken[edge.dst_slot])
 
 
 def control_inputs_are_in_order(graph: Graph) -> Iterator[str]:
