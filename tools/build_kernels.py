@@ -36,7 +36,7 @@ _X86_64_KINDS: dict[str, tuple[int, list[str]]] = {
 _OPTIONS = ["-std=gnu11", "-O3", "-fPIC", "-fvisibility=hidden", "-pthread"]
 _OPTIONS += ["-ffp-contract=fast", "-fno-math-errno"]
 #: Sources that are compiled once, and those that are compiled for each kind of vectors.
-_ONCE = ["library", "programs", "pool", "cores", "boxes", "machine", "blocks"]
+_ONCE = ["library", "programs", "pool", "cores", "boxes", "machine", "blocks", "fingerprints"]
 _FOR_EACH_KIND = ["tiles", "winograd", "correlation", "strips", "elements", "pooling", "softmax"]
 _FOR_EACH_KIND += ["moments", "segments", "philox", "resizing", "operations", "factors", "narrow"]
 _FOR_EACH_KIND += ["columns", "optimisers", "extremes", "short_rows", "crops", "colors", "weighing"]

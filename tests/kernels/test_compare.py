@@ -127,3 +127,21 @@ def test_population_count() -> None:
     assert run_op("PopulationCount", np.uint64(2**64 - 1)) == 64
     transposed = np.arange(6, dtype=np.int32).reshape(2, 3).T
     assert run_op("PopulationCount", transposed).tolist() == [[0, 2], [1, 1], [1, 2]]
+
+
+@pytest.mark.parametrize("shape", [(300,), (20, 15), (1000,)])
+def test_many_strings_are_compared_with_one(shape: tuple[int, ...]) -> None:
+    """Whether they are the same object, or another that is equal; in any order in memory."""
+    kinds = [b"", b"a", b"longer text", b"a\0", bytes([97])]
+    texts = np.empty(shape, object)
+    for place, index in enumerate(np.ndindex(shape)):
+        text = kinds[place % len(kinds)]
+        texts[index] = b"".join([text[:1], text[1:]]) if place % 3 else text
+    for given in (texts, texts.T, texts[::-1]):
+        for one in (b"", b"a", b"longer " + b"text"[:4], b"none"):
+            want = np.array([text == one for text in given.flat]).reshape(given.shape)
+            for got in (run_op("Equal", given, one), run_op("Equal", one, given)):
+                assert got.dtype == np.bool_
+                np.testing.assert_array_equal(got, want)
+            np.testing.assert_array_equal(run_op("NotEqual", given, one), ~want)
+            np.testing.assert_array_equal(run_op("NotEqual", one, given), ~want)

@@ -54,7 +54,9 @@ def validated_attrs(  # noqa: C901  (asked of each node: calls would cost a tent
 
     """
     attrs: dict[str, Attr] = {}
-    for name, proto in node.attr.items():
+    encoded = node.attr
+    for name in encoded:  # its items come from a generator in Python
+        proto = encoded[name]
         field = proto.WhichOneof("value")
         if field is None:
             continue

@@ -1,4 +1,4 @@
-"""Addresses are those that numpy tells."""
+"""Addresses are those that numpy tells, and identities those that ``id`` does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from penstock.core.values import Array
 from penstock.kernels.c import address as module
-from penstock.kernels.c.address import address
+from penstock.kernels.c.address import address, identities
 
 
 class Own(np.ndarray):
@@ -44,3 +44,19 @@ def test_it_is_read_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     assert module._can_be_read() == (sys.implementation.name == "cpython")
     monkeypatch.setattr(module, "_read", lambda _array: 1)
     assert not module._can_be_read()
+
+
+@pytest.mark.parametrize("implementation", ["cpython", "another"])
+def test_identities(implementation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of all objects, in the array's order, where Python's objects have addresses."""
+    monkeypatch.setattr(sys.implementation, "name", implementation)
+    objects = np.empty((3, 4), object)
+    for place, index in enumerate(np.ndindex(3, 4)):
+        objects[index] = [b"", None, f"{place}", place][place % 4]
+    for given in (objects, objects.T, objects[:, ::2], objects[:0]):
+        found = identities(given)
+        if implementation != "cpython":
+            assert found is None
+        else:
+            assert found is not None
+            assert found.tolist() == [id(one) for one in given.flat]

@@ -1,7 +1,7 @@
-"""Where arrays are in memory.
+"""Where arrays are in memory, and the objects that they have.
 
 In:   an array.
-Out:  the address of its first element.
+Out:  the address of its first element; the identities of its objects.
 Not:  keeps no array alive: whoever asks must.
 
 numpy's own ways to tell take a microsecond, as long as a small kernel does.  But an array is, in
@@ -49,3 +49,18 @@ def _can_be_read() -> bool:
 
 
 address: Final = _read if _can_be_read() else _told
+
+
+def identities(objects: Array) -> Array | None:
+    """What ``id`` says of each object of an array, in its order; None if only ``id`` can tell.
+
+    Of 20,000 that takes 5 µs; to compare them with one takes 200.  It is valid as long as nobody
+    puts others in their place.
+    """
+    if sys.implementation.name != "cpython":
+        return None
+    objects = np.ascontiguousarray(objects)
+    pointers = (ctypes.c_size_t * objects.size).from_address(address(objects))
+    # A copy: what is made contiguous here goes.
+    told: Array = np.frombuffer(memoryview(pointers), np.uintp).copy()
+    return told

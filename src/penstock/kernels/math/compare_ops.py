@@ -17,10 +17,11 @@ import numpy as np
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
-from penstock.core.values import Value, shape_of
+from penstock.core.values import Array, Value, shape_of
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS, QUANTIZED, REALS
+from penstock.kernels.c.address import identities
 from penstock.kernels.values.arrays import as_array, shape_text
 
 _ORDERINGS: Final[dict[str, Kernel]] = {
@@ -30,6 +31,8 @@ _ORDERINGS: Final[dict[str, Kernel]] = {
     "GreaterEqual": operator.ge,
 }
 _EQUALITIES: Final[dict[str, Kernel]] = {"Equal": operator.eq, "NotEqual": operator.ne}
+#: From so many texts on it is worth looking for those that are one object.
+_MANY: Final = 256
 _LOGIC: Final[dict[str, Kernel]] = {"LogicalAnd": operator.and_, "LogicalOr": operator.or_}
 
 
@@ -71,9 +74,26 @@ def _equality_of_strings(compare: Kernel) -> Kernel:
     def of_strings(x: Value, y: Value) -> Value:
         if isinstance(x, bytes) and isinstance(y, bytes):
             return np.bool_(compare(x, y))
+        if isinstance(x, bytes):
+            x, y = y, x
+        if isinstance(y, bytes) and x.size >= _MANY:
+            are_equal = _equal_to(x, y)
+            return are_equal if compare is operator.eq else ~are_equal
         return of_objects(as_array(x), as_array(y))
 
     return of_strings
+
+
+def _equal_to(texts: Array, text: bytes) -> Array:
+    """Which texts are the same as one; of what is padded, most are the same object."""
+    known = identities(texts)
+    if known is None:
+        equal: Array = np.equal(texts, as_array(text))
+        return equal
+    result: Array = known == id(text)
+    others = np.flatnonzero(~result)
+    result[others] = np.equal(texts.ravel()[others], as_array(text))
+    return result.reshape(texts.shape)
 
 
 @kernel("ApproximateEqual", types={"T": {dtypes.float32, dtypes.float64}})
