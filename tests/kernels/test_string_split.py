@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from penstock import errors
+from support.ops import run_op
 from support.recorded import args, call, plain
 
 #: Three elements of a 3x2 matrix, out of order, and two in order.
@@ -338,3 +340,25 @@ def test_split_refused(
     with pytest.raises((error, ValueError)) as raised:
         call(op, **given)
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("width", [4, 2**31 - 1])
+def test_grams_that_no_row_is_long_enough_for(width: int) -> None:
+    """There are none, however wide, and that takes neither time nor memory."""
+    found = run_op(
+        "StringNGrams", np.array([b"a", b"b", b"c"], object), np.array([0, 2, 3]),
+        separator=b"", ngram_widths=(width,), left_pad=b"", right_pad=b"", pad_width=0,
+        preserve_short_sequences=False,
+    )  # fmt: skip
+    assert [part.tolist() for part in found] == [[], [0, 0, 0]]
+
+
+def test_all_bytes() -> None:
+    """Without a delimiter, each byte is a part."""
+    text = bytes(range(256))
+    indices, values, shape = run_op(
+        "StringSplit", np.array([text, b"", b"ab"], object), b"", skip_empty=True
+    )
+    assert values.tolist() == [bytes([value]) for value in (*range(256), 97, 98)]
+    assert indices.tolist() == [*([0, at] for at in range(256)), [2, 0], [2, 1]]
+    assert shape.tolist() == [3, 256]

@@ -21,17 +21,21 @@ from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.values.arrays import as_array, check_new, shape_text
 from penstock.kernels.values.strings import items_of, string_array
 
+#: Each byte as a text.
+_BYTES: Final = [bytes([value]) for value in range(256)]
 _SPACE: Final = b" \t\n\v\f\r"
 _NO_SPACE: Final = bytes.maketrans(_SPACE, b" " * len(_SPACE))
 
 
 def _sparse_rows(rows: Sequence[Sequence[bytes]]) -> tuple[Array, Array, Array]:
     """Rows of different lengths as a sparse matrix."""
-    places = [(at, column) for at, row in enumerate(rows) for column in range(len(row))]
-    indices = np.array(places, np.int64).reshape(len(places), 2)
-    width = max(map(len, rows), default=0)
-    values = string_array(itertools.chain.from_iterable(rows), (len(places),))
-    return indices, values, np.array([len(rows), width], np.int64)
+    sizes = np.fromiter(map(len, rows), np.int64, len(rows))
+    count = int(sizes.sum())
+    indices = np.empty((count, 2), np.int64)
+    indices[:, 0] = np.repeat(np.arange(len(rows)), sizes)
+    indices[:, 1] = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    values = string_array(itertools.chain.from_iterable(rows), (count,))
+    return indices, values, np.array([len(rows), sizes.max(initial=0)], np.int64)
 
 
 def _vector(value: Value) -> list[bytes]:
@@ -67,7 +71,7 @@ def make_string_split(attrs: Attrs) -> Kernel:
 
 def _split_at_bytes(text: bytes, stops: bytes) -> list[bytes]:
     if not stops:
-        return [text[at : at + 1] for at in range(len(text))]
+        return list(map(_BYTES.__getitem__, text))
     if not text:
         return []
     table = bytes.maketrans(stops, stops[:1] * len(stops))
@@ -193,8 +197,10 @@ def _row_grams(attrs: Attrs, widths: tuple[int, ...]) -> Callable[[list[bytes]],
     def of_width(row: list[bytes], width: int) -> list[bytes]:
         pad = padding(width)
         padded = [left] * pad + row + [right] * pad
-        count = len(padded) - width + 1
-        return [separator.join(padded[at : at + width]) for at in range(count)]
+        if len(padded) < width:
+            return []
+        tokens = [itertools.islice(padded, at, None) for at in range(width)]
+        return list(map(separator.join, zip(*tokens, strict=False)))
 
     def row_grams(row: list[bytes]) -> list[bytes]:
         grams = [gram for width in widths for gram in of_width(row, width)]
