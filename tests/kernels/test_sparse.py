@@ -75,6 +75,36 @@ ANSWERS = [
     ),
     (
         "SparseFillEmptyRows",
+        args(
+            indices=L([0, 1], [1, 0], [1, 2], [2, 0]),
+            values=np.float32([1, 2, 3, 4]),
+            dense_shape=L(3, 3),
+            default_value=9.0,
+        ),
+        [
+            [[0, 1], [1, 0], [1, 2], [2, 0]],
+            [1.0, 2.0, 3.0, 4.0],
+            [False, False, False],
+            [0, 1, 2, 3],
+        ],
+    ),
+    (
+        "SparseFillEmptyRows",
+        args(
+            indices=L([1, 2], [0, 1], [2, 0], [1, 0]),
+            values=np.float32([1, 2, 3, 4]),
+            dense_shape=L(3, 3),
+            default_value=9.0,
+        ),
+        [
+            [[0, 1], [1, 2], [1, 0], [2, 0]],
+            [2.0, 1.0, 4.0, 3.0],
+            [False, False, False],
+            [1, 0, 3, 2],
+        ],
+    ),
+    (
+        "SparseFillEmptyRows",
         args(indices=E, values=EV, dense_shape=L(2, 2), default_value=9.0),
         [[[0, 0], [1, 0]], [9.0, 9.0], [True, True], []],
     ),
