@@ -68,6 +68,20 @@ def test_lists_repeat_their_last_element(
     assert got.tolist() == want
 
 
+@pytest.mark.parametrize("count", [1, 9])
+@pytest.mark.parametrize(
+    ("dtype", "number", "want"),
+    [(dtypes.qint8, 300, 44), (dtypes.int8, 300, 44), (dtypes.uint8, -1, 255)],
+)
+def test_numbers_that_are_too_large_lose_their_upper_bits(
+    dtype: DType, number: int, want: int, count: int
+) -> None:
+    """However many there are; narrow integers are stored as wider ones."""
+    got = tensors.from_proto(proto(dtype, [count], int_val=[number] * count))
+    plain = got.view(got.dtype[0]) if got.dtype.names else got
+    assert plain.tolist() == [want] * count
+
+
 @pytest.mark.parametrize("count", [7, 8, 9, 40])
 @pytest.mark.parametrize(
     ("dtype", "field", "first"),

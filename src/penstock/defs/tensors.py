@@ -193,10 +193,10 @@ def _numbers(field: str) -> Callable[[Message], Array]:
     def read(proto: Message) -> Array:
         dtype = dtypes.of_number(proto.dtype).base.numpy
         values = getattr(proto, field)
-        if len(values) <= _FEW:
-            values = values[:]
         if dtype.names:
             return np.asarray(values, dtype[0]).view(dtype)
+        if len(values) <= _FEW:
+            values = values[:]
         if dtype.kind in "Viu":
             # Narrow integers are stored as 32-bit ones; their low bits count.
             return np.asarray(values, np.int64 if "u" not in dtype.name else None).astype(dtype)
