@@ -74,7 +74,7 @@ def test_other_threads_hear_it() -> None:
 
 
 def test_this_numpy_has_the_variable() -> None:
-    """Where it is not found any more, steps are right, and 2 µs longer."""
+    """Where it is not found any more, steps are right, and a quarter longer."""
     assert np.lib.NumpyVersion(np.__version__) < "2.0.0" or mute.func is not np.seterr
 
 

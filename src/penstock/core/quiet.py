@@ -4,7 +4,7 @@ In:   lines that compute, on any thread.
 Out:  the same, without warnings, as TensorFlow computes them.
 Not:  changes nothing for whoever computes with numpy before or after, or elsewhere.
 
-``np.errstate`` does that as well, in 2 µs, which is a quarter of the shortest steps: it makes a new
+``np.errstate`` does that as well, in 1 to 2 µs, a quarter of the shortest steps: it makes a new
 state each time.  Numpy 2 keeps the state in a context variable, so one that was made once will do.
 Where there is no such variable, ``np.seterr`` is used.
 """
