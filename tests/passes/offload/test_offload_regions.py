@@ -421,3 +421,59 @@ def test_large_windows_are_left_to_kernels_in_c(
     assert ("_OnnxRegion" in ops) == is_region
     with ps.Session(graph, config=ps.Config(limits=Limits(region_products=0))) as session:
         assert "_OnnxRegion" in ops_of(session, "y:0", {"x:0": x})
+
+
+def convolved(
+    *, side: int, window: int, layers: int = 1, stride: int = 1, trained: bool
+) -> ps.Graph:
+    """Sixteen channels to 32, and more layers of 32 by 1x1."""
+    with ps.Graph().as_default() as graph:
+        x = ps.placeholder("float32", [1, side, side, 16], name="x")
+        filters: Any = numbers(window, window, 16, 32)
+        if trained:
+            filters = ps.Variable(filters, name="w").value()
+        strides = [1, stride, stride, 1]
+        y = ps.ops.conv2_d(x, filters, strides=strides, padding="SAME")
+        for _ in range(layers - 1):
+            y = ps.ops.conv2_d(y, numbers(1, 1, 32, 32), strides=[1] * 4, padding="SAME")
+        ps.identity(y, name="y")
+    return graph
+
+
+@pytest.mark.skipif(library_in_c() is None, reason="there was no C compiler")
+@pytest.mark.parametrize(
+    ("how", "is_region"),
+    [
+        ({"side": 16, "window": 3}, False),
+        ({"side": 16, "window": 3, "layers": 10}, True),
+        ({"side": 16, "window": 3, "stride": 2}, True),
+        ({"side": 16, "window": 5}, True),
+        ({"side": 8, "window": 3}, True),
+        ({"side": 16, "window": 3, "trained": True}, True),
+        ({"side": 32, "window": 3, "trained": True}, False),
+    ],
+)
+def test_windows_from_fewer_products_are_left_to_kernels_in_c(
+    how: dict[str, Any], *, is_region: bool
+) -> None:
+    """Where twelve tiles of four by four results are computed at once, or 64 if filters change."""
+    graph = convolved(**{"trained": False, **how})
+    with graph.as_default():
+        init = ps.global_variables_initializer()
+    feeds = {"x:0": numbers(1, how["side"], how["side"], 16)}
+    with ps.Session(graph, config=ps.Config(limits=Limits(region_products=1000))) as session:
+        session.run(init)
+        ops = ops_of(session, "y:0", feeds)
+    assert ("_OnnxRegion" in ops) == is_region
+
+
+@pytest.mark.skipif(library_in_c() is None, reason="there was no C compiler")
+@pytest.mark.parametrize(("least", "is_region"), [(15_000, True), (25_000, False)])
+def test_a_region_must_be_worth_the_way_there(least: int, *, is_region: bool) -> None:
+    """It saves 75,000 of 262,144 products, and must save four times as many as it must have."""
+    with ps.Graph().as_default() as graph:
+        x = ps.placeholder("float32", [1, 8, 8, 64], name="x")
+        ps.ops.conv2_d(x, numbers(1, 1, 64, 64), strides=[1] * 4, padding="SAME", name="y")
+    with ps.Session(graph, config=ps.Config(limits=Limits(region_products=least))) as session:
+        ops = ops_of(session, "y:0", {"x:0": numbers(1, 8, 8, 64)})
+    assert ("_OnnxRegion" in ops) == is_region

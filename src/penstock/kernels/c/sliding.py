@@ -103,10 +103,32 @@ def sliding(
     check_new(result, FLOAT)
     products = math.prod(result) * math.prod(filter_shape[:-1])
     direct, fewer = _directly(work, fits, windows, at_once), None
-    tiles = work.batch * math.prod(-(-fit.places // _TILE) for fit in fits)
-    if at_once > 1 and tiles >= _FEWEST_TILES and _may_have_tiles(work, windows):
+    if at_once > 1 and is_tiled(result, depth, windows):
         fewer = _with_fewer_products(work, fits, windows)
-    return Sliding(result, products, direct, fewer, tiles < _TILES_OF_ONE_STEP)
+    is_for_constants = not is_tiled(result, depth, windows, changes=True)
+    return Sliding(result, products, direct, fewer, is_for_constants)
+
+
+def is_tiled(
+    shape: Sequence[int], depth: int, windows: Sequence[Window], *, changes: bool = False
+) -> bool:
+    """Whether results are computed four by four, from fewer products.
+
+    Args:
+        shape: of results, [batch, rows, columns, count].
+        depth: the channels of images.
+        windows: by rows and by columns.
+        changes: whether filters are other ones in each step.
+
+    """
+    fewest = _TILES_OF_ONE_STEP if changes else _FEWEST_TILES
+    return (
+        all((window.size, window.stride, window.dilation) == (3, 1, 1) for window in windows)
+        and depth % _WHOLE_DEPTH == 0
+        and depth <= _MOST_DEPTH
+        and shape[-1] % _WHOLE_COUNT == 0
+        and shape[0] * math.prod(-(-places // _TILE) for places in shape[1:3]) >= fewest
+    )
 
 
 def _directly(
@@ -129,16 +151,6 @@ def _directly(
     framed = _framed(work, fits, spare) if spare or is_framed else None
     _see(work, steps if framed is None else _steps(framed), windows)
     return Way(framed, work)
-
-
-def _may_have_tiles(work: Convolution, windows: Sequence[Window]) -> bool:
-    """Whether results can be computed four by four."""
-    return (
-        all((window.size, window.stride, window.dilation) == (3, 1, 1) for window in windows)
-        and work.depth % _WHOLE_DEPTH == 0
-        and work.depth <= _MOST_DEPTH
-        and work.count % _WHOLE_COUNT == 0
-    )
 
 
 def _with_fewer_products(work: Convolution, fits: Sequence[Fit], windows: Sequence[Window]) -> Way:

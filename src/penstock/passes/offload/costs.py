@@ -1,0 +1,96 @@
+"""What a region takes by ONNX Runtime and by the kernels in C, as far as shapes tell.
+
+In:   the nodes of a region, and the shapes that are known before a step.
+Out:  how many products it takes, and how many products' time ONNX Runtime saves.
+Not:  measures nothing: what is computed where must not depend on how busy a machine is, or else
+      answers would not repeat.
+
+The unit is the time that ONNX Runtime takes for a product in a convolution.  The numbers were
+fitted to whole networks on processors with AVX2 and with AVX-512 (``docs/performance.md``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence, Set
+from typing import Final
+
+from penstock.graph.graph import Node
+from penstock.graph.roles import Role
+from penstock.kernels.c.sliding import is_tiled
+from penstock.kernels.values.windows import Window
+from penstock.passes.offload.heavy_ops import CONVOLUTIONS
+from penstock.shapes.infer import Shapes
+
+#: A product by the kernels in C...
+_DIRECT: Final = 1.1
+#: ... in windows of three by three, of which they compute four by four results at once...
+_IN_TILES: Final = 0.4
+#: ... in windows of so many places or more...
+_LARGE_WINDOW: Final = 64
+_IN_LARGE_WINDOW: Final = 0.75
+#: ... and where each channel is by itself.
+_BY_CHANNEL: Final = 6.0
+#: What it takes more for each number that a node hands to the next one: by way of memory, and not
+#: in a layout that ONNX Runtime chooses.
+_NUMBER: Final = 12.0
+
+
+def products_of(nodes: Sequence[Node], shapes: Shapes, ops: Set[str]) -> int:
+    """How many products of numbers some ops take in a region; sizes not known count as 1."""
+    return sum(_products_of(node, shapes) for node in nodes if node.op.name in ops)
+
+
+def saved_products(nodes: Sequence[Node], shapes: Shapes, ops: Set[str]) -> float:
+    """How many products' time ONNX Runtime saves; below 0 if the kernels in C take less.
+
+    Args:
+        nodes: a region.
+        shapes: what is known of shapes; sizes that are not count as 1.
+        ops: those whose products count.
+
+    """
+    numbers = sum(math.prod(_sizes(node, 0, shapes)) for node in nodes)
+    heavy = [node for node in nodes if node.op.name in ops]
+    in_c = sum(_products_of(node, shapes) * _price_in_c(node, shapes) for node in heavy)
+    return in_c + numbers * _NUMBER - products_of(heavy, shapes, ops)
+
+
+def _price_in_c(node: Node, shapes: Shapes) -> float:
+    """What a product of some node takes by the kernels in C."""
+    if "Depthwise" in node.op.name:
+        return _BY_CHANNEL
+    *window, depth, _count = _sizes_read(node, 1, shapes)
+    if math.prod(window) >= _LARGE_WINDOW:
+        return _IN_LARGE_WINDOW
+    if len(window) != 2 or not _goes_step_by_step(node):
+        return _DIRECT
+    windows, changes = (
+        [Window(size) for size in window],
+        node.input(1).src.role is not Role.CONSTANT,
+    )
+    is_in_tiles = is_tiled(_sizes(node, 0, shapes), depth, windows, changes=changes)
+    return _IN_TILES if is_in_tiles else _DIRECT
+
+
+def _goes_step_by_step(node: Node) -> bool:
+    """Whether a window has no holes, and leaves no place out."""
+    return all(step == 1 for name in ("strides", "dilations") for step in node.attrs.get(name, ()))
+
+
+def _products_of(node: Node, shapes: Shapes) -> int:
+    """The products of one node, or more where matrices come in batches."""
+    x, w, y = _sizes_read(node, 0, shapes), _sizes_read(node, 1, shapes), _sizes(node, 0, shapes)
+    if node.op.name in CONVOLUTIONS:
+        return math.prod(y[:-1]) * math.prod(w)  # the filter, at each place of each image
+    return math.isqrt(math.prod(x) * math.prod(w) * math.prod(y))
+
+
+def _sizes_read(node: Node, slot: int, shapes: Shapes) -> Sequence[int]:
+    edge = node.input(slot)
+    return _sizes(edge.src, edge.src_slot, shapes)
+
+
+def _sizes(node: Node, slot: int, shapes: Shapes) -> Sequence[int]:
+    """The sizes of what a node gives, 1 where they are not known; none if the rank is not."""
+    return [size or 1 for size in shapes.shape(node, slot).dims or ()]
