@@ -21,11 +21,11 @@ def floats(*shape: int) -> Array:
 
 def expected(images: Array, filters: Array, windows: tuple[Window, ...], *added: Array) -> Array:
     """The definition, in float64: the sum over a window of products."""
-    fits = [w.fit(n) for w, n in zip(windows, images.shape[1:3], strict=True)]
+    fits = [w.fit(n) for w, n in zip(windows, images.shape[1:-1], strict=True)]
     inner = [Window(w.size, w.stride, w.dilation) for w in windows]
     seen = slide(pad(images.astype(np.float64), fits, 0), inner)
-    way = "nhwijd,ijdk->nhwk" if filters.ndim == 4 else "nhwijd,ijd->nhwd"
-    total = np.einsum(way, seen, filters.astype(np.float64))
+    way = {3: "nhwijd,ijd->nhwd", 4: "nhwijd,ijdk->nhwk", 5: "nphwlijd,lijdk->nphwk"}
+    total = np.einsum(way[filters.ndim], seen, filters.astype(np.float64))
     for more in added:
         total = total + more
     return np.asarray(total)
@@ -34,7 +34,7 @@ def expected(images: Array, filters: Array, windows: tuple[Window, ...], *added:
 def check(got: Array | None, images: Array, filters: Array, wanted: Array) -> None:
     """Equal, but for what rounding each of the products and sums may do."""
     assert got is not None
-    terms = math.prod(filters.shape[:3]) if filters.ndim == 4 else math.prod(filters.shape[:2])
+    terms = math.prod(filters.shape[:2] if filters.ndim == 3 else filters.shape[:-1])
     most = float(np.abs(images).max() * np.abs(filters).max()) * terms + 4
     np.testing.assert_allclose(got, wanted, rtol=0, atol=2**-24 * most * (math.sqrt(terms) + 4))
 

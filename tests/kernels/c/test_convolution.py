@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from penstock.core.values import Array
 from penstock.kernels.c import convolution as module
 from penstock.kernels.c import filters as filters_module
-from penstock.kernels.c.convolution import Convolver, correlate
+from penstock.kernels.c.convolution import BY_CHANNEL, OF_VOLUMES, Convolver, correlate
 from penstock.kernels.c.filters import factors_of
 from penstock.kernels.c.library import Library, library, loaded
 from penstock.kernels.values.windows import Window, pad, slide
@@ -54,9 +54,45 @@ def test_windows_over_all_of_the_depth(
     for number in KINDS:
         with pytest.MonkeyPatch.context() as patch:
             use(Library(loaded(), number), patch)
-            convolver = Convolver(lambda _sizes: windows, is_by_channel=is_by_channel)
+            convolver = Convolver(lambda _sizes: windows, rank=filters.ndim)
             wanted = expected(images, filters, windows, bias)
             check(convolver(images, filters, bias), images, filters, wanted)
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(1, 9), st.integers(1, 9), st.integers(1, 17), st.integers(1, 6),
+    st.sampled_from([1, 3, 7, 8, 9, 16, 17, 33]),
+    st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(1, 3)),
+    st.integers(1, 3), st.integers(1, 2), st.sampled_from([None, (0, 0), (2, 1)]),
+)  # fmt: skip
+def test_windows_over_volumes(
+    planes: int, rows: int, columns: int, depth: int, count: int, sizes: tuple[int, int, int],
+    stride: int, dilation: int, margins: tuple[int, int] | None,
+) -> None:  # fmt: skip
+    """Of planes that follow each other, with zeros before the first and behind the last."""
+    windows = windows_of(sizes, stride=stride, dilation=dilation, margins=margins)
+    room = 0 if margins is None else sum(margins)
+    lengths = planes, rows, columns
+    if margins is not None and any(
+        n + room < w.extent for n, w in zip(lengths, windows, strict=True)
+    ):
+        return
+    volume, filters = floats(*lengths, depth), floats(*sizes, depth, count)
+    bias = floats(count)
+    wanted = expected(volume[np.newaxis], filters, windows, bias)[0]
+    found = []
+    for number in KINDS:
+        with pytest.MonkeyPatch.context() as patch:
+            use(Library(loaded(), number), patch)
+            convolver = Convolver(lambda _sizes: windows, rank=OF_VOLUMES)
+            into = np.full(wanted.shape, np.nan, np.float32)
+            result = convolver(volume, filters, bias, into=into)
+            assert result is into
+            check(result, volume[np.newaxis], filters, wanted)
+            found.append(into)
+    for other in found[2:]:
+        np.testing.assert_array_equal(other, found[1])  # all that multiply and add at once
 
 
 @pytest.mark.usefixtures("watched")
@@ -65,7 +101,7 @@ def test_each_channel_by_itself(depth: int) -> None:
     """Channels for vectors in pairs, alone, and fewer than one has."""
     images, filters = floats(2, 7, 10, depth), floats(3, 5, depth)
     windows = windows_of((3, 5), margins=None)
-    convolver = Convolver(lambda _sizes: windows, is_by_channel=True)
+    convolver = Convolver(lambda _sizes: windows, rank=BY_CHANNEL)
     check(convolver(images, filters), images, filters, expected(images, filters, windows))
 
 
@@ -140,6 +176,8 @@ def test_nothing_is_written_beside_the_result(monkeypatch: pytest.MonkeyPatch) -
     for count, depth, is_by_channel in [
         (1, 3, False),
         (33, 5, False),
+        (7, 4, False),
+        (12, 4, False),
         (48, 1, False),
         (1, 21, True),
     ]:
@@ -147,7 +185,7 @@ def test_nothing_is_written_beside_the_result(monkeypatch: pytest.MonkeyPatch) -
         windows = windows_of((3, 2), margins=None)
         images = floats(2, 5, 17, depth)
         filters = floats(3, 2, depth) if is_by_channel else floats(3, 2, depth, count)
-        convolver = Convolver(lambda _sizes, w=windows: w, is_by_channel=is_by_channel)
+        convolver = Convolver(lambda _sizes, w=windows: w, rank=filters.ndim)
         with monkeypatch.context() as patch:
             patch.setattr(module.np, "empty", guarded)
             got = convolver(images, filters)

@@ -11,7 +11,7 @@ import pytest
 from penstock.core.values import Array
 from penstock.kernels.api.registry import get_kernel
 from penstock.kernels.c.library import Library, library
-from penstock.kernels.nn.conv_ops import by_slices, windowed
+from penstock.kernels.nn.conv_ops import convolve_volumes, windowed
 from penstock.kernels.values.windows import Window
 from support.ops import both, node_of
 
@@ -46,12 +46,12 @@ def constant(array: Array) -> Array:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the library is asked to do."""
     calls: list[str] = []
-    for name in ("convolve", "correlate", "slide", "pool", "softmax", "sums"):
+    for name in ("convolve", "winograd", "correlate", "slide", "pool", "softmax", "sums"):
         original = getattr(Library, name)
 
-        def noted(self: Library, *given: Any, name: str = name, do: Any = original) -> None:
+        def noted(self: Library, *given: Any, name: str = name, do: Any = original) -> Any:
             calls.append(name)
-            do(self, *given)
+            return do(self, *given)
 
         monkeypatch.setattr(Library, name, noted)
     return calls
@@ -75,10 +75,22 @@ def test_convolutions(attrs: dict[str, Any], asked: list[str]) -> None:
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 @pytest.mark.parametrize("strides", [[1, 1, 1, 1, 1], [1, 2, 1, 2, 1], [1, 3, 3, 1, 1]])
 def test_three_dimensions(padding: str, strides: list[int], asked: list[str]) -> None:
-    """As a sum of convolutions for each slice of the filters, for each of the images."""
+    """One image after the other."""
     images, filters = floats(2, 7, 8, 9, 5), floats(3, 2, 3, 5, 20)
     check(both("Conv3D", images, filters, strides=strides, padding=padding))
-    assert len(asked) == 2 * 3
+    assert asked == ["convolve", "convolve"]
+
+
+def test_three_dimensions_with_fewer_products(asked: list[str]) -> None:
+    """Where windows take these, planes of filters are by themselves, and their sums added up."""
+    images, filters = floats(1, 5, 13, 14, 16), constant(floats(3, 3, 3, 16, 32))
+    by_numpy, in_c = both("Conv3D", images, filters, strides=[1] * 5, padding="SAME")
+    np.testing.assert_allclose(in_c, by_numpy, rtol=0, atol=5e-5)  # of sums of 432
+    assert asked == ["winograd"] * 3
+
+    bias, windows = floats(32), [Window(3, margins=None)] * 3
+    finished = convolve_volumes(images, filters, windows, bias, (0.0, 6.0))
+    np.testing.assert_allclose(finished, np.clip(by_numpy + bias, 0, 6), rtol=0, atol=5e-5)
 
 
 @pytest.mark.parametrize("margins", [None, (0, 0)])
@@ -91,9 +103,9 @@ def test_large_images_in_parts(
     images, filters = floats(2, 11, 4, 3, 5), floats(3, 2, 3, 5, 20)
     windows = [Window(size, step, margins=margins) for size, step in ((3, stride), (2, 1), (3, 1))]
 
-    at_once = by_slices(images, filters, windows)
+    at_once = convolve_volumes(images, filters, windows)
     calls = len(asked)
-    in_parts = by_slices(images, filters, windows, numbers_at_once=slices * 4 * 3 * 5)
+    in_parts = convolve_volumes(images, filters, windows, numbers_at_once=slices * 4 * 3 * 5)
 
     assert at_once is not None
     np.testing.assert_array_equal(in_parts, at_once)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Changes with the structure, so that a library of other sources is not used. */
-#define PENSTOCK_LAYOUT 19
+#define PENSTOCK_LAYOUT 20
 
 /* Filters that are put into the order in which they are read, or a batch of them.  Steps are in bytes. */
 typedef struct {
@@ -40,17 +40,20 @@ typedef struct {
   /* What all results are kept between; NaN stays. */
   float low, high;
 
-  int64_t batch, image_rows, image_columns, depth;
+  /* Images, which are the planes of a volume if windows see several of them. */
+  int64_t planes, image_rows, image_columns, depth;
   int64_t image_step, row_step, column_step;
-  int64_t rows_before, columns_before, framed_rows, framed_columns, framed_column_step;
+  int64_t planes_before, rows_before, columns_before, framed_planes, framed_rows, framed_columns;
+  int64_t framed_column_step;
 
   /* Places of the window, and how many results each has. */
-  int64_t rows, columns, count;
-  int64_t window_rows, window_columns;
+  int64_t batch, rows, columns, count;
+  int64_t window_planes, window_rows, window_columns;
   /* From image to image in packed filters, if each has filters of its own; or 0. */
   int64_t filters_step;
   /* From image to image and place to place in what windows see, and between elements of one. */
-  int64_t seen_image_step, seen_row_step, seen_column_step, element_row_step, element_column_step;
+  int64_t seen_image_step, seen_row_step, seen_column_step;
+  int64_t element_plane_step, element_row_step, element_column_step;
 } Convolution;
 
 /* Does one piece of some work. */

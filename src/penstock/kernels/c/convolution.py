@@ -1,8 +1,8 @@
-"""Convolutions over two dimensions, by the library in C.
+"""Convolutions over two or three dimensions, by the library in C.
 
-In:   images, [batch, rows, columns, depth], and filters, [rows, columns, depth, count], or by
-      channel [rows, columns, depth]; both of float32; perhaps a number for each filter,
-      and one for each result.
+In:   images, [batch, rows, columns, depth], or the planes of a volume, and filters, [rows, columns,
+      depth, count], with planes before rows for volumes, or by channel [rows, columns, depth];
+      both of float32; perhaps a number for each filter, and one for each result.
 Out:  the sum of each window times each filter, plus these numbers, between limits, or the gradient
       by the filters; None where there is no library, or it has no way for such shapes.
 Not:  knows no padding by name, no layouts, no ops.
@@ -36,6 +36,8 @@ MakeWindows: TypeAlias = Callable[[tuple[int, ...]], tuple[Window, ...]]
 #: The least and the largest result.
 Limits: TypeAlias = tuple[float, float]
 NO_LIMITS: Final[Limits] = (-math.inf, math.inf)
+#: Dimensions of filters, by what they are for.
+BY_CHANNEL, OF_IMAGES, OF_VOLUMES = 3, 4, 5
 
 _Done = TypeVar("_Done")
 
@@ -47,24 +49,30 @@ _SHARED: Final = 200_000
 class Convolver:
     """What convolves for one node."""
 
-    __slots__ = ("_facts", "_is_by_channel", "_limits")
+    __slots__ = ("_facts", "_limits", "_rank")
 
     def __init__(
-        self, make_windows: MakeWindows, limits: Limits = NO_LIMITS, *, is_by_channel: bool = False
+        self, make_windows: MakeWindows, limits: Limits = NO_LIMITS, *, rank: int = OF_IMAGES
     ) -> None:
         """Say how windows slide.
 
         Args:
             make_windows: makes the windows for filters of some size.
             limits: what all results are kept between; NaN stays.
-            is_by_channel: whether each channel is by itself.
+            rank: how many dimensions filters have: whether they are by channel, of images or of
+                volumes.
 
         """
         self._limits: Final = limits
-        self._is_by_channel: Final = is_by_channel
+        self._rank: Final = rank
+        dimensions = 2 if rank == BY_CHANNEL else rank - 2
         self._facts: Final = functools.lru_cache(maxsize=16)(
             lambda shape, strides, sizes: sliding(
-                shape, strides, sizes, make_windows(sizes[:2]), 1 if is_by_channel else _widest()
+                shape,
+                strides,
+                sizes,
+                make_windows(sizes[:dimensions]),
+                at_once=1 if rank == BY_CHANNEL else _widest(),
             )
         )
 
@@ -74,15 +82,24 @@ class Convolver:
         filters: Array,
         bias: Array | None = None,
         added: Array | None = None,
+        into: Array | None = None,
     ) -> Array | None:
         """Convolve; None if that is for others to do, or to complain about.
+
+        Args:
+            images: what windows slide over.
+            filters: what windows are multiplied by.
+            bias: a number for each filter.
+            added: as large as the results, to which it is added after the bias.
+            into: where to put the results, if that is not to be new: of their shape and without
+                gaps.
 
         Raises:
             ValueError: a window is larger than what it slides over.
 
         """
         with_c = library()
-        if with_c is None or not _fit(images, filters, bias, is_by_channel=self._is_by_channel):
+        if with_c is None or not _fit(images, filters, bias, self._rank):
             return None
         if images.strides[3] != _BYTES:
             images = np.ascontiguousarray(images)
@@ -103,8 +120,8 @@ class Convolver:
             work.added = address(added) if added is not None else None
             return function(work, helpers)
 
-        result = np.empty(facts.shape, FLOAT)
-        if self._is_by_channel:
+        result = np.empty(facts.shape, FLOAT) if into is None else into
+        if self._rank == BY_CHANNEL:
             run(facts.direct, Factors(np.ascontiguousarray(filters)), with_c.slide)
             return result
         fewer = facts.with_fewer_products
@@ -152,13 +169,13 @@ _sliding_back: Final = functools.lru_cache(maxsize=64)(sliding)
 @functools.lru_cache(maxsize=64)
 def convolver_for(windows: tuple[Window, ...], limits: Limits = NO_LIMITS) -> Convolver:
     """What convolves by these windows, for filters that are other ones each time."""
-    return Convolver(lambda _sizes: windows, limits)
+    return Convolver(lambda _sizes: windows, limits, rank=len(windows) + 2)
 
 
 @functools.lru_cache(maxsize=64)
 def channel_convolver_for(windows: tuple[Window, ...]) -> Convolver:
     """The same for filters of each channel."""
-    return Convolver(lambda _sizes: windows, is_by_channel=True)
+    return Convolver(lambda _sizes: windows, rank=BY_CHANNEL)
 
 
 def _widest() -> int:
@@ -167,13 +184,13 @@ def _widest() -> int:
     return with_c.widest if with_c is not None else 1
 
 
-def _fit(images: Array, filters: Array, bias: Array | None, *, is_by_channel: bool) -> bool:
+def _fit(images: Array, filters: Array, bias: Array | None, rank: int) -> bool:
     """Whether there is a way for such inputs."""
     if images.dtype is not FLOAT or filters.dtype is not FLOAT or images.ndim != 4:
         return False
-    if not filters.size or not images.size or filters.ndim != (3 if is_by_channel else 4):
+    if not filters.size or not images.size or filters.ndim != rank:
         return False
-    if images.shape[3] != filters.shape[2]:
+    if images.shape[3] != filters.shape[2 if rank == BY_CHANNEL else -2]:
         return False
     return bias is None or (bias.dtype is FLOAT and bias.shape == filters.shape[-1:])
 

@@ -61,14 +61,14 @@ PUBLIC void penstock_pack(int kind, const Packing *packing, int helpers) {
 /* One row of an image with zeros around it, and room between its pixels. */
 static void frame_piece(const void *work, int64_t number) {
   const Convolution *c = work;
-  int64_t row = number % c->framed_rows - c->rows_before;
+  int64_t plane = number / c->framed_rows - c->planes_before, row = number % c->framed_rows - c->rows_before;
   int64_t pixel = c->depth * (int64_t)sizeof(float), step = c->framed_column_step;
   char *to = (char *)c->framed + number * c->framed_columns * step;
-  if (row < 0 || row >= c->image_rows) {
+  if (plane < 0 || plane >= c->planes || row < 0 || row >= c->image_rows) {
     memset(to, 0, (size_t)(c->framed_columns * step));
     return;
   }
-  const char *from = (const char *)c->images + number / c->framed_rows * c->image_step + row * c->row_step;
+  const char *from = (const char *)c->images + plane * c->image_step + row * c->row_step;
   int64_t before = c->columns_before * step, width = c->image_columns * step;
   memset(to, 0, (size_t)before);
   memset(to + before + width, 0, (size_t)(c->framed_columns * step - before - width));
@@ -82,7 +82,7 @@ static void frame_piece(const void *work, int64_t number) {
 static void frame(const Convolution *c, int helpers) {
   if (!c->framed) return;
   int64_t numbers = c->framed_columns * c->depth;
-  penstock_share(frame_piece, c, c->batch * c->framed_rows, penstock_together(numbers, WORTH_A_TAKE), helpers);
+  penstock_share(frame_piece, c, c->framed_planes * c->framed_rows, penstock_together(numbers, WORTH_A_TAKE), helpers);
 }
 
 /* Windows over all of the depth; filters are packed for this kind, or are to be. */

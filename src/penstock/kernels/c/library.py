@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 19
+_LAYOUT: Final = 20
 _LIBRARY: Final = os.path.join(os.path.dirname(__file__), "kernels.clib")
 #: The library, once it was asked for.  Only grows; each access is one operation of the list.
 _loaded: Final[list[Any]] = []
@@ -25,14 +25,15 @@ _loaded: Final[list[Any]] = []
 _POINTERS: Final = ("images", "framed", "filters", "packing", "bias", "added", "out")
 _LIMITS: Final = ("low", "high")
 _NUMBERS: Final = (
-    *("batch", "image_rows", "image_columns", "depth"),
+    *("planes", "image_rows", "image_columns", "depth"),
     *("image_step", "row_step", "column_step"),
-    *("rows_before", "columns_before", "framed_rows", "framed_columns"),
-    "framed_column_step",
-    *("rows", "columns", "count", "window_rows", "window_columns"),
+    *("planes_before", "rows_before", "columns_before"),
+    *("framed_planes", "framed_rows", "framed_columns", "framed_column_step"),
+    *("batch", "rows", "columns", "count"),
+    *("window_planes", "window_rows", "window_columns"),
     "filters_step",
     *("seen_image_step", "seen_row_step", "seen_column_step"),
-    *("element_row_step", "element_column_step"),
+    *("element_plane_step", "element_row_step", "element_column_step"),
 )
 
 

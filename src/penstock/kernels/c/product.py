@@ -106,12 +106,14 @@ def _multiply(with_c: Library, work: Convolution, x: Array, count: int) -> None:
         x = np.ascontiguousarray(x)
     work.images = address(x)
     work.batch, work.columns, work.depth = x.shape
-    work.rows, work.count, work.window_rows, work.window_columns = 1, count, 1, 1
+    work.rows, work.count = 1, count
+    work.window_planes, work.window_rows, work.window_columns = 1, 1, 1
     seen, spare = x, spare_numbers(x.strides[1], min(work.columns, with_c.widest), count)
     if spare:
         seen = np.empty((*x.shape[:2], work.depth + spare), FLOAT)
         work.framed, work.framed_column_step = address(seen), seen.strides[1]
         # Each row is one of an image whose rows have one pixel: threads copy whole rows.
+        work.planes = work.framed_planes = work.batch
         work.image_rows = work.framed_rows = work.columns
         work.image_columns = work.framed_columns = 1
         work.image_step, work.row_step = x.strides[:2]

@@ -1,6 +1,7 @@
 """How windows slide over images, as the library in C is told.
 
-In:   shapes and strides of images, the shape of filters, and their windows.
+In:   shapes and strides of images, the shape of filters, and their windows; those of volumes are
+      planes, which follow each other as images do, with what is around them.
 Out:  ``Sliding``: the shape of results, and each way in which images can be read for them.
 Not:  computes nothing, and sees no array but to give its address.
 """
@@ -22,6 +23,8 @@ from penstock.kernels.values.arrays import check_new
 from penstock.kernels.values.windows import Fit, Window
 
 _BYTES: Final = FLOAT.itemsize
+#: What sees one image, or plane, at a time.
+_ONE_PLANE: Final = Window(1)
 #: Results of a tile in either direction; fewer tiles than that read their weights too seldom, and
 #: channels and filters must fill vectors.  What tiles of more channels see stays in no cache.
 _TILE: Final = 4
@@ -76,36 +79,37 @@ def sliding(
     """What follows from shapes; None if nothing is to be computed.
 
     Args:
-        shape: of images.
-        strides: of images.
+        shape: of images, or of the planes of a volume, [batch, rows, columns, depth].
+        strides: of the same.
         filter_shape: of filters.
-        windows: by rows and by columns.
+        windows: by planes, if they see several, by rows and by columns.
         at_once: how many places are read side by side; 1 for gradients, and channel by channel.
 
     Raises:
         ValueError: a window is larger than what it slides over.
 
     """
-    above, beside = windows
-    fits = above.fit(shape[1]), beside.fit(shape[2])
+    deep, *flat = windows = (_ONE_PLANE,) * (3 - len(windows)) + tuple(windows)
+    fits = [window.fit(length) for window, length in zip(windows, shape, strict=False)]
     if not all(fit.places for fit in fits) or any(min(f.before, f.after) < 0 for f in fits):
         return None
-    batch, image_rows, image_columns, depth = shape
+    planes, image_rows, image_columns, depth = shape
+    batch, rows, columns = (fit.places for fit in fits)
     count = filter_shape[-1]
-    rows, columns = (fit.places for fit in fits)
     work = Convolution(
         batch=batch, image_rows=image_rows, image_columns=image_columns, depth=depth,
         image_step=strides[0], row_step=strides[1], column_step=strides[2],
-        rows=rows, columns=columns, count=count, window_rows=above.size, window_columns=beside.size,
+        planes=planes, rows=rows, columns=columns, count=count,
     )  # fmt: skip
+    work.window_planes, work.window_rows, work.window_columns = (w.size for w in windows)
     _check_inside(fits, windows, shape)
     result = batch, rows, columns, count
     check_new(result, FLOAT)
     products = math.prod(result) * math.prod(filter_shape[:-1])
     direct, fewer = _directly(work, fits, windows, at_once), None
-    if at_once > 1 and is_tiled(result, depth, windows):
+    if at_once > 1 and deep == _ONE_PLANE and is_tiled(result, depth, flat):
         fewer = _with_fewer_products(work, fits, windows)
-    is_for_constants = not is_tiled(result, depth, windows, changes=True)
+    is_for_constants = not is_tiled(result, depth, flat, changes=True)
     return Sliding(result, products, direct, fewer, is_for_constants)
 
 
@@ -136,17 +140,17 @@ def _directly(
 ) -> Way:
     """Windows as they are, so many places at once."""
     work = Convolution.from_buffer_copy(work)
-    above, beside = windows
+    beside = windows[-1]
     is_framed = any(fit.before or fit.after for fit in fits)
-    is_product = above.size == beside.size == above.stride == beside.stride == 1
+    is_product = all(window.size == window.stride == 1 for window in windows)
     shape = work.batch, work.image_rows, work.image_columns, work.depth
     steps: tuple[int, ...] = work.image_step, work.row_step, work.column_step, _BYTES
     if is_product and not is_framed and steps == _steps(shape):
         # Pixels are rows of a matrix: all of them are one row of places.
         work.columns = work.batch * work.rows * work.columns
-        work.batch, work.rows, work.image_rows = 1, 1, shape[0] * shape[1]
+        work.batch, work.planes, work.rows, work.image_rows = 1, 1, 1, shape[0] * shape[1]
     step = (work.depth * _BYTES if is_framed else work.column_step) * beside.stride
-    uses = math.inf if is_framed else work.count * above.size * beside.size
+    uses = math.inf if is_framed else work.count * math.prod(window.size for window in windows)
     spare = spare_numbers(step, min(at_once, work.columns), uses)
     framed = _framed(work, fits, spare) if spare or is_framed else None
     _see(work, steps if framed is None else _steps(framed), windows)
@@ -159,17 +163,17 @@ def _with_fewer_products(work: Convolution, fits: Sequence[Fit], windows: Sequen
     lengths = work.image_rows, work.image_columns
     wide = [
         Fit(fit.places, fit.before, _TILE * -(-fit.places // _TILE) + 2 - length - fit.before)
-        for fit, length in zip(fits, lengths, strict=True)
+        for fit, length in zip(fits[1:], lengths, strict=True)
     ]
-    framed = _framed(work, wide, 0)
+    framed = _framed(work, [fits[0], *wide], 0)
     _see(work, _steps(framed), windows)
     return Way(framed, work)
 
 
 def _see(work: Convolution, steps: Sequence[int], windows: Sequence[Window]) -> None:
     """Say how far apart places, and elements of windows, see."""
-    above, beside = windows
-    work.seen_image_step = steps[0]
+    deep, above, beside = windows
+    work.seen_image_step, work.element_plane_step = steps[0] * deep.stride, steps[0] * deep.dilation
     work.seen_row_step, work.element_row_step = steps[1] * above.stride, steps[1] * above.dilation
     work.seen_column_step = steps[2] * beside.stride
     work.element_column_step = steps[2] * beside.dilation
@@ -182,18 +186,20 @@ def _steps(shape: Sequence[int]) -> tuple[int, ...]:
 
 def _framed(work: Convolution, fits: Sequence[Fit], spare: int) -> tuple[int, ...]:
     """The shape of images with zeros around them, and so many numbers more for each pixel."""
-    work.rows_before, work.columns_before = (fit.before for fit in fits)
-    work.framed_rows = work.image_rows + fits[0].before + fits[0].after
-    work.framed_columns = work.image_columns + fits[1].before + fits[1].after
+    deep, above, beside = fits
+    work.planes_before, work.framed_planes = deep.before, work.planes + deep.before + deep.after
+    work.rows_before, work.columns_before = above.before, beside.before
+    work.framed_rows = work.image_rows + above.before + above.after
+    work.framed_columns = work.image_columns + beside.before + beside.after
     work.framed_column_step = (work.depth + spare) * _BYTES
-    shape = work.batch, work.framed_rows, work.framed_columns, work.depth + spare
+    shape = work.framed_planes, work.framed_rows, work.framed_columns, work.depth + spare
     check_new(shape, FLOAT)
     return shape
 
 
 def _check_inside(fits: Sequence[Fit], windows: Sequence[Window], shape: Sequence[int]) -> None:
     """See to it that no window sees anything outside of memory."""
-    for fit, window, length in zip(fits, windows, shape[1:3], strict=True):
+    for fit, window, length in zip(fits, windows, shape, strict=False):
         last = (fit.places - 1) * window.stride + window.extent
         if last > length + fit.before + fit.after:
             raise AssertionError(f"{window} goes beyond {length} elements")

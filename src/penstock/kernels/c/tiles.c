@@ -2,7 +2,7 @@
  * Convolutions with vectors of LANES floats; compiled once for each kind of them, as KIND with ``_tiles``
  * after it.
  *
- * A result is one running sum over rows, columns and depth of its window, in this order, whichever
+ * A result is one running sum over planes, rows, columns and depth of its window, in this order, whichever
  * tile it is part of, or two of them for sixteen filters or fewer (see below): kinds with fused
  * multiplication give the same bits, on any number of threads.
  *
@@ -60,27 +60,26 @@ typedef struct {
     const int64_t step = c->seen_column_step, depth = c->depth;                                     \
     vec sum[WIDE][VECS];                                                                            \
     UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++) sum[i][j] = all(0); \
-    for (int64_t row = 0; row < c->window_rows; row++)                                              \
-      for (int64_t column = 0; column < c->window_columns; column++) {                              \
-        const char *p0 = seen + row * c->element_row_step + column * c->element_column_step;        \
-        const char *p3 = p0 + 3 * step, *p6 = p3 + 3 * step, *p9 = p6 + 3 * step;                   \
-        const char *p12 = p9 + 3 * step;                                                            \
-        for (int64_t d = 0; d < depth; d++) {                                                       \
-          if (d % BETWEEN_FETCHES == 0) {                                                           \
-            UNROLL for (int j = 0; j < VECS * LANES * 4; j += LINE) __builtin_prefetch(ahead + j, 0, 2); \
-            ahead += weights_step;                                                                  \
-          }                                                                                         \
-          vec weight[VECS];                                                                         \
-          UNROLL for (int j = 0; j < VECS; j++) weight[j] = load((const float *)own + j * LANES);   \
-          own += weights_step;                                                                      \
-          UNROLL for (int i = 0; i < WIDE; i++) {                                                   \
-            const char *near = i < 3 ? p0 : i < 6 ? p3 : i < 9 ? p6 : i < 12 ? p9 : p12;            \
-            vec value = all(*(const float *)(near + i % 3 * step));                                 \
-            UNROLL for (int j = 0; j < VECS; j++) sum[i][j] += value * weight[j];                   \
-          }                                                                                         \
-          p0 += 4, p3 += 4, p6 += 4, p9 += 4, p12 += 4;                                             \
+    EACH_ELEMENT(c) {                                                                               \
+      const char *p0 = seen + bytes_to(c, plane, row, column);                                      \
+      const char *p3 = p0 + 3 * step, *p6 = p3 + 3 * step, *p9 = p6 + 3 * step;                     \
+      const char *p12 = p9 + 3 * step;                                                              \
+      for (int64_t d = 0; d < depth; d++) {                                                         \
+        if (d % BETWEEN_FETCHES == 0) {                                                             \
+          UNROLL for (int j = 0; j < VECS * LANES * 4; j += LINE) __builtin_prefetch(ahead + j, 0, 2); \
+          ahead += weights_step;                                                                    \
         }                                                                                           \
+        vec weight[VECS];                                                                           \
+        UNROLL for (int j = 0; j < VECS; j++) weight[j] = load((const float *)own + j * LANES);     \
+        own += weights_step;                                                                        \
+        UNROLL for (int i = 0; i < WIDE; i++) {                                                     \
+          const char *near = i < 3 ? p0 : i < 6 ? p3 : i < 9 ? p6 : i < 12 ? p9 : p12;              \
+          vec value = all(*(const float *)(near + i % 3 * step));                                   \
+          UNROLL for (int j = 0; j < VECS; j++) sum[i][j] += value * weight[j];                     \
+        }                                                                                           \
+        p0 += 4, p3 += 4, p6 += 4, p9 += 4, p12 += 4;                                               \
       }                                                                                             \
+    }                                                                                               \
     UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                     \
       if (count > j * LANES)                                                                        \
         finish(c, sum[i][j], at + i * c->count + j * LANES, filter + j * LANES, count - j * LANES); \
@@ -107,106 +106,108 @@ _Static_assert(sizeof TILE_OF / sizeof *TILE_OF == WIDEST, "each width has its t
 
 /*
  * With one vector of filters, each product needs a number of the image in all lanes, which takes as long
- * as two products.  So two neighbouring numbers are taken at a time, in lanes by turns: a vector of
- * weights has those of both for half of the filters.  Each result is the sum of two: over numbers of even
- * and of odd depth; with shorter vectors, too, so that they give the same bits.
+ * as two products; and eight filters fill half of a long vector.  So two neighbouring numbers are taken at a
+ * time, in lanes by turns: a vector of weights has those of both for half as many filters.  Each result is the
+ * sum of two: over numbers of even and of odd depth; with shorter vectors, too, so that they give the same
+ * bits.
  */
 #define FEW 16
-#if LANES >= 8
-static int is_few(int64_t depth, int64_t filter, int64_t count) {
-  return depth % 2 == 0 && filter % (2 * FEW) == 0 && count - filter <= FEW;
+#define FEWER 8
+/* FEW, FEWER, or 0 if there are more. */
+static int few_of(int64_t depth, int64_t filter, int64_t count) {
+  if (LANES < FEWER || depth % 2 || filter % (2 * FEW) || count - filter > FEW) return 0;
+  return count - filter > FEWER ? FEW : FEWER;
 }
-#else
-static int is_few(int64_t depth, int64_t filter, int64_t count) {
-  (void)depth, (void)filter, (void)count;
-  return 0;
-}
-#endif
 
-#if LANES == 16
-/* Both numbers in one pass: the first vector has sums of filters 0, 2, 4 ..., the second of 1, 3, 5 ... */
-#define PASSES 1
+#if LANES >= FEWER
+
+/* Two numbers in one pass, whose sums for a filter lie side by side. */
 typedef uint64_t pairs __attribute__((vector_size(4 * LANES)));
 
-static inline vec numbers_at(const char *near) {
+static inline vec two_at(const char *near) {
   uint64_t both;
   memcpy(&both, near, sizeof both);
   return (vec)(both - (pairs){0});
 }
 
-/* Each pair of sums is added up in the lane that is its filter's. */
-static inline vec even_and_odd(const vec *kept, const vec *sum, int j) {
-  (void)kept, (void)j;
-  const mask is_low = (mask)((pairs){0} + 0xffffffff);
-  vec low = sum[0] + (vec)((pairs)sum[0] >> 32), high = (vec)((pairs)sum[1] << 32) + sum[1];
-  return choose(is_low, low, high);
+static inline vec sides_added(const vec *kept, const vec *sum, int some, int j) {
+  (void)kept;
+  const float *both = (const float *)(sum + 2 * j);
+  float added[LANES] = {0};
+  UNROLL for (int i = 0; i < (some < LANES ? some : LANES); i++) added[i] = both[2 * i] + both[2 * i + 1];
+  return load(added);
 }
 
-/* Where the weight of an element for a filter is, among those of two elements. */
-static int64_t place_of(int64_t element, int64_t filter) {
-  return filter % 2 * FEW + filter / 2 * 2 + element % 2;
+/* One number after the other: those of even depth first, whose sums are kept. */
+static inline vec one_at(const char *near) { return all(*(const float *)near); }
+
+static inline vec passes_added(const vec *kept, const vec *sum, int some, int j) {
+  (void)some;
+  return kept[j] + sum[j];
 }
-#else
-/* One number after the other: numbers of even depth first, whose sums are kept. */
-#define PASSES 2
-static inline vec numbers_at(const char *near) { return all(*(const float *)near); }
 
-static inline vec even_and_odd(const vec *kept, const vec *sum, int j) { return kept[j] + sum[j]; }
-
-static int64_t place_of(int64_t element, int64_t filter) { return element % 2 * FEW + filter; }
-#endif
-
-#define FEW_TILE(WIDE)                                                                              \
-  static void few_##WIDE(const Convolution *c, const char *seen, const float *filters, int64_t at,  \
-                         int64_t filter, int64_t count) {                                           \
+/* A function for WIDE places and SOME filters, in so many PASSES; see above for NUMBERS and SUMS. */
+#define FEW_TILE(WIDE, SOME, PASSES, NUMBERS, SUMS)                                                 \
+  static void few_##WIDE##_##SOME(const Convolution *c, const char *seen, const float *filters, int64_t at, \
+                                  int64_t filter, int64_t count) {                                  \
+    enum { VECS = 2 * SOME / PASSES / LANES };                                                      \
     const int64_t step = c->seen_column_step, depth = c->depth;                                     \
-    vec sum[WIDE][2], kept[WIDE][2];                                                                \
+    vec sum[WIDE][VECS], kept[WIDE][VECS];                                                          \
     for (int pass = 0; pass < PASSES; pass++) {                                                     \
-      const float *weights = filters + pass * FEW;                                                  \
-      UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < 2; j++)                      \
+      const float *weights = filters + pass * SOME;                                                 \
+      UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                   \
         kept[i][j] = pass ? sum[i][j] : all(0), sum[i][j] = all(0);                                 \
-      for (int64_t row = 0; row < c->window_rows; row++)                                            \
-        for (int64_t column = 0; column < c->window_columns; column++) {                            \
-          const char *p0 = seen + row * c->element_row_step + column * c->element_column_step + pass * 4; \
-          const char *p3 = p0 + 3 * step, *p6 = p3 + 3 * step, *p9 = p6 + 3 * step;                 \
-          const char *p12 = p9 + 3 * step;                                                          \
-          for (int64_t d = 0; d < depth; d += 2) {                                                  \
-            vec weight[2];                                                                          \
-            UNROLL for (int j = 0; j < 2; j++) weight[j] = load(weights + j * LANES);               \
-            weights += 2 * FEW;                                                                     \
-            UNROLL for (int i = 0; i < WIDE; i++) {                                                 \
-              const char *near = i < 3 ? p0 : i < 6 ? p3 : i < 9 ? p6 : i < 12 ? p9 : p12;          \
-              vec numbers = numbers_at(near + i % 3 * step);                                        \
-              UNROLL for (int j = 0; j < 2; j++) sum[i][j] += numbers * weight[j];                  \
-            }                                                                                       \
-            p0 += 8, p3 += 8, p6 += 8, p9 += 8, p12 += 8;                                           \
+      EACH_ELEMENT(c) {                                                                             \
+        const char *p0 = seen + bytes_to(c, plane, row, column) + pass * 4;                         \
+        const char *p3 = p0 + 3 * step, *p6 = p3 + 3 * step, *p9 = p6 + 3 * step;                   \
+        const char *p12 = p9 + 3 * step;                                                            \
+        for (int64_t d = 0; d < depth; d += 2) {                                                    \
+          vec weight[VECS];                                                                         \
+          UNROLL for (int j = 0; j < VECS; j++) weight[j] = load(weights + j * LANES);              \
+          weights += 2 * SOME;                                                                      \
+          UNROLL for (int i = 0; i < WIDE; i++) {                                                   \
+            const char *near = i < 3 ? p0 : i < 6 ? p3 : i < 9 ? p6 : i < 12 ? p9 : p12;            \
+            vec numbers = NUMBERS(near + i % 3 * step);                                             \
+            UNROLL for (int j = 0; j < VECS; j++) sum[i][j] += numbers * weight[j];                 \
           }                                                                                         \
+          p0 += 8, p3 += 8, p6 += 8, p9 += 8, p12 += 8;                                             \
         }                                                                                           \
+      }                                                                                             \
     }                                                                                               \
-    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < FEW / LANES; j++)              \
+    UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j * LANES < SOME; j++)             \
       if (count > j * LANES)                                                                        \
-        finish(c, even_and_odd(kept[i], sum[i], j), at + i * c->count + j * LANES,                  \
-               filter + j * LANES, count - j * LANES);                                              \
+        finish(c, SUMS(kept[i], sum[i], SOME, j), at + i * c->count + j * LANES, filter + j * LANES, \
+               count - j * LANES);                                                                  \
   }
 
-#if LANES >= 8
-FEW_TILE(1) FEW_TILE(2) FEW_TILE(3) FEW_TILE(4) FEW_TILE(5) FEW_TILE(6)
-#endif
 #if LANES == 16
-FEW_TILE(7) FEW_TILE(8) FEW_TILE(9) FEW_TILE(10) FEW_TILE(11) FEW_TILE(12) FEW_TILE(13) FEW_TILE(14)
+#define TILES_OF_FEW(WIDE) FEW_TILE(WIDE, 8, 1, two_at, sides_added) FEW_TILE(WIDE, 16, 1, two_at, sides_added)
+#else
+#define TILES_OF_FEW(WIDE) FEW_TILE(WIDE, 8, 1, two_at, sides_added) FEW_TILE(WIDE, 16, 2, one_at, passes_added)
+#endif
+TILES_OF_FEW(1) TILES_OF_FEW(2) TILES_OF_FEW(3) TILES_OF_FEW(4) TILES_OF_FEW(5) TILES_OF_FEW(6)
+#if LANES == 16
+TILES_OF_FEW(7) TILES_OF_FEW(8) TILES_OF_FEW(9) TILES_OF_FEW(10) TILES_OF_FEW(11) TILES_OF_FEW(12) TILES_OF_FEW(13) TILES_OF_FEW(14)
+#endif
 #endif
 
 typedef void (*FewTile)(const Convolution *, const char *, const float *, int64_t, int64_t, int64_t);
-/* By width less one; of short vectors, nobody asks for them. */
-static const FewTile FEW_TILE_OF[] = {
-#if LANES >= 8
-    few_1, few_2, few_3, few_4, few_5, few_6,
+#define FEW_PAIR(WIDE) {few_##WIDE##_8, few_##WIDE##_16}
+/* By width less one, and by whether there are more than FEWER; of short vectors, nobody asks for them. */
+static const FewTile FEW_TILE_OF[][2] = {
+#if LANES >= FEWER
+    FEW_PAIR(1), FEW_PAIR(2), FEW_PAIR(3), FEW_PAIR(4), FEW_PAIR(5), FEW_PAIR(6),
 #endif
 #if LANES == 16
-    few_7, few_8, few_9, few_10, few_11, few_12, few_13, few_14,
+    FEW_PAIR(7), FEW_PAIR(8), FEW_PAIR(9), FEW_PAIR(10), FEW_PAIR(11), FEW_PAIR(12), FEW_PAIR(13), FEW_PAIR(14),
 #endif
-    0,
+    {0},
 };
+
+/* Where the weight of an element for one of some filters is, among those of two elements. */
+static int64_t place_of(int64_t element, int64_t filter, int some) {
+  return LANES < some ? element % 2 * some + filter : 2 * filter + element % 2;
+}
 
 /* -- filters in the order in which tiles read them ------------------------------------------- */
 
@@ -220,10 +221,10 @@ static int64_t packed_bytes(int64_t elements, int64_t count) {
 }
 
 /* A few filters: two elements after the other, with zeros for filters that there are not. */
-static void pack_few(const Packing *p, const char *from, float *to, int64_t count) {
+static void pack_few(const Packing *p, const char *from, float *to, int some, int64_t count) {
   for (int64_t element = 0; element < p->elements; element++, from += p->element_step)
-    for (int64_t filter = 0; filter < FEW; filter++)
-      to[element / 2 * 2 * FEW + place_of(element, filter)] =
+    for (int64_t filter = 0; filter < some; filter++)
+      to[element / 2 * 2 * some + place_of(element, filter, some)] =
           filter < count ? *(const float *)(from + filter * p->filter_step) : 0.0f;
 }
 
@@ -233,8 +234,9 @@ static void pack_piece(const void *work, int64_t number) {
   int64_t width = vectors(filter, p->count) * LANES, filled = least(p->count - filter, width);
   const char *from = (const char *)p->filters + number / blocks * p->batch_step + filter * p->filter_step;
   float *to = (float *)((char *)p->packed + number / blocks * p->packed_step) + filter * p->elements;
-  if (is_few(p->depth, filter, p->count)) {
-    pack_few(p, from, to, filled);
+  const int some = few_of(p->depth, filter, p->count);
+  if (some) {
+    pack_few(p, from, to, some, least(p->count - filter, some));
     return;
   }
   if (p->filter_step == sizeof(float)) {
@@ -297,6 +299,7 @@ static void dense_piece(const void *work, int64_t number) {
   int64_t tile = first + number % dense->pieces_in_group * dense->tiles_in_piece;
   int64_t end = least(tile + dense->tiles_in_piece, dense->tiles);
   if (dense->packs) pack_block(c->packing, filter / BLOCK);
+  const int few = few_of(c->depth, filter, c->count);
   /* Only packed blocks may be the last and not full. */
   Weights weights = {.step = count > LANES ? dense->element_step : LANES * (int64_t)sizeof(float)};
   /* Tiles of a row are equally wide, but the first ones are wider by one if that does not work out. */
@@ -312,8 +315,8 @@ static void dense_piece(const void *work, int64_t number) {
     if (tile - first < dense->tiles_ahead)
       weights.ahead += dense->block_step + (tile - first) * dense->ahead_of_tile;
     int64_t wide = width + (in_row < wider);
-    if (is_few(c->depth, filter, c->count))
-      FEW_TILE_OF[wide - 1](c, seen, (const float *)weights.own, at, filter, count);
+    if (few)
+      FEW_TILE_OF[wide - 1][few > FEWER](c, seen, (const float *)weights.own, at, filter, count);
     else
       TILE_OF[wide - 1][count > LANES](c, seen, &weights, at, filter, count);
   }
@@ -329,7 +332,8 @@ static int are_in_place(const Dense *dense) {
 }
 
 static void convolve(const Convolution *c, int helpers) {
-  const int64_t elements = c->window_rows * c->window_columns * c->depth, blocks = (c->count + BLOCK - 1) / BLOCK;
+  const int64_t elements = c->window_planes * c->window_rows * c->window_columns * c->depth;
+  const int64_t blocks = (c->count + BLOCK - 1) / BLOCK;
   Dense dense = {.convolution = c, .blocks = blocks, .tiles_in_row = (c->columns + WIDEST - 1) / WIDEST};
   dense.tiles = c->batch * c->rows * dense.tiles_in_row;
   const int has_few_tiles = dense.tiles <= FEW_TILES, is_even = blocks % (helpers + 1) == 0;
@@ -365,7 +369,7 @@ static void convolve(const Convolution *c, int helpers) {
 /* One tile of what has one window element: see winograd.h. */
 BLOCK_PRODUCT(OF_KIND(KIND, block_product)) {
   Convolution c = {.out = out, .low = -INFINITY, .high = INFINITY, .depth = depth, .count = BLOCK};
-  c.window_rows = c.window_columns = 1, c.seen_column_step = row_step;
+  c.window_planes = c.window_rows = c.window_columns = 1, c.seen_column_step = row_step;
   const int64_t step = BLOCK * (int64_t)sizeof(float);
   const Weights own = {(const char *)weights, (const char *)weights + depth * step, step};
   TILE_OF[count - 1][1](&c, (const char *)rows, &own, 0, 0, BLOCK);

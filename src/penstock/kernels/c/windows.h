@@ -15,6 +15,16 @@
 /* So many products are worth being a piece: some 15 microseconds. */
 #define WORTH_A_PIECE 500000
 
+/* For each element of a window, which sees all of the depth there. */
+#define EACH_ELEMENT(C)                                                                                   \
+  for (int64_t plane = 0; plane < (C)->window_planes; plane++)                                            \
+    for (int64_t row = 0; row < (C)->window_rows; row++)                                                  \
+      for (int64_t column = 0; column < (C)->window_columns; column++)
+
+static inline int64_t bytes_to(const Convolution *c, int64_t plane, int64_t row, int64_t column) {
+  return plane * c->element_plane_step + row * c->element_row_step + column * c->element_column_step;
+}
+
 static inline const char *seen_from(const Convolution *c) {
   return (const char *)(c->framed ? c->framed : c->images);
 }

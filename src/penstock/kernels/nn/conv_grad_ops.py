@@ -32,8 +32,8 @@ from penstock.kernels.nn.conv_grads import (
     input_grad,
 )
 from penstock.kernels.nn.conv_ops import (
-    by_slices,
     check_rank,
+    convolve_volumes,
     in_precision,
     window_maker,
 )
@@ -88,7 +88,7 @@ def _convolve(images: Array, filters: Array, margins: Margins, dilations: Sequen
     if images.ndim == 4:
         result = convolver_for(windows)(seen, filters)
     else:
-        result = by_slices(seen, filters, windows)
+        result = convolve_volumes(seen, filters, windows)
     return convolve_framed(images, filters, margins, dilations) if result is None else result
 
 

@@ -13,6 +13,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -21,19 +22,23 @@ from penstock.core import dtypes
 from penstock.core.values import Array, Value
 from penstock.errors import UnimplementedError
 from penstock.kernels.api.attrs import Attrs
+from penstock.kernels.api.constants import is_constant
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import FLOATS
 from penstock.kernels.c.convolution import (
+    BY_CHANNEL,
     NO_LIMITS,
     Convolver,
     Limits,
     MakeWindows,
     convolver_for,
 )
+from penstock.kernels.c.sliding import is_tiled
 from penstock.kernels.narrow.precision import NARROW, in_float32
 from penstock.kernels.nn.correlation import correlate
 from penstock.kernels.nn.depthwise import slide_weights
 from penstock.kernels.parallel.products import matrix_product
+from penstock.kernels.values.arrays import check_new
 from penstock.kernels.values.windows import (
     Window,
     centred,
@@ -47,7 +52,7 @@ from penstock.kernels.values.windows import (
 Convolve = Callable[[Array, Array], Array]
 
 #: Numbers of three-dimensional images that are convolved at once, but for one slice at least.
-_NUMBERS_AT_ONCE: Final = 1 << 19
+_NUMBERS_AT_ONCE: Final = 1 << 21
 
 
 @kernel("Conv2D", types={"T": FLOATS | {dtypes.int32}})
@@ -98,7 +103,7 @@ def make_conv3d(attrs: Attrs) -> Kernel:
             )
         windows = make_windows(filters.shape[:3])
         seen = centred(images, windows)
-        result = by_slices(seen, filters, windows) if attrs.accelerate else None
+        result = convolve_volumes(seen, filters, windows) if attrs.accelerate else None
         return windowed(seen, filters, windows) if result is None else result
 
     convolve = in_precision(attrs, conv3d)
@@ -118,7 +123,7 @@ def make_conv3d(attrs: Attrs) -> Kernel:
 def make_depthwise_conv2d(attrs: Attrs) -> Kernel:
     """Each output is the sum of one channel of a window times one channel of a filter."""
     make_windows = window_maker(attrs)
-    with_c = Convolver(make_windows, is_by_channel=True) if attrs.accelerate else _nobody
+    with_c = Convolver(make_windows, rank=BY_CHANNEL) if attrs.accelerate else _nobody
 
     def depthwise_conv2d(images: Array, filters: Array) -> Array:
         check_rank(4, input=images, filter=filters)
@@ -230,7 +235,7 @@ def windowed(images: Array, filters: Array, windows: Sequence[Window]) -> Array:
     return correlate(pad(images, fits, 0), filters, strides, dilations)
 
 
-def by_slices(
+def convolve_volumes(
     images: Array,
     filters: Array,
     windows: Sequence[Window],
@@ -239,33 +244,67 @@ def by_slices(
     *,
     numbers_at_once: int = _NUMBERS_AT_ONCE,
 ) -> Array | None:
-    """Three dimensions as sums of convolutions over two, in C; None if it has no way for that.
+    """Three dimensions, in C; None if it has no way for that.
 
-    Of large images some places are computed at once, so that sums and padding stay in the caches.
+    Of large images some places are computed at once, so that what is around them, which they are
+    put into, stays in the caches.
+    """
+    deep, *flat = windows
+    fits = [window.fit(length) for window, length in zip(windows, images.shape[1:4], strict=True)]
+    shape = (len(images), *(fit.places for fit in fits), filters.shape[-1])
+    if not math.prod(shape) or images.dtype != np.float32:
+        return None
+    check_new(shape, images.dtype)
+    result = np.empty(shape, images.dtype)
+    is_by_plane = is_tiled(shape[1:], filters.shape[3], flat, changes=not is_constant(filters))
+    convolve = _plane_by_plane if is_by_plane else _all_planes
+    length, in_plane = images.shape[1], max(math.prod(images.shape[2:]), 1)
+    step = max(numbers_at_once // in_plane, 1)
+    for number, first in itertools.product(range(len(images)), range(0, shape[1], step)):
+        places = slice(first, min(first + step, shape[1]))
+        seen, here = seen_by(places, deep, fits[0], length)
+        near = replace(deep, margins=(here.before, here.after))
+        planes, into = images[number, seen], result[number, places]
+        if convolve(planes, filters, (near, *flat), bias, limits, into) is None:
+            return None
+    return result
+
+
+def _all_planes(
+    planes: Array,
+    filters: Array,
+    windows: tuple[Window, ...],
+    bias: Array | None,
+    limits: Limits,
+    into: Array,
+) -> Array | None:
+    """Windows over three dimensions."""
+    return convolver_for(windows, limits)(planes, filters, bias, into=into)
+
+
+def _plane_by_plane(
+    planes: Array,
+    filters: Array,
+    windows: tuple[Window, ...],
+    bias: Array | None,
+    limits: Limits,
+    into: Array,
+) -> Array | None:
+    """Windows over two dimensions, for each plane of the filters: these take fewer products.
+
     With the last of the sums come a bias, and limits for the results.
     """
     deep, *flat = windows
-    length, in_slice = images.shape[1], math.prod(images.shape[2:])
-    fit, ways = deep.fit(length), [convolver_for(tuple(flat))] * (deep.size - 1)
-    ways.append(convolver_for(tuple(flat), limits))
-    biases = *[None] * (deep.size - 1), bias
-    step = max(numbers_at_once // max(in_slice, 1), 1)
-    result: Array | None = None
-    for number, first in itertools.product(range(len(images)), range(0, fit.places, step)):
-        places = slice(first, min(first + step, fit.places))
-        seen, here = seen_by(places, deep, fit, length)
-        [padded] = pad(images[number : number + 1, seen], [here], 0)
-        total = None
-        for n, (with_c, added) in enumerate(zip(ways, biases, strict=True)):
-            total = with_c(padded[tap(deep, here, n)], filters[n], added, total)
-            if total is None:
-                return None
-        if total is None:  # windows of no element
+    fit, last = deep.fit(len(planes)), deep.size - 1
+    [padded] = pad(planes[np.newaxis], [fit], 0)
+    total: Array | None = None
+    for n in range(deep.size):
+        convolve = convolver_for(tuple(flat), limits if n == last else NO_LIMITS)
+        seen, added = padded[tap(deep, fit, n)], bias if n == last else None
+        total = convolve(seen, filters[n], added, total, into if n == last else None)
+        if total is None:
             return None
-        if result is None:
-            result = np.empty((len(images), fit.places, *total.shape[1:]), total.dtype)
-        result[number, places] = total
-    return result
+    return total
 
 
 def _grouped(images: Array, filters: Array, windows: Sequence[Window], groups: int) -> Array:

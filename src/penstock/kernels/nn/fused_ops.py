@@ -19,9 +19,9 @@ from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.part import kernel_of_part
 from penstock.kernels.api.registry import Kernel, kernel
-from penstock.kernels.c.convolution import NO_LIMITS, Convolver, Limits
+from penstock.kernels.c.convolution import BY_CHANNEL, NO_LIMITS, Convolver, Limits
 from penstock.kernels.c.product import Multiplier
-from penstock.kernels.nn.conv_ops import by_slices, window_maker
+from penstock.kernels.nn.conv_ops import convolve_volumes, window_maker
 from penstock.kernels.values.windows import centred
 
 #: What a fused node does first.
@@ -83,7 +83,7 @@ def _within(attrs: Attrs, limits: Limits) -> Callable[..., Array | None] | None:
         if "BiasAdd" in _steps(attrs):
             return convolve
         return lambda images, filters, added=None: convolve(images, filters, None, added)
-    by_channel = Convolver(window_maker(attrs), limits, is_by_channel=True)
+    by_channel = Convolver(window_maker(attrs), limits, rank=BY_CHANNEL)
 
     def slide(images: Value, filters: Value, bias: Array | None = None) -> Array | None:
         if np.ndim(filters) != 4 or filters.shape[3] != 1:
@@ -102,7 +102,7 @@ def _over_three_dimensions(attrs: Attrs, limits: Limits) -> Callable[..., Array 
         if np.ndim(images) != 5 or np.ndim(filters) != 5 or not math.prod(filters.shape):
             return None
         windows = make_windows(filters.shape[:3])
-        return by_slices(centred(images, windows), filters, windows, bias, limits)
+        return convolve_volumes(centred(images, windows), filters, windows, bias, limits)
 
     return convolve
 
