@@ -93,6 +93,8 @@ class OpDef:
     traits: OpTraits = field(default=OpTraits(), compare=False, repr=False)
     #: The arguments that stand for a number of tensors that an attribute tells.
     counted_args: tuple[ArgDef, ...] = field(init=False, compare=False, repr=False)
+    #: Whether an attribute is a function, or several.
+    takes_functions: bool = field(init=False, compare=False, repr=False)
     #: The attributes that the types of the arguments depend on.
     _type_attrs: tuple[str, ...] = field(init=False, compare=False, repr=False)
     #: Types that were asked for before, by the values of these attributes.
@@ -104,6 +106,8 @@ class OpDef:
         args = (*self.inputs, *self.outputs)
         names = [name for a in args for name in (a.type_attr, a.number_attr, a.list_attr) if name]
         object.__setattr__(self, "counted_args", tuple(a for a in args if a.number_attr))
+        takes_functions = any("func" in attr.kind for attr in self.attrs.values())
+        object.__setattr__(self, "takes_functions", takes_functions)
         object.__setattr__(self, "_type_attrs", tuple(dict.fromkeys(names)))
 
     @property
@@ -116,7 +120,7 @@ class OpDef:
         """Whether a node has no effects, calls no function, and takes and gives no references."""
         return (
             not (self.is_stateful or self.is_function or self.traits.is_impure)
-            and not any(attr.kind in ("func", "list(func)") for attr in self.attrs.values())
+            and not self.takes_functions
             and not any(arg.is_ref for arg in (*self.inputs, *self.outputs))
         )
 

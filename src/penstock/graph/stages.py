@@ -42,6 +42,11 @@ class Pruned:
     targets: frozenset[str] = frozenset()
     fetched: frozenset[str] = frozenset()
 
+    def with_devices(self, device_of: Mapping[int, str]) -> Pruned:
+        """The same, whose nodes lie where they are said to lie now."""
+        types = self.feed_types, self.fetch_types
+        return Pruned(self.graph, device_of, *types, self.targets, self.fetched)
+
 
 @dataclass(frozen=True, slots=True)
 class Partition:

@@ -11,7 +11,6 @@ others.  Some may change the last bits of answers; their records say which.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Mapping
 from dataclasses import field
@@ -103,7 +102,7 @@ def open_graph(
 def optimize(pruned: Pruned, passes: Passes) -> Pruned:
     """The graph of a request, optimised; the one that was given is used up."""
     device_of = optimize_graph(pruned.graph, pruned.device_of, passes)
-    return dataclasses.replace(pruned, device_of=device_of)
+    return pruned.with_devices(device_of)
 
 
 def optimize_graph(graph: Graph, device_of: Mapping[int, str], passes: Passes) -> Mapping[int, str]:

@@ -89,7 +89,7 @@ def _builtin_lasts(op: str, input_types: tuple[DType, ...]) -> bool:
     found, traits = get_op(op), traits_of(op)
     if role_of(op) in OF_THE_STEP or traits.of_the_step or traits.keeps_nothing:
         return False
-    calls = any("func" in attr.kind for attr in found.attrs.values())
+    calls = found.takes_functions
     if found.is_stateful or calls or traits.calls_user_code:
         return True
     return any(kind.is_ref or kind.base in _PLACES for kind in input_types)

@@ -47,15 +47,23 @@ class Flushing:
     def __init__(self, graph: Graph, *, is_wanted: bool) -> None:
         #: Whether the configuration and the machine allow it.
         self.is_wanted = is_wanted
-        computing = sum(map(_computes, graph))
-        is_large = computing >= _NODES or computing * _longest(graph) >= _WORK
-        has_loop = computing > 0 and any(node.role is Role.NEXT_ITERATION for node in graph)
-        self._always = is_wanted and (is_large or has_loop or _has_call(graph))
+        computing, longest, has_loop, has_call = 0, 0, False, False
+        args: list[Node] = []
+        for node in graph:
+            role, op = node.role, node.op
+            computing += _computes(node)
+            longest = max(longest, _length(node))
+            has_loop |= role is Role.NEXT_ITERATION
+            # What is called is not looked into.
+            has_call |= role is Role.CALL or op.is_function or op.takes_functions
+            if role is Role.ARG:
+                args.append(node)
+        is_large = computing >= _NODES or computing * longest >= _WORK
+        self._always = is_wanted and (is_large or has_call or (has_loop and computing > 0))
         #: Feeds that may be long, by number, and from how many elements on they are.
         self._looked_at: tuple[int, ...] = ()
         self._long = -(-_WORK // max(computing, 1))
         if is_wanted and computing and not self._always:
-            args = [node for node in graph if node.role is Role.ARG]
             self._looked_at = tuple(arg.attrs["index"] for arg in args if self._may_be_long(arg))
 
     def _may_be_long(self, arg: Node) -> bool:
@@ -91,20 +99,6 @@ def _ever(_feeds: Sequence[Value]) -> bool:
 def _computes(node: Node) -> bool:
     """Whether a node may compute floating-point numbers."""
     return node.role is Role.OTHER and not _FLOATING.isdisjoint(node.output_types)
-
-
-def _has_call(graph: Graph) -> bool:
-    """Whether a node calls a function, which is not looked into; asked once of nodes of one op."""
-    return any(map(_calls, {node.op.name: node for node in graph}.values()))
-
-
-def _calls(node: Node) -> bool:
-    kinds = (attr.kind for attr in node.op.attrs.values())
-    return node.role is Role.CALL or node.op.is_function or any("func" in kind for kind in kinds)
-
-
-def _longest(graph: Graph) -> int:
-    return max(map(_length, graph), default=0)
 
 
 def _length(node: Node) -> int:

@@ -165,7 +165,7 @@ def _lowered(pruned: Pruned, passes: Passes, config: Config, devices: DeviceSet)
         max_new_nodes=config.limits.new_nodes,
     )
     device_of = open_graph(graph, pruned.device_of, passes, how)
-    return dataclasses.replace(pruned, device_of=device_of)
+    return pruned.with_devices(device_of)
 
 
 def optimize_body(

@@ -8,7 +8,7 @@ Not:  runs nothing, and knows no other partition.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import partial
 from threading import Lock
 from typing import Final
@@ -196,11 +196,10 @@ class PartitionRunner:
 
     def _new_executor(self, tier: Tier) -> Executor:
         if tier is Tier.COMPILED and self._parts is not None:
-            params = _with_regions(self.params, self._parts)
-            return new_local_executor(params, self._parts.graph)
-        kernel_of, function = self._compiler.kernel_of, self._graph.function
-        make_kernel = partial(kernel_of, function=function)
-        return new_local_executor(replace(self.params, make_kernel=make_kernel), self._graph)
+            make_kernel = partial(_kernel_of, self.params.make_kernel, self._parts.regions)
+            return new_local_executor(self.params, self._parts.graph, make_kernel)
+        make_kernel = partial(self._compiler.kernel_of, function=self._graph.function)
+        return new_local_executor(self.params, self._graph, make_kernel)
 
     def _new_trial(self, interrupt: Interrupt, profile: Profile, probes: bool) -> Trial | None:  # noqa: FBT001
         compiler = TrialCompiler.like(self._compiler)
@@ -236,19 +235,17 @@ class PartitionRunner:
                 self._without = better.whole
 
 
-def _with_regions(params: LocalExecutorParams, compiled: Compiled) -> LocalExecutorParams:
-    """The same, where a region is a kernel like any other."""
-
-    def make_kernel(node: Node) -> BoundKernel:
-        region = compiled.regions.get(node)
-        if region is None:
-            return params.make_kernel(node)
-        return BoundKernel(
-            region.compute,
-            Calling.CONTEXT,
-            Cost.MEASURED,
-            is_pure=region.source.is_pure,
-            explain=region.explain,
-        )
-
-    return replace(params, make_kernel=make_kernel)
+def _kernel_of(
+    make_kernel: Callable[[Node], BoundKernel], regions: Mapping[Node, Region], node: Node
+) -> BoundKernel:
+    """The kernel of a node, where a region is a kernel like any other."""
+    region = regions.get(node)
+    if region is None:
+        return make_kernel(node)
+    return BoundKernel(
+        region.compute,
+        Calling.CONTEXT,
+        Cost.MEASURED,
+        is_pure=region.source.is_pure,
+        explain=region.explain,
+    )

@@ -13,7 +13,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable
-from dataclasses import replace
 
 from penstock.advice import RefuseSoftPlacement
 from penstock.config import Config
@@ -78,7 +77,7 @@ class Placement:
     def _placed_anew(self) -> Placed:
         placed = place_whole(self._graph, self._devices, self._config, self._options())
         self._device_of = dict(placed.device_of)
-        return self._noted(replace(placed, device_of=self._device_of))
+        return self._noted(Placed(placed.graph, self._device_of, placed.stand_ins))
 
     def _grown(self) -> Placed | None:
         """What was placed with the nodes that came since; None if that takes another look at all.

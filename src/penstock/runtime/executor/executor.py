@@ -8,10 +8,12 @@ Not:  knows no session, no other partition and no device but its own; drives no 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import current_thread, main_thread
 
 from penstock.errors import CancelledError, OpError
-from penstock.graph.graph import Graph
+from penstock.graph.graph import Graph, Node
+from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.runtime.ctrl_c import NotingCtrlC
 from penstock.runtime.executor.costs import KernelCosts
 from penstock.runtime.executor.driver import ExecutorState
@@ -107,15 +109,26 @@ def _work(loop: StepLoop, step: StepState) -> None:
         raise
 
 
-def new_local_executor(params: LocalExecutorParams, graph: Graph) -> Executor:
+def new_local_executor(
+    params: LocalExecutorParams,
+    graph: Graph,
+    make_kernel: Callable[[Node], BoundKernel] | None = None,
+) -> Executor:
     """An executor for a partition that is to run on this process's own device.
 
-    Raises OpError if a frame is malformed or a kernel cannot be made; the node is named.
+    Args:
+        params: what all executors of the device have in common.
+        graph: the partition.
+        make_kernel: binds kernels, if ``params`` is not to do it.
+
+    Raises:
+        OpError: a frame is malformed or a kernel cannot be made; the node is named.
+
     """
     view = GraphView(
         graph,
         params.device,
-        params.make_kernel,
+        make_kernel or params.make_kernel,
         check_outputs=params.check_outputs,
         patience=params.limits.patience,
     )
