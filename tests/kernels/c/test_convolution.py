@@ -86,13 +86,36 @@ def test_windows_over_volumes(
         with pytest.MonkeyPatch.context() as patch:
             use(Library(loaded(), number), patch)
             convolver = Convolver(lambda _sizes: windows, rank=OF_VOLUMES)
-            into = np.full(wanted.shape, np.nan, np.float32)
+            into = np.full((*wanted.shape[:3], 2, count), np.nan, np.float32)[..., 1, :]
             result = convolver(volume, filters, bias, into=into)
             assert result is into
             check(result, volume[np.newaxis], filters, wanted)
             found.append(into)
     for other in found[2:]:
         np.testing.assert_array_equal(other, found[1])  # all that multiply and add at once
+
+
+@pytest.mark.parametrize(
+    ("window", "depth", "count"), [(3, 16, 32), (1, 5, 40), (2, 4, 7), (2, 3, 16), (3, 1, 33)]
+)
+def test_results_with_gaps(window: int, depth: int, count: int) -> None:
+    """Each goes where it belongs, and nothing between them is written."""
+    images, filters = floats(2, 13, 14, depth), floats(window, window, depth, count)
+    windows = windows_of((window, window), margins=None)
+    wanted = expected(images, filters, windows)
+    batch, rows, columns, _ = wanted.shape
+    for number in KINDS:
+        with pytest.MonkeyPatch.context() as patch:
+            use(Library(loaded(), number), patch)
+            whole = np.full((batch, 2 * rows, 3 * columns + 1, count + 2), 777, np.float32)
+            into = whole[:, 1::2, 1::3, :count]
+            convolver = Convolver(lambda _sizes: windows)
+            own = filters.copy()  # what is kept of a constant is for one kind
+            own.flags.writeable = False  # so that windows of three by three have fewer products
+            assert convolver(images, own, into=into) is into
+            check(into, images, filters, wanted)
+            into[...] = 777
+            assert (whole == 777).all()
 
 
 @pytest.mark.usefixtures("watched")

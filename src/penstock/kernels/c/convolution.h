@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Changes with the structure, so that a library of other sources is not used. */
-#define PENSTOCK_LAYOUT 20
+#define PENSTOCK_LAYOUT 21
 
 /* Filters that are put into the order in which they are read, or a batch of them.  Steps are in bytes. */
 typedef struct {
@@ -34,7 +34,7 @@ typedef struct {
   const Packing *packing;
   /* A number for each filter, added to its sums; or NULL. */
   const float *bias;
-  /* As large as the results, to which it is added after the bias; or NULL. */
+  /* As the results lie, to which it is added after the bias; or NULL. */
   const float *added;
   float *out;
   /* What all results are kept between; NaN stays. */
@@ -49,6 +49,8 @@ typedef struct {
   /* Places of the window, and how many results each has. */
   int64_t batch, rows, columns, count;
   int64_t window_planes, window_rows, window_columns;
+  /* From result to result, in numbers: images, rows and columns. */
+  int64_t out_image_step, out_row_step, out_column_step;
   /* From image to image in packed filters, if each has filters of its own; or 0. */
   int64_t filters_step;
   /* From image to image and place to place in what windows see, and between elements of one. */

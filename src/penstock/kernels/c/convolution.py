@@ -67,12 +67,13 @@ class Convolver:
         self._rank: Final = rank
         dimensions = 2 if rank == BY_CHANNEL else rank - 2
         self._facts: Final = functools.lru_cache(maxsize=16)(
-            lambda shape, strides, sizes: sliding(
+            lambda shape, strides, sizes, has_gaps: sliding(
                 shape,
                 strides,
                 sizes,
                 make_windows(sizes[:dimensions]),
                 at_once=1 if rank == BY_CHANNEL else _widest(),
+                has_gaps=has_gaps,
             )
         )
 
@@ -91,8 +92,9 @@ class Convolver:
             filters: what windows are multiplied by.
             bias: a number for each filter.
             added: as large as the results, to which it is added after the bias.
-            into: where to put the results, if that is not to be new: of their shape and without
-                gaps.
+            into: where to put the results, if that is not to be new: of their shape; without gaps
+                if something is added or each channel is by itself, and otherwise those of one
+                place follow each other.
 
         Raises:
             ValueError: a window is larger than what it slides over.
@@ -103,7 +105,8 @@ class Convolver:
             return None
         if images.strides[3] != _BYTES:
             images = np.ascontiguousarray(images)
-        facts = self._facts(images.shape, images.strides, filters.shape)
+        has_gaps = into is not None and not into.flags.c_contiguous
+        facts = self._facts(images.shape, images.strides, filters.shape, has_gaps)
         if facts is None or (added is not None and not _is_like(facts.shape, added)):
             return None
         if bias is not None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from penstock.core.forks import in_children
 
 #: As in ``convolution.h``.
-_LAYOUT: Final = 20
+_LAYOUT: Final = 21
 _LIBRARY: Final = os.path.join(os.path.dirname(__file__), "kernels.clib")
 #: The library, once it was asked for.  Only grows; each access is one operation of the list.
 _loaded: Final[list[Any]] = []
@@ -31,6 +31,7 @@ _NUMBERS: Final = (
     *("framed_planes", "framed_rows", "framed_columns", "framed_column_step"),
     *("batch", "rows", "columns", "count"),
     *("window_planes", "window_rows", "window_columns"),
+    *("out_image_step", "out_row_step", "out_column_step"),
     "filters_step",
     *("seen_image_step", "seen_row_step", "seen_column_step"),
     *("element_plane_step", "element_row_step", "element_column_step"),

@@ -107,6 +107,7 @@ def _multiply(with_c: Library, work: Convolution, x: Array, count: int) -> None:
     work.images = address(x)
     work.batch, work.columns, work.depth = x.shape
     work.rows, work.count = 1, count
+    work.out_image_step, work.out_column_step = work.columns * count, count
     work.window_planes, work.window_rows, work.window_columns = 1, 1, 1
     seen, spare = x, spare_numbers(x.strides[1], min(work.columns, with_c.widest), count)
     if spare:

@@ -49,6 +49,8 @@ class Way(NamedTuple):
         """What the library is told; and what must live as long as it works."""
         work = Convolution.from_buffer_copy(self.numbers)
         work.images, work.out = address(images), address(result)
+        steps = [step // _BYTES for step in result.strides[:3]]
+        work.out_image_step, work.out_row_step, work.out_column_step = steps
         framed = np.empty(self.framed, FLOAT) if self.framed is not None else None
         if framed is not None:
             work.framed = address(framed)
@@ -75,6 +77,8 @@ def sliding(
     filter_shape: tuple[int, ...],
     windows: Sequence[Window],
     at_once: int = 1,
+    *,
+    has_gaps: bool = False,
 ) -> Sliding | None:
     """What follows from shapes; None if nothing is to be computed.
 
@@ -84,6 +88,7 @@ def sliding(
         filter_shape: of filters.
         windows: by planes, if they see several, by rows and by columns.
         at_once: how many places are read side by side; 1 for gradients, and channel by channel.
+        has_gaps: whether results do not follow each other in memory.
 
     Raises:
         ValueError: a window is larger than what it slides over.
@@ -106,7 +111,7 @@ def sliding(
     result = batch, rows, columns, count
     check_new(result, FLOAT)
     products = math.prod(result) * math.prod(filter_shape[:-1])
-    direct, fewer = _directly(work, fits, windows, at_once), None
+    direct, fewer = _directly(work, fits, windows, at_once, has_gaps=has_gaps), None
     if at_once > 1 and deep == _ONE_PLANE and is_tiled(result, depth, flat):
         fewer = _with_fewer_products(work, fits, windows)
     is_for_constants = not is_tiled(result, depth, flat, changes=True)
@@ -136,7 +141,12 @@ def is_tiled(
 
 
 def _directly(
-    work: Convolution, fits: Sequence[Fit], windows: Sequence[Window], at_once: int
+    work: Convolution,
+    fits: Sequence[Fit],
+    windows: Sequence[Window],
+    at_once: int,
+    *,
+    has_gaps: bool,
 ) -> Way:
     """Windows as they are, so many places at once."""
     work = Convolution.from_buffer_copy(work)
@@ -145,7 +155,7 @@ def _directly(
     is_product = all(window.size == window.stride == 1 for window in windows)
     shape = work.batch, work.image_rows, work.image_columns, work.depth
     steps: tuple[int, ...] = work.image_step, work.row_step, work.column_step, _BYTES
-    if is_product and not is_framed and steps == _steps(shape):
+    if is_product and not is_framed and not has_gaps and steps == _steps(shape):
         # Pixels are rows of a matrix: all of them are one row of places.
         work.columns = work.batch * work.rows * work.columns
         work.batch, work.planes, work.rows, work.image_rows = 1, 1, 1, shape[0] * shape[1]

@@ -82,7 +82,7 @@ typedef struct {
     }                                                                                               \
     UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j < VECS; j++)                     \
       if (count > j * LANES)                                                                        \
-        finish(c, sum[i][j], at + i * c->count + j * LANES, filter + j * LANES, count - j * LANES); \
+        finish(c, sum[i][j], at + i * c->out_column_step + j * LANES, filter + j * LANES, count - j * LANES); \
   }
 
 #define TILES(WIDE) TILE(WIDE, 1) TILE(WIDE, 2)
@@ -176,8 +176,8 @@ static inline vec passes_added(const vec *kept, const vec *sum, int some, int j)
     }                                                                                               \
     UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j * LANES < SOME; j++)             \
       if (count > j * LANES)                                                                        \
-        finish(c, SUMS(kept[i], sum[i], SOME, j), at + i * c->count + j * LANES, filter + j * LANES, \
-               count - j * LANES);                                                                  \
+        finish(c, SUMS(kept[i], sum[i], SOME, j), at + i * c->out_column_step + j * LANES,         \
+               filter + j * LANES, count - j * LANES);                                                                  \
   }
 
 #if LANES == 16
@@ -309,7 +309,8 @@ static void dense_piece(const void *work, int64_t number) {
     int64_t column = in_row * width + least(in_row, wider);
     const char *seen = seen_from(c) + row / c->rows * c->seen_image_step +
                        row % c->rows * c->seen_row_step + column * c->seen_column_step;
-    int64_t at = (row * c->columns + column) * c->count + filter;
+    int64_t at = row / c->rows * c->out_image_step + row % c->rows * c->out_row_step +
+                 column * c->out_column_step + filter;
     weights.own = weights.ahead = filters + row / c->rows * dense->image_step;
     /* Beyond the next weights there is nothing to be fetched. */
     if (tile - first < dense->tiles_ahead)
@@ -369,7 +370,7 @@ static void convolve(const Convolution *c, int helpers) {
 /* One tile of what has one window element: see winograd.h. */
 BLOCK_PRODUCT(OF_KIND(KIND, block_product)) {
   Convolution c = {.out = out, .low = -INFINITY, .high = INFINITY, .depth = depth, .count = BLOCK};
-  c.window_planes = c.window_rows = c.window_columns = 1, c.seen_column_step = row_step;
+  c.window_planes = c.window_rows = c.window_columns = 1, c.out_column_step = BLOCK, c.seen_column_step = row_step;
   const int64_t step = BLOCK * (int64_t)sizeof(float);
   const Weights own = {(const char *)weights, (const char *)weights + depth * step, step};
   TILE_OF[count - 1][1](&c, (const char *)rows, &own, 0, 0, BLOCK);

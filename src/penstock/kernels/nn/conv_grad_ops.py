@@ -80,15 +80,21 @@ def make_depthwise_backprop_filter(attrs: Attrs) -> Kernel:
     return _for_filters(attrs, gradient, _check_depthwise)
 
 
-def _convolve(images: Array, filters: Array, margins: Margins, dilations: Sequence[int]) -> Array:
+def _convolve(
+    images: Array,
+    filters: Array,
+    margins: Margins,
+    dilations: Sequence[int],
+    into: Array | None = None,
+) -> Array:
     """A convolution in C, and by numpy where there is no way for that."""
     seen = framed(images, [(min(a, 0), min(b, 0)) for a, b in margins])
     facts = zip(filters.shape, dilations, margins, strict=False)  # not of the channels
     windows = tuple(Window(n, 1, dilation, (max(a, 0), max(b, 0))) for n, dilation, (a, b) in facts)
     if images.ndim == 4:
-        result = convolver_for(windows)(seen, filters)
+        result = convolver_for(windows)(seen, filters, into=into)
     else:
-        result = convolve_volumes(seen, filters, windows)
+        result = convolve_volumes(seen, filters, windows, into=into)
     return convolve_framed(images, filters, margins, dilations) if result is None else result
 
 

@@ -39,14 +39,21 @@ _Shape: TypeAlias = tuple[int, ...]
 _SHORT: Final = 64
 #: How many zeros stand around images along each dimension; negative ones take something away.
 Margins: TypeAlias = Sequence[tuple[int, int]]
-#: Convolves images with margins and filters with dilations, wherever the window fits.
-Convolve: TypeAlias = Callable[[Array, Array, Margins, Sequence[int]], Array]
+#: Convolves images with margins and filters with dilations, wherever the window fits; puts that
+#: where it may, if it is told where.
+Convolve: TypeAlias = Callable[[Array, Array, Margins, Sequence[int], "Array | None"], Array]
+#: What comes back to elements that are under the windows in some way, along with where to put it.
+_SendBack: TypeAlias = "Callable[[Sequence[StridePhase], Array | None], Array]"
 
 
 def convolve_framed(
-    images: Array, filters: Array, margins: Margins, dilations: Sequence[int]
+    images: Array,
+    filters: Array,
+    margins: Margins,
+    dilations: Sequence[int],
+    _into: Array | None = None,
 ) -> Array:
-    """A convolution of the images with zeros around them."""
+    """A convolution of the images with zeros around them, in memory of its own."""
     return correlate(framed(images, margins), filters, [1] * len(margins), dilations)
 
 
@@ -90,17 +97,19 @@ def _each_way(
     ways: Sequence[Sequence[StridePhase]],
     shape: _Shape,
     dtype: np.dtype[Any],
-    sent_back: Callable[[Sequence[StridePhase]], Array],
+    sent_back: _SendBack,
 ) -> Array:
     """What comes back to all elements, some of the ways along each dimension at a time."""
     if all(len(along) == 1 for along in ways):
-        return np.ascontiguousarray(sent_back([along[0] for along in ways]))
+        return np.ascontiguousarray(sent_back([along[0] for along in ways], None))
     is_all_seen = all(one.taps for one in itertools.chain(*ways))
     result = (np.empty if is_all_seen else np.zeros)(shape, dtype)
     for way in itertools.product(*ways):
         if all(one.taps and one.size for one in way):
-            where = (slice(None), *(slice(one.first, None, one.stride) for one in way))
-            put(result[where], sent_back(way))
+            there = result[(slice(None), *(slice(one.first, None, one.stride) for one in way))]
+            found = sent_back(way, there)
+            if found is not there:
+                put(there, found)
     return result
 
 
@@ -124,13 +133,19 @@ class _Gradients(NamedTuple):
     dilations: Sequence[int]
     convolver: Convolve
 
-    def sent_back(self, ways: Sequence[StridePhase]) -> Array:
+    def sent_back(self, ways: Sequence[StridePhase], into: Array | None) -> Array:
         """What comes back to elements that are under the windows in some way."""
         margins = [way.margins for way in ways]
         turned = np.ascontiguousarray(_turned(self.filters, ways))
-        return self.convolver(self.grads, turned, margins, self.dilations)
+        return self.convolver(self.grads, turned, margins, self.dilations, into)
 
-    def rows_sent_back(self, ways: Sequence[StridePhase], beside: SideBySide, length: int) -> Array:
+    def rows_sent_back(
+        self,
+        ways: Sequence[StridePhase],
+        _into: Array | None,
+        beside: SideBySide,
+        length: int,
+    ) -> Array:
         """The same for all elements along the last dimension, of this length."""
         each = [_turned(self.filters, [*ways, way]) for way in beside.ways]
         *outer, _, count, depth = each[0].shape
@@ -140,7 +155,7 @@ class _Gradients(NamedTuple):
             channels = slice(way.first * depth, (way.first + 1) * depth)
             together[..., begin : begin + way.taps, :, channels] = own
         margins = [*(way.margins for way in ways), beside.margins]
-        found = self.convolver(self.grads, together, margins, self.dilations)
+        found = self.convolver(self.grads, together, margins, self.dilations, None)
         return found.reshape(*found.shape[:-2], -1, depth)[..., :length, :]
 
 

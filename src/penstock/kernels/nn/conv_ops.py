@@ -242,12 +242,24 @@ def convolve_volumes(
     bias: Array | None = None,
     limits: Limits = NO_LIMITS,
     *,
+    into: Array | None = None,
     numbers_at_once: int = _NUMBERS_AT_ONCE,
 ) -> Array | None:
     """Three dimensions, in C; None if it has no way for that.
 
     Of large images some places are computed at once, so that what is around them, which they are
     put into, stays in the caches.
+
+    Args:
+        images: [batch, planes, rows, columns, depth].
+        filters: [planes, rows, columns, depth, count].
+        windows: how they slide.
+        bias: a number for each filter.
+        limits: what results are kept between.
+        into: where to put the results, if that is not to be new; those of a place follow each
+            other.
+        numbers_at_once: of images.
+
     """
     deep, *flat = windows
     fits = [window.fit(length) for window, length in zip(windows, images.shape[1:4], strict=True)]
@@ -255,7 +267,7 @@ def convolve_volumes(
     if not math.prod(shape) or images.dtype != np.float32:
         return None
     check_new(shape, images.dtype)
-    result = np.empty(shape, images.dtype)
+    result = np.empty(shape, images.dtype) if into is None else into
     is_by_plane = is_tiled(shape[1:], filters.shape[3], flat, changes=not is_constant(filters))
     convolve = _plane_by_plane if is_by_plane else _all_planes
     length, in_plane = images.shape[1], max(math.prod(images.shape[2:]), 1)
@@ -264,8 +276,8 @@ def convolve_volumes(
         places = slice(first, min(first + step, shape[1]))
         seen, here = seen_by(places, deep, fits[0], length)
         near = replace(deep, margins=(here.before, here.after))
-        planes, into = images[number, seen], result[number, places]
-        if convolve(planes, filters, (near, *flat), bias, limits, into) is None:
+        planes, there = images[number, seen], result[number, places]
+        if convolve(planes, filters, (near, *flat), bias, limits, there) is None:
             return None
     return result
 
@@ -295,15 +307,19 @@ def _plane_by_plane(
     With the last of the sums come a bias, and limits for the results.
     """
     deep, *flat = windows
-    fit, last = deep.fit(len(planes)), deep.size - 1
+    fit = deep.fit(len(planes))
     [padded] = pad(planes[np.newaxis], [fit], 0)
     total: Array | None = None
-    for n in range(deep.size):
-        convolve = convolver_for(tuple(flat), limits if n == last else NO_LIMITS)
-        seen, added = padded[tap(deep, fit, n)], bias if n == last else None
-        total = convolve(seen, filters[n], added, total, into if n == last else None)
+    for n in range(deep.size - 1):
+        seen = padded[tap(deep, fit, n)]
+        total = convolver_for(tuple(flat))(seen, filters[n], None, total)
         if total is None:
             return None
+    seen, straight = padded[tap(deep, fit, deep.size - 1)], into.flags.c_contiguous
+    last = convolver_for(tuple(flat), limits)
+    total = last(seen, filters[-1], bias, total, into if straight else None)
+    if total is not None and not straight:
+        into[...] = total
     return total
 
 
