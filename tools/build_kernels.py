@@ -26,7 +26,7 @@ from pathlib import Path
 SOURCES = Path(__file__).parents[1] / "src" / "penstock" / "kernels" / "c"
 LIBRARY = SOURCES / "kernels.clib"
 #: Kinds of vectors, by the object that has them: floats, and options of the compiler.
-_AVX2 = ["-mavx2", "-mfma"]
+_AVX2 = ["-mavx2", "-mfma", "-mf16c"]
 _AVX512 = [*_AVX2, *(f"-mavx512{part}" for part in ("f", "vl", "dq", "bw"))]
 _KINDS: dict[str, tuple[int, list[str]]] = {"penstock_plain": (4, [])}
 _X86_64_KINDS: dict[str, tuple[int, list[str]]] = {

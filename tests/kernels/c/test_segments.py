@@ -85,13 +85,24 @@ def test_products_of_sparse_and_dense_matrices(
     np.testing.assert_array_equal(*both("SparseTensorDenseMatMul", *none, **attrs))
 
 
+@pytest.mark.parametrize("length", [1, 3, 8, 16, 33])
+def test_all_rows_in_their_order(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same as if they were gathered."""
+    table, sizes = RNG.normal(size=(50, length)).astype(np.float32), np.array([7, 0, 30, 13])
+    for _ in each_way(monkeypatch, module):
+        sums = sum_segments(table, np.arange(50), sizes)
+        np.testing.assert_array_equal(sum_segments(table, None, sizes), sums)
+
+
+@pytest.mark.parametrize(("segments", "error"), [(7, 1e-5), (700, 1e-6)])
 @pytest.mark.parametrize("op", ["SegmentSum", "SegmentMean"])
-def test_sorted_segments(op: str) -> None:
-    """Some of which have no rows, and many of which have one."""
-    ids = np.sort(RNG.integers(0, 700, 900))
+def test_sorted_segments(op: str, segments: int, error: float) -> None:
+    """Some of which have no rows, and many of which have one; or long ones."""
+    ids = np.sort(RNG.integers(0, segments, 900))
+    ids[ids == 3] = 4
     rows = RNG.normal(size=(900, 3, 5)).astype(np.float32)
     plain, fast = both(op, rows, ids)
-    np.testing.assert_allclose(fast, plain, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(fast, plain, rtol=1e-5, atol=error)
     assert fast.shape == plain.shape == (ids[-1] + 1, 3, 5)
 
 

@@ -1,5 +1,8 @@
 /* What Python calls.  A kind of vectors is a number: the processor has those below ``penstock_kinds``. */
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <string.h>
 
 #include "colors.h"
@@ -32,10 +35,18 @@ PUBLIC int64_t penstock_layout(void) {
   return (PENSTOCK_LAYOUT * 4096 + (int64_t)sizeof(Convolution)) * 4096 + (int64_t)others;
 }
 
+#if defined(__x86_64__)
+/* Whether there are instructions for float16, of which not all compilers can ask by name. */
+static int converts_halves(void) {
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 PUBLIC int penstock_kinds(void) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 1;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !converts_halves()) return 1;
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")
              ? 3

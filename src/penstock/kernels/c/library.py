@@ -96,7 +96,8 @@ class Segments(ctypes.Structure):
     """The structure of that name in ``segments.h``."""
 
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("rows", "gathered", "weights", "starts", "sums")),
+        *((name, ctypes.c_void_p) for name in ("rows", "end", "gathered", "weights")),
+        *((name, ctypes.c_void_p) for name in ("starts", "sums")),
         *((name, ctypes.c_int64) for name in ("count", "length")),
     )
 

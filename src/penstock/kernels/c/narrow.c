@@ -3,7 +3,8 @@
  * floats; compiled once for each kind of them, as KIND with ``_narrow`` after it.
  *
  * All of it is arithmetic with whole numbers, so that all kinds give the same bits, those of NaNs included; but
- * for the smallest numbers of float16, which arithmetic of float32 knows as ordinary ones.
+ * for the smallest numbers of float16, which arithmetic of float32 knows as ordinary ones.  Processors that have
+ * instructions for float16 do the same by these, but where there are NaNs, whose bits they change.
  */
 
 #include "narrow.h"
@@ -11,6 +12,10 @@
 #include "convolution.h"
 #include "kinds.h"
 #include "vectors.h"
+
+#if defined(__F16C__) && LANES >= 8
+#include <immintrin.h>
+#endif
 
 typedef uint16_t narrow __attribute__((vector_size(2 * LANES)));
 
@@ -58,6 +63,43 @@ static mask to_bfloat16(mask bits) {
   return pick(size > INFINITE, 0x7fc0 - (mask){0}, number) | (bits >> 16 & (SIGN >> 16));
 }
 
+#if defined(__AVX512F__) && LANES == 16
+static int has_nan(vec x) { return _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_UNORD_Q) != 0; }
+
+static narrow by_instruction(vec x) {
+  return (narrow)_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+static vec back_by_instruction(narrow x) { return (vec)_mm512_cvtph_ps((__m256i)x); }
+#elif defined(__F16C__) && LANES == 8
+static int has_nan(vec x) { return _mm256_movemask_ps(_mm256_cmp_ps((__m256)x, (__m256)x, _CMP_UNORD_Q)) != 0; }
+
+static narrow by_instruction(vec x) { return (narrow)_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT); }
+
+static vec back_by_instruction(narrow x) { return (vec)_mm256_cvtph_ps((__m128i)x); }
+#else
+static int has_nan(vec x) {
+  (void)x;
+  return 1;
+}
+
+static narrow by_instruction(vec x) {
+  (void)x;
+  return (narrow){0};
+}
+
+static vec back_by_instruction(narrow x) {
+  (void)x;
+  return all(0);
+}
+#endif
+
+static narrow narrow_to_float16(vec x) {
+  return has_nan(x) ? __builtin_convertvector(to_float16((mask)x), narrow) : by_instruction(x);
+}
+
+static narrow narrow_to_bfloat16(vec x) { return __builtin_convertvector(to_bfloat16((mask)x), narrow); }
+
 /* -- pieces ------------------------------------------------------------------------------------ */
 
 static inline narrow load_narrow(const uint16_t *from, int64_t count) {
@@ -82,10 +124,8 @@ static inline void store_narrow(uint16_t *to, narrow some, int64_t count) {
     int64_t at = number * PIECE, end = least(at + PIECE, c->count);                                      \
     const float *from = c->from;                                                                         \
     uint16_t *to = c->to;                                                                                \
-    for (; at < end; at += LANES) {                                                                      \
-      mask found = NAME((mask)load_some(from + at, end - at));                                           \
-      store_narrow(to + at, __builtin_convertvector(found, narrow), end - at);                           \
-    }                                                                                                    \
+    for (; at < end; at += LANES)                                                                        \
+      store_narrow(to + at, narrow_##NAME(load_some(from + at, end - at)), end - at);                    \
   }
 NARROWING(to_float16)
 NARROWING(to_bfloat16)
@@ -96,8 +136,10 @@ static void some_from_float16(const void *work, int64_t number) {
   const uint16_t *from = c->from;
   float *to = c->to;
   for (; at < end; at += LANES) {
-    mask bits = __builtin_convertvector(load_narrow(from + at, end - at), mask);
-    store_some(to + at, (vec)from_float16(bits), end - at);
+    const narrow x = load_narrow(from + at, end - at);
+    vec found = back_by_instruction(x);
+    if (has_nan(found)) found = (vec)from_float16(__builtin_convertvector(x, mask));
+    store_some(to + at, found, end - at);
   }
 }
 

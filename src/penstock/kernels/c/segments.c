@@ -18,18 +18,30 @@
 /* Vectors of a row that are added up side by side. */
 #define BLOCK 4
 
+/* Where the row is that comes so late. */
+static inline const float *row_of(const Segments *s, int64_t number) {
+  return s->rows + (s->gathered ? s->gathered[number] : number) * s->length;
+}
+
+/* So many numbers at least; more where more are in memory, which are of no use. */
+static inline vec load_at_least(const Segments *s, const float *from, int64_t count) {
+  return s->end - from >= LANES ? load(from) : load_some(from, count);
+}
+
 /* The sum of some rows, from a column on; of it, so many vectors and no more than so many numbers. */
-static void add_up(const float *column, int64_t length, const int64_t *gathered, int64_t count, int64_t left,
-                   vec *sum) {
+static void add_up(const Segments *s, int64_t first, int64_t count, int64_t at, int64_t left, vec *sum) {
   const int vectors = (int)(least(left, BLOCK * LANES) + LANES - 1) / LANES;
-  for (int i = 0; i < vectors; i++) sum[i] = load_some(column + gathered[0] * length + i * LANES, left - i * LANES);
-  for (int64_t n = 1; n < count; n++)
-    for (int i = 0; i < vectors; i++)
-      sum[i] += load_some(column + gathered[n] * length + i * LANES, left - i * LANES);
+  for (int64_t n = first; n < first + count; n++) {
+    const float *from = row_of(s, n) + at;
+    for (int i = 0; i < vectors; i++) {
+      vec some = load_at_least(s, from + i * LANES, left - i * LANES);
+      sum[i] = n == first ? some : sum[i] + some;
+    }
+  }
 }
 
 static void sum_segment(const Segments *s, int64_t segment) {
-  const int64_t *gathered = s->gathered + s->starts[segment], count = s->starts[segment + 1] - s->starts[segment];
+  const int64_t start = s->starts[segment], end = s->starts[segment + 1], count = end - start;
   float *to = s->sums + segment * s->length;
   if (count == 0) {
     memset(to, 0, (size_t)s->length * sizeof *to);
@@ -39,9 +51,9 @@ static void sum_segment(const Segments *s, int64_t segment) {
   for (int64_t at = 0; at < s->length; at += BLOCK * LANES) {
     const int64_t left = s->length - at;
     vec sum[BLOCK], eight[BLOCK];
-    add_up(s->rows + at, s->length, gathered, first, left, sum);
-    for (int64_t n = first; n < count; n += EIGHT) {
-      add_up(s->rows + at, s->length, gathered + n, EIGHT, left, eight);
+    add_up(s, start, first, at, left, sum);
+    for (int64_t n = start + first; n < end; n += EIGHT) {
+      add_up(s, n, EIGHT, at, left, eight);
       for (int i = 0; i < BLOCK && i * LANES < left; i++) sum[i] += eight[i];
     }
     for (int i = 0; i < BLOCK && i * LANES < left; i++) store_some(to + at + i * LANES, sum[i], left - i * LANES);
@@ -56,9 +68,9 @@ static void sum_weighed(const Segments *s, int64_t segment) {
     vec sum[BLOCK];
     for (int i = 0; i < BLOCK; i++) sum[i] = all(0);
     for (int64_t n = first; n < end; n++) {
-      const float *row = s->rows + s->gathered[n] * s->length + at;
+      const float *row = row_of(s, n) + at;
       for (int i = 0; i < BLOCK && i * LANES < left; i++)
-        sum[i] += rounded(load_some(row + i * LANES, left - i * LANES) * all(s->weights[n]));
+        sum[i] += rounded(load_at_least(s, row + i * LANES, left - i * LANES) * all(s->weights[n]));
     }
     for (int i = 0; i < BLOCK && i * LANES < left; i++) store_some(to + at + i * LANES, sum[i], left - i * LANES);
   }

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 typedef struct {
-  /* A table of rows, and those of them that are gathered. */
-  const float *rows;
+  /* A table of rows, where it ends, and those of them that are gathered; NULL for all in their order. */
+  const float *rows, *end;
   const int64_t *gathered;
   /* What each of these is multiplied by; NULL for nothing. */
   const float *weights;

@@ -23,13 +23,14 @@ _SHARED: Final = 1 << 16
 
 
 def sum_segments(
-    table: Array, gathered: Array, sizes: Array, weights: Array | None = None
+    table: Array, gathered: Array | None, sizes: Array, weights: Array | None = None
 ) -> Array | None:
     """The sums of gathered rows; None if that is for others to do.
 
     Args:
         table: [rows, ...] of float32.
         gathered: the numbers of rows, segment by segment, in int64; nobody else writes to them.
+            None for all rows in their order.
         sizes: how many of them each segment has; where there are none, the sum is 0.
         weights: what each gathered row is multiplied by, in float32; these are then added up first
             to last.
@@ -45,11 +46,13 @@ def sum_segments(
     np.cumsum(sizes, out=starts[1:])
     length = result.size // len(sizes)
     segments = Segments(
-        rows=address(table), gathered=address(gathered), starts=address(starts),
+        rows=address(table), end=address(table) + table.nbytes, starts=address(starts),
         sums=address(result), count=len(sizes), length=length,
     )  # fmt: skip
+    if gathered is not None:
+        segments.gathered = address(gathered)
     if weights is not None:
         segments.weights = address(weights)
-    helps = gathered.size * length >= _SHARED
+    helps = int(starts[-1]) * length >= _SHARED
     with_c.sum_segments(segments, contention.helpers(HELPERS) if helps else 0)
     return result

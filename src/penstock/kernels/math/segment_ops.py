@@ -29,11 +29,12 @@ from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.api.types import NUMBERS, REALS
 from penstock.kernels.math.reduction_ops import worst
 from penstock.kernels.math.segments import (
+    as_divisors,
     check_sorted,
     fold,
     fold_extrema,
     fold_sorted,
-    sizes_of,
+    sizes_of_sorted,
     sorted_sums,
 )
 from penstock.kernels.values.arrays import shape_text
@@ -95,7 +96,7 @@ def make_segment_mean(attrs: Attrs) -> Kernel:
         total = sorted_sums(data, ids, count) if attrs.accelerate else None
         if total is None:
             total = fold_sorted(np.add, data, ids, count, 0)
-        sizes = sizes_of(ids, count, data.ndim).astype(size_type)
+        sizes = as_divisors(sizes_of_sorted(ids, count), data.ndim).astype(size_type)
         # Where complex numbers are infinite, not even division by one leaves them alone.
         return np.where(sizes == 1, total, divide(total, sizes)).astype(narrow, copy=False)
 

@@ -24,6 +24,8 @@ from penstock.kernels.values.arrays import full
 
 #: A sorted segment of this many elements on average is worth a call of numpy of its own.
 _LONG_SEGMENT: Final = 500
+#: So many rows take longer to be counted than the border of a segment to be found.
+_LONG_ENOUGH: Final = 16
 #: Of fewer elements numpy has the sums as soon.
 _MANY: Final = 1 << 12
 #: Types whose sums numpy's own reductions keep in float32.
@@ -60,8 +62,15 @@ def sorted_sums(rows: Array, ids: Array, count: int) -> Array | None:
     """Sums of float32 for ids that never decrease, in C; None if that is for numpy."""
     if rows.dtype != np.float32 or rows.size < _MANY:
         return None
-    sizes = np.bincount(ids, minlength=count)
-    return sum_segments(rows, np.arange(len(rows)), sizes)
+    return sum_segments(rows, None, sizes_of_sorted(ids, count))
+
+
+def sizes_of_sorted(ids: Array, count: int) -> Array:
+    """How many rows each segment has, for ids that never decrease."""
+    if count * _LONG_ENOUGH > len(ids):
+        return np.bincount(ids, minlength=count)
+    borders = np.searchsorted(ids, np.arange(count + 1, dtype=ids.dtype))
+    return np.diff(borders)
 
 
 def fold_extrema(ufunc: np.ufunc, rows: Array, ids: Array, count: int, neutral: float) -> Array:
