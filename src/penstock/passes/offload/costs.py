@@ -60,22 +60,21 @@ def _price_in_c(node: Node, shapes: Shapes) -> float:
     """What a product of some node takes by the kernels in C."""
     if "Depthwise" in node.op.name:
         return _BY_CHANNEL
-    *window, depth, _count = _sizes_read(node, 1, shapes)
-    if math.prod(window) >= _LARGE_WINDOW:
+    filters = _sizes_read(node, 1, shapes)
+    if math.prod(filters[:-2]) >= _LARGE_WINDOW:
         return _IN_LARGE_WINDOW
-    if len(window) != 2 or not _goes_step_by_step(node):
-        return _DIRECT
-    windows, changes = (
-        [Window(size) for size in window],
-        node.input(1).src.role is not Role.CONSTANT,
-    )
-    is_in_tiles = is_tiled(_sizes(node, 0, shapes), depth, windows, changes=changes)
-    return _IN_TILES if is_in_tiles else _DIRECT
+    return _IN_TILES if _is_in_tiles(node, filters, shapes) else _DIRECT
 
 
-def _goes_step_by_step(node: Node) -> bool:
-    """Whether a window has no holes, and leaves no place out."""
-    return all(step == 1 for name in ("strides", "dilations") for step in node.attrs.get(name, ()))
+def _is_in_tiles(node: Node, filters: Sequence[int], shapes: Shapes) -> bool:
+    """Whether the kernels in C compute four by four results of a convolution at once."""
+    places = _sizes(node, 0, shapes)
+    steps = [step for name in ("strides", "dilations") for step in node.attrs.get(name, ())]
+    if len(filters) != 4 or len(places) != 4 or any(step != 1 for step in steps):
+        return False
+    *window, depth, _ = filters
+    changes = node.input(1).src.role is not Role.CONSTANT
+    return is_tiled(places, depth, [Window(size) for size in window], changes=changes)
 
 
 def _products_of(node: Node, shapes: Shapes) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from penstock.core import dtypes
 from penstock.core.dtypes import DType
@@ -140,22 +140,47 @@ class FrameInfo:
     nodes: list[NodeItem] = field(default_factory=list)
 
 
-_FLOW_OF_ROLE: Final[Mapping[Role, Flow]] = {
+class _OfRole(NamedTuple):
+    """What a node's role says of its item."""
+
+    flow: Flow
+    #: None if its kernel says.
+    dispatch: DispatchKind | None
+    is_merge: bool
+    is_enter: bool
+    is_control_trigger: bool
+    is_transfer: bool
+    is_region: bool
+    may_omit_outputs: bool
+
+
+_FLOW: Final[Mapping[Role, Flow]] = {
     Role.ENTER: Flow.ENTER,
     Role.EXIT: Flow.EXIT,
     Role.NEXT_ITERATION: Flow.NEXT_ITERATION,
+}
+_DISPATCH: Final[Mapping[Role, DispatchKind]] = {
+    Role.LOOP_COND: DispatchKind.LOOP_COND,
+    Role.CONTROL_TRIGGER: DispatchKind.NOTHING,
+}
+_OF_ROLE: Final = {
+    role: _OfRole(
+        flow=_FLOW.get(role, Flow.ORDINARY),
+        dispatch=_DISPATCH.get(role),
+        is_merge=role is Role.MERGE,
+        is_enter=role is Role.ENTER,
+        is_control_trigger=role is Role.CONTROL_TRIGGER,
+        is_transfer=role in (Role.SEND, Role.RECV),
+        is_region=role is Role.REGION,
+        may_omit_outputs=role in (Role.SWITCH, Role.RECV, Role.REGION),
+    )
+    for role in Role
 }
 _DISPATCH_OF_CALLING: Final[Mapping[Calling, DispatchKind]] = {
     Calling.PLAIN: DispatchKind.PLAIN,
     Calling.CONTEXT: DispatchKind.CONTEXT,
     Calling.ASYNC: DispatchKind.ASYNC,
 }
-_DISPATCH_OF_ROLE: Final[Mapping[Role, DispatchKind]] = {
-    Role.LOOP_COND: DispatchKind.LOOP_COND,
-    Role.CONTROL_TRIGGER: DispatchKind.NOTHING,
-}
-#: They may hand on fewer outputs than they declare, and so may a Recv.
-_OMITTING: Final = frozenset({Role.SWITCH, Role.REGION})
 
 
 class GraphView:
@@ -221,58 +246,56 @@ class GraphView:
         return f"{self.device}, function {self.function}" if self.function else self.device
 
     def _add_item(self, node: Node, frame: FrameInfo, kernel: BoundKernel) -> NodeItem:
-        references, role, inputs = self._references, node.role, node.inputs
-        is_merge = role is Role.MERGE
+        references, inputs, of_role = self._references, node.inputs, _OF_ROLE[node.role]
+        in_edges, controls = len(inputs) - inputs.count(None), len(node.control_inputs)
         counts = frame.pending_counts
-        if is_merge:
-            pending_id = counts.add_merge(len(node.control_inputs))
-        else:
-            in_edges = len(inputs) - inputs.count(None)
-            pending_id = counts.add_ordinary(in_edges + len(node.control_inputs))
-        is_nothing = node.op.name == "NoOp"
-        step = _DISPATCH_OF_ROLE.get(role, _DISPATCH_OF_CALLING[kernel.calling])
-        flow = _FLOW_OF_ROLE.get(role, Flow.ORDINARY)
+        flow = of_role.flow
         if flow is Flow.ENTER and node.attrs["is_constant"]:
             flow = Flow.CONSTANT_ENTER
-        is_recv = role is Role.RECV
+        dispatch = of_role.dispatch
+        if dispatch is None:
+            is_nothing = node.op.name == "NoOp"
+            dispatch = DispatchKind.NOTHING if is_nothing else _DISPATCH_OF_CALLING[kernel.calling]
+        is_recv = node.role is Role.RECV
         derefs, initialized_refs = references.derefs(node), references.initialized(node)
+        compute = kernel.compute
         item = NodeItem(
             id=len(self.items),
             name=node.name,
             op=node.op.name,
-            compute=kernel.compute,
-            dispatch=int(DispatchKind.NOTHING if is_nothing else step),
+            compute=compute,
+            dispatch=int(dispatch),
             flow=int(flow),
             frame=frame,
             input_start=frame.total_inputs,
             num_inputs=len(inputs),
-            pending_id=pending_id,
+            pending_id=counts.add_merge(controls)
+            if of_role.is_merge
+            else counts.add_ordinary(in_edges + controls),
             output_types=node.output_types,
             has_bare_output=node.op.has_bare_output,
-            is_merge=is_merge,
-            is_enter=role is Role.ENTER,
-            is_control_trigger=role is Role.CONTROL_TRIGGER,
-            is_transfer=is_recv or role is Role.SEND,
-            takes_dead=role is Role.REGION,
-            takes_locks=any(kind is dtypes.variant for kind in node.input_types),
-            may_omit_outputs=is_recv or role in _OMITTING,
+            is_merge=of_role.is_merge,
+            is_enter=of_role.is_enter,
+            is_control_trigger=of_role.is_control_trigger,
+            is_transfer=of_role.is_transfer,
+            takes_dead=of_role.is_region,
+            takes_locks=dtypes.variant in node.input_types,
+            may_omit_outputs=of_role.may_omit_outputs,
             # The kernel of a Recv is ours, but what it hands on is somebody else's.
             is_checked=(self._check_outputs or is_recv or not kernel.is_builtin)
             and not references.is_read(node),
             # Others have effects, and may not be safe beside one another.
             is_measured=kernel.cost is Cost.MEASURED
-            and (step is DispatchKind.PLAIN or role is Role.REGION),
+            and (dispatch is DispatchKind.PLAIN or of_role.is_region),
             patience=patience_of(kernel, self._patience),
             derefs=derefs,
             initialized_refs=initialized_refs,
             has_refs=bool(derefs or initialized_refs),
-            try_compute=kernel.compute.try_compute
-            if isinstance(kernel.compute, TryKernel)
-            else None,
+            try_compute=compute.try_compute if isinstance(compute, TryKernel) else None,
             no_inputs=(None,) * len(inputs),
             explain=kernel.explain,
             function=node.function or self.function,
-            key_prefix=_key_prefix(node) if is_recv or role is Role.SEND else "",
+            key_prefix=_key_prefix(node) if of_role.is_transfer else "",
         )
         frame.total_inputs += item.num_inputs
         frame.nodes.append(item)
