@@ -120,6 +120,7 @@ static int few_of(int64_t depth, int64_t filter, int64_t count) {
 }
 
 #if LANES >= FEWER
+#include <immintrin.h>
 
 /* Two numbers in one pass, whose sums for a filter lie side by side. */
 typedef uint64_t pairs __attribute__((vector_size(4 * LANES)));
@@ -130,12 +131,19 @@ static inline vec two_at(const char *near) {
   return (vec)(both - (pairs){0});
 }
 
+/* Of what may be two vectors, which follow each other. */
 static inline vec sides_added(const vec *kept, const vec *sum, int some, int j) {
-  (void)kept;
-  const float *both = (const float *)(sum + 2 * j);
-  float added[LANES] = {0};
-  UNROLL for (int i = 0; i < (some < LANES ? some : LANES); i++) added[i] = both[2 * i] + both[2 * i + 1];
-  return load(added);
+  (void)kept, (void)j;
+  vec last = 2 * some > LANES ? sum[1] : all(0);
+#if LANES == 16
+  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  const __m512i odd = _mm512_or_si512(even, _mm512_set1_epi32(1));
+  return (vec)_mm512_permutex2var_ps((__m512)sum[0], even, (__m512)last) +
+         (vec)_mm512_permutex2var_ps((__m512)sum[0], odd, (__m512)last);
+#else
+  const __m256d by_fours = _mm256_castps_pd(_mm256_hadd_ps((__m256)sum[0], (__m256)last));
+  return (vec)_mm256_permute4x64_pd(by_fours, 0xd8);
+#endif
 }
 
 /* One number after the other: those of even depth first, whose sums are kept. */

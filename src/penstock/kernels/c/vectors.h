@@ -6,6 +6,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__AVX512F__) && LANES == 16
+#include <immintrin.h>
+#define HAS_MASKS
+#endif
+
 /* Before a loop of so few turns that all of them are written out. */
 #define UNROLL _Pragma("GCC unroll 16")
 
@@ -32,11 +37,32 @@ static inline vec rounded(vec product) {
 }
 
 static inline vec load(const float *from) { return *(const vec_anywhere *)from; }
-static inline vec load_some(const float *from, int64_t count) {
-  if (count >= LANES) return load(from);
+
+#ifdef HAS_MASKS
+/* For the first lanes, so many of them. */
+static inline __mmask16 first_lanes(int64_t count) { return (__mmask16)((1u << count) - 1); }
+
+static inline vec load_part(const float *from, int64_t count) {
+  return (vec)_mm512_maskz_loadu_ps(first_lanes(count), from);
+}
+
+static inline void store_part(float *to, vec value, int64_t count) {
+  _mm512_mask_storeu_ps(to, first_lanes(count), (__m512)value);
+}
+#else
+static inline vec load_part(const float *from, int64_t count) {
   vec some = {0};
   memcpy(&some, from, (size_t)count * sizeof(float));
   return some;
+}
+
+static inline void store_part(float *to, vec value, int64_t count) {
+  memcpy(to, &value, (size_t)count * sizeof(float));
+}
+#endif
+
+static inline vec load_some(const float *from, int64_t count) {
+  return count >= LANES ? load(from) : load_part(from, count);
 }
 
 /* The sum of all numbers of so many vectors, half by half: the same bits whatever LANES is. */
@@ -53,7 +79,7 @@ static inline void store_some(float *to, vec value, int64_t count) {
   if (count >= LANES)
     store(to, value);
   else
-    memcpy(to, &value, (size_t)count * sizeof(float));
+    store_part(to, value, count);
 }
 
 #endif
