@@ -113,6 +113,7 @@ _Static_assert(sizeof TILE_OF / sizeof *TILE_OF == WIDEST, "each width has its t
  */
 #define FEW 16
 #define FEWER 8
+
 /* FEW, FEWER, or 0 if there are more. */
 static int few_of(int64_t depth, int64_t filter, int64_t count) {
   if (LANES < FEWER || depth % 2 || filter % (2 * FEW) || count - filter > FEW) return 0;
@@ -131,7 +132,7 @@ static inline vec two_at(const char *near) {
   return (vec)(both - (pairs){0});
 }
 
-/* Of what may be two vectors, which follow each other. */
+/* The sum of each two lanes of one vector or of two, which follow each other. */
 static inline vec sides_added(const vec *kept, const vec *sum, int some, int j) {
   (void)kept, (void)j;
   vec last = 2 * some > LANES ? sum[1] : all(0);
@@ -184,8 +185,8 @@ static inline vec passes_added(const vec *kept, const vec *sum, int some, int j)
     }                                                                                               \
     UNROLL for (int i = 0; i < WIDE; i++) UNROLL for (int j = 0; j * LANES < SOME; j++)             \
       if (count > j * LANES)                                                                        \
-        finish(c, SUMS(kept[i], sum[i], SOME, j), at + i * c->out_column_step + j * LANES,         \
-               filter + j * LANES, count - j * LANES);                                                                  \
+        finish(c, SUMS(kept[i], sum[i], SOME, j), at + i * c->out_column_step + j * LANES,          \
+               filter + j * LANES, count - j * LANES);                                              \
   }
 
 #if LANES == 16
@@ -195,7 +196,8 @@ static inline vec passes_added(const vec *kept, const vec *sum, int some, int j)
 #endif
 TILES_OF_FEW(1) TILES_OF_FEW(2) TILES_OF_FEW(3) TILES_OF_FEW(4) TILES_OF_FEW(5) TILES_OF_FEW(6)
 #if LANES == 16
-TILES_OF_FEW(7) TILES_OF_FEW(8) TILES_OF_FEW(9) TILES_OF_FEW(10) TILES_OF_FEW(11) TILES_OF_FEW(12) TILES_OF_FEW(13) TILES_OF_FEW(14)
+TILES_OF_FEW(7) TILES_OF_FEW(8) TILES_OF_FEW(9) TILES_OF_FEW(10)
+TILES_OF_FEW(11) TILES_OF_FEW(12) TILES_OF_FEW(13) TILES_OF_FEW(14)
 #endif
 #endif
 
