@@ -314,3 +314,9 @@ def test_fused_convolutions(
     lists = [args, []] if op == "_FusedConv2D" else [args]  # the latter of arguments elsewhere
     check(both(op, floats(2, 11, 9, 6), floats(*filters), *lists, **attrs))
     assert len(asked) == 1
+
+
+def test_filters_of_volumes_without_planes() -> None:
+    """There is nothing to add up, and so no way for it in C."""
+    images, filters = floats(1, 5, 13, 14, 16), constant(floats(0, 3, 3, 16, 32))
+    assert convolve_volumes(images, filters, [Window(0), Window(3), Window(3)]) is None

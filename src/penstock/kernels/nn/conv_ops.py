@@ -264,34 +264,25 @@ def convolve_volumes(
     deep, *flat = windows
     fits = [window.fit(length) for window, length in zip(windows, images.shape[1:4], strict=True)]
     shape = (len(images), *(fit.places for fit in fits), filters.shape[-1])
-    if not math.prod(shape) or images.dtype != np.float32:
+    if not math.prod(shape) or not filters.size or images.dtype != np.float32:
         return None
     check_new(shape, images.dtype)
     result = np.empty(shape, images.dtype) if into is None else into
     is_by_plane = is_tiled(shape[1:], filters.shape[3], flat, changes=not is_constant(filters))
-    convolve = _plane_by_plane if is_by_plane else _all_planes
     length, in_plane = images.shape[1], max(math.prod(images.shape[2:]), 1)
     step = max(numbers_at_once // in_plane, 1)
     for number, first in itertools.product(range(len(images)), range(0, shape[1], step)):
         places = slice(first, min(first + step, shape[1]))
         seen, here = seen_by(places, deep, fits[0], length)
-        near = replace(deep, margins=(here.before, here.after))
+        near = replace(deep, margins=(here.before, here.after)), *flat
         planes, there = images[number, seen], result[number, places]
-        if convolve(planes, filters, (near, *flat), bias, limits, there) is None:
+        if is_by_plane:
+            done = _plane_by_plane(planes, filters, near, bias, limits, there)
+        else:
+            done = convolver_for(near, limits)(planes, filters, bias, into=there)
+        if done is None:
             return None
     return result
-
-
-def _all_planes(
-    planes: Array,
-    filters: Array,
-    windows: tuple[Window, ...],
-    bias: Array | None,
-    limits: Limits,
-    into: Array,
-) -> Array | None:
-    """Windows over three dimensions."""
-    return convolver_for(windows, limits)(planes, filters, bias, into=into)
 
 
 def _plane_by_plane(
