@@ -59,6 +59,9 @@ class Limits(Options):
     piece: int = field(default=32_768, metadata=_POSITIVE)
     #: Elements: groups over shorter arrays are not worth cutting into pieces.
     long_array: int = field(default=4 * 32_768, metadata=_POSITIVE)
+    #: Elements: where arrays have several times as many, ops that treat each entry of a batch alone
+    #: are done for some entries at a time, whose arrays have no more, or for one.
+    entries_at_once: int = field(default=2 << 20, metadata=_POSITIVE)
 
 
 #: What holds unless a session says otherwise.

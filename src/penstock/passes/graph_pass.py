@@ -74,6 +74,8 @@ class PassSettings:
     accelerate: bool = False
     #: Products of numbers from which on a part is worth it.
     region_products: int = DEFAULT_LIMITS.region_products
+    #: Elements of the largest array that some entries of a batch have where they are done together.
+    entries_at_once: int = DEFAULT_LIMITS.entries_at_once
     #: The graph is compared with its laws after every pass that changed it.
     checks_graphs: bool = field(default=False, compare=False)
     #: Told of each pass that has changed something, and what the graph is then.

@@ -77,8 +77,12 @@ def _offload_regions(given: PassInput) -> int:
     # Imported when it is first wanted: it looks at shapes, whose rules are many.
     with _importing:
         offload = importlib.import_module("penstock.passes.offload.offload_regions")
-    products = given.settings.region_products
-    return int(offload.offload_regions(given.draft, products, lambda: library() is not None))
+    how = given.settings
+    return int(
+        offload.offload_regions(
+            given.draft, how.region_products, lambda: library() is not None, how.entries_at_once
+        )
+    )
 
 
 def _flatten_products(given: PassInput) -> int:

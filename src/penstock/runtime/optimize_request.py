@@ -275,6 +275,7 @@ def _passes_for(config: Config) -> Passes:
         flush_denormals=config.flush_denormals,
         accelerate=config.accelerate,
         region_products=config.limits.region_products,
+        entries_at_once=config.limits.entries_at_once,
         checks_graphs=config.check_graphs,
     )
     return passes_of(config.graph_options, settings)

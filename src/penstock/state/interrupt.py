@@ -114,6 +114,14 @@ class Interrupt:
 NEVER: Final = Interrupt()
 
 
+class Interruptible(Protocol):
+    """What long work may ask of its step."""
+
+    @property
+    def interrupt(self) -> Interrupt:
+        """Whether, and why, the step must end."""
+
+
 def end_loop(interrupt: Interrupt) -> None:
     """Leave a loop whose step must end; raises why."""
     reason: OpError | None = interrupt.reason

@@ -165,7 +165,7 @@ def profile_of(graph: Any, short: Collection[str] = ()) -> Profile:
     """A profile that says that everything is long but for some nodes."""
     profile = Profile()
     for node in graph:
-        profile.sizes[node] = LONG - 1 if node.name in short else LONG
+        profile.shapes[node] = (LONG - 1 if node.name in short else LONG,)
         profile.seconds[node] = 0.0
     return profile
 

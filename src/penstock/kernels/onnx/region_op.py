@@ -10,6 +10,8 @@ the result, or an error in TensorFlow's words, with the name of the node.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from operator import is_
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -18,13 +20,14 @@ import numpy as np
 
 from penstock.core.cores import CORES
 from penstock.core.forks import generation
-from penstock.core.values import Value
+from penstock.core.values import Array, Value
 from penstock.kernels.api.attrs import Attrs
 from penstock.kernels.api.node_list import NodeList
 from penstock.kernels.api.registry import Kernel, kernel
 from penstock.kernels.onnx import library
 from penstock.kernels.onnx.contest import Contest
 from penstock.kernels.onnx.library import Compute
+from penstock.kernels.parallel.batches import WORTH, Argument, Batches
 from penstock.kernels.parallel.contention import contention
 from penstock.tracing.watching import is_close, noted, watching
 
@@ -77,7 +80,7 @@ def _ready(model: bytes, weights: tuple[Value, ...]) -> _Ready:
 class _Region:
     """The kernel of one region."""
 
-    __slots__ = ("_input_names", "_model", "_nodes", "_ready", "_seen", "_title")
+    __slots__ = ("_batches", "_input_names", "_model", "_nodes", "_ready", "_seen", "_title")
 
     def __init__(self, attrs: Attrs) -> None:
         self._input_names: Final = [f"input{slot}" for slot in range(len(attrs.list("Tin")))]
@@ -85,6 +88,8 @@ class _Region:
         ends = attrs.list("reads"), attrs.list("gives")
         self._nodes: Final = NodeList(attrs.bytes("nodes"), *ends, attrs)
         self._title: Final = attrs.node_name
+        #: How a batch is cut; None if that is not possible.
+        self._batches: Final = _batches_of(attrs.list("by_entries"), attrs.int("at_once"))
         #: What computes the region; replaced when variables that it reads have other values.
         self._ready: _Ready | None = None
         #: Values of variables that were met once: they may change with every step.
@@ -103,12 +108,20 @@ class _Region:
         compute = self._compute(values[count:])
         if compute is None:
             return self._nodes(values)
-        feeds = dict(zip(self._input_names, map(np.asarray, values), strict=False))
+        inputs = [np.asarray(value) for value in values[:count]]
+        batches = self._batches
         try:
-            results = compute(feeds)
+            if batches is None:
+                results = self._given(compute, *inputs)
+            else:
+                results = batches.apply(partial(self._given, compute), inputs)
         except Exception:  # noqa: BLE001  (whatever it is, the nodes have the words for it)
             return self._nodes(values)
         return tuple([result if result.ndim else result[()] for result in results])
+
+    def _given(self, compute: Compute, *inputs: Array) -> Sequence[Array]:
+        """What ONNX Runtime gives for some inputs."""
+        return compute(dict(zip(self._input_names, inputs, strict=True)))
 
     def one_by_one(self, *values: Any) -> tuple[Value, ...]:
         """What the nodes give, computed one after the other."""
@@ -125,6 +138,12 @@ class _Region:
                 return None
             ready = self._ready = _ready(self._model, weights)
         return ready.compute
+
+
+def _batches_of(by_entries: Sequence[bool], at_once: int) -> Batches | None:
+    if not at_once:
+        return None
+    return Batches(at_once, WORTH * at_once, tuple(map(Argument, by_entries)))
 
 
 @kernel("_OnnxRegion")

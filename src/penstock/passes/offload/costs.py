@@ -16,10 +16,8 @@ from collections.abc import Sequence, Set
 from typing import Final
 
 from penstock.graph.graph import Node
-from penstock.graph.roles import Role
-from penstock.kernels.c.sliding import is_tiled
-from penstock.kernels.values.windows import Window
 from penstock.passes.offload.heavy_ops import CONVOLUTIONS
+from penstock.passes.tiles import is_in_tiles
 from penstock.shapes.infer import Shapes
 
 #: A product by the kernels in C...
@@ -63,18 +61,7 @@ def _price_in_c(node: Node, shapes: Shapes) -> float:
     filters = _sizes_read(node, 1, shapes)
     if math.prod(filters[:-2]) >= _LARGE_WINDOW:
         return _IN_LARGE_WINDOW
-    return _IN_TILES if _is_in_tiles(node, filters, shapes) else _DIRECT
-
-
-def _is_in_tiles(node: Node, filters: Sequence[int], shapes: Shapes) -> bool:
-    """Whether the kernels in C compute four by four results of a convolution at once."""
-    places = _sizes(node, 0, shapes)
-    steps = [step for name in ("strides", "dilations") for step in node.attrs.get(name, ())]
-    if len(filters) != 4 or len(places) != 4 or any(step != 1 for step in steps):
-        return False
-    *window, depth, _ = filters
-    changes = node.input(1).src.role is not Role.CONSTANT
-    return is_tiled(places, depth, [Window(size) for size in window], changes=changes)
+    return _IN_TILES if is_in_tiles(node, filters, _sizes(node, 0, shapes)) else _DIRECT
 
 
 def _products_of(node: Node, shapes: Shapes) -> int:

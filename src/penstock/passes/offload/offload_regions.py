@@ -17,8 +17,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from penstock.core.limits import DEFAULT_LIMITS
 from penstock.graph.graph import Node
 from penstock.passes.graph_rewriter import GraphRewriter, value_of
+from penstock.passes.offload.batches import Cut, cut_of
 from penstock.passes.offload.costs import products_of, saved_products
 from penstock.passes.offload.find_regions import find_regions
 from penstock.passes.offload.heavy_ops import HEAVY, OF_MATRICES, PRODUCTS
@@ -34,7 +36,10 @@ _ROWS: Final = 8
 
 
 def offload_regions(
-    draft: GraphRewriter, min_products: int, are_in_c: Callable[[], bool] = lambda: False
+    draft: GraphRewriter,
+    min_products: int,
+    are_in_c: Callable[[], bool] = lambda: False,
+    most_at_once: int = DEFAULT_LIMITS.entries_at_once,
 ) -> int:
     """Make single nodes of regions that take so many products; returns how many nodes went.
 
@@ -42,6 +47,7 @@ def offload_regions(
         draft: the graph.
         min_products: of numbers; with 0, whatever can be in a region is.
         are_in_c: whether there are kernels in C; asked if there may be something for them.
+        most_at_once: elements of the largest array that some entries of a batch may have.
 
     """
     heavy = {node.op.name for node in draft.graph if node.op.name in HEAVY}
@@ -60,8 +66,11 @@ def offload_regions(
         return products_of(*of_region) >= min_products
 
     worthy = filter(is_worth_it, find_regions(draft, exporter.can_write))
-    models = [(nodes, exporter.model_of(nodes)) for nodes in worthy]
-    return sum(_put_in_place(draft, nodes, model) for nodes, model in models)
+    made = []
+    for nodes in worthy:
+        model = exporter.model_of(nodes)
+        made.append((nodes, model, cut_of(nodes, model, exporter.shapes, most_at_once)))
+    return sum(_put_in_place(draft, *region) for region in made)
 
 
 def _may_be_worth_it(draft: GraphRewriter, min_products: int, ops: Set[str]) -> bool:
@@ -75,16 +84,18 @@ def _may_be_worth_it(draft: GraphRewriter, min_products: int, ops: Set[str]) -> 
     return bool(heavy) and elements * _ROWS >= min_products
 
 
-def _put_in_place(draft: GraphRewriter, nodes: Sequence[Node], model: RegionModel) -> int:
+def _put_in_place(draft: GraphRewriter, nodes: Sequence[Node], model: RegionModel, cut: Cut) -> int:
     """One node, under the name of the last of the region that others read."""
     edges = [reader.input(slot) for reader, slot in (*model.inputs, *model.weights)]
     reads = [(edge.src, edge.src_slot) for edge in edges]
-    made = draft.take_name(model.outputs[-1][0], _OP, _attrs(nodes, model, reads))
+    made = draft.take_name(model.outputs[-1][0], _OP, _attrs(nodes, model, cut, reads))
     put_in_place(draft, nodes, made, reads, model.outputs)
     return len(nodes) - 1
 
 
-def _attrs(nodes: Sequence[Node], model: RegionModel, reads: Sequence[Output]) -> dict[str, Any]:
+def _attrs(
+    nodes: Sequence[Node], model: RegionModel, cut: Cut, reads: Sequence[Output]
+) -> dict[str, Any]:
     types = types_of(reads)
     return {
         "Tin": types[: len(model.inputs)],
@@ -94,4 +105,6 @@ def _attrs(nodes: Sequence[Node], model: RegionModel, reads: Sequence[Output]) -
         "reads": names_of(reads),
         "gives": names_of(model.outputs),
         "nodes": listed((*model.constants, *nodes)),
+        "by_entries": cut.by_entries,
+        "at_once": cut.at_once,
     }

@@ -24,6 +24,7 @@ from penstock.runtime.compiler.blockwise import blockwise
 from penstock.runtime.compiler.element_programs import in_c, in_c_if_short, in_c_in_parts
 from penstock.runtime.compiler.expressions import as_pred
 from penstock.runtime.compiler.frameless import frameless_context
+from penstock.runtime.compiler.in_batches import in_batches
 from penstock.runtime.compiler.names import Names
 from penstock.runtime.compiler.profile import Profile
 from penstock.runtime.compiler.program import Constant, Program, Var
@@ -49,6 +50,7 @@ _OBJECTS: Final[Mapping[str, Any]] = {
     "false": np.False_,
     "frame_tag": FrameTag,
     "frameless_of": frameless_context,
+    "in_batches": in_batches,
     "in_c": in_c,
     "in_c_if_short": in_c_if_short,
     "in_c_in_parts": in_c_in_parts,

@@ -37,6 +37,7 @@ from penstock.runtime.compiler.region import Region
 from penstock.runtime.compiler.rewrite import RegionGroup, SurelyLive, outputs_of, rewrite
 from penstock.runtime.compiler.sizes import spread_numbers
 from penstock.runtime.compiler.source import Source
+from penstock.runtime.compiler.split_batches import split_batches
 from penstock.runtime.compiler.unary_chains import join_unary_chains
 from penstock.runtime.compiler.units import can_be_line, is_boundary, is_constant, turns
 from penstock.runtime.kernel_binder import bind_at
@@ -194,9 +195,10 @@ class Compiler:
                 # What is known of the whole, such as what is live together, need not be known
                 # of its parts.
                 pass
-        if not self._spread_and_fuse(program, profile):
-            return None
+        is_better = self._spread_and_fuse(program, profile)
         self._fuse_unsized(program)
+        if not split_batches(program, profile, self.limits) and not is_better:
+            return None
         return Compiled(self._region(graph, program), graph, {})
 
     def _look_at(self, graph: Graph) -> tuple[LoopTree, NodeInfo]:

@@ -32,7 +32,7 @@ from penstock.kernels.c.programs import (
     function_named,
 )
 from penstock.kernels.parallel.intra_op import HELPERS, parallel_equal
-from penstock.runtime.compiler.one_by_one import Interruptible, OneByOne
+from penstock.runtime.compiler.one_by_one import OneByOne
 from penstock.runtime.compiler.program import (
     Constant,
     ElementProgram,
@@ -40,6 +40,7 @@ from penstock.runtime.compiler.program import (
     Var,
     variable_of,
 )
+from penstock.state.interrupt import Interruptible
 
 #: Ops whose kernels round once, or not at all: the function of C that does the same.
 _EXACT: Final = {

@@ -59,7 +59,7 @@ def fuse_groups(program: Program, profile: Profile, long_array: int, *, in_c: bo
 
     """
     wanted = set(program.results)
-    long = {node for node, size in profile.sizes.items() if size >= long_array}
+    long = {node for node in profile.shapes if profile.size_of(node) >= long_array}
     found = in_c and _fuse_in(program.body, _InC(profile, long), wanted)
     return _fuse_in(program.body, _InBlocks(long), wanted) or found
 
@@ -119,16 +119,16 @@ class _InC(_Law):
     """Programs in C for arrays of one size, of which numbers are none."""
 
     def __init__(self, profile: Profile, long: Collection[Node]) -> None:
-        self._sizes = profile.sizes
+        self._size_of = profile.size_of
         self._long = long
 
     def may_be(self, call: KernelCall) -> bool:
         """Of a few scalars, Python's operators are faster."""
-        return self._sizes.get(call.node, 0) > 1 and may_be_in_c(call)
+        return self._size_of(call.node) > 1 and may_be_in_c(call)
 
     def may_join(self, source: KernelCall, last: KernelCall) -> bool:
         """What is smaller than the result would be computed more than once."""
-        return self._sizes[source.node] == self._sizes[last.node]
+        return self._size_of(source.node) == self._size_of(last.node)
 
     def most(self, last: KernelCall) -> int:
         """Between programs of long arrays, it is asked whether the step must end."""

@@ -68,7 +68,7 @@ class _Generator:
         writer = StatementWriter(text, program.body, kept={*program.params, *results})
         writer.start(main, params)
         if text.profile is not None:
-            writer.line("start()")
+            writer.line(f"start({', '.join(map(text.name, program.params))})")
         for var in dict.fromkeys(results):
             if var in program.may_be_dead:  # its branch may not be taken, and None is dead
                 writer.line(f"{text.name(var)} = None")

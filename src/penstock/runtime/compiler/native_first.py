@@ -17,9 +17,9 @@ from penstock.core.values import Value
 from penstock.dataclass import dataclass
 from penstock.kernels.api.context import StepContext
 from penstock.kernels.api.long_kernel import NoProgramError
-from penstock.runtime.compiler.one_by_one import Interruptible
 from penstock.runtime.compiler.region import Region
 from penstock.runtime.compiler.source import Source
+from penstock.state.interrupt import Interruptible
 
 
 @dataclass(frozen=True, slots=True)

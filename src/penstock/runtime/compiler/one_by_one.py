@@ -10,20 +10,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from penstock.core.values import Value
 from penstock.graph.graph import Node
 from penstock.runtime.compiler.program import Constant, KernelCall, Var, variable_of
 from penstock.state.interrupt import NEVER, Interrupt, end_loop
-
-
-class Interruptible(Protocol):
-    """What a text may ask of its step."""
-
-    @property
-    def interrupt(self) -> Interrupt:
-        """Whether, and why, the step must end."""
 
 
 class _KernelCall(NamedTuple):

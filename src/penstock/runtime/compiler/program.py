@@ -20,6 +20,7 @@ from penstock.dataclass import dataclass
 from penstock.graph.graph import Node
 from penstock.kernels.api.bound_kernel import BoundKernel
 from penstock.kernels.c.programs import Compiled
+from penstock.kernels.parallel.batches import Batches
 from penstock.runtime.compiler.predicates import Condition, Predicate, Predicates
 
 
@@ -122,6 +123,18 @@ class ProgramCall(FusedGroup):
 
 
 @dataclass(frozen=False, slots=True, eq=False)
+class BatchGroup(Statement):
+    """Statements to be done for some entries of a batch at a time; see ``split_batches``."""
+
+    #: Each after those that it reads.
+    statements: tuple[Statement, ...]
+    inputs: tuple[Var, ...]
+    #: What others read of it, all with the batch.
+    targets: tuple[Var, ...]
+    batches: Batches
+
+
+@dataclass(frozen=False, slots=True, eq=False)
 class UnaryChain(Statement):
     """Functions of one number, each of what the one before gives; see ``unary_chains``."""
 
@@ -207,7 +220,7 @@ def variable_of(operand: Operand) -> Var:
 
 def operands_of(statement: Statement) -> Sequence[Operand]:
     """What a statement reads, by itself or in a loop."""
-    if isinstance(statement, (KernelCall, FusedGroup)):
+    if isinstance(statement, (KernelCall, FusedGroup, BatchGroup)):
         return statement.inputs
     if isinstance(statement, (Move, Test, UnaryChain)):
         return (statement.source,)
@@ -224,7 +237,7 @@ def targets_of(statement: Statement) -> Sequence[Var]:
         return (statement.target,)
     if isinstance(statement, Repeat):
         return statement.exits
-    return ()
+    return statement.targets if isinstance(statement, BatchGroup) else ()
 
 
 def free_names(repeat: Repeat) -> frozenset[Var]:

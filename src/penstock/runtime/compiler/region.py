@@ -20,10 +20,10 @@ from penstock.kernels.api.context import OpKernelContext, StepContext
 from penstock.kernels.api.long_kernel import NoProgramError, place_on
 from penstock.printable import printable
 from penstock.runtime.compiler.frameless import told
-from penstock.runtime.compiler.one_by_one import Interruptible
 from penstock.runtime.compiler.source import Source, SourcePlace
 from penstock.runtime.compiler.suspended import Suspended
 from penstock.runtime.failure import judged
+from penstock.state.interrupt import Interruptible
 
 
 @dataclass(frozen=True, slots=True)

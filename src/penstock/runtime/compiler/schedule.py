@@ -70,6 +70,15 @@ def schedule(body: Body) -> list[ScheduledStatement]:
     return _Scheduler(body, body.statements, ALWAYS).run()
 
 
+def in_order(statements: Iterable[Statement]) -> list[ScheduledStatement]:
+    """Statements in their order, in no branch."""
+    return [ScheduledStatement(statement, (), _read_by(statement)) for statement in statements]
+
+
+def _read_by(statement: Statement) -> tuple[Var, ...]:
+    return tuple(map(variable_of, operands_of(statement)))
+
+
 def schedule_iteration(body: Body, goes_on: Condition) -> ScheduledIteration:
     """The same for a loop body; what needs the condition to be true comes after it."""
     predicates = body.predicates
@@ -161,10 +170,8 @@ class _Scheduler:
             path = self._next_path(path)
             index = self._take(path)
             statement = self._statements[index]
-            reads = tuple(map(variable_of, operands_of(statement)))
-            placed.append(
-                ScheduledStatement(statement, path, reads + self._paths[statement.live][1])
-            )
+            reads = _read_by(statement) + self._paths[statement.live][1]
+            placed.append(ScheduledStatement(statement, path, reads))
             self._make_ready(self._done(index))
         if any(self._waiting):
             raise InternalError("statements wait for each other")

@@ -41,7 +41,7 @@ def _is_beside_array(call: KernelCall, profile: Profile) -> bool:
         and kernel.is_builtin
         and kernel.calling is Calling.PLAIN
         and kernel.is_elementwise
-        and profile.sizes.get(call.node, 0) > 1
+        and profile.size_of(call.node) > 1
     )
 
 

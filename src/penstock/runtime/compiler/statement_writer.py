@@ -23,6 +23,7 @@ from penstock.runtime.compiler.lifetimes import Lifetimes
 from penstock.runtime.compiler.loops import Irregular
 from penstock.runtime.compiler.one_by_one import OneByOne
 from penstock.runtime.compiler.program import (
+    BatchGroup,
     Body,
     FusedGroup,
     Initialized,
@@ -40,7 +41,7 @@ from penstock.runtime.compiler.program import (
     targets_of,
     variable_of,
 )
-from penstock.runtime.compiler.schedule import ScheduledStatement, schedule_iteration
+from penstock.runtime.compiler.schedule import ScheduledStatement, in_order, schedule_iteration
 from penstock.runtime.compiler.source import Iterations, SourceLine
 from penstock.runtime.compiler.unary_chains import runs_of
 
@@ -93,12 +94,10 @@ class StatementWriter(Branches):
 
     def finished(self) -> list[SourceLine]:
         """The function's lines."""
-        interrupt = ["    interrupt = run.interrupt"] if self._asks_interrupt() else []
+        asks = any("interrupt." in line.code for line in self.lines)
+        interrupt = ["    interrupt = run.interrupt"] if asks else []
         prelude = [SourceLine(f"    {text}") for text in self.prelude]
         return [SourceLine(self.head), *map(SourceLine, interrupt), *prelude, *self.lines]
-
-    def _asks_interrupt(self) -> bool:
-        return any("interrupt." in line.code for line in self.lines)
 
     # -- statements ------------------------------------------------------------------------
 
@@ -156,6 +155,8 @@ class StatementWriter(Branches):
             self._write_chain(statement)
         elif isinstance(statement, UnaryChain):
             self._write_row(statement)
+        elif isinstance(statement, BatchGroup):
+            self._write_batches(statement)
 
     def _write_call(self, call: KernelCall) -> None:
         text = self._called(call)
@@ -265,18 +266,36 @@ class StatementWriter(Branches):
 
     def _write_chain(self, chain: FusedGroup) -> None:
         """A function of one piece, and its use for all of them."""
+        target, inputs = self.text.name(chain.target), list(map(self.text.name, chain.inputs))
+        name = self._write_function("chain", chain.calls, inputs, (chain.target,), target)
+        self.line(f"{target} = in_blocks({', '.join([name, *inputs])})", chain.node)
+
+    def _write_batches(self, group: BatchGroup) -> None:
+        """A function of some entries of a batch, and its use for all of them."""
+        inputs = ["run", *map(self.text.name, group.inputs)]
+        targets = "".join(f"{self.text.name(var)}, " for var in group.targets)
+        returned, batches = f"({targets})", self.text.object(group.batches, "batches")
+        name = self._write_function("entries", group.statements, inputs, group.targets, returned)
+        self.line(f"{targets}= in_batches({', '.join([name, batches, *inputs])})", group.node)
+
+    def _write_function(
+        self,
+        hint: str,
+        statements: Sequence[Statement],
+        params: Sequence[str],
+        kept: Iterable[Var],
+        returned: str,
+    ) -> str:
+        """A function of some statements; its name."""
         self._unasked += 1
-        name, inputs = self.text.names.new("chain"), list(map(self.text.name, chain.inputs))
-        writer = StatementWriter(self.text, self.body, kept={chain.target}, loops=self.loops)
-        writer.head = f"def {name}({', '.join(inputs)}):"
-        writer.asks = False
-        writer.write(
-            [ScheduledStatement(c, (), tuple(map(variable_of, c.inputs))) for c in chain.calls]
-        )
-        writer.line(f"return {self.text.name(chain.target)}")
+        name = self.text.names.new(hint)
+        writer = StatementWriter(self.text, self.body, kept={*kept}, loops=self.loops)
+        writer.head = f"def {name}({', '.join(params)}):"
+        writer.asks = "run" in params
+        writer.write(in_order(statements))
+        writer.line(f"return {returned}")
         self.text.functions.append(writer.finished())
-        arguments = ", ".join([name, *inputs])
-        self.line(f"{self.text.name(chain.target)} = in_blocks({arguments})", chain.node)
+        return name
 
     def _context(self, call: KernelCall) -> str:
         """The name of a node's kernel context, which is made once per run."""

@@ -1,0 +1,341 @@
+"""Batches are done some entries at a time: which statements, and that nothing changes."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from penstock import errors
+from penstock.core.limits import Limits
+from penstock.kernels.api.context import Interrupt
+from penstock.kernels.parallel.batches import Argument, Batches
+from penstock.runtime import KernelBinder
+from penstock.runtime.compiler import compile_regions
+from penstock.runtime.compiler.compile_regions import Compiler
+from penstock.runtime.compiler.generate import generate
+from penstock.runtime.compiler.in_batches import in_batches
+from penstock.runtime.compiler.profile import Profile
+from penstock.runtime.compiler.region import Region
+from support.compiled import Bare, text_of
+from support.sketch import CPU, sketch
+
+RANDOM = np.random.default_rng(2)
+#: Images of 512 numbers, of which two are worked on at a time.
+LIMITS: Final = Limits(entries_at_once=1024)
+X: Final = "x = _Arg() T=float32 index=0\n"
+POOL: Final = "ksize=[1,2,2,1] strides=[1,2,2,1] padding='VALID'"
+SAME: Final = "ksize=[1,3,3,1] strides=[1,1,1,1] padding='SAME'"
+#: Two pools, and what is between them.
+NETWORK: Final = f"""{X}
+    k = Const() value=[0.5,2.0,1.0,-1.0,3.0,0.25,1.5,1.0]
+    z = Neg(x)
+    a = MaxPool(z) {POOL}
+    b = Mul(a, k)
+    c = Relu(b)
+    d = AvgPool(c) ksize=[1,1,2,1] strides=[1,1,1,1] padding='SAME'
+    r = _Retval(d) index=0
+"""
+
+
+def images(batch: int, side: int = 8) -> Any:
+    """Random images of eight channels."""
+    return RANDOM.standard_normal((batch, side, side, 8), np.float32)
+
+
+@pytest.fixture(autouse=True)
+def statements_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each comes after those that it waits for, of which none has gone into a group."""
+
+    def generate_in_order(program: Any, *args: Any) -> Any:
+        seen = set[Any]()
+        for statement in program.body.statements:
+            assert seen.issuperset(statement.waits)
+            seen.add(statement)
+        return generate(program, *args)
+
+    monkeypatch.setattr(compile_regions, "generate", generate_in_order)
+
+
+def split(text: str, *args: Any, limits: Limits = LIMITS) -> Region:
+    """What becomes of a graph that has run once with these arguments."""
+    graph, profile = sketch(text), Profile()
+    compiler = Compiler(device=CPU, make_kernel=KernelBinder(CPU).bind, limits=limits)
+    want = compiler.probing(graph, profile).run(Bare(), *args)
+    profile.end()
+    better = compiler.improve(graph, profile, threads=1)
+    if better is None:
+        return compiler.probing(graph, Profile())
+    assert better.whole is not None
+    same(better.whole, args, want)
+    return better.whole
+
+
+def plain(text: str, *args: Any) -> Any:
+    """The results without any of this."""
+    compiler = Compiler(device=CPU, make_kernel=KernelBinder(CPU).bind)
+    made = compiler.compile(sketch(text))
+    assert made is not None
+    assert made.whole is not None
+    return made.whole.run(Bare(), *args)
+
+
+def same(region: Region, args: Any, want: Any) -> None:
+    """A region gives these results, to the last bit."""
+    for found, wanted in zip(region.run(Bare(), *args), want, strict=True):
+        np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+def inside(region: Region) -> set[str]:
+    """The nodes that are done some entries at a time."""
+    lines = region.source.lines
+    starts = [i for i, line in enumerate(lines) if line.code.startswith("def entries")]
+    found = set[str]()
+    for start in starts:
+        for line in lines[start + 1 :]:
+            if not line.code.startswith(" "):
+                break
+            found.update([line.node.name] if line.node is not None else [])
+    return found
+
+
+# -- batches -----------------------------------------------------------------------------------
+
+
+def test_parts_are_about_as_long() -> None:
+    """All entries are there once, in their order, and each result has its own shape and type."""
+    sizes: list[int] = []
+
+    def function(x: Any, k: Any) -> Any:
+        sizes.append(len(x))
+        return x * k, x.sum(axis=1).astype(np.int64)
+
+    batches = Batches(4, 8, (Argument(has_entries=True, shape=(3,)), Argument(has_entries=False)))
+    x = np.arange(33.0).reshape(11, 3)
+    first, second = batches.apply(function, [x, 2.0])
+    np.testing.assert_array_equal(first, x * 2.0, strict=True)
+    np.testing.assert_array_equal(second, x.sum(axis=1).astype(np.int64), strict=True)
+    assert sizes == [3, 4, 4]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [np.zeros((7, 3)), np.zeros((7, 2)), 1.0],  # fewer than are worth it
+        [np.zeros((9, 4)), np.zeros((9, 2)), 1.0],
+        [np.zeros((9, 3)), np.zeros((8, 2)), 1.0],
+        [np.zeros((9, 3, 1)), np.zeros((9, 2)), 1.0],
+        [np.zeros((9, 3)), np.zeros((9, 2)), np.zeros(2)],
+        [np.zeros((0, 3)), np.zeros((0, 2)), 1.0],
+        [np.float64(3.0), np.zeros((9, 2)), 1.0],
+        [None, np.zeros((9, 2)), 1.0],
+    ],
+    ids=str,
+)
+def test_other_arguments_stay_whole(values: list[Any]) -> None:
+    """What has other shapes than what was seen, the function gets as it is."""
+    kinds = Argument(has_entries=True, shape=(3,)), Argument(has_entries=True, shape=(2,))
+    batches = Batches(4, 8, (*kinds, Argument(has_entries=False, shape=())))
+    values[2] = np.float64(values[2]) if isinstance(values[2], float) else values[2]
+    found = batches.apply(lambda *given: given, values)
+    assert all(a is b for a, b in zip(found, values, strict=True))
+
+
+def test_a_step_that_must_end() -> None:
+    """It ends between two parts."""
+    run, seen = Bare(), []
+
+    def function(run: Any, x: Any) -> Any:
+        seen.append(len(x))
+        run.interrupt.end(errors.CancelledError("enough"))
+        return (x,)
+
+    batches = Batches(1, 2, (Argument(has_entries=True),))
+    with pytest.raises(errors.CancelledError, match="enough"):
+        in_batches(function, batches, run, np.zeros((4, 2)))
+    assert seen == [1]
+
+
+# -- groups ------------------------------------------------------------------------------------
+
+
+def test_a_network_in_parts() -> None:
+    """All of it, with other numbers of images as well, and other sizes as they come."""
+    region = split(NETWORK, images(16))
+    assert inside(region) == {"z", "a", "b", "c", "d"}
+    assert text_of(region).count("in_batches(") == 1
+    for x in (images(1), images(2), images(7), images(16), images(9, side=10), images(0)):
+        same(region, (x,), plain(NETWORK, x))
+
+
+@pytest.mark.parametrize(("batch", "is_split"), [(7, False), (8, True), (1, False)])
+def test_arrays_must_be_large(batch: int, *, is_split: bool) -> None:
+    """Below four times what is done at a time, nothing is cut."""
+    assert bool(inside(split(NETWORK, images(batch)))) is is_split
+
+
+def test_one_statement_is_no_group() -> None:
+    """There is nothing between it and others."""
+    spots = "k = Const() value=[1,2]\nm = Mean(x, k)\nr = _Retval(m) index=0"
+    assert not inside(split(f"{X}{spots}", images(16)))
+
+
+def test_what_comes_between_waits() -> None:
+    """A statement that needs all entries comes after, and what reads it as well."""
+    text = f"""{X}
+        axes = Const() value=[0]
+        a = MaxPool(x) {POOL}
+        y = MaxPool(x) {SAME}
+        z = MaxPool(y) {SAME}
+        b = Relu(z)
+        m = Mean(b, axes)
+        c = Sub(b, m)
+        d = MaxPool(c) {POOL}
+        e = MaxPool(b) {POOL}
+        q = _Retval(a) index=0
+        r = _Retval(d) index=1
+        s = _Retval(e) index=2
+    """
+    region = split(text, images(16))
+    assert inside(region) == {"a", "y", "z", "b", "e", "c", "d"}
+    assert text_of(region).count("in_batches(") == 2
+    x = images(11)
+    same(region, (x,), plain(text, x))
+
+
+def test_small_ends_stay_out() -> None:
+    """What is small, and not between large ones, is done for all entries."""
+    text = f"""{X}
+        spots = Const() value=[1,2]
+        y = _Arg() T=float32 index=1
+        z = Neg(y)
+        a = MaxPool(x) {POOL}
+        b = Relu(x)
+        m = Mean(b, spots) keep_dims=True
+        n = Sigmoid(m)
+        o = AddV2(n, z)
+        c = Mul(b, o)
+        d = Mean(c, spots)
+        e = Exp(d)
+        q = _Retval(a) index=0
+        r = _Retval(e) index=1
+    """
+    y = RANDOM.standard_normal((16, 1, 1, 8), np.float32)
+    region = split(text, images(16), y)
+    assert inside(region) == {"a", "b", "m", "n", "o", "c", "d"}
+    x = images(9)
+    same(region, (x, y[:9]), plain(text, x, y[:9]))
+    same(region, (x, y[:1]), plain(text, x, y[:1]))  # which is broadcast
+
+
+def test_an_operand_without_entries_must_stay_so() -> None:
+    """What was a row for all, and has a row for each now, has the whole batch computed at once."""
+    text = f"""{X}
+        y = _Arg() T=float32 index=1
+        a = Mul(x, y)
+        b = MaxPool(a) {POOL}
+        r = _Retval(b) index=0
+    """
+    region = split(text, images(16), np.ones(8, np.float32))
+    assert inside(region) == {"a", "b"}
+    x = images(16)
+    for y in (images(16), images(1), images(1)[0], np.float32(3.0), np.arange(8, dtype="f")):
+        same(region, (x, y), plain(text, x, y))
+
+
+@pytest.mark.parametrize("filters", ["f", "g"])
+def test_one_array_in_two_roles(filters: str) -> None:
+    """What one statement takes by entries, or makes so, no other one of its group takes whole."""
+    text = f"""{X}
+        f = _Arg() T=float32 index=1
+        spots = Const() value=[1,2]
+        g = MaxPool(f) {SAME}
+        b = Conv2D(x, {filters}) strides=[1,1,1,1] padding='SAME'
+        c = MaxPool(f) {SAME}
+        h = Mean(b, spots)
+        i = Mean(c, spots)
+        j = Mean(g, spots)
+        r = _Retval(h) index=0
+        s = _Retval(i) index=1
+        t = _Retval(j) index=2
+    """
+    args = images(16), RANDOM.standard_normal((16, 1, 8, 16), np.float32)
+    region = split(text, *args, limits=Limits(entries_at_once=512))
+    assert text_of(region).count("in_batches(") == 1
+
+
+@pytest.mark.parametrize("side", [8, 16])
+def test_roundings_stay(side: int) -> None:
+    """A convolution that few images would be rounded otherwise in has all of them at once."""
+    values = RANDOM.standard_normal((3, 3, 16, 32)).round(2).tolist()
+    text = f"""{X}
+        f = Const() value={values}
+        a = Relu(x)
+        b = Conv2D(a, f) strides=[1,1,1,1] padding='SAME'
+        c = Relu(b)
+        d = Neg(c)
+        r = _Retval(d) index=0
+    """
+    x = RANDOM.standard_normal((16, side, side, 16), np.float32)
+    region = split(text, x)
+    assert ("b" in inside(region)) is (side == 16)
+    same(region, (x,), plain(text, x))
+
+
+def test_an_error_has_its_node() -> None:
+    """It is told as without parts."""
+    text = f"""{X}
+        y = _Arg() T=float32 index=1
+        a = Relu(x)
+        b = Conv2D(a, y) strides=[1,1,1,1] padding='SAME'
+        r = _Retval(b) index=0
+    """
+    region = split(text, images(16), np.ones((1, 1, 8, 4), np.float32))
+    assert inside(region) == {"a", "b"}
+    with pytest.raises(errors.InvalidArgumentError, match=r"node b .*Conv2D|\{\{node b\}\}"):
+        region.run(Bare(), images(16), np.ones((1, 1, 8), np.float32))
+
+
+@pytest.mark.parametrize(("fetched", "is_split"), [("d", True), ("a", True), ("b", False)])
+def test_what_others_read_anyway(fetched: str, *, is_split: bool) -> None:
+    """Where most of what is made is needed as a whole, nothing is gained."""
+    text = f"""{X}
+        k = Const() value=[0]
+        a = MaxPool(x) {POOL}
+        b = MaxPool(x) {SAME}
+        c = Softmax(b)
+        d = MaxPool(c) {POOL}
+        m = Mean({fetched}, k)
+        r = _Retval(d) index=0
+        s = _Retval(m) index=1
+        t = _Retval(a) index=2
+    """
+    limits = Limits(entries_at_once=512)
+    assert bool(inside(split(text, images(16), limits=limits))) is is_split
+
+
+def test_branches_stay_whole() -> None:
+    """What is not always live is no part of a group."""
+    text = f"""{X}
+        p = _Arg() T=bool index=1
+        s = Switch(p, p)
+        no = Identity(s:0)
+        yes = Identity(s:1)
+        a = Relu(x, ^yes)
+        b = MaxPool(a) {POOL}
+        c = MaxPool(x, ^no) {POOL}
+        m = Merge(b, c)
+        r = _Retval(m) index=0
+    """
+    assert not inside(split(text, images(16), np.True_))
+
+
+def test_interrupts_reach_it() -> None:
+    """A step that has been ended does not begin a part."""
+    region = split(NETWORK, images(16))
+    bare = Bare()
+    bare.interrupt = Interrupt()
+    bare.interrupt.end(errors.AbortedError("over"))
+    with pytest.raises(errors.AbortedError, match="over"):
+        region.run(bare, images(16))
