@@ -79,8 +79,6 @@ class _EntriesOfRegion:
         flags = read_by_entries(node, sizes, _BATCH)
         if flags is None:
             flags = (False,) * len(edges)
-            if any(size and size[0] == _BATCH for size in sizes):
-                return False
         else:
             self._with_entries.add(node)
             entry = (self._shapes.shape(node, 0).dims or ())[1:]
