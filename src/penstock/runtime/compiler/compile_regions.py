@@ -197,7 +197,9 @@ class Compiler:
                 pass
         is_better = self._spread_and_fuse(program, profile)
         self._fuse_unsized(program)
-        if not split_batches(program, profile, self.limits) and not is_better:
+        if self._has_c() and split_batches(program, profile, self.limits):
+            is_better = True
+        if not is_better:
             return None
         return Compiled(self._region(graph, program), graph, {})
 
@@ -310,11 +312,14 @@ class Compiler:
     def _spread_and_fuse(self, program: Program, profile: Profile) -> bool:
         """Change a program as a profile says; whether that changed anything."""
         has_numbers = spread_numbers(program, profile)
-        in_c = self._may_use_c() and loaded() is not None
-        return fuse_groups(program, profile, self.limits.long_array, in_c=in_c) or has_numbers
+        long = self.limits.long_array
+        return fuse_groups(program, profile, long, in_c=self._has_c()) or has_numbers
 
     def _may_use_c(self) -> bool:
         return self.accelerate and not self.checks_outputs
+
+    def _has_c(self) -> bool:
+        return self._may_use_c() and loaded() is not None
 
     def _group(
         self,

@@ -8,7 +8,8 @@ What lies between two such statements is as large as a whole batch otherwise: it
 and comes back, and pages for it are asked of the system.  Of some entries it stays in a cache.
 
 What is read by entries, ``passes.batchwise`` says.  Products of matrices are left out: their
-weights would be read for each part of the batch.
+weights would be read for each part of the batch.  So are sums of products that the library in C
+does not compute, whose order, and so whose rounding, is told by how many entries there are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Final
 
 import numpy as np
 
+from penstock.core import dtypes
 from penstock.core.limits import Limits
 from penstock.graph.graph import Edge, Node
 from penstock.graph.roles import Role
@@ -47,6 +49,8 @@ from penstock.runtime.compiler.program import (
 #: What a statement reads: whether by entries.
 _Reads = Mapping[Var, bool]
 _PRODUCTS: Final = frozenset({"MatMul", "_FusedMatMul"})
+#: As many entries as a batch may ever have.
+_MANY: Final = 1 << 40
 #: Groups of one program, at most: networks have a few.
 _MOST_GROUPS: Final = 16
 
@@ -161,6 +165,8 @@ class _Shapes:
 def _may_be_cut(call: KernelCall) -> bool:
     """Whether a kernel may be called with some entries, as far as that is not a question of op."""
     kernel = call.kernel
+    if "Conv" in call.node.op.name and call.node.output_types[0] is not dtypes.float32:
+        return False
     return (
         kernel.is_builtin
         and kernel.is_pure
@@ -176,8 +182,8 @@ def _depends_on_count(node: Node, sizes: Sequence[Sizes], shape: tuple[int, ...]
     if "Conv2D" not in node.op.name:
         return False
     filters = [each or 0 for each in sizes[1] or ()]
-    few, all_ = (is_in_tiles(node, filters, (count, *shape[1:])) for count in (1, shape[0]))
-    return few != all_
+    one, many = (is_in_tiles(node, filters, (count, *shape[1:])) for count in (1, _MANY))
+    return one != many
 
 
 def _agree(reads: _Reads, known: _Reads, made: Collection[Var]) -> bool:
